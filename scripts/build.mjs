@@ -1,0 +1,17 @@
+// Bundles the programs and the component worker into dist/.
+import { build } from 'esbuild';
+
+const shared = {
+  bundle: true,
+  platform: 'node',
+  target: 'node20.19',
+  format: 'cjs',
+  minify: true,
+  keepNames: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+  banner: { js: "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
+  define: { 'import.meta.url': 'importMetaUrl' },
+};
+
+await build({ ...shared, entryPoints: { svc: 'src/cli/main.ts' }, outdir: 'dist', outExtension: { '.js': '.cjs' } });

@@ -1,0 +1,61 @@
+import type { Secret } from '../diagnostics/secret.ts';
+
+/** A directory a component sees, and nothing above or beside it. */
+export interface Preopen {
+  /** Path inside the component, `/` for the whole workdir. */
+  readonly guestPath: string;
+  readonly hostPath: string;
+  readonly writable: boolean;
+}
+
+/** What one component may do. Everything not named here is refused. */
+export interface ComponentGrants {
+  readonly preopens: readonly Preopen[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Decides on every outbound request before a connection is opened, and again on each redirect the guest follows. */
+  readonly mayReach: (url: URL) => boolean;
+  /**
+   * A header value that holds `placeholder` has it replaced by the secret in requests to exactly `origin`.
+   * To any other origin the request is refused.
+   */
+  readonly credential?: { readonly origin: string; readonly placeholder: string; readonly secret: Secret };
+  readonly maxMemoryBytes: number;
+}
+
+/** Functions a component imports from the runtime, keyed `svc:task/task@0.1.0#request-input`. A rejection becomes the import's error. */
+export type HostFunctions = Readonly<Record<string, (...args: never[]) => unknown>>;
+
+export interface ComponentCall {
+  /** `svc:tool/run@0.1.0#run` */
+  readonly export: string;
+  readonly args: readonly unknown[];
+  readonly host: HostFunctions;
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal;
+}
+
+export type ComponentFaultKind =
+  /** Cannot be read, compiled, linked or instantiated: nothing of the guest ran. */
+  'unavailable' | 'trap' | 'deadline' | 'memory' | 'canceled';
+
+/** Why a call did not return. The instance it ran in is gone; the next call gets a fresh one. */
+export class ComponentFault extends Error {
+  readonly kind: ComponentFaultKind;
+
+  constructor(kind: ComponentFaultKind, message: string) {
+    super(message);
+    this.name = 'ComponentFault';
+    this.kind = kind;
+  }
+}
+
+/**
+ * One component under one set of grants. Holds at most one live instance, made on the first call and reused by the next;
+ * calls run one after another. A WIT `result` that is an error arrives as a value `{ tag: 'err', val }`, never as a fault.
+ */
+export interface Component {
+  call(call: ComponentCall): Promise<unknown>;
+  /** Makes the instance ready ahead of the first call; a fault is reported by that call instead. */
+  warm(): void;
+  close(): Promise<void>;
+}

@@ -1,0 +1,43 @@
+import type { Readable, Writable } from 'node:stream';
+
+import type { ContainmentClass } from './containment-class.ts';
+
+export interface LaunchRequest {
+  /** A bare command name, looked up on `PATH` of `env`, or an absolute path. */
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  /** The whole environment of the process; nothing is inherited. */
+  readonly env: Readonly<Record<string, string>>;
+  /** `/dev/null` unless the process is to be written to. */
+  readonly stdin: 'null' | 'pipe';
+}
+
+export type LaunchEnd =
+  | { readonly kind: 'exited'; readonly exitCode: number }
+  | { readonly kind: 'signaled'; readonly signal: NodeJS.Signals };
+
+/** A started process and its whole group. */
+export interface LaunchedProcess {
+  readonly pid: number;
+  readonly stdin: Writable | null;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Settles once the process ended and both outputs are closed. Never rejects. */
+  readonly ended: Promise<LaunchEnd>;
+  /** Signals the whole group. Harmless after the end. */
+  kill(signal: NodeJS.Signals): void;
+}
+
+export type LaunchOutcome =
+  | { readonly kind: 'started'; readonly process: LaunchedProcess }
+  /** Nothing ran. `reason` is a clause for a person: `no such command`, `permission denied`. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/** The one door through which shell commands, native tools and process drivers are started. */
+export interface Launcher {
+  readonly achieved: ContainmentClass;
+  /** D1 "Mechanism values". */
+  readonly mechanism: string;
+  launch(request: LaunchRequest): Promise<LaunchOutcome>;
+}

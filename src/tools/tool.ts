@@ -1,0 +1,35 @@
+/** Where a tool came from; `shell` is one command of `capabilities.shell.allow`, `runtime` is built into `svc`. */
+export type ToolKind = 'wasm' | 'native' | 'skill' | 'shell' | 'runtime';
+
+export type InputAnswer = { readonly kind: 'answered'; readonly text: string } | { readonly kind: 'timed-out' };
+
+export interface ToolCallContext {
+  readonly taskId: string;
+  /** The provider's id of the call; null when it gave none or an empty one. */
+  readonly callId: string | null;
+  /** Aborted when the task is canceled; the call then settles soon and its outcome is ignored. */
+  readonly signal: AbortSignal;
+  readonly emitText: (text: string) => void;
+  readonly emitThinking: (text: string) => void;
+  /** Puts the task into `input-required` until someone answers (D1 "Task states"). Rejects with the signal's reason on cancel. */
+  readonly requestInput: (prompt: string) => Promise<InputAnswer>;
+}
+
+export interface ToolOutcome {
+  readonly status: 'passed' | 'failed';
+  /** What the model is to receive, before fencing. */
+  readonly content: string;
+  /** Of a subprocess that ran to completion; null otherwise (D1 "Frame types", `artifact`). */
+  readonly exitCode: number | null;
+  readonly truncated: boolean;
+}
+
+/** Something the model can call. Expected failures are outcomes; a rejection is a bug or a cancel. */
+export interface Tool {
+  readonly name: string;
+  readonly description: string;
+  readonly kind: ToolKind;
+  /** JSON Schema of the arguments; checked before `call`. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  call(args: Readonly<Record<string, unknown>>, context: ToolCallContext): Promise<ToolOutcome>;
+}

@@ -1,0 +1,51 @@
+import { v7 } from 'uuid';
+
+declare const brand: unique symbol;
+type Branded<Name extends string> = string & { readonly [brand]: Name };
+
+export type SessionId = Branded<'SessionId'>;
+export type TaskId = Branded<'TaskId'>;
+export type ContextId = Branded<'ContextId'>;
+export type TraceEventId = Branded<'TraceEventId'>;
+/** The id of a background command, `wrk_`. */
+export type WorkId = Branded<'WorkId'>;
+
+/** Where ids get their time and randomness from. */
+export interface IdSource {
+  /** Unix milliseconds. */
+  now(): number;
+  randomBytes(size: number): Uint8Array;
+}
+
+/** `ses_` and 32 lowercase hex characters (D1 "Identifier shapes"). */
+export function mintSessionId(source: IdSource): SessionId {
+  return `ses_${Buffer.from(source.randomBytes(16)).toString('hex')}` as SessionId;
+}
+
+/** `tsk_` and a UUIDv7 in hex (D1 "Identifier shapes"). */
+export function mintTaskId(source: IdSource): TaskId {
+  return `tsk_${uuidV7Hex(source)}` as TaskId;
+}
+
+/** The id of a message that names no context (D1 "Identifier shapes"). */
+export function mintContextId(source: IdSource): ContextId {
+  return `ctx_${uuidV7Hex(source)}` as ContextId;
+}
+
+export function mintTraceEventId(source: IdSource): TraceEventId {
+  return `evt_${uuidV7Hex(source)}` as TraceEventId;
+}
+
+export function mintWorkId(source: IdSource): WorkId {
+  return `wrk_${uuidV7Hex(source)}` as WorkId;
+}
+
+const sessionIdShape = /^ses_[0-9a-f]{32}$/;
+
+export function isSessionId(text: string): text is SessionId {
+  return sessionIdShape.test(text);
+}
+
+function uuidV7Hex(source: IdSource): string {
+  return v7({ msecs: source.now(), random: source.randomBytes(16) }).replaceAll('-', '');
+}
