@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 
-import type { ContainmentClass } from './containment-class.ts';
+import type { ContainmentClass } from '../wire/containment-class.ts';
 
 export interface LaunchRequest {
   /** A bare command name, looked up on `PATH` of `env`, or an absolute path. */

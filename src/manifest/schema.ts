@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { containmentClasses } from '../containment/containment-class.ts';
+import { containmentClasses } from '../wire/containment-class.ts';
 import { byteSize, durationSecs } from './units.ts';
 
 /**
