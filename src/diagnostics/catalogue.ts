@@ -55,6 +55,11 @@ export const catalogue = {
     title: 'a file cannot be read or written',
     explanation: 'The operating system refused a file operation. The message names the path and the reason.',
   },
+  'E-IO-002': {
+    title: 'the trace cannot be written',
+    explanation:
+      'A session never goes on without its trace. The disk is full, read-only or failing; the message gives the reason.',
+  },
   'E-IO-003': {
     title: 'a remote side failed: registry authentication or parsing, or a lost watch connection',
     explanation:

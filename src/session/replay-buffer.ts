@@ -1,0 +1,41 @@
+import type { EventId } from '../wire/frames.ts';
+
+/** A frame as it was written, with its id. `final` marks a status that ends a task. */
+export interface WrittenFrame {
+  readonly id: EventId;
+  readonly bytes: Buffer;
+  readonly final: boolean;
+}
+
+export interface Replay {
+  /** The oldest id held, when earlier frames may be gone: a `gap` frame precedes the rest. */
+  readonly gap: EventId | null;
+  readonly frames: readonly WrittenFrame[];
+}
+
+/** Frames kept for replay (D1 "Replay" 1). */
+export const replayCapacity = 512;
+
+/** The most recent frames that carry ids, in write order, one for the whole session (D1 "Replay" 1). */
+export class ReplayBuffer {
+  readonly #slots: WrittenFrame[] = [];
+  #oldest = 0;
+
+  push(frame: WrittenFrame): void {
+    if (this.#slots.length < replayCapacity) {
+      this.#slots.push(frame);
+      return;
+    }
+    this.#slots[this.#oldest] = frame;
+    this.#oldest = (this.#oldest + 1) % replayCapacity;
+  }
+
+  /** Frames after `lastEventId` in buffer order; ids are labels, so this compares them and never counts (D1 "Replay" 4). */
+  replayFrom(lastEventId: EventId): Replay {
+    const frames = [...this.#slots.slice(this.#oldest), ...this.#slots.slice(0, this.#oldest)];
+    const first = frames[0];
+    if (first === undefined) return { gap: null, frames };
+    if (first.id > lastEventId + 1n) return { gap: first.id, frames };
+    return { gap: null, frames: frames.filter((frame) => frame.id > lastEventId) };
+  }
+}

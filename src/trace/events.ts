@@ -1,0 +1,135 @@
+import { z } from 'zod';
+
+/**
+ * The lines of `trace.jsonl` (D1 "Trace"). The schemas are the published contract; the program itself only uses their types.
+ */
+
+const count = z.int().min(0);
+const origin = z.enum(['user', 'message', 'peer', 'completion']);
+const usage = z.object({ input_tokens: count, output_tokens: count });
+
+const call = {
+  task_id: z.string(),
+  turn: count,
+  tool_call_id: z.string().nullable(),
+  arguments: z.unknown(),
+  is_error: z.boolean(),
+  duration_ms: count,
+};
+
+const resource = {
+  outcome: z.string(),
+  status: count,
+};
+
+const peer = {
+  handle_id: z.string(),
+  outcome: z.string(),
+};
+
+/** Every event type with its own fields, beside those of `traceLine`. */
+export const traceEventSchemas = {
+  session_start: z.object({
+    capsule: z.object({ name: z.string(), version: z.string() }),
+    runtime_version: z.string(),
+    containment: z.object({ declared: z.string(), achieved: z.string(), mechanism: z.string() }),
+    tools_declared: z.array(z.string()),
+    effective_grants: z.record(z.string(), z.unknown()),
+  }),
+  task_received: z.object({
+    task_id: z.string(),
+    context_id: z.string(),
+    origin,
+    trust: z.enum(['trusted', 'untrusted']),
+    lane: z.enum(['foreground', 'background']),
+    text: z.string(),
+  }),
+  task_start: z.object({ task_id: z.string(), attempt: count }),
+  inference: z.object({
+    task_id: z.string(),
+    turn: count,
+    model: z.string(),
+    outcome: z.enum(['response', 'failed', 'unavailable', 'malformed']),
+    stop_reason: z.string().nullable(),
+    error: z.string().optional(),
+    usage: usage.nullable(),
+    duration_ms: count,
+  }),
+  tool_call: z.object({
+    ...call,
+    tool_name: z.string(),
+    tool_kind: z.enum(['wasm', 'native', 'runtime', 'unknown']),
+    exit_code: z.int().nullable(),
+    truncated: z.boolean(),
+    content_bytes: count,
+  }),
+  skill_call: z.object({ ...call, skill_name: z.string(), content_bytes: count }),
+  shell: z.object({
+    ...call,
+    command_name: z.string(),
+    exit_code: z.int().nullable(),
+    truncated: z.boolean(),
+    content_bytes: count,
+  }),
+  task_input_required: z.object({
+    task_id: z.string(),
+    prompt: z.string(),
+    outcome: z.enum(['answered', 'timed-out', 'canceled']),
+    duration_ms: count,
+  }),
+  compaction: z.object({ task_id: z.string(), outcome: z.string(), duration_ms: count }),
+  task_reopened: z.object({ task_id: z.string(), attempt: count, feedback: z.string() }),
+  task_canceled: z.object({ task_id: z.string(), queued: z.boolean() }),
+  task_end: z.object({
+    task_id: z.string(),
+    state: z.enum(['completed', 'failed', 'canceled']),
+    message: z.string(),
+    turns: count,
+    usage,
+    duration_ms: count,
+  }),
+  hook_error: z.object({ hook_name: z.string(), event: z.string(), error: z.string() }),
+  delegation: z.object({
+    delegation_id: z.string(),
+    capsule: z.string(),
+    version: z.string(),
+    status: z.string(),
+    detail: z.string().optional(),
+  }),
+  resource_list: z.object({ ...resource, entries: count.optional() }),
+  resource_read: z.object({ ...resource, path: z.string(), bytes: count.optional() }),
+  peer_handle_mint: z.object({ ...peer, path: z.string(), audience: z.string(), expires_at_ms: count }),
+  peer_handle_redeem: z.object({ ...peer, status: count, bytes: count.optional() }),
+  peer_file_fetch: z.object({ ...peer, peer: z.string(), bytes: count.optional() }),
+  plan_start: z.object({ task_id: z.string(), plan_id: z.string(), steps: count }),
+  plan_step: z.object({
+    task_id: z.string(),
+    plan_id: z.string(),
+    step_id: z.string(),
+    outcome: z.string(),
+    duration_ms: count,
+  }),
+  plan_end: z.object({ task_id: z.string(), plan_id: z.string(), outcome: z.string() }),
+  spend_ceiling_reached: z.object({ task_id: z.string(), ceiling: count, spent: count, estimate: count }),
+  session_end: z.object({
+    status: z.enum(['ok', 'failed', 'trapped']),
+    reason: z.string().optional(),
+    tasks: count,
+    duration_ms: count,
+  }),
+} as const;
+
+export type TraceEventType = keyof typeof traceEventSchemas;
+
+export type TraceEvent = {
+  [Type in TraceEventType]: { readonly event_type: Type } & Readonly<z.infer<(typeof traceEventSchemas)[Type]>>;
+}[TraceEventType];
+
+/** What every line carries before the event's own fields (contracts §8). */
+export const traceLine = z.object({
+  event_type: z.enum(Object.keys(traceEventSchemas) as [TraceEventType, ...TraceEventType[]]),
+  event_id: z.string().regex(/^evt_[0-9a-f]{32}$/),
+  parent_id: z.string().nullable(),
+  session_id: z.string(),
+  timestamp: z.int(),
+});

@@ -1,0 +1,74 @@
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { mintTraceEventId, type IdSource, type SessionId, type TraceEventId } from '../wire/ids.ts';
+import type { TraceEvent } from './events.ts';
+import type { Trace } from './trace.ts';
+
+export interface FileTraceOptions {
+  readonly path: string;
+  readonly sessionId: SessionId;
+  readonly ids: IdSource;
+  /** Takes secrets out of a line. */
+  readonly redact: (line: string) => string;
+}
+
+const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = constants;
+
+/**
+ * Opens a session's `trace.jsonl`, owner-only. Each event is one append of one line, so a line is whole or absent;
+ * what a full disk cut off is taken back before the failure is reported.
+ */
+export function openFileTrace(options: FileTraceOptions): Trace {
+  const fd = openTraceFile(options.path);
+  let open = true;
+
+  function write(event: TraceEvent, parent: TraceEventId | null): TraceEventId {
+    const { event_type: eventType, ...fields } = event;
+    const eventId = mintTraceEventId(options.ids);
+    const line = {
+      event_type: eventType,
+      event_id: eventId,
+      parent_id: parent,
+      session_id: options.sessionId,
+      timestamp: options.ids.now(),
+      ...fields,
+    };
+    append(fd, Buffer.from(`${options.redact(JSON.stringify(line))}\n`), options.path);
+    return eventId;
+  }
+
+  function close(): void {
+    if (!open) return;
+    open = false;
+    closeSync(fd);
+  }
+
+  return { write, close };
+}
+
+function openTraceFile(path: string): number {
+  try {
+    return openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_EXCL, 0o600);
+  } catch (error) {
+    throw writeFailure(path, error);
+  }
+}
+
+function append(fd: number, line: Buffer, path: string): void {
+  let written = 0;
+  try {
+    while (written < line.length) written += writeSync(fd, line, written);
+  } catch (error) {
+    if (written > 0) ftruncateSync(fd, fstatSync(fd).size - written);
+    throw writeFailure(path, error);
+  }
+}
+
+function writeFailure(path: string, error: unknown): Diagnostic {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new Diagnostic('E-IO-002', `the trace ${path} cannot be written: ${reason}`, {
+    hint: 'free space on the disk or make the directory writable, then run the capsule again',
+    cause: error,
+  });
+}
