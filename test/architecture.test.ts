@@ -1,0 +1,150 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+
+import { describe, expect, it } from 'vitest';
+
+/** The floors of the house, highest first. A folder imports only from floors below its own. */
+const floors = [
+  ['cli'],
+  ['capsule'],
+  ['referee', 'registry'],
+  ['listener'],
+  ['session'],
+  ['delegation', 'resources'],
+  ['tools', 'hooks', 'inference'],
+  ['components'],
+  ['containment'],
+  ['store'],
+  ['grants'],
+  ['trace', 'manifest'],
+  ['http'],
+  ['wire', 'diagnostics'],
+];
+
+/** Beside the floors: `svc` on one side, its two servers on the other, know each other only over HTTP. */
+const neverFrom: Record<string, readonly string[]> = {
+  cli: ['referee', 'registry'],
+  capsule: ['referee', 'registry'],
+  referee: ['registry'],
+  registry: ['referee'],
+};
+
+/** What nothing that the referee loads may be, however many files away: it decides and runs nothing (D2). */
+const closedToReferee = ['session/', 'tools/', 'containment/', 'node:child_process'];
+
+/** Where time, chance and the process may be read: the two top floors, and the files that exist to be their adapter. */
+const ambientFolders = new Set(['cli', 'capsule']);
+const ambientAdapters: ReadonlySet<string> = new Set(['containment/child-group.ts']);
+const ambientRead = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|(?<![\w.'"`$-])process\.\w+|'node:process'/;
+
+const maxLines = 400;
+
+/** Path below `src/` to source text. */
+type Sources = ReadonlyMap<string, string>;
+
+function violations(sources: Sources): string[] {
+  const found: string[] = [];
+  for (const [file, source] of sources) {
+    const folder = folderOf(file);
+    const lines = source.trimEnd().split('\n').length;
+    if (lines > maxLines) found.push(`${file} has ${lines} lines`);
+    if (!floors.flat().includes(folder)) found.push(`${file} is in no known folder`);
+    if (/(^|\/)index\.ts$/.test(file)) found.push(`${file} is a barrel`);
+    if (file.endsWith('.test.ts')) continue;
+    const mayReadAmbient = ambientFolders.has(folder) || ambientAdapters.has(file);
+    const ambient = mayReadAmbient ? null : ambientRead.exec(withoutComments(source));
+    if (ambient !== null) found.push(`${file} reads ${ambient[0]}`);
+    for (const imported of importsOf(file, source)) {
+      if (!mayImport(folder, imported)) found.push(`${file} imports ${imported}`);
+    }
+  }
+  for (const imported of reachedFrom('referee', sources)) {
+    if (closedToReferee.some((closed) => imported.startsWith(closed))) found.push(`the referee reaches ${imported}`);
+  }
+  return found;
+}
+
+function mayImport(folder: string, imported: string): boolean {
+  const target = folderOf(imported);
+  const own = floors.findIndex((floor) => floor.includes(folder));
+  const other = floors.findIndex((floor) => floor.includes(target));
+  if (imported.startsWith('node:') || !imported.endsWith('.ts') || target === folder) return true;
+  return other > own && !(neverFrom[folder] ?? []).includes(target);
+}
+
+function reachedFrom(folder: string, sources: Sources): Set<string> {
+  const reached = new Set(
+    [...sources.keys()].filter((file) => folderOf(file) === folder && !file.endsWith('.test.ts')),
+  );
+  // A set is walked in the order of insertion, so what is added here is visited too.
+  for (const file of reached) for (const imported of importsOf(file, sources.get(file) ?? '')) reached.add(imported);
+  return reached;
+}
+
+/** What a file imports: a path below `src/`, or a package's or built-in module's name. */
+function importsOf(file: string, source: string): string[] {
+  const specifiers = withoutComments(source).matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\(\s*)'([^']+)'/g);
+  return [...specifiers].map(([, specifier = '']) =>
+    specifier.startsWith('.') ? posix.join(posix.dirname(file), specifier) : specifier,
+  );
+}
+
+function folderOf(path: string): string {
+  return path.split('/')[0] ?? '';
+}
+
+function withoutComments(source: string): string {
+  return source.replaceAll(/\/\*[^]*?\*\//g, '').replaceAll(/(?<!:)\/\/.*$/gm, '');
+}
+
+function readSources(): Sources {
+  const root = new URL('../src/', import.meta.url);
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  return new Map(files.map((file) => [file, readFileSync(new URL(file, root), 'utf8')]));
+}
+
+describe('the architecture', () => {
+  it('holds in every file', () => {
+    expect(violations(readSources())).toEqual([]);
+  });
+
+  it.each([
+    ['wire/a.ts', "import { b } from '../cli/b.ts';", 'wire/a.ts imports cli/b.ts'],
+    ['tools/a.ts', "import type { B } from '../hooks/b.ts';", 'tools/a.ts imports hooks/b.ts'],
+    ['cli/a.ts', "const b = await import('../referee/b.ts');", 'cli/a.ts imports referee/b.ts'],
+    ['registry/a.ts', "export * from '../referee/b.ts';", 'registry/a.ts imports referee/b.ts'],
+    ['wire/a.ts', "import '../../bench/b.ts';", 'wire/a.ts imports ../bench/b.ts'],
+    ['referee/a.ts', "import { spawn } from 'node:child_process';", 'the referee reaches node:child_process'],
+    ['session/a.ts', 'const at = Date.now();', 'session/a.ts reads Date.now'],
+    ['session/a.ts', 'const at = new Date();', 'session/a.ts reads new Date()'],
+    ['session/a.ts', 'const id = Math.random();', 'session/a.ts reads Math.random'],
+    ['grants/a.ts', 'const home = process.env.HOME;', 'grants/a.ts reads process.env'],
+    ['grants/a.ts', "import { env } from 'node:process';", "grants/a.ts reads 'node:process'"],
+    ['store/index.ts', '', 'store/index.ts is a barrel'],
+    ['misc/a.ts', '', 'misc/a.ts is in no known folder'],
+  ])('is broken when %s holds %j', (file, source, violation) => {
+    expect(violations(new Map([[file, source]]))).toContain(violation);
+  });
+
+  it('is broken by a file of more than 400 lines', () => {
+    expect(violations(new Map([['store/a.ts', `${'\n'.repeat(400)}x`]]))).toEqual(['store/a.ts has 401 lines']);
+  });
+
+  it('is broken by a referee that reaches a closed folder through an open one', () => {
+    const sources = new Map([
+      ['referee/a.ts', "import { b } from '../grants/b.ts';"],
+      ['grants/b.ts', "import { spawn } from 'node:child_process';"],
+    ]);
+    expect(violations(sources)).toEqual(['the referee reaches node:child_process']);
+  });
+
+  it('is not broken by a comment, a lower floor, a package or a date of a given moment', () => {
+    const source = [
+      '/* process.env is for others */ // Date.now()',
+      "import { z } from 'zod';",
+      "import { b } from '../wire/b.ts';",
+      'const day = new Date(ms);',
+    ].join('\n');
+    expect(violations(new Map([['session/a.ts', source]]))).toEqual([]);
+  });
+});
