@@ -9,6 +9,45 @@ export interface CatalogueEntry {
  * A code is never reused for another condition.
  */
 export const catalogue = {
+  'E-ART-001': {
+    title: 'an archive cannot be read',
+    explanation:
+      'The file is not a zip archive, is cut short or damaged (a checksum or size is wrong), is encrypted, or uses a compression other than deflate. Fetch or build it again.',
+  },
+  'E-ART-002': {
+    title: 'an archive holds an entry that is not allowed',
+    explanation:
+      'Absolute paths, ".." components, backslashes, links, special files, names that are there twice or collide in case or Unicode form, and overlapping data are refused. Nothing of the archive was written.',
+  },
+  'E-ART-003': {
+    title: 'an archive or a file in it is too large',
+    explanation:
+      'An archive holds at most 500 MiB unpacked in at most 10000 entries and is at most 512 MiB itself; svc.yaml and texts are at most 1 MiB each.',
+  },
+  'E-ART-004': {
+    title: 'an artifact lacks a file it needs, or the file is not what it should be',
+    explanation:
+      'An artifact has svc.yaml at its root, and beside it component.wasm (a WebAssembly component), bin/<name> (implementation: native) or skill.md (runtime: skill).',
+  },
+  'E-ART-005': {
+    title: 'an artifact is not the one that was asked for',
+    explanation:
+      'The name, version or runtime in the svc.yaml of the artifact disagrees with the place that names it. Correct one of the two.',
+  },
+  'E-ART-006': {
+    title: 'a stored artifact is damaged',
+    explanation:
+      'The bytes in an artifact store do not have the hash that was recorded when they were stored. Remove the version from the store and install it again.',
+  },
+  'E-ART-007': {
+    title: 'svc.lock cannot be understood',
+    explanation:
+      'svc.lock is written by svc. It is not valid, for example after a merge, or was written by a newer version. Restore it, or remove it and run svc install.',
+  },
+  'E-ART-008': {
+    title: 'an artifact reference is malformed',
+    explanation: 'An artifact is named <name>@<version> with an exact version, or github:<owner>/<repo>@<tag>.',
+  },
   'E-MAN-001': {
     title: 'a required key is missing',
     explanation: 'The manifest lacks a key that the capsule cannot do without. Add it at the place shown.',
@@ -64,6 +103,23 @@ export const catalogue = {
     title: 'a remote side failed: registry authentication or parsing, or a lost watch connection',
     explanation:
       'The registry refused the key or answered something unreadable, or the connection to a capsule was lost.',
+  },
+  'E-REG-001': {
+    title: 'an artifact was found nowhere',
+    explanation:
+      'Neither the bundled artifacts, nor the stores of the project and the user, nor a configured source has the artifact for this platform.',
+  },
+  'E-REG-002': {
+    title: 'an artifact did not arrive as its source announced it',
+    explanation: 'The hash of the received bytes is not the one that the source named. Nothing was stored.',
+  },
+  'E-REG-003': {
+    title: 'the version exists already',
+    explanation: 'An artifact version never changes once it is published. Publish the change under a new version.',
+  },
+  'E-REG-004': {
+    title: 'the version is reserved',
+    explanation: 'latest, stable and edge name no artifact. Name an exact version.',
   },
   'E-RUN-003': {
     title: 'an artifact differs from svc.lock',
