@@ -5,7 +5,7 @@ import type { TraceEvent } from './events.ts';
 export interface Trace {
   /**
    * Appends one line, whole or not at all; `parent` is the event this one belongs to.
-   * Throws `TraceWriteFailure` when it cannot: the session must end then (D1 "Task states" 2).
+   * Throws the Diagnostic `E-IO-002` when it cannot: the session ends then (D1 "Task states" 2).
    */
   write(event: TraceEvent, parent: TraceEventId | null): TraceEventId;
   close(): void;

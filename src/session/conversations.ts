@@ -1,0 +1,25 @@
+import type { Message } from '../inference/driver.ts';
+import type { ContextId } from '../wire/ids.ts';
+
+/** What earlier tasks of a context said; only a completed task adds to it. */
+export interface Conversations {
+  history(context: ContextId): readonly Message[];
+  save(context: ContextId, messages: readonly Message[]): void;
+}
+
+/** `lifecycle.conversation: stateless`: every task starts from nothing. */
+export const statelessConversations: Conversations = {
+  history: () => [],
+  save: () => {},
+};
+
+/** `threaded`: tasks of one context continue each other for as long as the session lives. */
+export function threadedConversations(): Conversations {
+  const threads = new Map<ContextId, readonly Message[]>();
+  return {
+    history: (context) => threads.get(context) ?? [],
+    save: (context, messages) => {
+      threads.set(context, messages);
+    },
+  };
+}

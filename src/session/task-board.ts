@@ -1,0 +1,223 @@
+import type { Trace } from '../trace/trace.ts';
+import { mintContextId, mintTaskId, type TaskId, type TraceEventId } from '../wire/ids.ts';
+import type { SessionClock } from './clock.ts';
+import type { SessionEventIds } from './event-ids.ts';
+import type { EventStream } from './event-stream.ts';
+import { TaskLanes } from './task-lanes.ts';
+import { Task, type TaskSource } from './task.ts';
+
+export interface Acceptance {
+  readonly taskAcceptance: 'none' | 'single' | 'queue';
+  /** Waiting tasks; the running one does not count. */
+  readonly queueDepth: number;
+  readonly afterTask: 'exit' | 'sleep';
+}
+
+export interface TaskBoardDeps {
+  readonly acceptance: Acceptance;
+  readonly clock: SessionClock;
+  readonly stream: EventStream;
+  readonly ids: SessionEventIds;
+  readonly trace: Trace;
+  readonly sessionStart: TraceEventId;
+}
+
+/** `rejected`: there is no room. `closed`: the session is ending and hands nothing to its queue any more. */
+export interface Submission {
+  readonly kind: 'accepted' | 'rejected' | 'closed';
+  readonly task: Task;
+}
+
+/** Ended tasks that `tasks/get` still knows. */
+const remembered = 1000;
+
+/** How long a cancel waits for what it stops, so that its answer shows the end. */
+const cancelPatienceMs = 2000;
+
+/** The tasks of a session: which are accepted, which is next, which can still be asked about. */
+export class TaskBoard {
+  readonly #deps: TaskBoardDeps;
+  readonly #lanes = new TaskLanes();
+  readonly #tasks = new Map<TaskId, Task>();
+  #running: Task | null = null;
+  #last: Task | null = null;
+  #accepted = 0;
+  #ended = 0;
+  #closed = false;
+  #finishing = false;
+  #everyTaskCompleted = true;
+  #wake: () => void = () => {};
+
+  constructor(deps: TaskBoardDeps) {
+    this.#deps = deps;
+  }
+
+  /** Tasks that reached `completed`, `failed` or `canceled` (D3 "Generation"). */
+  get generation(): number {
+    return this.#ended;
+  }
+
+  get everyTaskCompleted(): boolean {
+    return this.#everyTaskCompleted;
+  }
+
+  get accepted(): number {
+    return this.#accepted;
+  }
+
+  get isIdle(): boolean {
+    return this.#running === null && this.#lanes.waiting === 0;
+  }
+
+  /** Accepts a task when there is room; a refused one is known to nobody afterwards (contracts §6). */
+  submit(source: TaskSource): Submission {
+    const { clock } = this.#deps;
+    const contextId = source.contextId ?? mintContextId(clock);
+    const task = new Task({ id: mintTaskId(clock), contextId }, source);
+    if (this.#closed) return { kind: 'closed', task };
+    if (!this.#hasRoom()) return { kind: 'rejected', task };
+    this.#deps.trace.write(
+      {
+        event_type: 'task_received',
+        task_id: task.id,
+        context_id: task.contextId,
+        origin: task.origin,
+        trust: task.trust,
+        lane: task.lane,
+        text: task.text,
+      },
+      this.#deps.sessionStart,
+    );
+    this.#accepted += 1;
+    this.#tasks.set(task.id, task);
+    this.#lanes.add(task);
+    this.#wake();
+    return { kind: 'accepted', task };
+  }
+
+  /** Gives the text to the running task when that waits for input, whatever its context (contracts §6). */
+  answerInput(text: string): Task | null {
+    const wait = this.#running?.inputWait ?? null;
+    if (this.#running === null || wait === null) return null;
+    wait.answer(text);
+    return this.#running;
+  }
+
+  find(id: string): Task | undefined {
+    return this.#tasks.get(id as TaskId);
+  }
+
+  /** The running task, else the last one that ran. */
+  current(): Task | null {
+    return this.#running ?? this.#last;
+  }
+
+  /** Stops a task wherever it is; resolves to it as it then stands. A terminal task is left alone (contracts §6). */
+  async cancel(task: Task): Promise<Task> {
+    if (task.isTerminal) return task;
+    if (this.#lanes.remove(task.id) === undefined) {
+      task.requestCancel();
+      await this.#patiently(task.whenEnded);
+    } else {
+      this.#cancelQueued(task);
+    }
+    return task;
+  }
+
+  /** Cancels every live task; with `after_task: exit` the session then ends by itself (contracts §1). Ids sorted. */
+  async cancelAll(): Promise<TaskId[]> {
+    const waiting = this.#lanes.all();
+    const live = this.#running === null || this.#running.isTerminal ? waiting : [this.#running, ...waiting];
+    // The waiting ones first: none of them may start when the running one has gone.
+    await Promise.all(live.toReversed().map((task) => this.cancel(task)));
+    this.#finishing = true;
+    this.#wake();
+    return live.map((task) => task.id).sort();
+  }
+
+  /** No task is accepted any more and `next` ends once the live ones have. */
+  close(): void {
+    this.#closed = true;
+    this.#wake();
+  }
+
+  /** Drops every waiting task without a word and stops the running one: the session cannot go on. */
+  abandon(): void {
+    this.#lanes.clear();
+    this.#running?.requestCancel();
+    this.close();
+  }
+
+  /** The next task to run, as soon as there is one; null once the session has none left to wait for. */
+  async next(): Promise<Task | null> {
+    for (;;) {
+      const task = this.#lanes.take();
+      if (task !== undefined) {
+        this.#running = task;
+        return task;
+      }
+      if (this.#isExhausted()) return null;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** Records that nothing of the running task runs any more. */
+  finish(task: Task): void {
+    this.#running = null;
+    this.#retire(task);
+  }
+
+  #hasRoom(): boolean {
+    const { taskAcceptance, queueDepth } = this.#deps.acceptance;
+    if (taskAcceptance !== 'queue') return this.#accepted === 0;
+    const live = this.#lanes.waiting + (this.#running === null ? 0 : 1);
+    return live < 1 + queueDepth;
+  }
+
+  #isExhausted(): boolean {
+    if (this.#closed) return true;
+    const { taskAcceptance, afterTask } = this.#deps.acceptance;
+    const staysUp = taskAcceptance === 'queue' && afterTask === 'sleep';
+    return !staysUp && (this.#accepted > 0 || this.#finishing);
+  }
+
+  #cancelQueued(task: Task): void {
+    const { ids, stream, trace, sessionStart } = this.#deps;
+    const announcement = task.apply({ type: 'canceled' });
+    if (announcement === null) throw new Error('a cancel is always announced');
+    stream.publish(ids.queuedCancels.next(), {
+      event: 'status',
+      taskId: task.id,
+      state: 'canceled',
+      message: announcement.message,
+      final: announcement.final,
+    });
+    trace.write({ event_type: 'task_canceled', task_id: task.id, queued: true }, sessionStart);
+    this.#retire(task);
+    this.#wake();
+  }
+
+  #retire(task: Task): void {
+    this.#last = task;
+    this.#ended += 1;
+    if (task.state !== 'completed') this.#everyTaskCompleted = false;
+    task.markEnded();
+    if (this.#tasks.size <= remembered) return;
+    for (const [id, known] of this.#tasks) {
+      if (!known.isTerminal) continue;
+      this.#tasks.delete(id);
+      return;
+    }
+  }
+
+  async #patiently(ended: Promise<void>): Promise<void> {
+    let takeBack = (): void => {};
+    const patience = new Promise<void>((resolve) => {
+      takeBack = this.#deps.clock.after(cancelPatienceMs, resolve);
+    });
+    await Promise.race([ended, patience]);
+    takeBack();
+  }
+}
