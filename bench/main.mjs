@@ -1,0 +1,50 @@
+// @ts-check
+// npm run bench [-- <row>...]: measures and prints one table. A row that cannot run says why, and the exit code is 1.
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+import { idleMemory } from './idle-memory.mjs';
+import { jsonRpc } from './json-rpc.mjs';
+import { startUp } from './start-up.mjs';
+import { meets, renderTable } from './support/row.mjs';
+
+/** @type {readonly import('./support/row.mjs').Row[]} */
+const rows = [startUp, idleMemory, jsonRpc];
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !rows.some((row) => row.name === name));
+if (unknown.length > 0) {
+  console.error(`no such row: ${unknown.join(', ')}; there are ${rows.map((row) => row.name).join(', ')}`);
+  process.exit(2);
+}
+
+execFileSync(process.execPath, [fileURLToPath(new URL('../scripts/build.mjs', import.meta.url))], { stdio: 'inherit' });
+
+/** @type {string[]} */
+const failures = [];
+/** @type {string[][]} */
+const table = [['row', 'subject', 'floor', 'figure', 'goal', '']];
+for (const row of rows.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
+  if (process.stderr.isTTY) process.stderr.write(`measuring ${row.name}\n`);
+  table.push(await lineOf(row));
+}
+console.log(renderTable(table));
+for (const failure of failures) console.error(failure);
+process.exitCode = failures.length === 0 ? 0 : 1;
+
+/**
+ * @param {import('./support/row.mjs').Row} row
+ * @returns {Promise<string[]>}
+ */
+async function lineOf(row) {
+  const goal = 'atMost' in row.goal ? `at most ${row.goal.atMost}` : `at least ${row.goal.atLeast}`;
+  try {
+    const { subject, floor, figure } = await row.measure();
+    const verdict = meets(row.goal, figure) ? 'met' : 'missed';
+    return [row.name, subject, floor, `${figure.toFixed(2)} ${row.unit}`, goal, verdict];
+  } catch (error) {
+    // Whatever keeps one row from being measured, the others still are.
+    failures.push(`${row.name} could not run: ${error instanceof Error ? error.message : String(error)}`);
+    return [row.name, '', '', 'could not run', goal, ''];
+  }
+}

@@ -1,0 +1,43 @@
+// @ts-check
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+import { createWorkspace, startCapsule } from './support/capsule.mjs';
+import { alternate } from './support/rounds.mjs';
+
+/** From the start of the process to the line that says where the capsule listens, against a Node that does nothing. */
+/** @type {import('./support/row.mjs').Row} */
+export const startUp = {
+  name: 'start-up',
+  goal: { atMost: 2 },
+  unit: 'times',
+  async measure() {
+    const workspace = await createWorkspace();
+    try {
+      const { subject, floor } = await alternate({
+        rounds: 21,
+        subject: async () => {
+          const capsule = await startCapsule(workspace);
+          await capsule.stop();
+          return capsule.startedInMs;
+        },
+        floor: () => bareStartMs(workspace.env),
+      });
+      return {
+        subject: `svc run --json ${subject.toFixed(0)} ms`,
+        floor: `node -e 0 ${floor.toFixed(0)} ms`,
+        figure: subject / floor,
+      };
+    } finally {
+      await workspace.remove();
+    }
+  },
+};
+
+/** @param {Record<string, string>} env */
+async function bareStartMs(env) {
+  const began = performance.now();
+  const child = spawn(process.execPath, ['-e', '0'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  await once(child, 'exit');
+  return performance.now() - began;
+}

@@ -1,0 +1,89 @@
+// @ts-check
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
+
+const manifest = `
+name: bench
+version: 1.0.0
+artifacts:
+  - { name: svc-driver-script, version: 1.0.0, runtime: driver }
+inference:
+  driver: { artifact: svc-driver-script, config: { script: script.yaml } }
+lifecycle: { task_acceptance: queue, after_task: sleep }
+`;
+const script = `
+- content: [{ type: text, text: done }]
+  stop_reason: end_turn
+`;
+
+/** What subject and floor both run under: nothing that only one of them would pay for. */
+export const environment = { PATH: process.env['PATH'] ?? '' };
+
+/**
+ * A folder with a capsule that waits for messages and answers each with `done`, and a home of its own.
+ * @typedef {{ manifestPath: string, env: Record<string, string>, remove(): Promise<void> }} Workspace
+ * @returns {Promise<Workspace>}
+ */
+export async function createWorkspace() {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+  await writeFile(join(folder, 'svc.yaml'), manifest);
+  await writeFile(join(folder, 'script.yaml'), script);
+  return {
+    manifestPath: join(folder, 'svc.yaml'),
+    env: { ...environment, HOME: folder },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+/**
+ * A running capsule, once it has said where it listens. `startedInMs` runs from the start of the process to that line.
+ * @typedef {{ pid: number, port: number, startedInMs: number, stop(): Promise<void> }} Capsule
+ * @param {Workspace} workspace
+ * @returns {Promise<Capsule>}
+ */
+export async function startCapsule(workspace) {
+  const began = performance.now();
+  const child = spawn(process.execPath, [program, 'run', '--json', '--offline', '--manifest', workspace.manifestPath], {
+    env: workspace.env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const line = await firstLine(child);
+  const startedInMs = performance.now() - began;
+  const { url, pid } = JSON.parse(line);
+  return { pid, port: Number(url.split(':').at(-1)), startedInMs, stop: () => end(child) };
+}
+
+/**
+ * The first line a child writes; rejects with what it said on stderr when it ends without one.
+ * @param {import('node:child_process').ChildProcessByStdio<null, import('node:stream').Readable, import('node:stream').Readable>} child
+ * @returns {Promise<string>}
+ */
+export function firstLine(child) {
+  return new Promise((resolve, reject) => {
+    let out = '';
+    let err = '';
+    child.stderr.setEncoding('utf8').on('data', (chunk) => (err += chunk));
+    child.stdout.setEncoding('utf8').on('data', (chunk) => {
+      out += chunk;
+      const end = out.indexOf('\n');
+      if (end >= 0) resolve(out.slice(0, end));
+    });
+    child.once('error', reject);
+    child.once('close', (code) =>
+      reject(new Error(`ended with ${code} before its first line: ${err.trim() || 'no reason given'}`)),
+    );
+  });
+}
+
+/** @param {import('node:child_process').ChildProcess} child */
+export async function end(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  await exited;
+}
