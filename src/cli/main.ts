@@ -1,1 +1,60 @@
-process.exitCode = 0;
+import { homedir } from 'node:os';
+import { Command, CommanderError } from 'commander';
+
+import { renderFailure } from './render-failure.ts';
+import { version } from '../capsule/version.ts';
+import type { CommandContext } from './command-context.ts';
+import { commands } from './commands.ts';
+
+/** Exit codes of `svc` (contracts §2). */
+const usageError = 2;
+const bugInSvc = 70;
+
+/** `svc`: argv to command to exit code. */
+export async function main(args: readonly string[]): Promise<void> {
+  // A reader that went away (`svc list | head`) is no failure of ours.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+  const context: CommandContext = {
+    cwd: process.cwd(),
+    home: process.env['HOME'] ?? homedir(),
+    env: process.env,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    stderrIsTerminal: process.stderr.isTTY ?? false,
+  };
+  try {
+    await (await program(args, context)).parseAsync(args, { from: 'user' });
+  } catch (error) {
+    process.exitCode = report(error, context);
+  }
+}
+
+/** Only the command asked for is loaded; without one that exists, all of them, for the help and its suggestions. */
+async function program(args: readonly string[], context: CommandContext): Promise<Command> {
+  const root = new Command('svc')
+    .description('Runs AI agents as capsules.')
+    .version(version)
+    .showSuggestionAfterError()
+    .exitOverride();
+  const asked = commands.filter((command) => command.name === args[0]);
+  for (const entry of asked.length > 0 ? asked : commands) {
+    const command = await entry.load(context);
+    root.addCommand(command.copyInheritedSettings(root));
+  }
+  return root;
+}
+
+function report(error: unknown, context: CommandContext): number {
+  // Commander has printed its own message, or the help that was asked for.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usageError;
+  const failure = renderFailure(error, context);
+  if (failure !== null) {
+    context.stderr.write(failure);
+    return 1;
+  }
+  const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  context.stderr.write(`svc: this is a bug in svc ${version}, please report it:\n${trace}\n`);
+  return bugInSvc;
+}

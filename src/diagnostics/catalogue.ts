@@ -76,6 +76,11 @@ export const catalogue = {
     explanation:
       'The declared containment class is stronger than what the host achieves. Lower the floor or run on another host.',
   },
+  'E-CAP-004': {
+    title: 'SVC_CONTAINMENT_CEILING is not a containment class',
+    explanation:
+      'SVC_CONTAINMENT_CEILING limits the containment class that is used. It takes advisory, scoped or sealed; unset, the strongest the host offers is used.',
+  },
   'E-CAP-007': {
     title: 'an export root resolves outside the workdir',
     explanation:
@@ -89,6 +94,11 @@ export const catalogue = {
     title: 'an artifact takes the name of a runtime tool',
     explanation:
       'delegate-task, share-file, fetch-peer-file and submit-plan belong to the runtime. Rename the artifact.',
+  },
+  'E-CAP-014': {
+    title: 'two tools share one name',
+    explanation:
+      'The model addresses tools by name, so an artifact and an allowed shell command cannot have the same one. Rename the artifact or drop one of the two.',
   },
   'E-IO-001': {
     title: 'a file cannot be read or written',
@@ -143,6 +153,18 @@ export const catalogue = {
   'E-RUN-024': {
     title: 'there is nothing to run',
     explanation: 'lifecycle.task_acceptance is none and neither --task nor a task.md beside the manifest was given.',
+  },
+  'E-RUN-025': {
+    title: 'the manifest asks for something this version cannot do',
+    explanation: 'A declared part of the manifest is not available in this version, and running without it would do less than promised.',
+  },
+  'E-RUN-026': {
+    title: 'no such running capsule',
+    explanation: 'The session named is not running on this machine for this user, or the name fits several.',
+  },
+  'E-RUN-027': {
+    title: 'a capsule did not stop in time',
+    explanation: 'The process did not end within 20 seconds of being asked to. It can be killed; its trace stays readable.',
   },
   'W-SEC-007': {
     title: 'a capability of an artifact is wider than the capsule grants',

@@ -1,4 +1,11 @@
-import type { Driver, DriverOutcome, InferenceRequest, InferenceResponse, Message, Usage } from '../inference/driver.ts';
+import type {
+  Driver,
+  DriverOutcome,
+  InferenceRequest,
+  InferenceResponse,
+  Message,
+  Usage,
+} from '../inference/driver.ts';
 import { judgeResponse, type ToolCallBlock } from '../inference/response-check.ts';
 import type { Inventory } from '../tools/inventory.ts';
 import type { Trace } from '../trace/trace.ts';

@@ -61,7 +61,11 @@ export function step(state: TaskState, event: TaskEvent): Transition {
       return announce('failed', `driver invocation failed: ${event.error}`, true);
     case 'turns-exhausted':
       from(['working'], state, event);
-      return announce('failed', `max_turns exceeded: ${event.maxTurns} of ${event.maxTurns} inference turns used`, true);
+      return announce(
+        'failed',
+        `max_turns exceeded: ${event.maxTurns} of ${event.maxTurns} inference turns used`,
+        true,
+      );
     case 'spend-refused':
       from(['working'], state, event);
       return announce('failed', event.refusal, true);

@@ -1,0 +1,89 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+
+import { isSessionId } from '../wire/ids.ts';
+
+const recordShape = z.object({
+  session_id: z.string().refine(isSessionId),
+  url: z.string(),
+  pid: z.int().min(1),
+  /** Clock ticks since boot when the process started; null where the system does not tell. */
+  process_start: z.string().nullable(),
+  name: z.string(),
+  version: z.string(),
+  workdir: z.string(),
+  started_at_ms: z.int(),
+});
+
+/** What `svc ps`, `svc watch` and `svc stop` know of a live session. Owner-only, one file each. */
+export type RunningRecord = z.infer<typeof recordShape>;
+
+function recordsDirectory(home: string): string {
+  return join(home, '.svc', 'running');
+}
+
+/** Writes the record whole, under a temporary name first. Returns what takes it away again. */
+export function writeRunningRecord(home: string, record: RunningRecord): () => void {
+  const directory = recordsDirectory(home);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const path = join(directory, `${record.session_id}.json`);
+  const temporary = `${path}.tmp`;
+  writeFileSync(temporary, `${JSON.stringify(record)}\n`, { mode: 0o600 });
+  renameSync(temporary, path);
+  return () => rmSync(path, { force: true });
+}
+
+/** Live sessions, newest first. Records of dead processes and unreadable files are removed on the way. */
+export function readRunningRecords(home: string): RunningRecord[] {
+  const directory = recordsDirectory(home);
+  const live: RunningRecord[] = [];
+  for (const name of namesIn(directory)) {
+    const path = join(directory, name);
+    const record = parseRecord(path);
+    if (record !== null && isAlive(record)) live.push(record);
+    else if (record !== null || !name.endsWith('.tmp')) rmSync(path, { force: true });
+  }
+  return live.toSorted((a, b) => b.started_at_ms - a.started_at_ms || (a.session_id < b.session_id ? 1 : -1));
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+function parseRecord(path: string): RunningRecord | null {
+  try {
+    return recordShape.parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch {
+    // Gone meanwhile, or not a record: either way it names no live session.
+    return null;
+  }
+}
+
+/** A pid alone may have been given to another process since; its start time tells them apart. */
+export function isAlive(record: Pick<RunningRecord, 'pid' | 'process_start'>): boolean {
+  try {
+    process.kill(record.pid, 0);
+  } catch (error) {
+    // EPERM: it lives and belongs to someone else.
+    if (!(error instanceof Error && 'code' in error && error.code === 'EPERM')) return false;
+  }
+  return record.process_start === null || processStart(record.pid) === record.process_start;
+}
+
+/** Field 22 of `/proc/<pid>/stat`; null where there is none. */
+export function processStart(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The second field holds the command in parentheses and may contain anything, parentheses included.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+  } catch {
+    // No /proc here, or the process has ended.
+    return null;
+  }
+}

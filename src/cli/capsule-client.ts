@@ -1,0 +1,96 @@
+import { request, type IncomingMessage } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+
+export interface CapsuleCall {
+  /** `host:port` */
+  readonly address: string;
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  /** Sent as a bearer token when the capsule requires one (`SVC_LISTENER_TOKEN`). */
+  readonly token: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Waits between attempts right after a capsule's port is bound (D1 "Command line" 4). */
+const backOffMs = [50, 100, 200, 400];
+
+/** Opens `POST /` of a capsule; resolves when the response head is there. Throws `E-IO-003` when it cannot be reached. */
+export async function openCall(call: CapsuleCall): Promise<IncomingMessage> {
+  for (const waitMs of [...backOffMs, null]) {
+    try {
+      return await send(call);
+    } catch (error) {
+      const refused = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
+      if (!refused || waitMs === null) {
+        const reason = error instanceof Error ? error.message : String(error);
+        throw new Diagnostic('E-IO-003', `the capsule at ${call.address} cannot be reached: ${reason}`, {
+          hint: 'svc ps lists the running capsules',
+          cause: error,
+        });
+      }
+      await delay(waitMs);
+    }
+  }
+  throw new Error('the last attempt returns or throws');
+}
+
+/** A JSON-RPC call with one answer. Throws `E-IO-003` on anything but a result. */
+export async function callCapsule(call: CapsuleCall): Promise<unknown> {
+  const response = await openCall(call);
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  const text = Buffer.concat(chunks).toString('utf8');
+  if (response.statusCode !== 200) {
+    throw new Diagnostic('E-IO-003', `the capsule at ${call.address} answered ${response.statusCode}`, {
+      hint: response.statusCode === 401 ? 'set SVC_LISTENER_TOKEN to the token of that capsule' : 'is it a capsule?',
+    });
+  }
+  return resultOf(text, call);
+}
+
+function send(call: CapsuleCall): Promise<IncomingMessage> {
+  const { address, method, params, token, headers } = call;
+  const colon = address.lastIndexOf(':');
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      {
+        host: address.slice(0, colon).replace(/^\[|\]$/g, ''),
+        port: Number(address.slice(colon + 1)),
+        method: 'POST',
+        path: '/',
+        agent: false,
+        headers: {
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          ...headers,
+        },
+      },
+      resolve,
+    );
+    outgoing.once('error', reject);
+    outgoing.end(body);
+  });
+}
+
+function resultOf(text: string, call: CapsuleCall): unknown {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    throw new Diagnostic('E-IO-003', `the capsule at ${call.address} did not answer with JSON`);
+  }
+  if (typeof answer === 'object' && answer !== null && 'result' in answer) return answer.result;
+  const message = faultMessage(answer);
+  throw new Diagnostic('E-IO-003', `${call.method} was refused by the capsule at ${call.address}: ${message}`);
+}
+
+function faultMessage(answer: unknown): string {
+  if (typeof answer !== 'object' || answer === null || !('error' in answer)) return 'neither a result nor an error';
+  const { error } = answer;
+  if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
+  return String(error);
+}

@@ -1,0 +1,9 @@
+/** What a command may touch of the outside: its arguments aside, everything comes through here. */
+export interface CommandContext {
+  readonly cwd: string;
+  readonly home: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdout: NodeJS.WritableStream;
+  readonly stderr: NodeJS.WritableStream;
+  readonly stderrIsTerminal: boolean;
+}

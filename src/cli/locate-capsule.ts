@@ -1,0 +1,49 @@
+import { readRunningRecords, type RunningRecord } from '../capsule/running-record.ts';
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+
+/** A running capsule a command talks to; `record` is null when only an address was given and no local session has it. */
+export interface LocatedCapsule {
+  /** `host:port` */
+  readonly address: string;
+  readonly record: RunningRecord | null;
+}
+
+const shortestSuffix = 4;
+const addressShape = /^(\[[0-9a-fA-F:.]+\]|[^:/\s]+):\d{1,5}$/;
+
+/**
+ * The capsule meant by a full session id, by a suffix of at least 4 characters, or by `host:port`; with none, the newest
+ * running one (contracts §2). Throws `E-RUN-026` when there is none or the suffix fits several.
+ */
+export function locateCapsule(home: string, wanted: string | undefined): LocatedCapsule {
+  const records = readRunningRecords(home);
+  if (wanted === undefined) {
+    const newest = records[0];
+    if (newest === undefined) throw notFound('no capsule is running', 'start one with svc run');
+    return { address: newest.url, record: newest };
+  }
+  if (addressShape.test(wanted)) {
+    return { address: wanted, record: records.find((record) => samePort(record.url, wanted)) ?? null };
+  }
+  const matches = wanted.length < shortestSuffix ? [] : records.filter((record) => record.session_id.endsWith(wanted));
+  const [match, another] = matches;
+  if (another !== undefined) {
+    const ids = matches.map((record) => record.session_id).join(', ');
+    throw notFound(`${wanted} fits more than one session: ${ids}`, 'give more characters of the id');
+  }
+  if (match === undefined) throw notFound(`no running session is ${wanted}`, 'svc ps lists the running ones');
+  return { address: match.url, record: match };
+}
+
+const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+function samePort(url: string, wanted: string): boolean {
+  const [host, port] = [wanted.slice(0, wanted.lastIndexOf(':')), wanted.slice(wanted.lastIndexOf(':'))];
+  return loopbackNames.has(host) && url.endsWith(port);
+}
+
+function notFound(message: string, hint: string): Diagnostic {
+  return new Diagnostic('E-RUN-026', message, {
+    hint: `${hint}; a session is named by its id, at least ${shortestSuffix} of its last characters, or host:port`,
+  });
+}
