@@ -1,0 +1,12 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+import { expect, it } from 'vitest';
+
+const script = fileURLToPath(new URL('../../scripts/third-party-licenses.mjs', import.meta.url));
+
+it('lists in THIRD-PARTY-LICENSES what the package is installed with now', () => {
+  const { status, stderr } = spawnSync(process.execPath, [script, '--check'], { encoding: 'utf8' });
+  expect(stderr).toBe('');
+  expect(status).toBe(0);
+});
