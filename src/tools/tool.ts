@@ -22,6 +22,8 @@ export interface ToolOutcome {
   /** Of a subprocess that ran to completion; null otherwise (D1 "Frame types", `artifact`). */
   readonly exitCode: number | null;
   readonly truncated: boolean;
+  /** False when nothing of the tool ran; `content` is then the runtime's own and is not fenced. True when absent. */
+  readonly reached?: boolean;
 }
 
 /** Something the model can call. Expected failures are outcomes; a rejection is a bug or a cancel. */

@@ -1,0 +1,56 @@
+import type { ChildProcess } from 'node:child_process';
+import type { Readable } from 'node:stream';
+
+import type { LaunchEnd, LaunchedProcess } from './launcher.ts';
+
+/** A child started as leader of its own group, with both outputs piped. */
+export interface GroupLeader {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+}
+
+/**
+ * The launched process over a group leader. What the leader leaves running in its group gets `drainMs` after the leader's
+ * exit to finish writing and is then killed; outputs that a process outside the group still holds are closed after
+ * `drainMs` more. So `ended` settles within twice `drainMs` of the exit, whatever was left behind.
+ */
+export function superviseGroup(leader: GroupLeader, drainMs: number): LaunchedProcess {
+  const { child, pid, stdout, stderr } = leader;
+  let over = false;
+  // A reader that closes its stdin early is not a failure of the writer: how the process ended is told by `ended`.
+  child.stdin?.on('error', () => {});
+  const kill = (signal: NodeJS.Signals): void => {
+    if (!over) signalGroup(pid, signal);
+  };
+  const ended = new Promise<LaunchEnd>((resolve) => {
+    let drain: NodeJS.Timeout | undefined;
+    child.once('exit', () => {
+      drain = setTimeout(() => {
+        kill('SIGKILL');
+        drain = setTimeout(() => {
+          stdout.destroy();
+          stderr.destroy();
+        }, drainMs);
+      }, drainMs);
+    });
+    child.once('close', (code, signal) => {
+      clearTimeout(drain);
+      kill('SIGKILL');
+      over = true;
+      resolve(signal === null ? { kind: 'exited', exitCode: code ?? 0 } : { kind: 'signaled', signal });
+    });
+  });
+  return { pid, stdin: child.stdin, stdout, stderr, ended, kill };
+}
+
+function signalGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    // Nobody of the group is left, or those left run as someone else.
+    if (code !== 'ESRCH' && code !== 'EPERM') throw error;
+  }
+}

@@ -1,0 +1,46 @@
+import { delimiter, isAbsolute, join, relative } from 'node:path';
+
+export interface EnvironmentSource {
+  readonly accessibleWorkdir: string;
+  /** The variables the runtime holds. */
+  readonly held: Readonly<Record<string, string | undefined>>;
+  /** `capabilities.env.allow`. */
+  readonly allow: readonly string[];
+}
+
+const systemPath = ['/usr/local/bin', '/usr/bin', '/bin'].join(delimiter);
+
+/** The home directory of contained commands, inside the workdir; whoever stages the workdir makes it. */
+export function containedHome(accessibleWorkdir: string): string {
+  return join(accessibleWorkdir, '.svc', 'home');
+}
+
+/**
+ * The whole environment of a contained command: a baseline, then the allowed variables the runtime holds, which may
+ * override it. `PATH` is the runtime's without entries that are relative or inside the workdir, where the agent could
+ * plant a program under an allowed name.
+ */
+export function containedEnvironment(source: EnvironmentSource): Readonly<Record<string, string>> {
+  const { accessibleWorkdir, held, allow } = source;
+  const environment: Record<string, string> = {
+    PATH: searchPath(held.PATH ?? '', accessibleWorkdir),
+    HOME: containedHome(accessibleWorkdir),
+    LANG: 'C.UTF-8',
+    TERM: 'dumb',
+  };
+  for (const name of allow) {
+    const value = Object.hasOwn(held, name) ? held[name] : undefined;
+    if (value !== undefined) environment[name] = value;
+  }
+  return environment;
+}
+
+function searchPath(heldPath: string, workdir: string): string {
+  const kept = heldPath.split(delimiter).filter((entry) => isAbsolute(entry) && !isInside(entry, workdir));
+  return kept.length === 0 ? systemPath : kept.join(delimiter);
+}
+
+function isInside(path: string, directory: string): boolean {
+  const way = relative(directory, path);
+  return way !== '..' && !way.startsWith('../') && !isAbsolute(way);
+}

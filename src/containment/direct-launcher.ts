@@ -1,0 +1,113 @@
+import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
+import { once } from 'node:events';
+import { open, stat } from 'node:fs/promises';
+
+import { superviseGroup } from './child-group.ts';
+import { findProgram } from './find-program.ts';
+import { inheritedDescriptors } from './inherited-descriptors.ts';
+import type { LaunchOutcome, LaunchRequest, LaunchedProcess, Launcher } from './launcher.ts';
+
+export interface DirectLauncherOptions {
+  /** How long what a process leaves running may go on writing after its exit; 1,000 when absent. */
+  readonly drainMs?: number;
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'no such command',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ENOEXEC: 'not an executable format',
+  E2BIG: 'the arguments are too long',
+  ENOMEM: 'the host is out of memory',
+  EAGAIN: 'the host allows no more processes',
+  EMFILE: 'no more files can be opened',
+  ENFILE: 'no more files can be opened',
+  ETXTBSY: 'the file is open for writing',
+  ELOOP: 'too many symbolic links',
+};
+
+/**
+ * Starts processes without any kernel enforcement: class `advisory`, mechanism `none` (D1 "Mechanism values").
+ * Each gets its own process group, exactly the requested environment and no descriptor of ours but the standard three.
+ */
+export function createDirectLauncher(options: DirectLauncherOptions = {}): Launcher {
+  const drainMs = options.drainMs ?? 1000;
+  let inherited: readonly number[] | undefined;
+  return {
+    achieved: 'advisory',
+    mechanism: 'none',
+    async launch(request) {
+      const refusal = await refusalOf(request);
+      if (refusal !== null) return { kind: 'refused', reason: refusal };
+      const program = await findProgram(request.command, request.env.PATH ?? '');
+      if (program.kind === 'refused') return program;
+      inherited ??= inheritedDescriptors();
+      return start({ program: program.path, request, inherited, drainMs });
+    },
+  };
+}
+
+async function refusalOf(request: LaunchRequest): Promise<string | null> {
+  if (request.args.some((arg) => arg.includes('\0'))) return 'an argument holds a NUL character';
+  const variables = Object.entries(request.env);
+  if (variables.some(([name, value]) => `${name}${value}`.includes('\0'))) {
+    return 'an environment variable holds a NUL character';
+  }
+  return (await isDirectory(request.cwd)) ? null : 'the working directory does not exist';
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    return false;
+  }
+}
+
+interface Start {
+  readonly program: string;
+  readonly request: LaunchRequest;
+  readonly inherited: readonly number[];
+  readonly drainMs: number;
+}
+
+async function start({ program, request, inherited, drainMs }: Start): Promise<LaunchOutcome> {
+  const nothing = inherited.length === 0 ? undefined : await open('/dev/null', 'r+');
+  const stdio: SpawnOptions['stdio'] = [request.stdin === 'pipe' ? 'pipe' : 'ignore', 'pipe', 'pipe'];
+  // Node cannot close a descriptor in the child, but it can put another in its place.
+  for (const descriptor of inherited) stdio[descriptor] = nothing?.fd;
+  try {
+    const child = spawn(program, request.args, {
+      argv0: request.command,
+      cwd: request.cwd,
+      env: request.env,
+      detached: true,
+      stdio,
+    });
+    if (child.pid === undefined) return await failureOf(child);
+    return { kind: 'started', process: superviseChild(child, drainMs) };
+  } catch (error) {
+    return refusedBy(error);
+  } finally {
+    await nothing?.close();
+  }
+}
+
+async function failureOf(child: ChildProcess): Promise<LaunchOutcome> {
+  const [error] = (await once(child, 'error')) as [unknown];
+  return refusedBy(error);
+}
+
+/** A failed `spawn` system call as a refusal; anything else is a bug and goes on. */
+function refusedBy(error: unknown): LaunchOutcome {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (code === undefined || syscall?.startsWith('spawn') !== true) throw error;
+  return { kind: 'refused', reason: reasons[code] ?? `the system answered ${code}` };
+}
+
+function superviseChild(child: ChildProcess, drainMs: number): LaunchedProcess {
+  const { pid, stdout, stderr } = child;
+  if (pid === undefined || stdout === null || stderr === null) throw new Error('a started child lacks its pipes');
+  return superviseGroup({ child, pid, stdout, stderr }, drainMs);
+}

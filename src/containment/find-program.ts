@@ -1,0 +1,41 @@
+import { access, constants, stat } from 'node:fs/promises';
+import { delimiter, isAbsolute, join } from 'node:path';
+
+export type ProgramLookup =
+  | { readonly kind: 'found'; readonly path: string }
+  /** A clause for a person: `no such command`, `permission denied`. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+const noSuchCommand: ProgramLookup = { kind: 'refused', reason: 'no such command' };
+const permissionDenied: ProgramLookup = { kind: 'refused', reason: 'permission denied' };
+
+/**
+ * The executable file a command name stands for: an absolute path as it is, a bare name on `searchPath`.
+ * Relative and empty entries of the search path are passed over, because they name the directory the agent writes to.
+ */
+export async function findProgram(command: string, searchPath: string): Promise<ProgramLookup> {
+  if (command.includes('\0')) return noSuchCommand;
+  if (isAbsolute(command)) return judgeFile(command);
+  if (command === '' || command.includes('/')) return noSuchCommand;
+  let answer = noSuchCommand;
+  for (const directory of searchPath.split(delimiter).filter(isAbsolute)) {
+    const candidate = await judgeFile(join(directory, command));
+    if (candidate.kind === 'found') return candidate;
+    if (candidate === permissionDenied) answer = permissionDenied;
+  }
+  return answer;
+}
+
+async function judgeFile(path: string): Promise<ProgramLookup> {
+  try {
+    const found = await stat(path);
+    if (found.isDirectory()) return permissionDenied;
+    await access(path, constants.X_OK);
+    return { kind: 'found', path };
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    // Whatever else keeps a file from being looked at (a loop of links, a component that is a file) means it is not there.
+    if (code === undefined) throw error;
+    return code === 'EACCES' || code === 'EPERM' ? permissionDenied : noSuchCommand;
+  }
+}

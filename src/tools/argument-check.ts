@@ -1,0 +1,163 @@
+import type { Ajv, ErrorObject, Options, ValidateFunction } from 'ajv';
+
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { describeProblems } from './argument-problems.ts';
+import { runBounded } from './bounded-run.ts';
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+const maxSchemaLength = 256 * 1024;
+const compileTimeoutMs = 2000;
+const checkTimeoutMs = 250;
+/** Up to here every problem of the arguments is listed; above, the first. */
+const fullReportLength = 64 * 1024;
+/** A longer schema is run with a time limit whatever is in it. */
+const plainSchemaLength = 16 * 1024;
+/** Keywords whose cost is not bounded by the size of schema and arguments. */
+const costly = /"(?:pattern|patternProperties|uniqueItems|\$ref|\$dynamicRef|\$recursiveRef)":/;
+
+type Problems = readonly ErrorObject[];
+type Validator = (data: unknown) => Problems | 'out-of-time';
+
+/** The schema cannot be used; the message is a clause that says why. */
+class UnusableSchema extends Error {
+  override readonly name = 'UnusableSchema';
+}
+
+/**
+ * Checks the arguments of one tool against its JSON Schema (2020-12, or draft-07 when `$schema` says so). The schema is
+ * compiled at the first check and kept. Schemas come from artifacts: no check runs longer than a quarter of a second.
+ */
+export class ArgumentCheck {
+  readonly #schema: JsonSchema;
+  #first: Promise<Validator> | undefined;
+  #all: Promise<Validator> | undefined;
+
+  constructor(schema: JsonSchema) {
+    this.#schema = schema;
+  }
+
+  /** Sentences a model can act on, `arguments.path: must be string`; empty when the arguments fit. */
+  async problemsOf(args: unknown): Promise<readonly string[]> {
+    try {
+      this.#first ??= compile(this.#schema, false);
+      const first = (await this.#first)(args);
+      if (first === 'out-of-time') return ['arguments: took too long to check against the input schema'];
+      if (first.length === 0 || JSON.stringify(args).length > fullReportLength) return describeProblems(first);
+      this.#all ??= compile(this.#schema, true);
+      const all = (await this.#all)(args);
+      return describeProblems(all === 'out-of-time' ? first : all);
+    } catch (error) {
+      if (error instanceof UnusableSchema) return [`the tool has an unusable input schema: ${error.message}`];
+      throw error;
+    }
+  }
+}
+
+/** `E-MAN-003` when the input schema of a tool cannot be used. Loads the compiler, so it is for staging, not for the start. */
+export async function inputSchemaProblem(toolName: string, schema: JsonSchema): Promise<Diagnostic | null> {
+  try {
+    await compile(schema, false);
+    return null;
+  } catch (error) {
+    if (!(error instanceof UnusableSchema)) throw error;
+    return new Diagnostic('E-MAN-003', `input_schema of ${toolName} cannot be used: ${error.message}`, {
+      hint: 'it must be a JSON Schema of an object, 2020-12 or draft-07, that refers to nothing outside itself',
+    });
+  }
+}
+
+async function compile(schema: JsonSchema, allErrors: boolean): Promise<Validator> {
+  const text = textOf(schema);
+  if (text.length > maxSchemaLength) throw new UnusableSchema('it is larger than 256 KiB');
+  if (schema.type !== undefined && schema.type !== 'object') throw new UnusableSchema('its type is not object');
+  const validate = await compileWithAjv(schema, allErrors);
+  const run = (data: unknown): Problems => (validate(data) ? [] : (validate.errors ?? []));
+  if (text.length <= plainSchemaLength && !costly.test(text)) return run;
+  return (data) => {
+    const result = runBounded(checkTimeoutMs, () => run(data));
+    return result.kind === 'done' ? result.value : 'out-of-time';
+  };
+}
+
+function textOf(schema: JsonSchema): string {
+  try {
+    return JSON.stringify(schema);
+  } catch (error) {
+    if (error instanceof RangeError) throw new UnusableSchema('it is nested too deeply');
+    throw error;
+  }
+}
+
+async function compileWithAjv(schema: JsonSchema, allErrors: boolean): Promise<ValidateFunction> {
+  const { checker, make } = await dialectOf(schema);
+  const compiled = runBounded(compileTimeoutMs, () => {
+    try {
+      if (checker.validateSchema(schema) !== true) throw new Error(checker.errorsText(checker.errors));
+      return make(allErrors).compile(schema);
+    } catch (error) {
+      // Ajv throws plain errors for all it cannot use: bad keywords, patterns, references.
+      throw new UnusableSchema(error instanceof Error ? firstLine(error.message) : 'it does not compile');
+    }
+  });
+  if (compiled.kind === 'out-of-time') throw new UnusableSchema('it takes too long to compile');
+  return compiled.value;
+}
+
+interface Dialect {
+  /** Judges schemas of the dialect; made once, because it compiles the meta-schema. */
+  readonly checker: Ajv;
+  readonly make: (allErrors: boolean) => Ajv;
+}
+
+const dialects = new Map<DialectName, Promise<Dialect>>();
+
+function dialectOf(schema: JsonSchema): Promise<Dialect> {
+  const name = dialectName(schema.$schema);
+  let dialect = dialects.get(name);
+  if (dialect === undefined) {
+    dialect = loadDialect(name);
+    dialects.set(name, dialect);
+  }
+  return dialect;
+}
+
+type DialectName = 'draft-07' | '2020-12';
+
+function dialectName(declared: unknown): DialectName {
+  if (declared === undefined) return '2020-12';
+  if (typeof declared === 'string') {
+    if (declared.includes('2020-12')) return '2020-12';
+    if (declared.includes('draft-07')) return 'draft-07';
+  }
+  throw new UnusableSchema('its $schema is neither 2020-12 nor draft-07');
+}
+
+async function loadDialect(name: DialectName): Promise<Dialect> {
+  const Dialect = name === 'draft-07' ? (await import('ajv')).Ajv : (await import('ajv/dist/2020.js')).Ajv2020;
+  const make = (allErrors: boolean): Ajv => new Dialect({ ...options, allErrors, meta: false, validateSchema: false });
+  return { checker: new Dialect(options), make };
+}
+
+const options: Options = {
+  strict: false,
+  ownProperties: true,
+  validateFormats: false,
+  logger: false,
+  code: { regExp: Object.assign(lenientRegExp, { code: 'new RegExp' }) },
+};
+
+/** Patterns are Unicode-aware where they can be; older ones with needless escapes still count. */
+function lenientRegExp(pattern: string, flags: string): RegExp {
+  try {
+    return new RegExp(pattern, flags);
+  } catch (error) {
+    if (error instanceof SyntaxError) return new RegExp(pattern);
+    throw error;
+  }
+}
+
+function firstLine(message: string): string {
+  const line = message.split('\n', 1)[0] ?? '';
+  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
+}

@@ -1,0 +1,100 @@
+import type { ArgumentCheck } from './argument-check.ts';
+import type { Tool, ToolCallContext, ToolKind, ToolOutcome } from './tool.ts';
+import { fenceUntrusted } from './untrusted-fence.ts';
+
+/** A call as the model made it. `input` is parsed JSON, or the text itself when it is no JSON. */
+export interface RequestedCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+}
+
+export type DispatchContext = Omit<ToolCallContext, 'callId'>;
+
+/** One call and its result: what an `artifact` frame, a trace line and the model's next message say (D1 "Frame types"). */
+export interface DispatchedCall {
+  readonly toolName: string;
+  readonly kind: ToolKind | 'unknown';
+  /** Exactly what the model receives, fenced when `fenceSource` is a string. */
+  readonly content: string;
+  readonly fenceSource: string | null;
+  readonly callId: string | null;
+  readonly isError: boolean;
+  /** Whole milliseconds. */
+  readonly durationMs: number;
+  readonly exitCode: number | null;
+  readonly truncated: boolean;
+  /** False when nothing of a tool ran: the content is the runtime's own. */
+  readonly reached: boolean;
+}
+
+/** A tool with the check of its arguments. */
+export interface CallableTool {
+  readonly tool: Tool;
+  readonly argumentCheck: ArgumentCheck;
+}
+
+export interface DispatchDeps {
+  readonly find: (name: string) => CallableTool | undefined;
+  readonly names: readonly string[];
+  readonly clock: { monotonicMs(): number };
+}
+
+/** Carries out one call. Rejects only with the reason of an aborted signal, or for a bug. */
+export async function dispatchCall(
+  call: RequestedCall,
+  context: DispatchContext,
+  deps: DispatchDeps,
+): Promise<DispatchedCall> {
+  const startedMs = deps.clock.monotonicMs();
+  const callId = call.id === '' ? null : call.id;
+  const found = deps.find(call.name);
+  const outcome =
+    found === undefined
+      ? neverReached(unknownTool(call.name, deps.names))
+      : await callChecked(found, call.input, { ...context, callId });
+  const reached = outcome.reached !== false;
+  const fenceSource = reached && found?.tool.kind !== 'skill' ? `tool:${call.name}` : null;
+  return {
+    toolName: call.name,
+    kind: found?.tool.kind ?? 'unknown',
+    content: fenceSource === null ? outcome.content : fenceUntrusted(fenceSource, outcome.content),
+    fenceSource,
+    callId,
+    isError: !reached || outcome.status !== 'passed',
+    durationMs: Math.max(0, Math.round(deps.clock.monotonicMs() - startedMs)),
+    exitCode: reached ? outcome.exitCode : null,
+    truncated: reached && outcome.truncated,
+    reached,
+  };
+}
+
+async function callChecked(found: CallableTool, input: unknown, context: ToolCallContext): Promise<ToolOutcome> {
+  const { tool, argumentCheck } = found;
+  const args = argumentsOf(input);
+  if (args === null) return neverReached(`the arguments of ${tool.name} are not a JSON object`);
+  const problems = await argumentCheck.problemsOf(args);
+  if (problems.length > 0) {
+    return neverReached([`the arguments of ${tool.name} do not fit its input schema:`, ...problems].join('\n'));
+  }
+  context.signal.throwIfAborted();
+  return await tool.call(args, context);
+}
+
+/** Providers write the arguments of a call without arguments as empty text or null. */
+function argumentsOf(input: unknown): Readonly<Record<string, unknown>> | null {
+  if (input === null || input === undefined || input === '') return {};
+  if (typeof input !== 'object' || Array.isArray(input)) return null;
+  return input as Readonly<Record<string, unknown>>;
+}
+
+function unknownTool(name: string, names: readonly string[]): string {
+  const asked = JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name);
+  const available = names.length === 0 ? 'there are no tools' : `the tools are ${names.join(', ')}`;
+  return `there is no tool named ${asked}; ${available}`;
+}
+
+/** The outcome of a call of which nothing ran. `content` is the runtime's own words and reaches the model unfenced. */
+export function neverReached(content: string): ToolOutcome {
+  return { status: 'failed', content, exitCode: null, truncated: false, reached: false };
+}

@@ -1,0 +1,66 @@
+import { Diagnostic, DiagnosticList } from '../diagnostics/diagnostic.ts';
+import { ArgumentCheck } from './argument-check.ts';
+import {
+  type CallableTool,
+  dispatchCall,
+  type DispatchContext,
+  type DispatchedCall,
+  type RequestedCall,
+} from './dispatch.ts';
+import type { Tool } from './tool.ts';
+
+/** Names that belong to the runtime, whether or not it offers the tool in this session. */
+export const runtimeToolNames: ReadonlySet<string> = new Set([
+  'delegate-task',
+  'share-file',
+  'fetch-peer-file',
+  'submit-plan',
+]);
+
+/** Everything the model of a session can call, by name. */
+export class Inventory {
+  /** As the model is told, in the order of names. */
+  readonly definitions: readonly Pick<Tool, 'name' | 'description' | 'inputSchema'>[];
+  readonly names: readonly string[];
+  readonly #tools: ReadonlyMap<string, CallableTool>;
+  readonly #clock: { monotonicMs(): number };
+
+  /** Throws when two tools share a name or one takes a name of the runtime (`E-CAP-014`, `E-CAP-013`). */
+  constructor(tools: readonly Tool[], clock: { monotonicMs(): number }) {
+    const problems = nameProblems(tools);
+    if (problems.length > 0) throw new DiagnosticList(problems);
+    const sorted = [...tools].sort((a, b) => (a.name < b.name ? -1 : 1));
+    this.names = sorted.map(({ name }) => name);
+    this.definitions = sorted.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+    this.#tools = new Map(
+      sorted.map((tool) => [tool.name, { tool, argumentCheck: new ArgumentCheck(tool.inputSchema) }]),
+    );
+    this.#clock = clock;
+  }
+
+  /** Carries out one call of the model; unknown names and unfit arguments come back as results (contracts §5). */
+  dispatch(call: RequestedCall, context: DispatchContext): Promise<DispatchedCall> {
+    const find = (name: string): CallableTool | undefined => this.#tools.get(name);
+    return dispatchCall(call, context, { find, names: this.names, clock: this.#clock });
+  }
+}
+
+function nameProblems(tools: readonly Tool[]): Diagnostic[] {
+  const problems: Diagnostic[] = [];
+  const seen = new Map<string, Tool>();
+  for (const tool of tools) {
+    const other = seen.get(tool.name);
+    if (tool.kind !== 'runtime' && runtimeToolNames.has(tool.name)) {
+      problems.push(new Diagnostic('E-CAP-013', `${described(tool)} takes the name of a runtime tool`));
+    } else if (other !== undefined) {
+      problems.push(new Diagnostic('E-CAP-014', `${described(other)} and ${described(tool)} share one name`));
+    }
+    seen.set(tool.name, tool);
+  }
+  return problems;
+}
+
+function described({ kind, name }: Tool): string {
+  if (kind === 'shell') return `the shell command ${name}`;
+  return kind === 'runtime' ? `the runtime tool ${name}` : `the artifact ${name}`;
+}
