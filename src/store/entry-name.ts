@@ -1,3 +1,5 @@
+import { quoted } from '../diagnostics/printable.ts';
+
 const maxNameBytes = 1024;
 const maxComponentBytes = 255;
 const maxDepth = 32;
@@ -31,12 +33,6 @@ export function entryNameFault(name: string): string | null {
   return null;
 }
 
-/** A name for people: quoted, control characters escaped, never longer than a line. */
-export function shownName(name: string): string {
-  const quoted = JSON.stringify(name).replaceAll(/[\p{Cc}\p{Cf}]/gu, '\ufffd');
-  return quoted.length > 120 ? `${quoted.slice(0, 117)}..."` : quoted;
-}
-
 interface Taken {
   readonly spelling: string;
   readonly kind: 'file' | 'directory' | 'implied directory';
@@ -66,7 +62,7 @@ export class NameTable {
       this.#taken.set(key, { spelling, kind });
       return null;
     }
-    if (taken.spelling !== spelling) return `collides with ${shownName(taken.spelling)} in case or Unicode form`;
+    if (taken.spelling !== spelling) return `collides with ${quoted(taken.spelling)} in case or Unicode form`;
     if (kind === 'file' || taken.kind === 'file') {
       return taken.kind === kind ? 'is there twice' : 'is both a file and a directory';
     }

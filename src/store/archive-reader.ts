@@ -1,0 +1,29 @@
+import { RandomAccessReader } from 'yauzl';
+
+import type { RegularFile } from './regular-file.ts';
+
+/** The file as yauzl reads it. A position out of bounds, which a hostile archive can name, is an error and not an exception. */
+export class ArchiveReader extends RandomAccessReader {
+  readonly #file: RegularFile;
+
+  constructor(file: RegularFile) {
+    super();
+    this.#file = file;
+  }
+
+  override read(
+    buffer: Buffer,
+    offset: number,
+    length: number,
+    position: number,
+    callback: (error: Error | null, bytesRead?: number) => void,
+  ): void {
+    this.#file.readAt(position, length).then(
+      (bytes) => {
+        bytes?.copy(buffer, offset);
+        callback(null, bytes?.length ?? 0);
+      },
+      (error: unknown) => callback(error as Error),
+    );
+  }
+}

@@ -1,0 +1,57 @@
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+import { ioFault } from './io-fault.ts';
+import { temporaryName } from './temporary-name.ts';
+
+export type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
+/** Writes a temporary file beside `path` and brings it to the disk; returns its name. Nothing is left behind on `E-IO-001`. */
+export async function writeTemporary(path: string, chunks: Chunks): Promise<string> {
+  const temporary = join(dirname(path), temporaryName());
+  try {
+    const file = await open(temporary, 'wx', 0o644);
+    try {
+      for await (const chunk of chunks) await file.writeFile(chunk);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    return temporary;
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw ioFault(error, `cannot write ${path}`);
+  }
+}
+
+/** Replaces `path` as a whole: after a crash at any moment it is the old file or the new one. `E-IO-001` when it cannot be written. */
+export async function writeDurably(path: string, chunks: Chunks): Promise<void> {
+  await makeDirectory(dirname(path));
+  const temporary = await writeTemporary(path, chunks);
+  try {
+    await rename(temporary, path);
+    await syncDirectory(dirname(path));
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw ioFault(error, `cannot write ${path}`);
+  }
+}
+
+/** Brings the names in a directory to the disk, where the file system lets one ask for it. */
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+/** Makes the directory and those above it. `E-IO-001` when it cannot be made. */
+export async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+  } catch (error) {
+    throw ioFault(error, `cannot make the directory ${path}`);
+  }
+}

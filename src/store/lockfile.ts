@@ -1,0 +1,140 @@
+import { join } from 'node:path';
+
+import * as z from 'zod/mini';
+
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { artifactName, exactVersion } from '../manifest/names.ts';
+import { type ArtifactRef, spell } from './artifact-ref.ts';
+import { writeDurably } from './durable-file.ts';
+import { withGuard } from './file-guard.ts';
+import { platformShape } from './platform.ts';
+import { readTextFile } from './regular-file.ts';
+import { sha256Shape } from './sha256.ts';
+
+const lockVersion = 1;
+const maxLockBytes = 8 * 1024 * 1024;
+
+const lockedArtifact = z.strictObject({
+  name: artifactName,
+  version: exactVersion,
+  platform: z.optional(z.string().check(z.regex(platformShape))),
+  sha256: z.string().check(z.regex(sha256Shape)),
+});
+
+const lockFile = z.strictObject({ lock_version: z.literal(lockVersion), artifacts: z.array(lockedArtifact) });
+
+/** One archive that a project is held to; `platform` is null for the generic file (contracts §2, `svc.lock`). */
+export interface LockedArtifact extends ArtifactRef {
+  readonly platform: string | null;
+  readonly sha256: string;
+}
+
+/** What `svc.lock` beside the manifest holds; null when there is none. `E-ART-007` when it cannot be understood. */
+export async function readLock(manifestDir: string): Promise<readonly LockedArtifact[] | null> {
+  const path = lockPath(manifestDir);
+  const text = await readTextFile(path, maxLockBytes);
+  if (text === null) return null;
+  const parsed = lockFile.safeParse(parseJson(text, path));
+  if (!parsed.success) throw unreadable(path, parsed.error.issues[0]?.message ?? 'it has another shape');
+  return parsed.data.artifacts.map(({ platform, ...artifact }) => ({ ...artifact, platform: platform ?? null }));
+}
+
+/** Writes `svc.lock` unless there is one; returns the one that is then there. `E-IO-001` when it cannot be written. */
+export async function createLock(
+  manifestDir: string,
+  artifacts: readonly LockedArtifact[],
+): Promise<readonly LockedArtifact[]> {
+  return await withGuard(guardPath(manifestDir), async () => {
+    const existing = await readLock(manifestDir);
+    if (existing !== null) return existing;
+    await writeDurably(lockPath(manifestDir), [Buffer.from(encodeLock(artifacts))]);
+    return artifacts;
+  });
+}
+
+/** Records these artifacts in place of what the lock said of them before; the others stay (contracts §2). */
+export async function upsertLock(manifestDir: string, artifacts: readonly LockedArtifact[]): Promise<void> {
+  await withGuard(guardPath(manifestDir), async () => {
+    const before = (await readLock(manifestDir)) ?? [];
+    const kept = before.filter((old) => !artifacts.some((artifact) => replaces(artifact, old)));
+    const text = encodeLock([...kept, ...artifacts]);
+    if (before.length > 0 && text === encodeLock(before)) return;
+    await writeDurably(lockPath(manifestDir), [Buffer.from(text)]);
+  });
+}
+
+/** Where the artifacts found differ from the lock: an `E-RUN-003` each, in the order of `found`. */
+export function lockFaults(
+  lock: readonly LockedArtifact[],
+  found: readonly (LockedArtifact & { readonly location: string })[],
+): Diagnostic[] {
+  return found.flatMap((artifact) => {
+    const fault = lockFault(lock, artifact);
+    return fault === null ? [] : [fault];
+  });
+}
+
+function lockFault(
+  lock: readonly LockedArtifact[],
+  artifact: LockedArtifact & { readonly location: string },
+): Diagnostic | null {
+  const sameName = lock.filter((locked) => locked.name === artifact.name);
+  const sameVersion = sameName.filter((locked) => locked.version === artifact.version);
+  const locked = sameVersion.find((candidate) => candidate.platform === artifact.platform);
+  if (locked?.sha256 === artifact.sha256) return null;
+  if (locked !== undefined) {
+    return new Diagnostic(
+      'E-RUN-003',
+      `artifact ${spell(artifact)} has sha256 ${artifact.sha256} (${artifact.location}), but svc.lock records ${locked.sha256}`,
+      { hint: 'Run svc install to accept the change, or put back the artifact that svc.lock records.' },
+    );
+  }
+  const variant = artifact.platform === null ? '' : ` for ${artifact.platform}`;
+  const recorded = sameName[0] === undefined || sameVersion.length > 0 ? 'nothing' : spell(sameName[0]);
+  return new Diagnostic(
+    'E-RUN-003',
+    `artifact ${spell(artifact)}${variant} has sha256 ${artifact.sha256} (${artifact.location}), but svc.lock records ${recorded} for it`,
+    { hint: 'Run svc install to bring svc.lock up to date with the manifest.' },
+  );
+}
+
+function replaces(artifact: LockedArtifact, old: LockedArtifact): boolean {
+  return old.name === artifact.name && (old.version !== artifact.version || old.platform === artifact.platform);
+}
+
+function encodeLock(artifacts: readonly LockedArtifact[]): string {
+  const lines = artifacts
+    .map(({ name, version, platform, sha256 }) => ({
+      name,
+      version,
+      ...(platform === null ? {} : { platform }),
+      sha256,
+    }))
+    .map((artifact) => ({ key: `${artifact.name} ${artifact.version} ${artifact.platform ?? ''}`, artifact }))
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+    .map(({ artifact }) => artifact);
+  return `${JSON.stringify({ lock_version: lockVersion, artifacts: lines }, null, 2)}\n`;
+}
+
+function parseJson(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) throw unreadable(path, 'it is not JSON');
+    throw error;
+  }
+}
+
+function unreadable(path: string, reason: string): Diagnostic {
+  return new Diagnostic('E-ART-007', `cannot understand ${path}: ${reason}`, {
+    hint: 'Restore the file, or remove it and run svc install to write it again.',
+  });
+}
+
+function lockPath(manifestDir: string): string {
+  return join(manifestDir, 'svc.lock');
+}
+
+function guardPath(manifestDir: string): string {
+  return join(manifestDir, '.svc.lock.guard');
+}

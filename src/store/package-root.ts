@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { isErrno } from './io-fault.ts';
+
+/** The directory of the installed package that the module belongs to: the nearest one above whose package.json offers `svc`. */
+export function findPackageRoot(moduleUrl: string): string {
+  const start = dirname(fileURLToPath(moduleUrl));
+  for (let directory = start; ; directory = dirname(directory)) {
+    if (offersSvc(join(directory, 'package.json'))) return directory;
+    if (directory === dirname(directory)) throw new Error(`no package root above ${start}`);
+  }
+}
+
+function offersSvc(packageJson: string): boolean {
+  try {
+    const { bin } = JSON.parse(readFileSync(packageJson, 'utf8')) as { readonly bin?: { readonly svc?: unknown } };
+    return typeof bin?.svc === 'string';
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { ioFault, isErrno } from './io-fault.ts';
+
+const hashChunkBytes = 1024 * 1024;
+
+/** One open file. What is hashed and what is read come from the same descriptor, whatever happens to the path. */
+export class RegularFile {
+  readonly path: string;
+  readonly size: number;
+  /** Equal for two opened files only when nothing was written to the file between the two. */
+  readonly identity: string;
+  readonly #handle: FileHandle;
+
+  private constructor(path: string, handle: FileHandle, shape: { readonly size: number; readonly identity: string }) {
+    this.path = path;
+    this.#handle = handle;
+    this.size = shape.size;
+    this.identity = shape.identity;
+  }
+
+  /** Opens a regular file, which the caller closes. `E-IO-001` when it cannot be opened or is something else. */
+  static async open(path: string): Promise<RegularFile> {
+    const file = await RegularFile.openIfThere(path);
+    if (file === null) throw new Diagnostic('E-IO-001', `cannot open ${path}: no such file or directory`);
+    return file;
+  }
+
+  /** As `open`; null when there is nothing at the path. */
+  static async openIfThere(path: string): Promise<RegularFile | null> {
+    // Without O_NONBLOCK a FIFO at this place would hold the open, and a thread with it, for ever.
+    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
+      if (isErrno(error, 'ENOENT', 'ENOTDIR')) return null;
+      throw ioFault(error, `cannot open ${path}`);
+    });
+    if (handle === null) return null;
+    const stat = await handle.stat({ bigint: true });
+    if (!stat.isFile()) {
+      await handle.close();
+      throw new Diagnostic('E-IO-001', `cannot open ${path}: it is not a regular file`);
+    }
+    const identity = [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(':');
+    return new RegularFile(path, handle, { size: Number(stat.size), identity });
+  }
+
+  /** SHA-256 of the whole file, in lowercase hex. */
+  async sha256(): Promise<string> {
+    const hash = createHash('sha256');
+    const chunk = Buffer.allocUnsafe(Math.max(1, Math.min(hashChunkBytes, this.size)));
+    for (let position = 0; position < this.size;) {
+      const { bytesRead } = await this.#read(chunk, position);
+      if (bytesRead === 0) break;
+      hash.update(chunk.subarray(0, bytesRead));
+      position += bytesRead;
+    }
+    return hash.digest('hex');
+  }
+
+  /** Exactly `length` bytes from `position`, or null when the file does not hold them. */
+  async readAt(position: number, length: number): Promise<Buffer | null> {
+    if (!Number.isSafeInteger(position) || position + length > this.size) return null;
+    const bytes = Buffer.allocUnsafe(length);
+    for (let filled = 0; filled < length;) {
+      const { bytesRead } = await this.#read(bytes.subarray(filled), position + filled);
+      if (bytesRead === 0) return null;
+      filled += bytesRead;
+    }
+    return bytes;
+  }
+
+  async close(): Promise<void> {
+    await this.#handle.close();
+  }
+
+  async #read(into: Buffer, position: number): Promise<{ readonly bytesRead: number }> {
+    return await this.#handle.read(into, 0, into.length, position).catch((error: unknown) => {
+      throw ioFault(error, `cannot read ${this.path}`);
+    });
+  }
+}
+
+/** The text of a file of at most `maxBytes`; null when there is none. `E-IO-001` when it is larger or cannot be read. */
+export async function readTextFile(path: string, maxBytes: number): Promise<string | null> {
+  const file = await RegularFile.openIfThere(path);
+  if (file === null) return null;
+  try {
+    if (file.size > maxBytes) {
+      throw new Diagnostic('E-IO-001', `cannot read ${path}: it is larger than ${maxBytes} bytes`);
+    }
+    return (await file.readAt(0, file.size))?.toString('utf8') ?? '';
+  } finally {
+    await file.close();
+  }
+}

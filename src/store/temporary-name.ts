@@ -1,0 +1,12 @@
+import { randomBytes } from 'node:crypto';
+
+const prefix = '.svc-tmp-';
+
+/** A name that no other writer uses, for a file or directory that takes its real name once it is whole. */
+export function temporaryName(): string {
+  return `${prefix}${randomBytes(9).toString('base64url')}`;
+}
+
+export function isTemporaryName(name: string): boolean {
+  return name.startsWith(prefix);
+}
