@@ -1,0 +1,62 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { ReplayBuffer, type WrittenFrame } from './replay-buffer.ts';
+
+function frame(id: bigint): WrittenFrame {
+  return { id, bytes: Buffer.from(`id: ${id}\n\n`), final: false };
+}
+
+function filled(ids: readonly bigint[]): ReplayBuffer {
+  const buffer = new ReplayBuffer();
+  for (const id of ids) buffer.push(frame(id));
+  return buffer;
+}
+
+function idsFrom(buffer: ReplayBuffer, lastEventId: bigint): bigint[] {
+  return buffer.replayFrom(lastEventId).frames.map(({ id }) => id);
+}
+
+describe('the replay buffer', () => {
+  it('writes nothing when it is empty', () => {
+    expect(new ReplayBuffer().replayFrom(0n)).toEqual({ gap: null, frames: [] });
+  });
+
+  it('replays what has a greater id, in the order written', () => {
+    const buffer = filled([0n, 1n, 2n, 0n, 1n]);
+    expect(idsFrom(buffer, 0n)).toEqual([1n, 2n, 1n]);
+    expect(buffer.replayFrom(0n).gap).toBeNull();
+    expect(idsFrom(buffer, 2n)).toEqual([]);
+  });
+
+  it('never includes frames with id 0 in a replay from 0 without a gap', () => {
+    expect(idsFrom(filled([1n, 0n, 5n]), 0n)).toEqual([1n, 5n]);
+  });
+
+  it('warns of a gap on ids, not on eviction, and then replays everything', () => {
+    const buffer = filled([5n, 0n, 6n]);
+    expect(buffer.replayFrom(3n)).toMatchObject({ gap: 5n });
+    expect(idsFrom(buffer, 3n)).toEqual([5n, 0n, 6n]);
+    expect(buffer.replayFrom(4n).gap).toBeNull();
+  });
+
+  it('keeps the 512 most recent [D1-LIMIT-01]', () => {
+    const ids = Array.from({ length: 600 }, (_, index) => BigInt(index));
+    expect(idsFrom(filled(ids), 0n)).toEqual(ids.slice(88));
+    expect(filled(ids).replayFrom(0n).gap).toBe(88n);
+  });
+
+  it('agrees with the rules of replay for any frames and any id', () => {
+    const ids = fc.array(fc.bigInt({ min: 0n, max: 20n }), { maxLength: 700 });
+    fc.assert(
+      fc.property(ids, fc.bigInt({ min: 0n, max: 22n }), (written, lastEventId) => {
+        const kept = written.slice(-512);
+        const gap = kept.length > 0 && kept[0]! > lastEventId + 1n;
+        const expected = gap ? kept : kept.filter((id) => id > lastEventId);
+        const replay = filled(written).replayFrom(lastEventId);
+        expect(replay.gap).toBe(gap ? kept[0] : null);
+        expect(replay.frames.map(({ id }) => id)).toEqual(expected);
+      }),
+    );
+  });
+});

@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+
+import { encodeConnectionFrame, encodeNumberedFrame, heartbeat } from './frames.ts';
+import type { ContextId, TaskId } from './ids.ts';
+
+const taskId = 'tsk_0190a1b2c3d4e5f60718293a4b5c6d7e' as TaskId;
+const contextId = 'ctx_0190a1b2c3d4e5f60718293a4b5c6d7f' as ContextId;
+
+describe('a numbered frame', () => {
+  it('writes id, event and data, ended by a blank line', () => {
+    const frame = { event: 'status', taskId, state: 'working', message: 'inference turn 1', final: false } as const;
+    expect(encodeNumberedFrame(0n, frame).toString()).toBe(
+      'id: 0\nevent: status\ndata: {"id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","status":{"state":"working","message":"inference turn 1"},"final":false}\n\n',
+    );
+  });
+
+  it('carries the context id on the frames of an input wait alone', () => {
+    const frame = { event: 'status', taskId, contextId, state: 'working', message: 'resumed', final: false } as const;
+    expect(encodeNumberedFrame(9223372036854775808n, frame).toString()).toBe(
+      'id: 9223372036854775808\nevent: status\ndata: {"id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","context_id":"ctx_0190a1b2c3d4e5f60718293a4b5c6d7f","status":{"state":"working","message":"resumed"},"final":false}\n\n',
+    );
+  });
+
+  it('carries the result text of a failed task', () => {
+    const status = { event: 'status', taskId, state: 'failed', message: 'session ended', final: true } as const;
+    expect(encodeNumberedFrame(7n, { ...status, response: 'error: no' }).toString()).toContain(
+      '"status":{"state":"failed","message":"session ended","response":"error: no"},"final":true}',
+    );
+  });
+
+  it('writes every key of an artifact, inapplicable ones as null', () => {
+    const frame = {
+      event: 'artifact',
+      taskId,
+      toolName: 'notes',
+      content: 'one\ntwo',
+      fenceSource: null,
+      toolCallId: null,
+      isError: false,
+      durationMs: null,
+      exitCode: null,
+      truncated: false,
+    } as const;
+    expect(encodeNumberedFrame(3n, frame).toString()).toBe(
+      'id: 3\nevent: artifact\ndata: {"id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","artifact":{"tool_name":"notes","content":"one\\ntwo","fence_source":null,"tool_call_id":null,"is_error":false,"duration_ms":null,"exit_code":null,"truncated":false}}\n\n',
+    );
+  });
+
+  it('keeps text with line ends and separators on one data line', () => {
+    const text = 'a\r\nb\u2028c';
+    const bytes = encodeNumberedFrame(4611686018427387903n, { event: 'text', taskId, text, final: false }).toString();
+    expect(bytes.split('\n')).toHaveLength(5);
+    expect(bytes).toBe(
+      'id: 4611686018427387903\nevent: text\ndata: {"id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","text":"a\\r\\nb\u2028c","final":false}\n\n',
+    );
+  });
+
+  it('never marks thinking as final', () => {
+    expect(encodeNumberedFrame(1n, { event: 'thinking', taskId, text: 'hm' }).toString()).toContain(
+      '"text":"hm","final":false}',
+    );
+  });
+});
+
+describe('a frame of one connection', () => {
+  it('rejects with id 0 [D1-ID-05]', () => {
+    expect(encodeConnectionFrame({ event: 'rejected', taskId }).toString()).toBe(
+      'id: 0\nevent: status\ndata: {"id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","status":{"state":"rejected","message":"task rejected: capsule is busy"},"final":true}\n\n',
+    );
+  });
+
+  it('has no id otherwise [D1-ID-06]', () => {
+    expect(encodeConnectionFrame({ event: 'gap', firstAvailableId: 18446744073709551615n }).toString()).toBe(
+      'event: gap\ndata: {"first_available_id":18446744073709551615}\n\n',
+    );
+    expect(encodeConnectionFrame({ event: 'connection-ack', conversationMode: 'threaded' }).toString()).toBe(
+      'event: connection-ack\ndata: {"role":"observer","conversation_mode":"threaded"}\n\n',
+    );
+    expect(encodeConnectionFrame({ event: 'capsule-closed' }).toString()).toBe('event: capsule-closed\ndata: {}\n\n');
+    expect(heartbeat.toString()).toBe(':heartbeat\n\n');
+  });
+
+  it('puts a parse error into the data as it is, on one line', () => {
+    expect(encodeConnectionFrame({ event: 'error', error: 'Invalid params: "parts"\nis missing' }).toString()).toBe(
+      'event: error\ndata: {"error":"Invalid params: "parts" is missing"}\n\n',
+    );
+  });
+});
