@@ -156,7 +156,8 @@ export const catalogue = {
   },
   'E-RUN-025': {
     title: 'the manifest asks for something this version cannot do',
-    explanation: 'A declared part of the manifest is not available in this version, and running without it would do less than promised.',
+    explanation:
+      'A declared part of the manifest is not available in this version, and running without it would do less than promised.',
   },
   'E-RUN-026': {
     title: 'no such running capsule',
@@ -164,7 +165,13 @@ export const catalogue = {
   },
   'E-RUN-027': {
     title: 'a capsule did not stop in time',
-    explanation: 'The process did not end within 20 seconds of being asked to. It can be killed; its trace stays readable.',
+    explanation:
+      'The process did not end within 20 seconds of being asked to. It can be killed; its trace stays readable.',
+  },
+  'W-MAN-001': {
+    title: 'sleep has no effect',
+    explanation:
+      'lifecycle.after_task: sleep keeps a session up for more tasks, which only lifecycle.task_acceptance: queue accepts. The session ends after its task.',
   },
   'W-SEC-007': {
     title: 'a capability of an artifact is wider than the capsule grants',

@@ -1,25 +1,55 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 
 const byteUnits = { Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3 } as const;
 const durationUnits = { s: 1, m: 60, h: 3600 } as const;
 
-const sizeShape = /^(\d+)(Ki|Mi|Gi)$/;
-const durationShape = /^(\d+(?:\.\d+)?)(s|m|h)$/;
+const sizeShape = /^(\d{1,15})(Ki|Mi|Gi)$/;
+const durationShape = /^(\d{1,9}(?:\.\d{1,6})?)(s|m|h)$/;
+
+/** The longest wait a timer can hold, 2^31 - 1 milliseconds, in whole seconds. */
+export const longestWaitSecs = 2_147_483;
+
+const sizeClause = 'must be whole bytes or a whole number with Ki, Mi or Gi';
+const durationClause = 'must be whole seconds or a number with s, m or h';
+
+const writtenSize = z.union(
+  [z.int().check(z.minimum(1)), z.string().check(z.regex(sizeShape, sizeClause))],
+  sizeClause,
+);
+const writtenDuration = z.union(
+  [z.int().check(z.minimum(1)), z.string().check(z.regex(durationShape, durationClause))],
+  durationClause,
+);
 
 /** Bytes, from whole bytes or a number with `Ki`, `Mi` or `Gi` (contracts §3). */
-export const byteSize: z.ZodType<number, string | number> = z
-  .union([z.int().min(1), z.string().regex(sizeShape, 'must be whole bytes or a number with Ki, Mi or Gi')])
-  .transform((value) => {
-    if (typeof value === 'number') return value;
-    const [, amount = '0', unit = 'Ki'] = sizeShape.exec(value) ?? [];
-    return Number(amount) * byteUnits[unit as keyof typeof byteUnits];
-  });
+export const byteSize: z.ZodMiniType<number, string | number> = z.pipe(
+  writtenSize,
+  z.pipe(
+    z.transform(toBytes),
+    z.number().check(z.refine((bytes) => bytes >= 1 && Number.isSafeInteger(bytes), sizeClause)),
+  ),
+);
 
-/** Seconds, from whole seconds or a number with `s`, `m` or `h` (contracts §3). */
-export const durationSecs: z.ZodType<number, string | number> = z
-  .union([z.int().min(1), z.string().regex(durationShape, 'must be whole seconds or a number with s, m or h')])
-  .transform((value) => {
-    if (typeof value === 'number') return value;
-    const [, amount = '0', unit = 's'] = durationShape.exec(value) ?? [];
-    return Number(amount) * durationUnits[unit as keyof typeof durationUnits];
-  });
+/** Seconds, from whole seconds or a number with `s`, `m` or `h`; at most 24 days (contracts §3). */
+export const durationSecs: z.ZodMiniType<number, string | number> = z.pipe(
+  writtenDuration,
+  z.pipe(
+    z.transform(toSecs),
+    z.number().check(
+      z.refine((secs) => secs > 0, 'must be longer than nothing'),
+      z.refine((secs) => secs <= longestWaitSecs, 'must be at most 596h'),
+    ),
+  ),
+);
+
+function toBytes(value: string | number): number {
+  if (typeof value === 'number') return value;
+  const [, amount = '0', unit = 'Ki'] = sizeShape.exec(value) ?? [];
+  return Number(amount) * byteUnits[unit as keyof typeof byteUnits];
+}
+
+function toSecs(value: string | number): number {
+  if (typeof value === 'number') return value;
+  const [, amount = '0', unit = 's'] = durationShape.exec(value) ?? [];
+  return Number(amount) * durationUnits[unit as keyof typeof durationUnits];
+}

@@ -1,0 +1,14 @@
+const unprintable = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const longestEcho = 60;
+
+/** Text from outside, safe for a terminal: control and invisible characters are spelt out as `\u{…}`. */
+export function printable(text: string): string {
+  return text.replaceAll(unprintable, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+}
+
+/** A value as a message repeats it: in quotes, printable, cut at 60 characters. */
+export function quoted(text: string): string {
+  const characters = Array.from(text.slice(0, longestEcho * 2));
+  const isWhole = characters.length <= longestEcho && text.length <= longestEcho * 2;
+  return `"${printable(characters.slice(0, longestEcho).join(''))}${isWhole ? '' : '…'}"`;
+}

@@ -1,0 +1,25 @@
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EPERM: 'operation not permitted',
+  EISDIR: 'it is a directory',
+  ENOTDIR: 'a part of the path is not a directory',
+  ENOENT: 'no such file or directory',
+  ELOOP: 'too many symbolic links',
+  ENAMETOOLONG: 'the path is too long',
+  EMFILE: 'too many open files',
+  ENFILE: 'too many open files on this machine',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'no space left on the device',
+  EDQUOT: 'the disk quota is used up',
+  EIO: 'the device failed',
+};
+
+/** True for an error of the operating system, such as one from `node:fs`. */
+export function isSystemError(error: unknown): error is NodeJS.ErrnoException & { readonly code: string } {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && 'syscall' in error;
+}
+
+/** Why the operating system refused, as a clause for a person: `permission denied`. */
+export function systemReason(error: { readonly code: string }): string {
+  return reasons[error.code] ?? error.code;
+}

@@ -1,0 +1,13 @@
+/** Why `inference.endpoint` is refused, as a clause; undefined when it is allowed: `https` to any host, `http` to loopback (contracts §3). */
+export function endpointFault(endpoint: string): string | undefined {
+  if (!/^https?:\/\/[^/]/i.test(endpoint) || !URL.canParse(endpoint)) return 'must be an http or https address';
+  const url = new URL(endpoint);
+  if (url.username !== '' || url.password !== '') return 'must not hold a user or password';
+  if (url.search !== '' || url.hash !== '') return 'must not have a query or fragment';
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) return 'must be https, or http to a loopback address';
+  return undefined;
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
+}

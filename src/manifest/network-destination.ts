@@ -1,0 +1,65 @@
+/**
+ * One place in a network a capsule may reach. Without a scheme, a missing port means every port; with one, the port is
+ * always there, the scheme's default when it was not written (D2 "Spawn envelope rules", contracts §1).
+ */
+export type NetworkDestination =
+  | { readonly scheme: null; readonly host: string; readonly port: number | null }
+  | { readonly scheme: 'http' | 'https'; readonly host: string; readonly port: number };
+
+export type DestinationReading =
+  | { readonly kind: 'destination'; readonly destination: NetworkDestination }
+  /** `reason` is a clause: `has a path`. */
+  | { readonly kind: 'malformed'; readonly reason: string };
+
+export const defaultPorts: Readonly<Record<'http' | 'https', number>> = { http: 80, https: 443 };
+
+const schemeShape = /^([a-z][a-z0-9+.-]*):\/\//i;
+const authorityShape = /^(\[[0-9a-f:.]+\]|[^[\]:]+)(?::([1-9]\d{0,4}))?$/i;
+const nameShape = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
+const longest = 300;
+
+/** Reads `host`, `host:port` or `http(s)://host[:port]`; an IPv6 address stands in brackets (contracts §3). */
+export function parseDestination(text: string): DestinationReading {
+  if (text.length > longest) return malformed('is too long');
+  const [prefix = '', written] = schemeShape.exec(text) ?? [];
+  const scheme = written?.toLowerCase() ?? null;
+  if (scheme !== null && scheme !== 'http' && scheme !== 'https')
+    return malformed('has a scheme that is not http or https');
+  const authority = text.slice(prefix.length);
+  const extra = extraPart(authority);
+  if (extra !== undefined) return malformed(extra);
+  const [, writtenHost, writtenPort] = authorityShape.exec(authority) ?? [];
+  if (writtenHost === undefined) return malformed('is not a host with an optional port');
+  const port = writtenPort === undefined ? null : Number(writtenPort);
+  if (port !== null && port > 65_535) return malformed('has a port above 65535');
+  const host = canonicalHost(writtenHost);
+  if (host === undefined) return malformed('does not name a host');
+  if (scheme === null) return { kind: 'destination', destination: { scheme, host, port } };
+  return { kind: 'destination', destination: { scheme, host, port: port ?? defaultPorts[scheme] } };
+}
+
+/** The shortest text that reads back as the same destination. */
+export function formatDestination({ scheme, host, port }: NetworkDestination): string {
+  if (scheme === null) return port === null ? host : `${host}:${port}`;
+  return port === defaultPorts[scheme] ? `${scheme}://${host}` : `${scheme}://${host}:${port}`;
+}
+
+function extraPart(authority: string): string | undefined {
+  if (authority === '') return 'is empty';
+  if (authority.includes('*')) return 'has a wildcard, name each host';
+  if (authority.includes('@')) return 'has a user part';
+  if (authority.includes('?')) return 'has a query';
+  if (authority.includes('#')) return 'has a fragment';
+  if (/[/\\]/.test(authority)) return 'has a path';
+  return undefined;
+}
+
+/** The host as a URL spells it, so that `127.1` and `127.0.0.1` are one place; IPv6 keeps its brackets. */
+function canonicalHost(host: string): string | undefined {
+  const address = URL.canParse(`http://${host}/`) ? new URL(`http://${host}/`).hostname : '';
+  return address.startsWith('[') || nameShape.test(address) ? address : undefined;
+}
+
+function malformed(reason: string): DestinationReading {
+  return { kind: 'malformed', reason };
+}

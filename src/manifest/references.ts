@@ -1,0 +1,71 @@
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { renderKeyPath, type KeyPath } from './key-path.ts';
+import type { YamlSource } from './yaml-source.ts';
+
+/** Variables by name, the way `process.env` holds them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const referenceShape = /^\$\{([A-Z_][A-Z0-9_]*)\}$/;
+
+/** The variable a value stands for; only a whole value of the form `${UPPER_SNAKE}` is a reference (contracts §3). */
+export function referencedVariable(value: string): string | undefined {
+  return referenceShape.exec(value)?.[1];
+}
+
+export interface Resolution {
+  readonly value: unknown;
+  /** Variable names by `renderKeyPath` of where they stood, resolved or not. */
+  readonly references: ReadonlyMap<string, string>;
+  /** Where the variable is not set and the value is still the reference. */
+  readonly unresolved: ReadonlySet<string>;
+  /** One `E-MAN-003` for each variable that is not set. */
+  readonly problems: readonly Diagnostic[];
+}
+
+export interface ResolveRequest {
+  readonly source: YamlSource;
+  /** Without it every reference stays as it is written. */
+  readonly env: Environment | undefined;
+  /** Where references stay as they are written. */
+  readonly leave: readonly string[];
+}
+
+/** The data of a file with every reference replaced by the variable's value. */
+export function resolveReferences({ source, env, leave }: ResolveRequest): Resolution {
+  const references = new Map<string, string>();
+  const unresolved = new Set<string>();
+  const problems: Diagnostic[] = [];
+
+  const resolved = (value: unknown, path: KeyPath): unknown => {
+    if (Array.isArray(value)) return value.map((item, index) => resolved(item, [...path, index]));
+    if (typeof value === 'object' && value !== null) {
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, resolved(item, [...path, key])]));
+    }
+    const name = typeof value === 'string' ? referencedVariable(value) : undefined;
+    if (name === undefined || env === undefined) return value;
+    const where = renderKeyPath(path);
+    if (leave.includes(where)) return value;
+    references.set(where, name);
+    const found = Object.hasOwn(env, name) ? env[name] : undefined;
+    if (found !== undefined) return found;
+    unresolved.add(where);
+    problems.push(notSet({ name, where, source, path }));
+    return value;
+  };
+
+  return { value: resolved(source.value, []), references, unresolved, problems };
+}
+
+interface Unresolved {
+  readonly name: string;
+  readonly where: string;
+  readonly source: YamlSource;
+  readonly path: KeyPath;
+}
+
+function notSet({ name, where, source, path }: Unresolved): Diagnostic {
+  return new Diagnostic('E-MAN-003', `${where} refers to the variable ${name}, which is not set`, {
+    hint: `set ${name} in the environment or in the .env file beside the manifest`,
+    location: source.locate(path, 'value'),
+  });
+}

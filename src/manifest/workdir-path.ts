@@ -1,0 +1,10 @@
+/**
+ * A path below the accessible workdir, spelt one way: `.` for the workdir itself, no `./`, no edge or double slashes.
+ * Undefined when it is empty, absolute, holds NUL, or has a `..` component, wherever that would lead (contracts §3).
+ */
+export function normalizeWorkdirPath(path: string): string | undefined {
+  if (path === '' || path.startsWith('/') || path.includes('\0')) return undefined;
+  const components = path.split('/').filter((component) => component !== '' && component !== '.');
+  if (components.includes('..')) return undefined;
+  return components.length === 0 ? '.' : components.join('/');
+}
