@@ -1,0 +1,141 @@
+import { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
+import { threadedConversations } from '../../src/session/conversations.ts';
+import { SessionEventIds } from '../../src/session/event-ids.ts';
+import { EventStream, type FrameSink } from '../../src/session/event-stream.ts';
+import type { WrittenFrame } from '../../src/session/replay-buffer.ts';
+import { Session } from '../../src/session/session.ts';
+import { SpendMeter } from '../../src/session/spend-meter.ts';
+import { TaskBoard, type Acceptance } from '../../src/session/task-board.ts';
+import { Inventory } from '../../src/tools/inventory.ts';
+import type { Tool } from '../../src/tools/tool.ts';
+import type { TraceEvent } from '../../src/trace/events.ts';
+import type { Trace } from '../../src/trace/trace.ts';
+import { mintTraceEventId, type SessionId } from '../../src/wire/ids.ts';
+import { FakeClock } from './fake-clock.ts';
+import { FakeDriver, type Turn } from './fake-driver.ts';
+
+export interface FixtureOptions {
+  readonly turns: readonly Turn[];
+  readonly tools?: readonly Tool[];
+  readonly acceptance?: Partial<Acceptance>;
+  readonly maxTurns?: number;
+  readonly spendCeiling?: number;
+  readonly inputTimeoutMs?: number;
+  readonly threaded?: boolean;
+  /** The trace fails from this event type on, as on a full disk. */
+  readonly traceFailsAt?: TraceEvent['event_type'];
+}
+
+/** A frame as a reader sees it, shortened for expectations: `3 status working "inference turn 1"`. */
+export interface SeenFrame {
+  readonly id: bigint;
+  readonly event: string;
+  readonly data: Record<string, unknown>;
+}
+
+/** A whole session with a driver, clock and trace that tests can see into. */
+export class SessionFixture implements FrameSink {
+  readonly clock = new FakeClock();
+  readonly traced: TraceEvent[] = [];
+  readonly results: string[] = [];
+  readonly frames: SeenFrame[] = [];
+  readonly driver: FakeDriver;
+  readonly session: Session;
+  readonly stream = new EventStream();
+  #traceFails = false;
+  #watchers: (() => void)[] = [];
+
+  constructor(options: FixtureOptions) {
+    this.driver = new FakeDriver(options.turns);
+    const ids = new SessionEventIds();
+    const trace = this.#trace(options.traceFailsAt);
+    const { clock, stream } = this;
+    const sessionStart = mintTraceEventId(clock);
+    const acceptance = { taskAcceptance: 'queue', queueDepth: 1, afterTask: 'exit', ...options.acceptance } as const;
+    const { threaded = false } = options;
+    this.session = new Session({
+      id: 'ses_00000000000000000000000000000001' as SessionId,
+      board: new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart }),
+      runner: {
+        driver: this.driver,
+        inventory: new Inventory(options.tools ?? [], clock),
+        inference: { model: 'm', system: 'Be brief.', maxTurns: options.maxTurns ?? 10, maxTokens: 100 },
+        spend: new SpendMeter(options.spendCeiling ?? null),
+        trace,
+        clock,
+        checkWorkdirSize: async () => {},
+        stream,
+        ids,
+        sessionStart,
+        conversations: threaded ? threadedConversations() : { history: () => [], save: () => {} },
+        inputTimeoutMs: options.inputTimeoutMs ?? null,
+        writeResult: (text) => {
+          this.results.push(text);
+        },
+      },
+    });
+    stream.subscribe(this);
+  }
+
+  accept(frame: WrittenFrame): void {
+    const data = /^data: (.*)$/m.exec(frame.bytes.toString())?.[1] ?? '';
+    const event = /^event: (.*)$/m.exec(frame.bytes.toString())?.[1] ?? '';
+    this.frames.push({ id: frame.id, event, data: JSON.parse(data) as Record<string, unknown> });
+    for (const watcher of this.#watchers.splice(0)) watcher();
+  }
+
+  flush(): void {}
+
+  end(): void {}
+
+  /** Resolves once a frame satisfies `wanted`, those already seen included. */
+  async frame(wanted: (frame: SeenFrame) => boolean): Promise<SeenFrame> {
+    for (;;) {
+      const found = this.frames.find(wanted);
+      if (found !== undefined) return found;
+      await new Promise<void>((resolve) => this.#watchers.push(resolve));
+    }
+  }
+
+  /** Every frame so far, one line each: id, event, and what tells it apart. */
+  get lines(): string[] {
+    return this.frames.map(({ id, event, data }) => `${id} ${event} ${tellApart(event, data)}`);
+  }
+
+  tracedTypes(): string[] {
+    return this.traced.map((event) => event.event_type);
+  }
+
+  #trace(failsAt: TraceEvent['event_type'] | undefined): Trace {
+    return {
+      write: (event) => {
+        this.#traceFails ||= event.event_type === failsAt;
+        if (this.#traceFails) throw new Diagnostic('E-IO-002', 'the trace cannot be written: no space left');
+        this.traced.push(event);
+        return mintTraceEventId(this.clock);
+      },
+      close: () => {},
+    };
+  }
+}
+
+function tellApart(event: string, data: Record<string, unknown>): string {
+  if (event === 'status') {
+    const { state, message } = data['status'] as { state: string; message: string };
+    return `${state} "${message}"`;
+  }
+  if (event === 'artifact') {
+    const { tool_name: name, is_error: isError } = data['artifact'] as { tool_name: string; is_error: boolean };
+    return `${name} ${isError ? 'error' : 'ok'}`;
+  }
+  return `"${String(data['text'])}" ${String(data['final'])}`;
+}
+
+/** A tool in process; its outcome defaults to a pass that answers `ok`. */
+export function fakeTool(name: string, call: Tool['call'] = async () => passed('ok')): Tool {
+  return { name, description: name, kind: 'wasm', inputSchema: { type: 'object' }, call };
+}
+
+export function passed(content: string): Awaited<ReturnType<Tool['call']>> {
+  return { status: 'passed', content, exitCode: null, truncated: false };
+}
