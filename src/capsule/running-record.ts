@@ -1,15 +1,15 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod/mini';
 
 import { isSessionId } from '../wire/ids.ts';
 
 const recordShape = z.object({
-  session_id: z.string().refine(isSessionId),
+  session_id: z.string().check(z.refine(isSessionId)),
   url: z.string(),
-  pid: z.int().min(1),
+  pid: z.int().check(z.gte(1)),
   /** Clock ticks since boot when the process started; null where the system does not tell. */
-  process_start: z.string().nullable(),
+  process_start: z.nullable(z.string()),
   name: z.string(),
   version: z.string(),
   workdir: z.string(),

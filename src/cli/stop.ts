@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
-import { z } from 'zod';
+import * as z from 'zod/mini';
 
 import { isAlive, type RunningRecord } from '../capsule/running-record.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';

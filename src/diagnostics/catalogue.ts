@@ -168,10 +168,18 @@ export const catalogue = {
     explanation:
       'The process did not end within 20 seconds of being asked to. It can be killed; its trace stays readable.',
   },
+  'E-RUN-028': {
+    title: 'the workdir has outgrown its limit',
+    explanation: 'The files of the workdir hold more than capabilities.resources.workdir_max_bytes. The session ends, because its task could not be trusted to stop.',
+  },
   'W-MAN-001': {
     title: 'sleep has no effect',
     explanation:
       'lifecycle.after_task: sleep keeps a session up for more tasks, which only lifecycle.task_acceptance: queue accepts. The session ends after its task.',
+  },
+  'W-RUN-001': {
+    title: 'a task that looks like a path was taken as text',
+    explanation: '--task names an existing file, or is the task itself. The value looks like a path but no such file exists.',
   },
   'W-SEC-007': {
     title: 'a capability of an artifact is wider than the capsule grants',

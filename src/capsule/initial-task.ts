@@ -1,0 +1,71 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+
+export interface InitialTaskRequest {
+  /** What `--task` gave; undefined without the flag. */
+  readonly flag: string | undefined;
+  /** What a relative path of the flag is relative to. */
+  readonly cwd: string;
+  readonly manifestDirectory: string;
+  readonly taskAcceptance: 'none' | 'single' | 'queue';
+}
+
+export interface InitialTask {
+  readonly text: string;
+  readonly warnings: readonly Diagnostic[];
+}
+
+/**
+ * The first task: `--task` as the contents of an existing file or else verbatim, without it `task.md` beside the manifest
+ * (D1 "Command line", contracts §2). Null when there is none and messages may come; `E-RUN-024` when they may not.
+ */
+export function findInitialTask(request: InitialTaskRequest): InitialTask | null {
+  const { flag, cwd, manifestDirectory, taskAcceptance } = request;
+  if (flag !== undefined) return taskOfFlag(flag, cwd);
+  const path = join(manifestDirectory, 'task.md');
+  if (isFile(path)) return { text: nonEmpty(readTask(path), path), warnings: [] };
+  if (taskAcceptance !== 'none') return null;
+  throw new Diagnostic('E-RUN-024', 'there is no task and lifecycle.task_acceptance is none', {
+    hint: `give one with --task, write ${path}, or set lifecycle.task_acceptance to single or queue`,
+  });
+}
+
+function taskOfFlag(flag: string, cwd: string): InitialTask {
+  const path = join(cwd, flag);
+  const file = isFile(flag) ? flag : path;
+  if (isFile(file)) return { text: nonEmpty(readTask(file), file), warnings: [] };
+  return { text: nonEmpty(flag, '--task'), warnings: looksLikePath(flag) ? [takenAsText(flag)] : [] };
+}
+
+/** One word with a slash or a text file's ending: more likely a path that does not exist than a task. */
+function looksLikePath(flag: string): boolean {
+  return /^\S+$/.test(flag) && (flag.includes('/') || /\.(md|txt)$/i.test(flag));
+}
+
+function takenAsText(flag: string): Diagnostic {
+  return new Diagnostic('W-RUN-001', `there is no file ${flag}: the model is given these words as its task`, {
+    hint: 'check the path that --task names',
+  });
+}
+
+function nonEmpty(text: string, where: string): string {
+  if (text.trim() !== '') return text;
+  throw new Diagnostic('E-RUN-024', `the task is empty (${where})`, { hint: 'say what the capsule is to do' });
+}
+
+function isFile(path: string): boolean {
+  // Text given as a task may hold what no path can: NUL bytes, thousands of characters.
+  if (path.includes('\0') || path.length > 4096) return false;
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+function readTask(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Diagnostic('E-IO-001', `the task cannot be read: ${reason}`, { cause: error });
+  }
+}
