@@ -3,13 +3,14 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
+import { agentTurn } from './agent-turn.mjs';
 import { idleMemory } from './idle-memory.mjs';
 import { jsonRpc } from './json-rpc.mjs';
 import { startUp } from './start-up.mjs';
 import { meets, renderTable } from './support/row.mjs';
 
 /** @type {readonly import('./support/row.mjs').Row[]} */
-const rows = [startUp, idleMemory, jsonRpc];
+const rows = [startUp, idleMemory, agentTurn, jsonRpc];
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !rows.some((row) => row.name === name));

@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { systemClock } from '../../src/capsule/system-clock.ts';
+import type { Driver, InferenceResponse } from '../../src/inference/driver.ts';
+import { SessionEventIds } from '../../src/session/event-ids.ts';
+import { EventStream } from '../../src/session/event-stream.ts';
+import { Session } from '../../src/session/session.ts';
+import { SpendMeter } from '../../src/session/spend-meter.ts';
+import { TaskBoard } from '../../src/session/task-board.ts';
+import { Inventory } from '../../src/tools/inventory.ts';
+import type { Tool } from '../../src/tools/tool.ts';
+import { openFileTrace } from '../../src/trace/file-trace.ts';
+import { mintSessionId, mintTraceEventId } from '../../src/wire/ids.ts';
+
+const callingTurns = 9;
+
+const callsTool: InferenceResponse = {
+  content: [{ type: 'tool_call', id: 'call_1', name: 'noop', input: { path: 'a.txt' } }],
+  stopReason: 'tool_call',
+};
+const replies: InferenceResponse = { content: [{ type: 'text', text: 'done' }], stopReason: 'end_turn' };
+
+const driver: Driver = {
+  label: 'scripted',
+  openTask: () => {
+    let turn = 0;
+    return {
+      infer: async () => {
+        turn += 1;
+        return { kind: 'response', response: turn <= callingTurns ? callsTool : replies };
+      },
+      close: async () => {},
+    };
+  },
+  close: async () => {},
+};
+
+const tool: Tool = {
+  name: 'noop',
+  description: 'Does nothing.',
+  kind: 'wasm',
+  inputSchema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
+  call: async () => ({ status: 'passed', content: 'ok', exitCode: null, truncated: false }),
+};
+
+/**
+ * Runs one session of `tasks` tasks, ten turns each, all but the last with a tool call. Driver and tool answer at once, so what
+ * the milliseconds per turn hold is the session's own: the loop, the checks, the frames and the trace on disk.
+ */
+export async function millisecondsPerTurn(tasks: number): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  try {
+    const clock = systemClock;
+    const sessionId = mintSessionId(clock);
+    const trace = openFileTrace({ path: join(folder, 'trace.jsonl'), sessionId, ids: clock, redact: (line) => line });
+    const stream = new EventStream();
+    const ids = new SessionEventIds();
+    const sessionStart = mintTraceEventId(clock);
+    const acceptance = { taskAcceptance: 'queue', queueDepth: tasks, afterTask: 'exit' } as const;
+    const board = new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart });
+    const session = new Session({
+      id: sessionId,
+      board,
+      runner: {
+        driver,
+        inventory: new Inventory([tool], clock),
+        inference: { model: '', system: '', maxTurns: 10, maxTokens: 100 },
+        spend: new SpendMeter(null),
+        trace,
+        clock,
+        checkWorkdirSize: async () => {},
+        stream,
+        ids,
+        sessionStart,
+        conversations: { history: () => [], save: () => {} },
+        inputTimeoutMs: null,
+        writeResult: () => {},
+      },
+    });
+    for (let task = 0; task < tasks; task += 1) {
+      board.submit({ text: 'go', origin: 'user', trust: 'trusted' });
+    }
+    const began = performance.now();
+    const { status } = await session.run();
+    const elapsedMs = performance.now() - began;
+    trace.close();
+    if (status !== 'ok') throw new Error(`the session ended ${status}`);
+    return elapsedMs / (tasks * (callingTurns + 1));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

@@ -1,0 +1,34 @@
+// @ts-check
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+import { build } from 'esbuild';
+
+/**
+ * Loads a subject that is written in TypeScript against the sources; built as the programs are.
+ * @param {string} name File name in this folder.
+ * @returns {Promise<unknown>} Its exports.
+ */
+export async function loadSubject(name) {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+  const outfile = join(folder, 'subject.mjs');
+  const entry = fileURLToPath(new URL(name, import.meta.url));
+  const requireShim = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
+  try {
+    await build({
+      entryPoints: [entry],
+      outfile,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      target: 'node20.19',
+      logLevel: 'warning',
+      banner: { js: requireShim },
+    });
+    return await import(pathToFileURL(outfile).href);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
