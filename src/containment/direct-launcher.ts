@@ -1,6 +1,7 @@
-import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { open, stat } from 'node:fs/promises';
+import { closeSync, openSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 
 import { superviseGroup } from './child-group.ts';
 import { findProgram } from './find-program.ts';
@@ -16,7 +17,6 @@ const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'no such command',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
-  ENOEXEC: 'not an executable format',
   E2BIG: 'the arguments are too long',
   ENOMEM: 'the host is out of memory',
   EAGAIN: 'the host allows no more processes',
@@ -73,25 +73,30 @@ interface Start {
 }
 
 async function start({ program, request, inherited, drainMs }: Start): Promise<LaunchOutcome> {
-  const nothing = inherited.length === 0 ? undefined : await open('/dev/null', 'r+');
-  const stdio: SpawnOptions['stdio'] = [request.stdin === 'pipe' ? 'pipe' : 'ignore', 'pipe', 'pipe'];
-  // Node cannot close a descriptor in the child, but it can put another in its place.
-  for (const descriptor of inherited) stdio[descriptor] = nothing?.fd;
+  const nothing = inherited.length === 0 ? null : openSync('/dev/null', 'r+');
   try {
     const child = spawn(program, request.args, {
       argv0: request.command,
       cwd: request.cwd,
       env: request.env,
       detached: true,
-      stdio,
+      stdio: descriptorsOf(request, inherited, nothing),
     });
     if (child.pid === undefined) return await failureOf(child);
     return { kind: 'started', process: superviseChild(child, drainMs) };
   } catch (error) {
     return refusedBy(error);
   } finally {
-    await nothing?.close();
+    if (nothing !== null) closeSync(nothing);
   }
+}
+
+/** Node cannot close a descriptor in the child, but it can put another in its place. */
+function descriptorsOf(request: LaunchRequest, inherited: readonly number[], nothing: number | null): StdioOptions {
+  const covered = Array.from({ length: Math.max(2, ...inherited) - 2 }, (_, index): number | 'ignore' =>
+    nothing !== null && inherited.includes(index + 3) ? nothing : 'ignore',
+  );
+  return [request.stdin === 'pipe' ? 'pipe' : 'ignore', 'pipe', 'pipe', ...covered];
 }
 
 async function failureOf(child: ChildProcess): Promise<LaunchOutcome> {

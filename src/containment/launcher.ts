@@ -17,7 +17,10 @@ export type LaunchEnd =
   | { readonly kind: 'exited'; readonly exitCode: number }
   | { readonly kind: 'signaled'; readonly signal: NodeJS.Signals };
 
-/** A started process and its whole group. */
+/**
+ * A started process and its whole group. Both outputs are to be read from the moment the launch settles: what nobody has
+ * begun to read when the process exits is dropped.
+ */
 export interface LaunchedProcess {
   readonly pid: number;
   readonly stdin: Writable | null;

@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+
+import { containedEnvironment } from './contained-environment.ts';
+
+const held = {
+  PATH: '/opt/tools/bin:bin::.:/capsule/work/bin:/capsule/work:/capsule/workshop:/usr/bin',
+  HOME: '/home/someone',
+  API_TOKEN: 'secret',
+  EMPTY: '',
+  LANG: 'de_DE.UTF-8',
+};
+const accessibleWorkdir = '/capsule/work';
+
+describe('the environment of a contained command', () => {
+  it('holds the baseline and nothing of the runtime but a search path without places the agent writes to', () => {
+    expect(containedEnvironment({ accessibleWorkdir, held, allow: [] })).toEqual({
+      PATH: '/opt/tools/bin:/capsule/workshop:/usr/bin',
+      HOME: '/capsule/work/.svc/home',
+      LANG: 'C.UTF-8',
+      TERM: 'dumb',
+    });
+  });
+
+  it('falls back to the system path', () => {
+    const { PATH } = containedEnvironment({ accessibleWorkdir, held: { PATH: './bin' }, allow: [] });
+    expect(PATH).toBe('/usr/local/bin:/usr/bin:/bin');
+  });
+
+  it('adds the allowed variables that the runtime holds, and lets them override', () => {
+    const allow = ['API_TOKEN', 'EMPTY', 'ABSENT', 'LANG', 'toString', '__proto__'];
+    expect(containedEnvironment({ accessibleWorkdir, held, allow })).toEqual({
+      PATH: '/opt/tools/bin:/capsule/workshop:/usr/bin',
+      HOME: '/capsule/work/.svc/home',
+      LANG: 'de_DE.UTF-8',
+      TERM: 'dumb',
+      API_TOKEN: 'secret',
+      EMPTY: '',
+    });
+  });
+});

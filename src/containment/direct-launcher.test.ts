@@ -1,0 +1,231 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+
+import { buildSync } from 'esbuild';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+import { createDirectLauncher } from './direct-launcher.ts';
+import { endProcess } from './end-process.ts';
+import type { LaunchedProcess, LaunchEnd, LaunchRequest } from './launcher.ts';
+import { readOutput } from './read-output.ts';
+
+const launcher = createDirectLauncher({ drainMs: 200 });
+const PATH = '/usr/local/bin:/usr/bin:/bin';
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-launch-'));
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function request(command: string, args: readonly string[] = [], over: Partial<LaunchRequest> = {}): LaunchRequest {
+  return { command, args, cwd: folder, env: { PATH }, stdin: 'null', ...over };
+}
+
+async function started(asked: LaunchRequest): Promise<LaunchedProcess> {
+  const outcome = await launcher.launch(asked);
+  if (outcome.kind === 'refused') throw new Error(outcome.reason);
+  return outcome.process;
+}
+
+async function textOf(output: LaunchedProcess['stdout']): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of readOutput(output)) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+async function run(asked: LaunchRequest): Promise<{ stdout: string; stderr: string; end: LaunchEnd }> {
+  const launched = await started(asked);
+  const [stdout, stderr, end] = await Promise.all([textOf(launched.stdout), textOf(launched.stderr), launched.ended]);
+  return { stdout, stderr, end };
+}
+
+async function reasonOf(asked: LaunchRequest): Promise<string> {
+  const outcome = await launcher.launch(asked);
+  return outcome.kind === 'refused' ? outcome.reason : 'started';
+}
+
+function isAlive(pid: number): boolean {
+  // A zombie whose parent has not looked yet is no running process.
+  return existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+}
+
+/** A signal is sent at once and acted on soon. */
+async function expectGone(pid: number): Promise<void> {
+  await vi.waitFor(() => {
+    expect(isAlive(pid)).toBe(false);
+  });
+}
+
+describe('the direct launcher', () => {
+  it('claims no enforcement', () => {
+    expect([launcher.achieved, launcher.mechanism]).toEqual(['advisory', 'none']);
+  });
+
+  it('gives both outputs and the exit status', async () => {
+    expect(await run(request('sh', ['-c', 'echo out; echo err >&2; exit 7']))).toEqual({
+      stdout: 'out\n',
+      stderr: 'err\n',
+      end: { kind: 'exited', exitCode: 7 },
+    });
+  });
+
+  it('tells the signal that ended a process', async () => {
+    expect((await run(request('sh', ['-c', 'kill -SEGV $$']))).end).toEqual({ kind: 'signaled', signal: 'SIGSEGV' });
+  });
+
+  it('hands over exactly the environment asked for', async () => {
+    expect((await run(request('env', [], { env: { PATH, ONE: '1', EMPTY: '' } }))).stdout.split('\n').sort()).toEqual([
+      '',
+      'EMPTY=',
+      'ONE=1',
+      `PATH=${PATH}`,
+    ]);
+  });
+
+  it('starts in the directory asked for, as the leader of a group', async () => {
+    const { stdout } = await run(request('sh', ['-c', 'pwd -P; echo $$; ps -o pgid= -p $$ | tr -d " "']));
+    const [directory, pid, group] = stdout.split('\n');
+    expect(directory).toBe(folder);
+    expect(group).toBe(pid);
+  });
+
+  it('gives an empty standard input unless one is asked for', async () => {
+    expect((await run(request('cat'))).stdout).toBe('');
+    const launched = await started(request('cat', [], { stdin: 'pipe' }));
+    launched.stdin?.end('through the pipe');
+    expect(await text(launched.stdout)).toBe('through the pipe');
+  });
+
+  it('passes arguments as they are', async () => {
+    const args = ['-c', 'printf "%s|" "$@"', 'sh', 'a b', '', '$HOME', '*', 'ü'];
+    expect((await run(request('sh', args))).stdout).toBe('a b||$HOME|*|ü|');
+  });
+
+  it('hands over no descriptor this process was itself started with', async () => {
+    writeFileSync(join(folder, 'held'), 'secret');
+    const source = `import { createDirectLauncher } from ${JSON.stringify(join(import.meta.dirname, 'direct-launcher.ts'))};
+      const { process: shell } = await createDirectLauncher().launch({ command: 'sh', cwd: '/', stdin: 'null',
+        args: ['-c', 'cat /proc/self/fd/30; ls -l /proc/self/fd'], env: { PATH: '/usr/bin:/bin' } });
+      shell.stdout.pipe(process.stdout);`;
+    const program = join(folder, 'main.mjs');
+    const stdin = { contents: source, resolveDir: folder };
+    buildSync({ stdin, bundle: true, platform: 'node', format: 'esm', outfile: program });
+    const held = openSync(join(folder, 'held'), 'r');
+    const stdio = Array.from({ length: 31 }, (_, index) => (index === 1 ? 'pipe' : index === 30 ? held : 'ignore'));
+    const node = spawn(process.execPath, [program], { stdio });
+    const listing = node.stdout === null ? '' : await text(node.stdout);
+    expect(listing).not.toContain('secret');
+    expect(listing).not.toContain('held');
+    expect(listing).toContain('30 -> /dev/null');
+  });
+});
+
+describe('a launch that cannot be', () => {
+  it('is refused when there is no such command', async () => {
+    expect(await reasonOf(request('no-such-command-here'))).toBe('no such command');
+    expect(await reasonOf(request('/no/such/path'))).toBe('no such command');
+    expect(await reasonOf(request(''))).toBe('no such command');
+    expect(await reasonOf(request('sh', [], { env: {} }))).toBe('no such command');
+    expect(await reasonOf(request('s\0h'))).toBe('no such command');
+  });
+
+  it('is refused when the file is not to be executed', async () => {
+    writeFileSync(join(folder, 'plain'), 'echo');
+    mkdirSync(join(folder, 'directory'));
+    const env = { PATH: folder };
+    expect(await reasonOf(request('plain', [], { env }))).toBe('permission denied');
+    expect(await reasonOf(request('directory', [], { env }))).toBe('permission denied');
+  });
+
+  it('never looks for a command in the working directory', async () => {
+    writeFileSync(join(folder, 'planted'), '#!/bin/sh\n');
+    chmodSync(join(folder, 'planted'), 0o755);
+    expect(await reasonOf(request('planted', [], { env: { PATH: `:.:${PATH}` } }))).toBe('no such command');
+    expect(await reasonOf(request('./planted'))).toBe('no such command');
+  });
+
+  it('takes the first executable of the search path', async () => {
+    mkdirSync(join(folder, 'one'));
+    mkdirSync(join(folder, 'two'));
+    writeFileSync(join(folder, 'one', 'tool'), 'not executable');
+    writeFileSync(join(folder, 'two', 'tool'), '#!/bin/sh\necho two');
+    chmodSync(join(folder, 'two', 'tool'), 0o755);
+    const env = { PATH: `${folder}/absent:${folder}/one:${folder}/two:${PATH}` };
+    expect((await run(request('tool', [], { env }))).stdout).toBe('two\n');
+  });
+
+  it('is refused for a missing working directory, NUL characters and arguments beyond the limit of the system', async () => {
+    expect(await reasonOf(request('sh', [], { cwd: join(folder, 'absent') }))).toBe(
+      'the working directory does not exist',
+    );
+    expect(await reasonOf(request('echo', ['a\0b']))).toBe('an argument holds a NUL character');
+    expect(await reasonOf(request('echo', [], { env: { PATH, A: '\0' } }))).toBe(
+      'an environment variable holds a NUL character',
+    );
+    expect(await reasonOf(request('echo', ['x'.repeat(3_000_000)]))).toBe('the arguments are too long');
+  });
+});
+
+describe('the end of a launched process', () => {
+  it('comes to the whole group by a signal', async () => {
+    const launched = await started(request('sh', ['-c', 'sleep 60 & echo $!; wait']));
+    const [chunk] = (await once(launched.stdout, 'data')) as [Buffer];
+    const grandchild = Number(chunk.toString());
+    expect(isAlive(grandchild)).toBe(true);
+    launched.kill('SIGTERM');
+    expect(await launched.ended).toEqual({ kind: 'signaled', signal: 'SIGTERM' });
+    await expectGone(grandchild);
+    launched.kill('SIGKILL');
+  });
+
+  it('is forced when the group does not care to end', async () => {
+    const launched = await started(request('sh', ['-c', 'trap "" TERM; echo ready; while :; do sleep 1; done']));
+    await once(launched.stdout, 'data');
+    await endProcess(launched, 50);
+    expect(await launched.ended).toEqual({ kind: 'signaled', signal: 'SIGKILL' });
+  });
+
+  it('takes along what the process left running with its output open', async () => {
+    const { stdout, end } = await run(request('sh', ['-c', 'sleep 60 & echo $!']));
+    expect(end).toEqual({ kind: 'exited', exitCode: 0 });
+    await expectGone(Number(stdout));
+  });
+
+  it('takes along what the process left running with its output closed', async () => {
+    const { stdout, end } = await run(request('sh', ['-c', 'sleep 60 >/dev/null 2>&1 & echo $!']));
+    expect(end).toEqual({ kind: 'exited', exitCode: 0 });
+    await expectGone(Number(stdout));
+  });
+
+  it('waits for what a process left behind writes soon', async () => {
+    const script = '(while [ ! -e go ]; do :; done; echo late) & touch go';
+    expect((await run(request('sh', ['-c', script]))).stdout).toBe('late\n');
+  });
+
+  it('does not wait for a process that left the group and keeps the outputs', async () => {
+    const { stdout, end } = await run(request('setsid', ['sh', '-c', 'echo $$; exec sleep 60']));
+    const leftGroup = await run(request('sh', ['-c', 'setsid sleep 60 & echo $!']));
+    expect(end.kind).toBe('exited');
+    expect(leftGroup.end).toEqual({ kind: 'exited', exitCode: 0 });
+    for (const pid of [stdout, leftGroup.stdout].map(Number)) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+  });
+
+  it('is not disturbed by a process that never reads its input', async () => {
+    const launched = await started(request('true', [], { stdin: 'pipe' }));
+    const { stdin } = launched;
+    launched.stdout.resume();
+    launched.stderr.resume();
+    await launched.ended;
+    stdin?.write('x'.repeat(1_000_000));
+    stdin?.end();
+    expect(await launched.ended).toEqual({ kind: 'exited', exitCode: 0 });
+  });
+});
