@@ -123,10 +123,6 @@ export const catalogue = {
     title: 'an artifact did not arrive as its source announced it',
     explanation: 'The hash of the received bytes is not the one that the source named. Nothing was stored.',
   },
-  'E-REG-003': {
-    title: 'the version exists already',
-    explanation: 'An artifact version never changes once it is published. Publish the change under a new version.',
-  },
   'E-REG-004': {
     title: 'the version is reserved',
     explanation: 'latest, stable and edge name no artifact. Name an exact version.',

@@ -9,6 +9,7 @@ import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { quoted } from '../diagnostics/printable.ts';
 import { type ArchiveEntry, checkEntry, forbidden } from './archive-entry.ts';
 import { type ArchiveLimits, archiveLimits } from './archive-limits.ts';
+import type { ArtifactContent } from './artifact-content.ts';
 import { ArchiveReader } from './archive-reader.ts';
 import { NameTable } from './entry-name.ts';
 import { ioFault } from './io-fault.ts';
@@ -18,7 +19,7 @@ import { temporaryName } from './temporary-name.ts';
 const inflate = promisify<Buffer, { maxOutputLength: number }, Buffer>(inflateRaw);
 
 /** An archive whose every entry has been found harmless; `file` stays open as long as it is read (contracts §4). */
-export class Archive {
+export class Archive implements ArtifactContent {
   readonly file: RegularFile;
   readonly #entries: ReadonlyMap<string, ArchiveEntry>;
   readonly #limits: ArchiveLimits;
@@ -27,6 +28,10 @@ export class Archive {
     this.file = file;
     this.#entries = entries;
     this.#limits = limits;
+  }
+
+  get where(): string {
+    return this.file.label;
   }
 
   /** The names of the files, in the order of the archive. */
@@ -42,7 +47,7 @@ export class Archive {
   async read(name: string): Promise<Buffer> {
     const entry = this.#entries.get(name);
     if (entry?.kind !== 'file') {
-      throw new Diagnostic('E-ART-004', `${this.file.path} holds no file ${quoted(name)}`);
+      throw new Diagnostic('E-ART-004', `${this.file.label} holds no file ${quoted(name)}`);
     }
     const packed = await this.file.readAt(entry.dataStart, entry.compressedSize);
     if (packed === null) throw this.#damaged(entry, 'is cut short');
@@ -57,7 +62,7 @@ export class Archive {
     const size = this.#entries.get(name)?.size ?? 0;
     const limit = this.#limits.maxTextBytes;
     if (size > limit) {
-      throw new Diagnostic('E-ART-003', `${this.file.path}: ${quoted(name)} is larger than ${inMebibytes(limit)}`);
+      throw new Diagnostic('E-ART-003', `${this.file.label}: ${quoted(name)} is larger than ${inMebibytes(limit)}`);
     }
     return (await this.read(name)).toString('utf8');
   }
@@ -78,7 +83,7 @@ export class Archive {
       for (const entry of this.#entries.values()) await this.#extract(entry, staging);
       await rename(staging, target);
     } catch (error) {
-      throw ioFault(error, `cannot unpack ${this.file.path} to ${target}`);
+      throw ioFault(error, `cannot unpack ${this.file.label} to ${target}`);
     } finally {
       await rm(staging, { recursive: true, force: true });
     }
@@ -112,14 +117,14 @@ export class Archive {
   }
 
   #damaged(entry: ArchiveEntry, fault: string): Diagnostic {
-    return new Diagnostic('E-ART-001', `${this.file.path}: entry ${quoted(entry.name)} ${fault}`);
+    return new Diagnostic('E-ART-001', `${this.file.label}: entry ${quoted(entry.name)} ${fault}`);
   }
 }
 
 /** Reads and checks the directory of an archive; data are checked as they are read. Throws `E-ART-001` to `E-ART-003`. */
 export async function readArchive(file: RegularFile, limits: ArchiveLimits = archiveLimits): Promise<Archive> {
   if (file.size > limits.maxArchiveBytes) {
-    throw new Diagnostic('E-ART-003', `${file.path} is larger than ${inMebibytes(limits.maxArchiveBytes)}`);
+    throw new Diagnostic('E-ART-003', `${file.label} is larger than ${inMebibytes(limits.maxArchiveBytes)}`);
   }
   try {
     const zip = await fromRandomAccessReaderPromise(new ArchiveReader(file), file.size, {
@@ -130,7 +135,7 @@ export async function readArchive(file: RegularFile, limits: ArchiveLimits = arc
   } catch (error) {
     // The reader reports a malformed archive with plain errors; any other class of error is a bug.
     if (error instanceof Error && error.constructor === Error) {
-      throw new Diagnostic('E-ART-001', `${file.path} is not a readable zip archive: ${error.message}`);
+      throw new Diagnostic('E-ART-001', `${file.label} is not a readable zip archive: ${error.message}`);
     }
     throw error;
   }
@@ -138,23 +143,23 @@ export async function readArchive(file: RegularFile, limits: ArchiveLimits = arc
 
 async function readEntries(zip: ZipFile, file: RegularFile, limits: ArchiveLimits): Promise<Map<string, ArchiveEntry>> {
   if (zip.entryCount > limits.maxEntries) {
-    throw new Diagnostic('E-ART-003', `${file.path} holds more than ${limits.maxEntries} entries`);
+    throw new Diagnostic('E-ART-003', `${file.label} holds more than ${limits.maxEntries} entries`);
   }
   const directoryStart = Number(zip.readEntryCursor);
   const entries = new Map<string, ArchiveEntry>();
   const names = new NameTable();
   let unpacked = 0;
   for await (const raw of zip.eachEntry()) {
-    const entry = checkEntry(raw, await zip.readLocalFileHeaderPromise(raw), file.path);
+    const entry = checkEntry(raw, await zip.readLocalFileHeaderPromise(raw), file.label);
     const collision = names.add(entry.name, entry.kind);
-    if (collision !== null) throw forbidden(file.path, quoted(entry.name), collision);
+    if (collision !== null) throw forbidden(file.label, quoted(entry.name), collision);
     unpacked += entry.size;
     if (unpacked > limits.maxUnpackedBytes) {
-      throw new Diagnostic('E-ART-003', `${file.path} unpacks to more than ${inMebibytes(limits.maxUnpackedBytes)}`);
+      throw new Diagnostic('E-ART-003', `${file.label} unpacks to more than ${inMebibytes(limits.maxUnpackedBytes)}`);
     }
     entries.set(entry.name, entry);
   }
-  refuseOverlaps([...entries.values()], file.path, directoryStart);
+  refuseOverlaps([...entries.values()], file.label, directoryStart);
   return entries;
 }
 

@@ -6,9 +6,9 @@ import { temporaryName } from './temporary-name.ts';
 
 export type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-/** Writes a temporary file beside `path` and brings it to the disk; returns its name. Nothing is left behind on `E-IO-001`. */
-export async function writeTemporary(path: string, chunks: Chunks): Promise<string> {
-  const temporary = join(dirname(path), temporaryName());
+/** Brings a new file with a temporary name in `directory` to the disk; returns its path. On failure nothing is left behind. */
+export async function writeTemporary(directory: string, chunks: Chunks): Promise<string> {
+  const temporary = join(directory, temporaryName());
   try {
     const file = await open(temporary, 'wx', 0o644);
     try {
@@ -20,24 +20,25 @@ export async function writeTemporary(path: string, chunks: Chunks): Promise<stri
     return temporary;
   } catch (error) {
     await rm(temporary, { force: true });
-    throw ioFault(error, `cannot write ${path}`);
+    throw ioFault(error, `cannot write to ${directory}`);
   }
 }
 
 /** Replaces `path` as a whole: after a crash at any moment it is the old file or the new one. `E-IO-001` when it cannot be written. */
 export async function writeDurably(path: string, chunks: Chunks): Promise<void> {
-  await makeDirectory(dirname(path));
-  const temporary = await writeTemporary(path, chunks);
+  const directory = dirname(path);
+  await makeDirectory(directory);
+  const temporary = await writeTemporary(directory, chunks);
   try {
     await rename(temporary, path);
-    await syncDirectory(dirname(path));
+    await syncDirectory(directory);
   } catch (error) {
     await rm(temporary, { force: true });
     throw ioFault(error, `cannot write ${path}`);
   }
 }
 
-/** Brings the names in a directory to the disk, where the file system lets one ask for it. */
+/** Brings the names in a directory to the disk. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {

@@ -1,5 +1,5 @@
 import { link, open, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
@@ -16,11 +16,16 @@ export interface GuardPatience {
 const usualPatience: GuardPatience = { pauseMs: 10, maxAttempts: 6000, staleAfterAttempts: 1000 };
 
 /**
- * Runs `body` while holding the file `path`, which only one process at a time can make. One that a killed process left is taken
- * over after ten seconds. `E-IO-001` when it cannot be made, or changes hands for a minute without becoming free.
+ * Runs `body` while no other process runs one for `target`: whoever makes the guard file beside it goes on. A guard that a
+ * killed process left is taken over after ten seconds. `E-IO-001` when it cannot be made, or is not free for a minute.
  */
-export async function withGuard<T>(path: string, body: () => Promise<T>, patience = usualPatience): Promise<T> {
-  await acquire(path, patience);
+export async function withGuard<T>(target: string, body: () => Promise<T>, patience = usualPatience): Promise<T> {
+  const path = join(dirname(target), `.${basename(target)}.guard`);
+  try {
+    await acquire(path, patience);
+  } catch (error) {
+    throw ioFault(error, `cannot write ${target}`);
+  }
   try {
     return await body();
   } finally {
@@ -50,7 +55,7 @@ async function tryCreate(path: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (isErrno(error, 'EEXIST')) return false;
-    throw ioFault(error, `cannot write ${path}`);
+    throw error;
   }
 }
 
@@ -61,7 +66,7 @@ async function identityOf(path: string): Promise<string> {
     return `${ino}:${mtimeNs}`;
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return '';
-    throw ioFault(error, `cannot read ${path}`);
+    throw error;
   }
 }
 
@@ -72,7 +77,7 @@ async function takeAway(path: string, stale: string): Promise<void> {
     await rename(path, aside);
     if ((await identityOf(aside)) !== stale) await link(aside, path);
   } catch (error) {
-    if (!isErrno(error, 'ENOENT', 'EEXIST')) throw ioFault(error, `cannot write ${path}`);
+    if (!isErrno(error, 'ENOENT', 'EEXIST')) throw error;
   } finally {
     await rm(aside, { force: true });
   }

@@ -4,15 +4,14 @@ import * as z from 'zod/mini';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { artifactName, exactVersion } from '../manifest/names.ts';
+import { readSmallText, unreadableFile } from '../manifest/read-text.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import { writeDurably } from './durable-file.ts';
 import { withGuard } from './file-guard.ts';
 import { platformShape } from './platform.ts';
-import { readTextFile } from './regular-file.ts';
 import { sha256Shape } from './sha256.ts';
 
 const lockVersion = 1;
-const maxLockBytes = 8 * 1024 * 1024;
 
 const lockedArtifact = z.strictObject({
   name: artifactName,
@@ -29,14 +28,19 @@ export interface LockedArtifact extends ArtifactRef {
   readonly sha256: string;
 }
 
-/** What `svc.lock` beside the manifest holds; null when there is none. `E-ART-007` when it cannot be understood. */
-export async function readLock(manifestDir: string): Promise<readonly LockedArtifact[] | null> {
+/** What `svc.lock` beside the manifest holds; null when there is none. `E-IO-001` when it cannot be read, `E-ART-007` when it cannot be understood. */
+export function readLock(manifestDir: string): readonly LockedArtifact[] | null {
   const path = lockPath(manifestDir);
-  const text = await readTextFile(path, maxLockBytes);
-  if (text === null) return null;
-  const parsed = lockFile.safeParse(parseJson(text, path));
+  const reading = readSmallText(path);
+  if (reading.kind === 'absent') return null;
+  if (reading.kind === 'unreadable') throw unreadableFile(path, reading);
+  const parsed = lockFile.safeParse(parseJson(reading.text, path));
   if (!parsed.success) throw unreadable(path, parsed.error.issues[0]?.message ?? 'it has another shape');
-  return parsed.data.artifacts.map(({ platform, ...artifact }) => ({ ...artifact, platform: platform ?? null }));
+  const artifacts = parsed.data.artifacts.map(({ name, version, platform, sha256 }) => {
+    return { name, version, platform: platform ?? null, sha256 };
+  });
+  if (new Set(artifacts.map(lockKey)).size < artifacts.length) throw unreadable(path, 'it lists an artifact twice');
+  return artifacts;
 }
 
 /** Writes `svc.lock` unless there is one; returns the one that is then there. `E-IO-001` when it cannot be written. */
@@ -44,8 +48,8 @@ export async function createLock(
   manifestDir: string,
   artifacts: readonly LockedArtifact[],
 ): Promise<readonly LockedArtifact[]> {
-  return await withGuard(guardPath(manifestDir), async () => {
-    const existing = await readLock(manifestDir);
+  return await withGuard(lockPath(manifestDir), async () => {
+    const existing = readLock(manifestDir);
     if (existing !== null) return existing;
     await writeDurably(lockPath(manifestDir), [Buffer.from(encodeLock(artifacts))]);
     return artifacts;
@@ -54,8 +58,8 @@ export async function createLock(
 
 /** Records these artifacts in place of what the lock said of them before; the others stay (contracts §2). */
 export async function upsertLock(manifestDir: string, artifacts: readonly LockedArtifact[]): Promise<void> {
-  await withGuard(guardPath(manifestDir), async () => {
-    const before = (await readLock(manifestDir)) ?? [];
+  await withGuard(lockPath(manifestDir), async () => {
+    const before = readLock(manifestDir) ?? [];
     const kept = before.filter((old) => !artifacts.some((artifact) => replaces(artifact, old)));
     const text = encodeLock([...kept, ...artifacts]);
     if (before.length > 0 && text === encodeLock(before)) return;
@@ -102,6 +106,10 @@ function replaces(artifact: LockedArtifact, old: LockedArtifact): boolean {
   return old.name === artifact.name && (old.version !== artifact.version || old.platform === artifact.platform);
 }
 
+function lockKey(artifact: LockedArtifact): string {
+  return `${artifact.name} ${artifact.version} ${artifact.platform ?? ''}`;
+}
+
 function encodeLock(artifacts: readonly LockedArtifact[]): string {
   const lines = artifacts
     .map(({ name, version, platform, sha256 }) => ({
@@ -133,8 +141,4 @@ function unreadable(path: string, reason: string): Diagnostic {
 
 function lockPath(manifestDir: string): string {
   return join(manifestDir, 'svc.lock');
-}
-
-function guardPath(manifestDir: string): string {
-  return join(manifestDir, '.svc.lock.guard');
 }

@@ -9,41 +9,42 @@ const hashChunkBytes = 1024 * 1024;
 
 /** One open file. What is hashed and what is read come from the same descriptor, whatever happens to the path. */
 export class RegularFile {
-  readonly path: string;
+  /** What messages call the file: its path, unless it is a copy of something the operator knows by another name. */
+  readonly label: string;
   readonly size: number;
   /** Equal for two opened files only when nothing was written to the file between the two. */
   readonly identity: string;
   readonly #handle: FileHandle;
 
-  private constructor(path: string, handle: FileHandle, shape: { readonly size: number; readonly identity: string }) {
-    this.path = path;
+  private constructor(label: string, handle: FileHandle, shape: { readonly size: number; readonly identity: string }) {
+    this.label = label;
     this.#handle = handle;
     this.size = shape.size;
     this.identity = shape.identity;
   }
 
   /** Opens a regular file, which the caller closes. `E-IO-001` when it cannot be opened or is something else. */
-  static async open(path: string): Promise<RegularFile> {
-    const file = await RegularFile.openIfThere(path);
-    if (file === null) throw new Diagnostic('E-IO-001', `cannot open ${path}: no such file or directory`);
+  static async open(path: string, label: string = path): Promise<RegularFile> {
+    const file = await RegularFile.openIfThere(path, label);
+    if (file === null) throw new Diagnostic('E-IO-001', `cannot open ${label}: no such file or directory`);
     return file;
   }
 
   /** As `open`; null when there is nothing at the path. */
-  static async openIfThere(path: string): Promise<RegularFile | null> {
+  static async openIfThere(path: string, label: string = path): Promise<RegularFile | null> {
     // Without O_NONBLOCK a FIFO at this place would hold the open, and a thread with it, for ever.
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
       if (isErrno(error, 'ENOENT', 'ENOTDIR')) return null;
-      throw ioFault(error, `cannot open ${path}`);
+      throw ioFault(error, `cannot open ${label}`);
     });
     if (handle === null) return null;
     const stat = await handle.stat({ bigint: true });
     if (!stat.isFile()) {
       await handle.close();
-      throw new Diagnostic('E-IO-001', `cannot open ${path}: it is not a regular file`);
+      throw new Diagnostic('E-IO-001', `cannot open ${label}: it is not a regular file`);
     }
     const identity = [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(':');
-    return new RegularFile(path, handle, { size: Number(stat.size), identity });
+    return new RegularFile(label, handle, { size: Number(stat.size), identity });
   }
 
   /** SHA-256 of the whole file, in lowercase hex. */
@@ -77,21 +78,7 @@ export class RegularFile {
 
   async #read(into: Buffer, position: number): Promise<{ readonly bytesRead: number }> {
     return await this.#handle.read(into, 0, into.length, position).catch((error: unknown) => {
-      throw ioFault(error, `cannot read ${this.path}`);
+      throw ioFault(error, `cannot read ${this.label}`);
     });
-  }
-}
-
-/** The text of a file of at most `maxBytes`; null when there is none. `E-IO-001` when it is larger or cannot be read. */
-export async function readTextFile(path: string, maxBytes: number): Promise<string | null> {
-  const file = await RegularFile.openIfThere(path);
-  if (file === null) return null;
-  try {
-    if (file.size > maxBytes) {
-      throw new Diagnostic('E-IO-001', `cannot read ${path}: it is larger than ${maxBytes} bytes`);
-    }
-    return (await file.readAt(0, file.size))?.toString('utf8') ?? '';
-  } finally {
-    await file.close();
   }
 }

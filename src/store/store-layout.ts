@@ -1,0 +1,55 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { artifactName, exactVersion } from '../manifest/names.ts';
+import { readSmallText, unreadableFile } from '../manifest/read-text.ts';
+import type { ArtifactRef } from './artifact-ref.ts';
+
+/** One archive of a store; `platform` is null for the generic file of its version. */
+export interface StoredArchive extends ArtifactRef {
+  readonly platform: string | null;
+  readonly path: string;
+  readonly sha256: string;
+}
+
+/** The three files of one archive in a store (contracts §2 "Layout on disk"). The archive is there once `hash` is. */
+export interface VariantPaths {
+  readonly archive: string;
+  readonly hash: string;
+  readonly meta: string;
+}
+
+export function versionDirectory(root: string, ref: ArtifactRef): string {
+  // Both become a path: whoever made the reference has to have checked them.
+  if (!artifactName.safeParse(ref.name).success || !exactVersion.safeParse(ref.version).success) {
+    throw new Error('the name or the version of an artifact was not checked');
+  }
+  return join(root, ref.name, ref.version);
+}
+
+export function variantPaths(root: string, ref: ArtifactRef, platform: string | null): VariantPaths {
+  const stem = `${ref.name}-${ref.version}${platform === null ? '' : `-${platform}`}`;
+  const path = join(versionDirectory(root, ref), stem);
+  return { archive: `${path}.zip`, hash: `${path}.sha256`, meta: `${path}.meta.json` };
+}
+
+/** What the store records at this place; null when there is nothing, or a writer was killed before it was done. */
+export function readVariant(root: string, ref: ArtifactRef, platform: string | null): StoredArchive | null {
+  const paths = variantPaths(root, ref, platform);
+  const reading = readSmallText(paths.hash);
+  if (reading.kind === 'absent') return null;
+  if (reading.kind === 'unreadable') throw unreadableFile(paths.hash, reading);
+  const sha256 = decodeHashFile(reading.text);
+  if (sha256 === null || !existsSync(paths.archive)) return null;
+  return { name: ref.name, version: ref.version, platform, path: paths.archive, sha256 };
+}
+
+/** A hash file in the form that `sha256sum --check` reads. */
+export function encodeHashFile(sha256: string, file: string): string {
+  return `${sha256}  ${file}\n`;
+}
+
+/** The hash in such a file, or in one that holds it alone. */
+export function decodeHashFile(text: string): string | null {
+  return /^([0-9a-f]{64})(?:\s|$)/.exec(text)?.[1] ?? null;
+}
