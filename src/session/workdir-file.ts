@@ -6,7 +6,6 @@ import {
   mkdirSync,
   openSync,
   renameSync,
-  rmSync,
   unlinkSync,
   writeSync,
 } from 'node:fs';
@@ -44,13 +43,15 @@ export function writeWorkdirFile(file: WorkdirFile): void {
   }
 }
 
-interface OpenDirectory {
+const mostTemporaries = 100;
+
+interface OpenPath {
   readonly fd: number;
   /** A path that means this very directory, whatever its name has become since. */
   readonly path: string;
 }
 
-function openDirectory(workdir: string, directory: string | null): OpenDirectory {
+function openDirectory(workdir: string, directory: string | null): OpenPath {
   if (directory === null) return openExactly(workdir);
   const path = join(workdir, directory);
   mkdirSync(workdir, { recursive: true });
@@ -70,7 +71,7 @@ function openDirectory(workdir: string, directory: string | null): OpenDirectory
   }
 }
 
-function openExactly(path: string): OpenDirectory {
+function openExactly(path: string): OpenPath {
   const fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   return { fd, path: descriptorPath(fd) ?? path };
 }
@@ -81,22 +82,34 @@ function descriptorPath(fd: number): string | null {
   return existsSync(path) ? path : null;
 }
 
-function replaceFile(base: OpenDirectory, file: WorkdirFile): void {
-  const temporary = join(base.path, `.${file.name}.tmp`);
-  rmSync(temporary, { force: true, recursive: true });
-  const fd = openSync(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
+function replaceFile(base: OpenPath, file: WorkdirFile): void {
+  const { fd, path } = createTemporary(base, file.name);
   try {
-    const bytes = Buffer.from(file.text);
-    let written = 0;
-    while (written < bytes.length) written += writeSync(fd, bytes, written);
-    fsyncSync(fd);
+    try {
+      const bytes = Buffer.from(file.text);
+      let written = 0;
+      while (written < bytes.length) written += writeSync(fd, bytes, written);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(path, join(base.path, file.name));
   } catch (error) {
-    rmSync(temporary, { force: true });
+    unlinkSync(path);
     throw error;
-  } finally {
-    closeSync(fd);
   }
-  renameSync(temporary, join(base.path, file.name));
+}
+
+/** A fresh file: one that the agent planted under a name is passed over, never opened and never removed. */
+function createTemporary(base: OpenPath, name: string): OpenPath {
+  for (let attempt = 0; ; attempt += 1) {
+    const path = join(base.path, `.${name}.${attempt}.tmp`);
+    try {
+      return { fd: openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644), path };
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST') || attempt === mostTemporaries) throw error;
+    }
+  }
 }
 
 function hasCode(error: unknown, code: string): boolean {

@@ -1,0 +1,82 @@
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { writeWorkdirFile } from './workdir-file.ts';
+
+let folder = '';
+let workdir = '';
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-workdir-file-'));
+  workdir = join(folder, 'workdir');
+  mkdirSync(workdir);
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const result = { directory: 'out', name: 'result.txt' } as const;
+
+describe('a file of the runtime in the workdir', () => {
+  it('is written into a directory made for it, and nothing else is left there', () => {
+    writeWorkdirFile({ workdir, ...result, text: 'done' });
+    expect(readFileSync(join(workdir, 'out', 'result.txt'), 'utf8')).toBe('done');
+    expect(readdirSync(join(workdir, 'out'))).toEqual(['result.txt']);
+  });
+
+  it('replaces what was there', () => {
+    writeWorkdirFile({ workdir, ...result, text: 'one' });
+    writeWorkdirFile({ workdir, ...result, text: 'two' });
+    expect(readFileSync(join(workdir, 'out', 'result.txt'), 'utf8')).toBe('two');
+  });
+
+  it('goes into the workdir itself', () => {
+    writeWorkdirFile({ workdir, directory: null, name: 'task.md', text: 'Count.' });
+    expect(readFileSync(join(workdir, 'task.md'), 'utf8')).toBe('Count.');
+  });
+
+  it('never follows a link planted in place of its directory', () => {
+    mkdirSync(join(folder, 'outside'));
+    symlinkSync(join(folder, 'outside'), join(workdir, 'out'));
+    writeWorkdirFile({ workdir, ...result, text: 'done' });
+    expect(readdirSync(join(folder, 'outside'))).toEqual([]);
+    expect(lstatSync(join(workdir, 'out')).isDirectory()).toBe(true);
+    expect(readFileSync(join(workdir, 'out', 'result.txt'), 'utf8')).toBe('done');
+  });
+
+  it('never follows a link planted in place of the file or of its temporary name', () => {
+    const victim = join(folder, 'victim');
+    writeFileSync(victim, 'untouched');
+    mkdirSync(join(workdir, 'out'));
+    symlinkSync(victim, join(workdir, 'out', 'result.txt'));
+    symlinkSync(victim, join(workdir, 'out', '.result.txt.0.tmp'));
+    writeWorkdirFile({ workdir, ...result, text: 'done' });
+    expect(readFileSync(victim, 'utf8')).toBe('untouched');
+    expect(lstatSync(join(workdir, 'out', 'result.txt')).isFile()).toBe(true);
+  });
+
+  it('takes the place of a file where its directory belongs', () => {
+    writeFileSync(join(workdir, 'out'), 'a file');
+    writeWorkdirFile({ workdir, ...result, text: 'done' });
+    expect(readFileSync(join(workdir, 'out', 'result.txt'), 'utf8')).toBe('done');
+  });
+
+  it('says what is in its way when it cannot be written', () => {
+    mkdirSync(join(workdir, 'out', 'result.txt'), { recursive: true });
+    expect(() => writeWorkdirFile({ workdir, ...result, text: 'done' })).toThrow('out/result.txt cannot be written');
+    expect(existsSync(join(workdir, 'out', '.result.txt.0.tmp'))).toBe(false);
+  });
+});
