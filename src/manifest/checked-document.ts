@@ -30,8 +30,8 @@ export interface DocumentRequest<Schema extends $ZodType> {
   readonly schema: Schema;
   /** What references are resolved from; without it they stay as they are written. */
   readonly env?: Environment;
-  /** Keys, as `renderKeyPath` writes them, whose references are not resolved. */
-  readonly leave?: readonly string[];
+  /** True for the keys whose references are not resolved. */
+  readonly leave?: (path: KeyPath) => boolean;
   /** Rules across keys; `data` is what the file holds, of any shape. */
   readonly rules?: (data: unknown, findings: Findings) => void;
 }
@@ -51,7 +51,7 @@ const longestMessage = 300;
  */
 export function readDocument<Schema extends $ZodType>(request: DocumentRequest<Schema>): CheckedDocument<Schema> {
   const source = parseYaml(request.file, request.text);
-  const resolution = resolveReferences({ source, env: request.env, leave: request.leave ?? [] });
+  const resolution = resolveReferences({ source, env: request.env, leave: request.leave ?? (() => false) });
   const found: Diagnostic[] = [...source.problems, ...resolution.problems];
   const findings = findingsInto(found, source);
   const reading = { data: resolution.value ?? {}, source, resolution, findings };

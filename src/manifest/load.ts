@@ -4,7 +4,7 @@ import { Diagnostic, DiagnosticList, type SourceLocation } from '../diagnostics/
 import { Secret } from '../diagnostics/secret.ts';
 import { readDocument, type Findings } from './checked-document.ts';
 import { Draft } from './draft.ts';
-import type { KeyPath } from './key-path.ts';
+import { renderKeyPath, type KeyPath } from './key-path.ts';
 import { readSmallText, unreadableFile } from './read-text.ts';
 import type { Environment } from './references.ts';
 import { checkCapsuleRules } from './rules.ts';
@@ -57,7 +57,7 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     text: request.text ?? readManifestText(file),
     schema: capsuleManifest,
     env,
-    leave: purpose === 'inspect' ? [apiKeyPath] : [],
+    leave: (path) => purpose === 'inspect' && renderKeyPath(path) === apiKeyPath,
     rules: (data, findings) => {
       checkCapsuleRules(data, findings);
       if (purpose === 'launch') prompt.text = readSystemPrompt(data, { directory, findings });

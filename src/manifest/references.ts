@@ -26,8 +26,8 @@ export interface ResolveRequest {
   readonly source: YamlSource;
   /** Without it every reference stays as it is written. */
   readonly env: Environment | undefined;
-  /** Where references stay as they are written. */
-  readonly leave: readonly string[];
+  /** True where a reference stays as it is written. */
+  readonly leave: (path: KeyPath) => boolean;
 }
 
 /** The data of a file with every reference replaced by the variable's value. */
@@ -43,8 +43,8 @@ export function resolveReferences({ source, env, leave }: ResolveRequest): Resol
     }
     const name = typeof value === 'string' ? referencedVariable(value) : undefined;
     if (name === undefined || env === undefined) return value;
+    if (leave(path)) return value;
     const where = renderKeyPath(path);
-    if (leave.includes(where)) return value;
     references.set(where, name);
     const found = Object.hasOwn(env, name) ? env[name] : undefined;
     if (found !== undefined) return found;

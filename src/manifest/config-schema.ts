@@ -1,0 +1,38 @@
+import * as z from 'zod/mini';
+
+import { containmentClasses } from '../wire/containment-class.ts';
+import { endpointFault } from './endpoint.ts';
+
+/** `.svc/config.yaml` of a workspace (D1 "Workspace and user configuration"). */
+export const workspaceConfig = z.strictObject({
+  containment: z.optional(z.enum(containmentClasses)),
+});
+
+const repository = z.string().check(
+  z.regex(/^[A-Za-z0-9][A-Za-z0-9-]{0,38}\/[A-Za-z0-9._-]{1,100}$/, 'must be <owner>/<repo>'),
+  z.refine((repo) => !/\/\.{1,2}$/.test(repo), 'must be <owner>/<repo>'),
+);
+
+const address = z
+  .string()
+  .check(z.refine((text) => endpointFault(text) === undefined, { error: ({ input }) => endpointFault(String(input)) }));
+
+const registrySource = z.strictObject({
+  name: z
+    .string()
+    .check(z.regex(/^[A-Za-z0-9][\w.-]{0,99}$/, 'must be letters, digits, dots, hyphens and underscores')),
+  type: z.enum(['github', 'registry']),
+  repo: z.optional(repository),
+  url: z.optional(address),
+  token: z.optional(z.string().check(z.minLength(1))),
+});
+
+/** `~/.svc/config.yaml` of a user (D1 "Workspace and user configuration"). */
+export const userConfig = z.strictObject({
+  registry: z.optional(
+    z.strictObject({
+      default: z.optional(z.string().check(z.minLength(1))),
+      sources: z._default(z.array(registrySource), []),
+    }),
+  ),
+});
