@@ -19,6 +19,11 @@ export interface VariantPaths {
   readonly meta: string;
 }
 
+/** Where the project's and the user's store are (contracts §2 "Layout on disk"). */
+export function storeRoot(parent: string): string {
+  return join(parent, '.svc', 'artifacts');
+}
+
 export function versionDirectory(root: string, ref: ArtifactRef): string {
   // Both become a path: whoever made the reference has to have checked them.
   if (!artifactName.safeParse(ref.name).success || !exactVersion.safeParse(ref.version).success) {
@@ -42,6 +47,11 @@ export function readVariant(root: string, ref: ArtifactRef, platform: string | n
   const sha256 = decodeHashFile(reading.text);
   if (sha256 === null || !existsSync(paths.archive)) return null;
   return { name: ref.name, version: ref.version, platform, path: paths.archive, sha256 };
+}
+
+/** The variant for the platform, else the generic file; null when the store has neither. */
+export function findStored(root: string, ref: ArtifactRef, platform: string): StoredArchive | null {
+  return readVariant(root, ref, platform) ?? readVariant(root, ref, null);
 }
 
 /** A hash file in the form that `sha256sum --check` reads. */

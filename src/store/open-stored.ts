@@ -1,0 +1,42 @@
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { type Archive, readArchive } from './archive.ts';
+import { type ArtifactRef, spell } from './artifact-ref.ts';
+import { RegularFile } from './regular-file.ts';
+import { findStored, type StoredArchive } from './store-layout.ts';
+
+export interface OpenedArchive {
+  readonly stored: StoredArchive;
+  /** Its bytes have the recorded hash; the caller closes its file. */
+  readonly archive: Archive;
+}
+
+const maxAttempts = 3;
+
+/** Opens what `findStored` finds and checks its hash; `E-ART-006` when it is damaged. */
+export async function openStored(root: string, ref: ArtifactRef, platform: string): Promise<OpenedArchive | null> {
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    const stored = findStored(root, ref, platform);
+    const file = stored === null ? null : await RegularFile.openIfThere(stored.path);
+    if (stored === null || file === null) return null;
+    if ((await file.sha256()) === stored.sha256) return { stored, archive: await readOrClose(file) };
+    await file.close();
+    // A writer takes the record away before it replaces the archive: the same record again means damage, not a replacement.
+    if (findStored(root, ref, platform)?.sha256 === stored.sha256) throw damaged(stored);
+  }
+  throw new Diagnostic('E-IO-001', `cannot read ${spell(ref)} in ${root}: it is being replaced all the time`);
+}
+
+async function readOrClose(file: RegularFile): Promise<Archive> {
+  try {
+    return await readArchive(file);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+function damaged(stored: StoredArchive): Diagnostic {
+  return new Diagnostic('E-ART-006', `${stored.path} does not have the hash that was recorded with it`, {
+    hint: `install ${spell(stored)} again`,
+  });
+}
