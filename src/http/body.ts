@@ -1,0 +1,75 @@
+import type { IncomingMessage } from 'node:http';
+
+import { kitRefusal, type HttpRefusal } from './refusal.ts';
+
+/** The client left, or its body was malformed: the connection is gone and there is nobody to answer. */
+export class BodyAborted extends Error {
+  constructor() {
+    super('the request body did not end well');
+    this.name = 'BodyAborted';
+  }
+}
+
+export type WholeBody = (body: Buffer | HttpRefusal) => void;
+
+/** The refusal of a body that is announced to exceed `maxBytes`. One of unknown length is measured as it is read. */
+export function announcedTooLarge(request: IncomingMessage, maxBytes: number): HttpRefusal | undefined {
+  // The parser has checked that the header holds digits alone.
+  const announced = Number(request.headers['content-length'] ?? 0);
+  return announced > maxBytes ? tooLarge(maxBytes) : undefined;
+}
+
+/**
+ * Hands over the body once it has ended well, or a refusal as soon as it exceeds `maxBytes`; nothing beyond the limit is kept.
+ * Nothing is handed over when the body never ends well.
+ */
+export function readWhole(request: IncomingMessage, maxBytes: number, handOver: WholeBody): void {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  function keep(chunk: Buffer): void {
+    bytes += chunk.length;
+    if (bytes > maxBytes) {
+      request.off('data', keep);
+      request.off('end', finish);
+      handOver(tooLarge(maxBytes));
+      return;
+    }
+    chunks.push(chunk);
+  }
+  function finish(): void {
+    // A body may be whole while what followed it in the same packet was not: the parser has then ended the connection.
+    if (request.socket.destroyed) return;
+    const [first] = chunks;
+    handOver(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, bytes));
+  }
+  request.on('data', keep);
+  request.on('end', finish);
+}
+
+/**
+ * The body as it arrives. Throws the refusal once it exceeds `maxBytes`, and `BodyAborted` when it does not end well: act on it only
+ * after the last chunk. Leaving early leaves the rest unread.
+ */
+export async function* readStreamed(
+  request: IncomingMessage,
+  maxBytes: number,
+  onFirstRead: () => void,
+): AsyncGenerator<Buffer> {
+  onFirstRead();
+  let bytes = 0;
+  const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer>;
+  try {
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw tooLarge(maxBytes);
+      yield chunk;
+    }
+  } catch (error) {
+    throw request.errored === null ? error : new BodyAborted();
+  }
+  if (!request.complete) throw new BodyAborted();
+}
+
+function tooLarge(maxBytes: number): HttpRefusal {
+  return kitRefusal('body_too_large', `The request body exceeds ${maxBytes} bytes.`);
+}

@@ -1,0 +1,54 @@
+import type { IncomingMessage } from 'node:http';
+
+import { kitRefusal, type HttpRefusal } from './refusal.ts';
+
+/** Why a request is refused before anything is done with it; undefined when it is sound. The parser lets all of these pass. */
+export function hygieneRefusal(request: IncomingMessage): HttpRefusal | undefined {
+  const { httpVersion, url = '' } = request;
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') {
+    return kitRefusal('unknown_http_version', 'Only HTTP/1.1 and HTTP/1.0 are spoken here.');
+  }
+  if (countHosts(request.rawHeaders) > 1) {
+    return kitRefusal('ambiguous_host', 'The request has more than one Host header.');
+  }
+  const coding = request.headers['transfer-encoding'];
+  if (coding !== undefined) {
+    const refusal = codingRefusal(coding, request);
+    if (refusal !== undefined) return refusal;
+  }
+  // An absolute target would carry a second host, and a fragment never belongs into a request.
+  if (url.charCodeAt(0) !== slash || url.includes('#')) {
+    return kitRefusal('bad_target', 'The request target must be a path that begins with "/".');
+  }
+  return undefined;
+}
+
+/** Whether the headers announce a body, even an empty chunked one. */
+export function announcesBody(request: IncomingMessage): boolean {
+  const { 'transfer-encoding': coding, 'content-length': length } = request.headers;
+  return coding !== undefined || (length !== undefined && length !== '0');
+}
+
+const slash = 0x2f;
+
+function codingRefusal(coding: string, request: IncomingMessage): HttpRefusal | undefined {
+  if (request.httpVersion === '1.0') {
+    return kitRefusal('ambiguous_body', 'HTTP/1.0 has no Transfer-Encoding.');
+  }
+  if (request.headers['content-length'] !== undefined) {
+    return kitRefusal('ambiguous_body', 'The request has both Transfer-Encoding and Content-Length.');
+  }
+  if (coding.toLowerCase() !== 'chunked') {
+    return kitRefusal('unknown_transfer_coding', 'The only transfer coding accepted is chunked.');
+  }
+  return undefined;
+}
+
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
+}

@@ -1,0 +1,42 @@
+import type { ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
+
+export type ReplyHeaders = Readonly<Record<string, string>>;
+
+interface ReplyHead {
+  readonly status: number;
+  /** Beside `content-type` and `content-length`, which the kit writes. */
+  readonly headers?: ReplyHeaders | undefined;
+}
+
+/** What a handler answers with. The kit writes it, whole and once. */
+export type Reply =
+  | (ReplyHead & { readonly kind: 'empty' })
+  /** JSON text, sent as `application/json`. */
+  | (ReplyHead & { readonly kind: 'json'; readonly text: string })
+  | (ReplyHead & { readonly kind: 'bytes'; readonly contentType: string; readonly bytes: Uint8Array })
+  /** Exactly `length` bytes from a source that the kit destroys in every case, also when the client is gone already. */
+  | (ReplyHead & {
+      readonly kind: 'readable';
+      readonly contentType: string;
+      readonly length: number;
+      readonly source: Readable;
+    })
+  | StreamReply;
+
+/**
+ * The handler writes the response itself, headers included, and ends it. `start` is called once, when the response is first in line
+ * on its connection, so that its socket may be written to; it is never called when the client is gone by then.
+ */
+export interface StreamReply {
+  readonly kind: 'stream';
+  start(response: ServerResponse): void;
+}
+
+export function jsonReply(value: unknown, status = 200, headers?: ReplyHeaders): Reply {
+  return { kind: 'json', status, text: JSON.stringify(value), headers };
+}
+
+export function emptyReply(status: number, headers?: ReplyHeaders): Reply {
+  return { kind: 'empty', status, headers };
+}

@@ -1,0 +1,117 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream';
+
+import type { Reply, ReplyHeaders, StreamReply } from './reply.ts';
+
+/** A client that takes nothing for this long loses its connection. */
+const stalledClientMs = 60_000;
+
+/** From here on a reply may outlive the buffers of the connection, so that a stalled client holds memory or a file. */
+const largeReplyBytes = 64 * 1024;
+
+type Sendable = Exclude<Reply, StreamReply>;
+
+/** Writes a reply. With `last` the connection closes after it. */
+export function sendReply(response: ServerResponse, reply: Reply, last: boolean): void {
+  if (reply.kind === 'stream') {
+    startInTurn(response, reply);
+    return;
+  }
+  response.writeHead(reply.status, headOf(reply, last));
+  switch (reply.kind) {
+    case 'empty':
+      response.end();
+      return;
+    case 'json':
+      response.end(reply.text);
+      return;
+    case 'bytes':
+      if (reply.bytes.byteLength > largeReplyBytes) dropStalled(response);
+      response.end(reply.bytes);
+      return;
+    case 'readable':
+      dropStalled(response);
+      // The error is the client's going or the source's failing: in both the connection is already cut, which is the answer.
+      pipeline(reply.source, exactly(reply.length), response, () => undefined);
+  }
+}
+
+/** Fails when the source has more or fewer bytes than the head announced: cut, the client sees it; ended, it would not. */
+function exactly(length: number): (source: AsyncIterable<Buffer>) => AsyncGenerator<Buffer> {
+  return async function* (source) {
+    let sent = 0;
+    for await (const chunk of source) {
+      sent += chunk.length;
+      if (sent > length) break;
+      yield chunk;
+    }
+    if (sent !== length) throw new RangeError(`the source has not the ${length} bytes announced`);
+  };
+}
+
+/**
+ * Writes a reply to a request whose body has not been read. The body is thrown away, within limits, and the connection closes after
+ * it: closing over unread bytes would reset the connection, and the client might then never see the answer.
+ */
+export function sendOverBody(request: IncomingMessage, response: ServerResponse, reply: Reply): void {
+  if (reply.kind === 'stream' || reply.kind === 'readable') {
+    request.resume();
+    sendReply(response, reply, true);
+    return;
+  }
+  // Complete for the client by its length; the response stays open so that the connection does.
+  response.writeHead(reply.status, headOf(reply, true));
+  if (reply.kind === 'json') response.write(reply.text);
+  else if (reply.kind === 'bytes') response.write(reply.bytes);
+  else response.flushHeaders();
+  discard(request, () => response.end());
+}
+
+const discardLimits = { bytes: 32 * 1024 * 1024, ms: 1_000 };
+
+function discard(request: IncomingMessage, done: () => void): void {
+  let bytes = 0;
+  const timer = setTimeout(finish, discardLimits.ms);
+  function finish(): void {
+    clearTimeout(timer);
+    request.off('data', count);
+    request.off('close', finish);
+    done();
+  }
+  function count(chunk: Buffer): void {
+    bytes += chunk.length;
+    if (bytes > discardLimits.bytes) finish();
+  }
+  request.on('data', count);
+  request.once('close', finish);
+}
+
+function headOf(reply: Sendable, last: boolean): string[] {
+  const head: string[] = [];
+  if (reply.kind === 'json') head.push('content-type', 'application/json');
+  else if (reply.kind !== 'empty') head.push('content-type', reply.contentType);
+  head.push('content-length', String(lengthOf(reply)));
+  if (reply.headers !== undefined) pushHeaders(head, reply.headers);
+  if (last && reply.headers?.['connection'] === undefined) head.push('connection', 'close');
+  return head;
+}
+
+function lengthOf(reply: Sendable): number {
+  if (reply.kind === 'empty') return 0;
+  if (reply.kind === 'json') return Buffer.byteLength(reply.text);
+  return reply.kind === 'bytes' ? reply.bytes.byteLength : reply.length;
+}
+
+function pushHeaders(head: string[], headers: ReplyHeaders): void {
+  for (const name of Object.keys(headers)) head.push(name, headers[name] ?? '');
+}
+
+function startInTurn(response: ServerResponse, reply: StreamReply): void {
+  const { socket } = response;
+  if (socket === null) response.once('socket', () => reply.start(response));
+  else if (!socket.destroyed) reply.start(response);
+}
+
+function dropStalled(response: ServerResponse): void {
+  response.setTimeout(stalledClientMs, () => response.destroy());
+}

@@ -1,0 +1,224 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+
+import type { Secret } from '../diagnostics/secret.ts';
+import { bearerCheck, type BearerCheck } from './bearer.ts';
+import { announcedTooLarge, BodyAborted, readStreamed, readWhole } from './body.ts';
+import { announcesBody, hygieneRefusal } from './hygiene.ts';
+import { isLoopbackAddress, isLoopbackHost } from './loopback.ts';
+import { HttpRefusal, kitRefusal } from './refusal.ts';
+import type { Reply } from './reply.ts';
+import { RouteTable, type RequestHead, type Route } from './route.ts';
+import { sendOverBody, sendReply } from './send-reply.ts';
+
+export interface HttpServerOptions {
+  readonly routes: readonly Route[];
+  /** Asked of every request that is not for an open route, unknown paths included; null asks for none. */
+  readonly token: Secret | null;
+  /** Told of anything a handler threw that is no refusal; the client got `500`. */
+  readonly onBug: (error: unknown) => void;
+  /** Whether responses carry `Date`; true when absent. */
+  readonly sendDate?: boolean;
+  /** For the whole request to arrive; 30 s when absent. */
+  readonly requestTimeoutMs?: number;
+}
+
+export interface BindAddress {
+  readonly address: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+}
+
+export type BindOutcome =
+  | { readonly kind: 'bound'; readonly address: string; readonly port: number }
+  | { readonly kind: 'port-taken' }
+  /** `reason` is the system's error name: `EADDRNOTAVAIL`, `EACCES`, `ENOTFOUND`. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+const timeLimits = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 5_000,
+} as const;
+
+const maxHeaderBytes = 16 * 1024;
+
+/**
+ * An HTTP/1.1 server that routes on the request target as sent and lets a handler act only on a sound request (architecture
+ * "Request hygiene"). It never sends a CORS permission. On a loopback address it answers to loopback names alone.
+ */
+export class HttpServer {
+  readonly #server: Server;
+  readonly #routes: RouteTable;
+  readonly #isAuthorized: BearerCheck | null;
+  readonly #onBug: (error: unknown) => void;
+  readonly #sendDate: boolean;
+  /** Connections on which a request was answered over its unread body: what follows there is not looked at. */
+  readonly #ending = new Set<Socket>();
+  #onLoopback = false;
+  #closing = false;
+
+  constructor(options: HttpServerOptions) {
+    this.#routes = new RouteTable(options.routes);
+    this.#isAuthorized = options.token === null ? null : bearerCheck(options.token);
+    this.#onBug = options.onBug;
+    this.#sendDate = options.sendDate ?? true;
+    this.#server = createServer({
+      ...timeLimits,
+      requestTimeout: options.requestTimeoutMs ?? timeLimits.requestTimeout,
+      maxHeaderSize: maxHeaderBytes,
+      insecureHTTPParser: false,
+    });
+    this.#server.on('request', (request, response) => this.#accept(request, response, false));
+    this.#server.on('checkContinue', (request, response) => this.#accept(request, response, true));
+    this.#server.on('checkExpectation', (request, response) => {
+      this.#send(request, response, kitRefusal('expectation_failed', 'Only 100-continue can be expected.').reply);
+    });
+    this.#server.on('connect', refuseTunnel);
+  }
+
+  /** Binds once. Whatever the system has against the address is an outcome. */
+  bind({ address, port }: BindAddress): Promise<BindOutcome> {
+    return new Promise((resolve) => {
+      const refuse = ({ code }: NodeJS.ErrnoException): void => {
+        resolve(code === 'EADDRINUSE' ? { kind: 'port-taken' } : { kind: 'refused', reason: code ?? 'unknown' });
+      };
+      this.#server.once('error', refuse);
+      this.#server.listen({ host: address, port }, () => {
+        this.#server.off('error', refuse);
+        const bound = this.#server.address() as AddressInfo;
+        this.#onLoopback = isLoopbackAddress(bound.address);
+        resolve({ kind: 'bound', address: bound.address, port: bound.port });
+      });
+    });
+  }
+
+  /** Takes no new connection, lets running answers end for `graceMs`, then cuts what is left. Harmless when repeated or never bound. */
+  async close(graceMs: number): Promise<void> {
+    this.#closing = true;
+    const closed = new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+    });
+    const cut = setTimeout(() => this.#server.closeAllConnections(), graceMs);
+    await closed;
+    clearTimeout(cut);
+  }
+
+  #accept(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+    if (this.#ending.size > 0 && this.#ending.has(request.socket)) return;
+    if (!this.#sendDate) response.sendDate = false;
+    const target = request.url ?? '';
+    const mark = target.indexOf('?');
+    const path = mark === -1 ? target : target.slice(0, mark);
+    const route = this.#admit(request, path);
+    if (route instanceof HttpRefusal) {
+      this.#send(request, response, route.reply);
+      return;
+    }
+    const head = {
+      method: request.method ?? '',
+      path,
+      query: mark === -1 ? '' : target.slice(mark + 1),
+      headers: request.headers,
+    };
+    this.#serve(route, head, { request, response, expectsContinue });
+  }
+
+  /** The route that may handle the request, or why none does. Nothing of the body is read for it. */
+  #admit(request: IncomingMessage, path: string): Route | HttpRefusal {
+    const unsound = hygieneRefusal(request);
+    if (unsound !== undefined) return unsound;
+    const { host, authorization } = request.headers;
+    if (this.#onLoopback && host !== undefined && !isLoopbackHost(host)) {
+      return kitRefusal('host_refused', 'This address answers to localhost and loopback addresses only.');
+    }
+    const match = this.#routes.find(request.method ?? '', path);
+    const isOpen = match.kind === 'route' && match.route.open === true;
+    if (!isOpen && this.#isAuthorized !== null && !this.#isAuthorized(authorization)) {
+      return kitRefusal('unauthorized', 'A valid bearer token is required.', { 'www-authenticate': 'Bearer' });
+    }
+    if (match.kind === 'none') return kitRefusal('not_found', 'Nothing is served at this path.');
+    if (match.kind === 'method-not-served') {
+      return kitRefusal('method_not_allowed', `Only ${match.allow} is served here.`, { allow: match.allow });
+    }
+    const { route } = match;
+    return route.body === 'unread' ? route : (announcedTooLarge(request, route.maxBytes) ?? route);
+  }
+
+  #serve(route: Route, head: RequestHead, exchange: Exchange): void {
+    const { request, response, expectsContinue } = exchange;
+    if (route.body === 'unread') {
+      this.#answer(exchange, () => route.handle(head));
+      return;
+    }
+    if (route.body === 'streamed') {
+      const onFirstRead = (): void => {
+        if (expectsContinue) response.writeContinue();
+      };
+      const body = readStreamed(request, route.maxBytes, onFirstRead);
+      this.#answer(exchange, () => route.handle({ ...head, body }));
+      return;
+    }
+    if (!announcesBody(request)) {
+      this.#answer(exchange, () => route.handle({ ...head, body: noBody }));
+      return;
+    }
+    if (expectsContinue) response.writeContinue();
+    readWhole(request, route.maxBytes, (body) => {
+      if (body instanceof HttpRefusal) this.#send(request, response, body.reply);
+      else this.#answer(exchange, () => route.handle({ ...head, body }));
+    });
+  }
+
+  #answer({ request, response }: Exchange, handle: () => Reply | Promise<Reply>): void {
+    try {
+      const reply = handle();
+      if (!(reply instanceof Promise)) {
+        this.#send(request, response, reply);
+        return;
+      }
+      reply.then(
+        (settled) => this.#send(request, response, settled),
+        (error: unknown) => this.#failed(request, response, error),
+      );
+    } catch (error) {
+      this.#failed(request, response, error);
+    }
+  }
+
+  #failed(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+    if (error instanceof BodyAborted) return;
+    if (error instanceof HttpRefusal) {
+      this.#send(request, response, error.reply);
+      return;
+    }
+    this.#send(request, response, kitRefusal('internal_error', 'The server failed to answer.').reply);
+    this.#onBug(error);
+  }
+
+  #send(request: IncomingMessage, response: ServerResponse, reply: Reply): void {
+    if (request.complete || !announcesBody(request)) {
+      sendReply(response, reply, this.#closing);
+      return;
+    }
+    const { socket } = request;
+    this.#ending.add(socket);
+    socket.once('close', () => this.#ending.delete(socket));
+    sendOverBody(request, response, reply);
+  }
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly expectsContinue: boolean;
+}
+
+const noBody = Buffer.alloc(0);
+
+function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
+  // A client that resets this connection ends what was about to end.
+  socket.on('error', () => socket.destroy());
+  socket.end('HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
+}
