@@ -12,5 +12,6 @@ export interface CommandEntry {
 export const commands: readonly CommandEntry[] = [
   { name: 'stop', load: async (context) => (await import('./stop.ts')).stopCommand(context) },
   { name: 'ps', load: async (context) => (await import('./ps.ts')).psCommand(context) },
+  { name: 'watch', load: async (context) => (await import('./watch.ts')).watchCommand(context) },
   { name: 'explain', load: async (context) => (await import('./explain.ts')).explainCommand(context) },
 ];

@@ -30,7 +30,10 @@ export class EventConnection implements FrameSink {
   #stalled = false;
   #open = true;
 
-  constructor(response: ServerResponse, socket: Socket, options: EventConnectionOptions) {
+  /** The response is first in line on its connection, so its socket is there. */
+  constructor(response: ServerResponse, options: EventConnectionOptions) {
+    const { socket } = response;
+    if (socket === null) throw new Error('an event stream starts on a response whose turn it is');
     this.#response = response;
     this.#socket = socket;
     this.#options = options;

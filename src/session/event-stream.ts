@@ -14,13 +14,20 @@ export interface FrameSink {
  * Neither endpoint filters by task (D1 "`message/stream` and `stream/watch`" 2).
  */
 export class EventStream {
+  readonly #onFrame: (frame: NumberedFrame) => void;
   readonly #buffer = new ReplayBuffer();
   readonly #sinks = new Set<FrameSink>();
   #flushing: NodeJS.Immediate | null = null;
   #ended = false;
 
+  /** `onFrame` sees every frame before it is encoded, for the live view of the terminal. */
+  constructor(onFrame: (frame: NumberedFrame) => void = () => {}) {
+    this.#onFrame = onFrame;
+  }
+
   publish(id: EventId, frame: NumberedFrame): void {
     if (this.#ended) return;
+    this.#onFrame(frame);
     const written: WrittenFrame = {
       id,
       bytes: encodeNumberedFrame(id, frame),

@@ -165,7 +165,7 @@ describe('the state table', () => {
 
   it('refuses to reopen what is not completed', () => {
     for (const state of everyState.filter((each) => each !== 'completed')) {
-      expect(() => step(state, { type: 'reopened' })).toThrow();
+      expect(() => step(state, { type: 'reopened' })).toThrow('cannot meet reopened');
     }
   });
 });

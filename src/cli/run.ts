@@ -1,0 +1,117 @@
+import { resolve } from 'node:path';
+import { Command, Option } from 'commander';
+
+import { runCapsule, type RunningCapsule, type RunObserver, type RunOutcome } from '../capsule/run-capsule.ts';
+import { containmentClasses, type ContainmentClass } from '../wire/containment-class.ts';
+import type { CommandContext } from './command-context.ts';
+import { LiveView } from './live-view.ts';
+import { renderDiagnostics, usesColor } from './render-failure.ts';
+import { stopOnSignals } from './stop-signals.ts';
+
+interface RunOptions {
+  readonly task?: string;
+  readonly manifest: string;
+  readonly workdir?: string;
+  readonly capsule?: string;
+  readonly capsuleVersion?: string;
+  readonly bind: string;
+  readonly envFile: boolean;
+  readonly offline?: boolean;
+  readonly containment?: ContainmentClass;
+  readonly verbose?: boolean;
+  readonly json?: boolean;
+}
+
+/** `svc run`: the only way to start a capsule (D1 "Command line"). */
+export function runCommand(context: CommandContext): Command {
+  return new Command('run')
+    .description('Start the capsule of the manifest: it runs its task behind an HTTP door.')
+    .option('--task <path or text>', 'a file with the task, or the task itself')
+    .option('--manifest <path>', 'the manifest', './svc.yaml')
+    .option('--workdir <dir>', 'the directory the agent reads and writes, instead of a fresh one')
+    .option('--capsule <name>', 'run a published capsule from the store instead of a manifest file')
+    .option('--capsule-version <version>', 'the exact version of that capsule')
+    .option('--bind <address>', 'address the listener binds; 0.0.0.0 accepts other machines', '127.0.0.1')
+    .option('--no-env-file', 'do not read the .env file of the workspace')
+    .option('--offline', 'never fetch an artifact')
+    .addOption(new Option('--containment <class>', 'raise the containment floor').choices(containmentClasses))
+    .option('-v, --verbose', 'print the workdir, the manifest, the driver and the skills too')
+    .option('--json', 'write one JSON line once the listener is up, and nothing else')
+    .action(async (options: RunOptions, command: Command) => {
+      if ((options.capsule === undefined) !== (options.capsuleVersion === undefined)) {
+        command.error('error: --capsule and --capsule-version go together');
+      }
+      process.exitCode = await run(options, context);
+    });
+}
+
+async function run(options: RunOptions, context: CommandContext): Promise<number> {
+  const stop = stopOnSignals(context);
+  try {
+    const outcome = await runCapsule(
+      {
+        manifestFile: options.manifest,
+        published:
+          options.capsule === undefined || options.capsuleVersion === undefined
+            ? null
+            : { name: options.capsule, version: options.capsuleVersion },
+        workdir: options.workdir === undefined ? null : resolve(context.cwd, options.workdir),
+        task: options.task,
+        bind: options.bind,
+        readEnvFile: options.envFile,
+        offline: options.offline ?? false,
+        floor: options.containment,
+        cwd: context.cwd,
+        home: context.home,
+        env: context.env,
+        stop: stop.signal,
+      },
+      observer(options, context),
+    );
+    if (outcome.trap !== null) context.stderr.write(renderDiagnostics([outcome.trap], context));
+    if (options.json !== true) context.stdout.write(`status:  ${outcome.status}\n`);
+    return exitCodeOf(outcome);
+  } finally {
+    stop.dispose();
+  }
+}
+
+function observer(options: RunOptions, context: CommandContext): RunObserver {
+  const isLive = context.stderrIsTerminal && options.json !== true;
+  const view = isLive ? new LiveView(context.stderr, usesColor(context)) : null;
+  return {
+    onWarning: (warning) => context.stderr.write(renderDiagnostics([warning], context)),
+    onListening: (capsule) => context.stdout.write(options.json === true ? jsonLine(capsule) : lines(capsule, options)),
+    onFrame: (frame) => view?.show(frame),
+  };
+}
+
+/** Written in one piece: a caller reads exactly one line (D1 "Run result line"). */
+function jsonLine(capsule: RunningCapsule): string {
+  const line = {
+    url: capsule.url,
+    pid: capsule.pid,
+    session_id: capsule.sessionId,
+    name: capsule.name,
+    version: capsule.version,
+    workdir: capsule.workdir,
+  };
+  return `${JSON.stringify(line)}\n`;
+}
+
+/** D1 "Human-readable run output". */
+function lines(capsule: RunningCapsule, { verbose = false }: RunOptions): string {
+  const shown = [`svc: url ${capsule.url}`, `session: ${capsule.sessionId}`];
+  if (verbose) {
+    shown.push(`workdir: ${capsule.workdir}`, `manifest: ${capsule.name} v${capsule.version}`);
+    shown.push(`driver: ${capsule.driver} (${capsule.model})`);
+    if (capsule.skills > 0) shown.push(`skills: ${capsule.skills} installed`);
+  }
+  return shown.map((line) => `${line}\n`).join('');
+}
+
+/** contracts §1: `ok` 0, `failed` 1, `trapped` 2; a stop that met no live task is 0 whatever came before. */
+function exitCodeOf({ status, stoppedIdle }: RunOutcome): number {
+  if (status === 'trapped') return 2;
+  return status === 'ok' || stoppedIdle ? 0 : 1;
+}

@@ -1,0 +1,149 @@
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isJsonMediaType } from '../http/media-type.ts';
+import { emptyReply, jsonReply, type Reply } from '../http/reply.ts';
+import type { HttpRequest, Route } from '../http/route.ts';
+import type { Session } from '../session/session.ts';
+import type { AgentCard } from '../wire/agent-card.ts';
+import {
+  encodeJsonRpcFault,
+  encodeJsonRpcResult,
+  JsonRpcFault,
+  parseJsonRpcRequest,
+  type JsonRpcRequest,
+} from '../wire/json-rpc.ts';
+import { EventStreams } from './event-streams.ts';
+import { cancelTask, getTask, parseTaskSource, sendMessage, stopSession, type MethodDeps } from './methods.ts';
+import type { DelegationDoor } from './task-source.ts';
+
+/** Largest body of `POST /` (contracts §6). */
+const maxBodyBytes = 10 * 1024 * 1024;
+
+export interface CapsuleDoor {
+  readonly session: Session;
+  readonly card: AgentCard;
+  readonly conversationMode: 'stateless' | 'threaded';
+  readonly delegation: DelegationDoor;
+  readonly residue: () => readonly unknown[];
+}
+
+/**
+ * The card and `POST /` of a capsule (D1 "HTTP routes of a running capsule"). `door` resolves when the session is ready:
+ * a request that comes right after the port is bound waits for it.
+ */
+export function capsuleRoutes(door: Promise<CapsuleDoor>): readonly Route[] {
+  const ready = new ReadyDoor(door);
+  return [
+    {
+      method: 'GET',
+      path: '/.well-known/agent-card.json',
+      open: true,
+      body: 'unread',
+      handle: () => ready.use(({ cardReply }) => cardReply),
+    },
+    {
+      method: 'POST',
+      path: '/',
+      body: 'whole',
+      maxBytes: maxBodyBytes,
+      handle: (request) => {
+        // D1: no JSON content type, or no body, is not the endpoint at all.
+        if (!isJsonMediaType(request.headers['content-type']) || request.body.length === 0) return emptyReply(404);
+        return ready.use(({ dispatch }) => dispatch.handle(request));
+      },
+    },
+  ];
+}
+
+interface OpenDoor {
+  readonly dispatch: Dispatch;
+  readonly cardReply: Reply;
+}
+
+/** Hands the door on without a promise once it is open, which is what nearly every request meets. */
+class ReadyDoor {
+  readonly #opening: Promise<OpenDoor>;
+  #open: OpenDoor | null = null;
+
+  constructor(door: Promise<CapsuleDoor>) {
+    this.#opening = door.then((opened) => {
+      this.#open = { dispatch: new Dispatch(opened), cardReply: jsonReply(opened.card) };
+      return this.#open;
+    });
+    // A launch that fails closes the listener; whoever waited loses the connection.
+    this.#opening.catch(() => undefined);
+  }
+
+  use(answer: (door: OpenDoor) => Reply | Promise<Reply>): Reply | Promise<Reply> {
+    return this.#open === null ? this.#opening.then(answer) : answer(this.#open);
+  }
+}
+
+/** JSON-RPC methods of one session; the card's `serves.methods` decides which exist. */
+class Dispatch {
+  readonly #deps: MethodDeps;
+  readonly #streams: EventStreams;
+  readonly #served: ReadonlySet<string>;
+
+  constructor(door: CapsuleDoor) {
+    this.#deps = { session: door.session, delegation: door.delegation, residue: door.residue };
+    this.#streams = new EventStreams(door.session, door.conversationMode);
+    this.#served = new Set(door.card.serves.methods);
+  }
+
+  handle(request: HttpRequest): Reply | Promise<Reply> {
+    const parsed = parseJsonRpcRequest(request.body);
+    if (parsed.kind === 'fault') return reply(encodeJsonRpcFault(parsed.id, parsed.fault));
+    try {
+      const answer = this.#call(parsed, request);
+      if (isStream(answer)) return answer;
+      if (!(answer instanceof Promise)) return reply(encodeJsonRpcResult(parsed.id, answer));
+      return answer.then(
+        (result) => reply(encodeJsonRpcResult(parsed.id, result)),
+        (error: unknown) => this.#failed(parsed, error),
+      );
+    } catch (error) {
+      return this.#failed(parsed, error);
+    }
+  }
+
+  #call({ method, params }: JsonRpcRequest, { headers }: HttpRequest): unknown {
+    if (!this.#served.has(method)) throw new JsonRpcFault('method-not-found');
+    const lastEventId = single(headers['last-event-id']);
+    switch (method) {
+      case 'message/send':
+        return sendMessage(params, headers, this.#deps);
+      case 'message/stream':
+        return this.#streams.submit(() => parseTaskSource(params, headers, this.#deps), lastEventId);
+      case 'stream/watch':
+        return this.#streams.watch(lastEventId);
+      case 'tasks/get':
+        return getTask(params, this.#deps);
+      case 'tasks/cancel':
+        return cancelTask(params, this.#deps);
+      case 'session/stop':
+        return stopSession(this.#deps);
+      default:
+        throw new JsonRpcFault('method-not-found');
+    }
+  }
+
+  #failed({ id }: JsonRpcRequest, error: unknown): Reply {
+    if (error instanceof JsonRpcFault) return reply(encodeJsonRpcFault(id, error));
+    if (!(error instanceof Diagnostic)) throw error;
+    // The trace cannot be written: the session cannot go on (D1 "Task states" 2).
+    this.#deps.session.trap(error);
+    return reply(encodeJsonRpcFault(id, new JsonRpcFault('internal-error')));
+  }
+}
+
+function reply(text: string): Reply {
+  return { kind: 'json', status: 200, text };
+}
+
+function isStream(answer: unknown): answer is Extract<Reply, { kind: 'stream' }> {
+  return typeof answer === 'object' && answer !== null && 'kind' in answer && answer.kind === 'stream';
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}

@@ -1,0 +1,75 @@
+import type { ServerResponse } from 'node:http';
+
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { StreamReply } from '../http/reply.ts';
+import type { Session } from '../session/session.ts';
+import type { TaskSource } from '../session/task.ts';
+import { parseLastEventId } from '../wire/event-id.ts';
+import type { ConnectionFrame } from '../wire/frames.ts';
+import { JsonRpcFault } from '../wire/json-rpc.ts';
+import { EventConnection } from './event-connection.ts';
+
+/** The two event streams of a session (D1 "`message/stream` and `stream/watch`"). */
+export class EventStreams {
+  readonly #session: Session;
+  readonly #conversationMode: 'stateless' | 'threaded';
+
+  constructor(session: Session, conversationMode: 'stateless' | 'threaded') {
+    this.#session = session;
+    this.#conversationMode = conversationMode;
+  }
+
+  /** `stream/watch`: the acknowledgement, the replay, then everything live until the capsule ends its stream. */
+  watch(lastEventId: string | undefined): StreamReply {
+    return this.#stream({ closesOnFinal: false }, (connection) => {
+      connection.write({ event: 'connection-ack', conversationMode: this.#conversationMode });
+      this.#subscribe(connection);
+      connection.replay(this.#session.events.replayFrom(parseLastEventId(lastEventId) ?? 0n));
+    });
+  }
+
+  /** `message/stream`: the replay when one was asked for, the task, then everything live until a final status. `parse` may throw a fault. */
+  submit(parse: () => TaskSource, lastEventId: string | undefined): StreamReply {
+    return this.#stream({ closesOnFinal: true }, (connection) => {
+      const replayId = parseLastEventId(lastEventId);
+      this.#subscribe(connection);
+      if (replayId !== undefined) connection.replay(this.#session.events.replayFrom(replayId));
+      const refusal = this.#hand(parse);
+      if (refusal === null) return;
+      connection.write(refusal);
+      connection.close();
+    });
+  }
+
+  #stream(options: { closesOnFinal: boolean }, open: (connection: EventConnection) => void): StreamReply {
+    const { events } = this.#session;
+    return {
+      kind: 'stream',
+      start: (response: ServerResponse) => {
+        const onGone = (connection: EventConnection): void => events.unsubscribe(connection);
+        open(new EventConnection(response, { ...options, onGone }));
+      },
+    };
+  }
+
+  #subscribe(connection: EventConnection): void {
+    this.#session.events.subscribe(connection);
+  }
+
+  /** Null once the task is in the queue, else the frame that closes the connection. */
+  #hand(parse: () => TaskSource): ConnectionFrame | null {
+    try {
+      const { kind, task } = this.#session.board.submit(parse());
+      if (kind === 'accepted') return null;
+      return kind === 'rejected' ? { event: 'rejected', taskId: task.id } : queueSendFailed;
+    } catch (error) {
+      if (error instanceof JsonRpcFault) return { event: 'error', error: error.message };
+      // The trace failed: the session cannot go on, and the client is told that its task went nowhere.
+      if (!(error instanceof Diagnostic)) throw error;
+      this.#session.trap(error);
+      return queueSendFailed;
+    }
+  }
+}
+
+const queueSendFailed: ConnectionFrame = { event: 'error', error: 'internal error: queue send failed' };

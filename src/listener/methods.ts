@@ -1,0 +1,74 @@
+import type { Session } from '../session/session.ts';
+import type { Task, TaskSource } from '../session/task.ts';
+import { JsonRpcFault } from '../wire/json-rpc.ts';
+import { parseMessage } from '../wire/message.ts';
+import { taskSource, type DelegationDoor, type OriginHeaders } from './task-source.ts';
+import { rejectedTaskObject, taskObject, type TaskObject } from './task-object.ts';
+
+export interface MethodDeps {
+  readonly session: Session;
+  readonly delegation: DelegationDoor;
+  /** What the session leaves running when its tasks are stopped: background commands, delegated children. */
+  readonly residue: () => readonly unknown[];
+}
+
+export interface StopReport {
+  readonly session_id: string;
+  readonly canceled: readonly string[];
+  readonly residue: readonly unknown[];
+}
+
+/** `message/send`: answers the task that waits for input, else starts one (contracts §6). */
+export function sendMessage(params: unknown, headers: OriginHeaders, deps: MethodDeps): TaskObject {
+  const source = parseTaskSource(params, headers, deps);
+  const { board } = deps.session;
+  const answered = source.origin === 'completion' ? null : board.answerInput(source.text);
+  if (answered !== null) return taskObject(answered);
+  const submission = board.submit(source);
+  return submission.kind === 'accepted' ? taskObject(submission.task) : rejectedTaskObject(submission.task);
+}
+
+/** The source of a new task. Faults: `-32602` naming the field, `-32004` for a foreign completion. */
+export function parseTaskSource(params: unknown, headers: OriginHeaders, deps: MethodDeps): TaskSource {
+  const message = parseMessage(params);
+  if (message.kind === 'invalid') throw new JsonRpcFault('invalid-params', `Invalid params: ${message.problem}`);
+  return taskSource(message.message, headers, { sessionId: deps.session.id, delegation: deps.delegation });
+}
+
+/** `tasks/get`: the task of `params.id`; without an id the running one, else the last (contracts §6). */
+export function getTask(params: unknown, { session }: MethodDeps): TaskObject {
+  const id = taskId(params);
+  const task = id === undefined ? session.board.current() : session.board.find(id);
+  return taskObject(known(task, id));
+}
+
+/** `tasks/cancel`: the task as it then stands; a terminal one is returned unchanged (contracts §6). */
+export async function cancelTask(params: unknown, { session }: MethodDeps): Promise<TaskObject> {
+  const id = taskId(params);
+  if (id === undefined) throw new JsonRpcFault('invalid-params', 'Invalid params: id is required');
+  return taskObject(await session.board.cancel(known(session.board.find(id), id)));
+}
+
+/** `session/stop`: cancels every live task and reports what stays (D1 "Agent card"). */
+export async function stopSession({ session, residue }: MethodDeps): Promise<StopReport> {
+  const canceled = await session.board.cancelAll();
+  return { session_id: session.id, canceled, residue: residue() };
+}
+
+function known(task: Task | null | undefined, id: string | undefined): Task {
+  if (task !== null && task !== undefined) return task;
+  throw new JsonRpcFault(
+    'task-not-found',
+    id === undefined ? 'Task not found: no task has run yet' : `Task not found: ${id}`,
+  );
+}
+
+function taskId(params: unknown): string | undefined {
+  if (params === undefined) return undefined;
+  if (typeof params !== 'object' || params === null || Array.isArray(params)) {
+    throw new JsonRpcFault('invalid-params', 'Invalid params: params must be an object');
+  }
+  const id = (params as Readonly<Record<string, unknown>>)['id'];
+  if (id === undefined || typeof id === 'string') return id;
+  throw new JsonRpcFault('invalid-params', 'Invalid params: id must be a string');
+}
