@@ -9,3 +9,15 @@ export async function endProcess(launched: LaunchedProcess, graceMs: number): Pr
   await launched.ended;
   clearTimeout(force);
 }
+
+/** Ends the process as soon as the signal is aborted, now if it is already. The returned function stops listening. */
+export function endOnAbort(launched: LaunchedProcess, signal: AbortSignal, graceMs: number): () => void {
+  const end = (): void => {
+    void endProcess(launched, graceMs);
+  };
+  if (signal.aborted) end();
+  else signal.addEventListener('abort', end, { once: true });
+  return () => {
+    signal.removeEventListener('abort', end);
+  };
+}

@@ -1,0 +1,119 @@
+import type { Readable } from 'node:stream';
+
+import { z } from 'zod';
+
+import { endOnAbort, endProcess } from '../containment/end-process.ts';
+import type { LaunchedProcess, LaunchEnd, Launcher } from '../containment/launcher.ts';
+import { OutputTail } from '../containment/output-tail.ts';
+import { readOutput } from '../containment/read-output.ts';
+import { neverReached } from './dispatch.ts';
+import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
+
+const maxAnswerBytes = 16 * 1024 * 1024;
+const stderrTailBytes = 4096;
+const endGraceMs = 2000;
+
+export interface NativeToolSettings extends Pick<Tool, 'name' | 'description' | 'inputSchema'> {
+  readonly launcher: Launcher;
+  /** Absolute path of `bin/<name>` as staged. */
+  readonly program: string;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** `capabilities.limits.deadline` of the artifact. */
+  readonly deadlineMs: number;
+}
+
+/** What a native tool writes to its standard output: this object as JSON and nothing else. */
+const answerShape = z.object({
+  status: z.enum(['passed', 'failed']),
+  content: z.string(),
+  truncated: z.boolean().default(false),
+});
+
+/**
+ * A tool that is a program (`implementation: native`, contracts §5): one process per call, which reads
+ * `{ "arguments", "call_id" }` from its standard input and writes `{ "status", "content", "truncated"? }` to its standard
+ * output. `call_id` is null when the provider gave none. Anything else, a passed deadline or too long an answer is a
+ * failed outcome.
+ */
+export function createNativeTool(settings: NativeToolSettings): Tool {
+  const { name, description, inputSchema } = settings;
+  return {
+    name,
+    description,
+    kind: 'native',
+    inputSchema,
+    call: (args, context) => callProgram(args, context, settings),
+  };
+}
+
+async function callProgram(
+  args: Readonly<Record<string, unknown>>,
+  context: ToolCallContext,
+  settings: NativeToolSettings,
+): Promise<ToolOutcome> {
+  const { launcher, program, cwd, env, name } = settings;
+  const outcome = await launcher.launch({ command: program, args: [], cwd, env, stdin: 'pipe' });
+  if (outcome.kind === 'refused') return neverReached(`the tool ${name} could not be started: ${outcome.reason}`);
+  const launched = outcome.process;
+  const stopListening = endOnAbort(launched, context.signal, endGraceMs);
+  launched.stdin?.end(`${JSON.stringify({ arguments: args, call_id: context.callId })}\n`);
+  const result = await finish(launched, settings);
+  stopListening();
+  context.signal.throwIfAborted();
+  return result;
+}
+
+async function finish(launched: LaunchedProcess, { name, deadlineMs }: NativeToolSettings): Promise<ToolOutcome> {
+  let late = false;
+  const deadline = setTimeout(() => {
+    late = true;
+    void endProcess(launched, endGraceMs);
+  }, deadlineMs);
+  const stderr = new OutputTail(stderrTailBytes);
+  const [answer, end] = await Promise.all([readAnswer(launched), launched.ended, stderr.read(launched.stderr)]);
+  clearTimeout(deadline);
+  const exitCode = end.kind === 'exited' ? end.exitCode : null;
+  const failed = (reason: string): ToolOutcome => {
+    const said = stderr.text();
+    const content = `the tool ${name} ${reason} (${endingOf(end)})${said === '' ? '' : `\nits last words on stderr:\n${said}`}`;
+    return { status: 'failed', content, exitCode, truncated: false };
+  };
+  if (late) return failed(`did not end within ${deadlineMs / 1000} s`);
+  if (answer === 'too long') return failed(`answered more than ${maxAnswerBytes} bytes`);
+  const parsed = parseAnswer(answer);
+  return parsed === null ? failed('did not answer with the JSON object of a tool result') : { ...parsed, exitCode };
+}
+
+async function readAnswer(launched: LaunchedProcess): Promise<Buffer | 'too long'> {
+  const bytes = await readAtMost(launched.stdout, maxAnswerBytes);
+  if (bytes !== null) return bytes;
+  await endProcess(launched, endGraceMs);
+  return 'too long';
+}
+
+async function readAtMost(output: Readable, maxBytes: number): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let total = 0;
+  for await (const chunk of readOutput(output)) {
+    total += chunk.length;
+    if (total > maxBytes) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function parseAnswer(bytes: Buffer): z.infer<typeof answerShape> | null {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return answerShape.safeParse(JSON.parse(text)).data ?? null;
+  } catch (error) {
+    // Not UTF-8, or not JSON.
+    if (error instanceof TypeError || error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+function endingOf(end: LaunchEnd): string {
+  return end.kind === 'exited' ? `exit code ${end.exitCode}` : `ended by signal ${end.signal}`;
+}

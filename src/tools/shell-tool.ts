@@ -1,0 +1,122 @@
+import { endOnAbort } from '../containment/end-process.ts';
+import type { LaunchEnd, Launcher } from '../containment/launcher.ts';
+import { splitWords } from '../containment/split-words.ts';
+import { captureOutput, type CapturedOutput } from './captured-output.ts';
+import { neverReached } from './dispatch.ts';
+import { OutputLog } from './output-log.ts';
+import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
+
+const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh', 'ash', 'ksh']);
+
+/** Of each output, what the model sees of it (contracts §5). */
+const shownBytes = 16 * 1024;
+/** Of each output, what the log keeps of it. A command may write on; the rest is read and dropped. */
+const loggedBytes = 64 * 1024 * 1024;
+const endGraceMs = 2000;
+
+export interface ShellSettings {
+  readonly launcher: Launcher;
+  /** The accessible workdir. */
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Long outputs are kept in its `logs/`. */
+  readonly sessionDirectory: string;
+}
+
+/** One tool per name of `capabilities.shell.allow` (contracts §5). */
+export function createShellTools(names: readonly string[], settings: ShellSettings): readonly Tool[] {
+  const calls = new CallCounter();
+  return [...new Set(names)].map((name) => ({
+    name,
+    description: descriptionOf(name),
+    kind: 'shell',
+    inputSchema: {
+      type: 'object',
+      properties: { command: { type: 'string', description: commandDescription(name) } },
+      required: ['command'],
+      additionalProperties: false,
+    },
+    call: (args, context) =>
+      callShell({ name, command: String(args.command), number: calls.next() }, context, settings),
+  }));
+}
+
+class CallCounter {
+  #last = 0;
+
+  next(): number {
+    this.#last += 1;
+    return this.#last;
+  }
+}
+
+interface ShellCall {
+  readonly name: string;
+  readonly command: string;
+  /** Tells the logs of a session apart. */
+  readonly number: number;
+}
+
+async function callShell(call: ShellCall, context: ToolCallContext, settings: ShellSettings): Promise<ToolOutcome> {
+  const { name, command, number } = call;
+  const split = argumentsOf(name, command);
+  if (split.kind === 'unbalanced') return neverReached(`the command cannot be split into words: ${split.reason}`);
+  const { launcher, cwd, env, sessionDirectory } = settings;
+  const outcome = await launcher.launch({ command: name, args: split.words, cwd, env, stdin: 'null' });
+  if (outcome.kind === 'refused') return neverReached(`${name} could not be started: ${outcome.reason}`);
+  const launched = outcome.process;
+  const stopListening = endOnAbort(launched, context.signal, endGraceMs);
+  const log = (stream: string): OutputLog =>
+    new OutputLog(sessionDirectory, `logs/${number}-${name}-${stream}.log`, loggedBytes);
+  const [stdout, stderr, end] = await Promise.all([
+    captureOutput(launched.stdout, shownBytes, log('stdout')),
+    captureOutput(launched.stderr, shownBytes, log('stderr')),
+    launched.ended,
+  ]);
+  stopListening();
+  context.signal.throwIfAborted();
+  return resultOf(shells.has(name) ? command : `${name} ${command}`.trimEnd(), { stdout, stderr, end });
+}
+
+function argumentsOf(name: string, command: string): ReturnType<typeof splitWords> {
+  if (!shells.has(name)) return splitWords(command);
+  // A shell takes a leading dash or plus for options of its own, even after -c.
+  return { kind: 'words', words: ['-c', /^[-+]/.test(command) ? ` ${command}` : command] };
+}
+
+interface FinishedCommand {
+  readonly stdout: CapturedOutput;
+  readonly stderr: CapturedOutput;
+  readonly end: LaunchEnd;
+}
+
+/** A command that ran to completion is a successful call whatever its exit status (D1 "Frame types", `artifact`). */
+function resultOf(command: string, { stdout, stderr, end }: FinishedCommand): ToolOutcome {
+  const exited = end.kind === 'exited';
+  const ending = exited ? `exit code: ${end.exitCode}` : `ended by signal: ${end.signal}`;
+  return {
+    status: exited ? 'passed' : 'failed',
+    content: [`command: ${command}`, ending, section('stdout', stdout), section('stderr', stderr)].join('\n'),
+    exitCode: exited ? end.exitCode : null,
+    truncated: stdout.cutBytes > 0 || stderr.cutBytes > 0,
+  };
+}
+
+function section(title: string, { text, cutBytes, log }: CapturedOutput): string {
+  if (text === '' && cutBytes === 0) return `${title}: (empty)`;
+  const shown = `${title}:\n${text.endsWith('\n') ? text.slice(0, -1) : text}`;
+  if (log === null) return shown;
+  const kept = log.problem === null ? `the whole is kept in ${log.name}` : `${log.name}: ${log.problem}`;
+  return `${shown}\n[${cutBytes} more bytes are not shown; ${kept}, out of reach of tools]`;
+}
+
+function descriptionOf(name: string): string {
+  const what = shells.has(name) ? `Runs a command line with ${name}` : `Runs the program ${name}`;
+  return `${what} in the working directory and gives its exit code, stdout and stderr. Standard input is empty.`;
+}
+
+function commandDescription(name: string): string {
+  return shells.has(name)
+    ? `The command line, as for ${name} -c.`
+    : `The arguments of ${name}, without the name itself. Quotes and backslashes group words; there is no shell, so no variables, patterns, pipes or redirections.`;
+}

@@ -1,0 +1,19 @@
+import type { Tool } from './tool.ts';
+
+export interface SkillSettings {
+  readonly name: string;
+  readonly description: string;
+  /** The text of `skill.md`. */
+  readonly text: string;
+}
+
+/** A skill: calling it gives its text and does nothing (contracts §5). */
+export function createSkillTool({ name, description, text }: SkillSettings): Tool {
+  return {
+    name,
+    description,
+    kind: 'skill',
+    inputSchema: { type: 'object', properties: {} },
+    call: () => Promise.resolve({ status: 'passed', content: text, exitCode: null, truncated: false }),
+  };
+}
