@@ -166,7 +166,8 @@ export const catalogue = {
   },
   'E-RUN-028': {
     title: 'the workdir has outgrown its limit',
-    explanation: 'The files of the workdir hold more than capabilities.resources.workdir_max_bytes. The session ends, because its task could not be trusted to stop.',
+    explanation:
+      'The files of the workdir hold more than capabilities.resources.workdir_max_bytes. The session ends, because its task could not be trusted to stop.',
   },
   'W-MAN-001': {
     title: 'sleep has no effect',
@@ -175,7 +176,12 @@ export const catalogue = {
   },
   'W-RUN-001': {
     title: 'a task that looks like a path was taken as text',
-    explanation: '--task names an existing file, or is the task itself. The value looks like a path but no such file exists.',
+    explanation:
+      '--task names an existing file, or is the task itself. The value looks like a path but no such file exists.',
+  },
+  'W-RUN-002': {
+    title: 'a declared part of the manifest is not available in this version',
+    explanation: 'The capsule runs without it. The message says what it does without.',
   },
   'W-SEC-007': {
     title: 'a capability of an artifact is wider than the capsule grants',

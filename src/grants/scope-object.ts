@@ -1,0 +1,77 @@
+import { formatDestination } from '../manifest/network-destination.ts';
+import type { ContainmentClass } from '../wire/containment-class.ts';
+import type { ArtifactGrants } from './artifact-grants.ts';
+import type { EffectiveGrants } from './effective-grants.ts';
+
+/** What the host answers to the floors that were declared (D1 "Scope report", Containment). */
+export interface ContainmentReport {
+  /** The strongest of all floors. */
+  readonly declared: ContainmentClass;
+  readonly achieved: ContainmentClass;
+  readonly floorMet: boolean;
+  /** D1 "Mechanism values". */
+  readonly mechanism: string;
+  /** `n/a` off Linux. */
+  readonly usernsGrant: string;
+}
+
+/** One tool, driver or hook and the part of the workdir it sees; `path` is null when it sees none. */
+export interface PreopenLine {
+  readonly artifact: string;
+  readonly runtime: ArtifactGrants['runtime'];
+  readonly path: string | null;
+  readonly writable: boolean;
+}
+
+/** What `--explain-scope --json` prints and `session_start` records as `effective_grants` (D1 "Scope report"). */
+export interface ScopeObject {
+  readonly containment: {
+    readonly declared: ContainmentClass;
+    readonly achieved: ContainmentClass;
+    readonly floor_met: boolean;
+    readonly mechanism: string;
+    readonly userns_grant: string;
+  };
+  readonly filesystem_scope: string | null;
+  readonly workdir_exec: boolean;
+  readonly read_only: boolean;
+  readonly preopens: readonly PreopenLine[];
+  readonly network_allow: readonly string[];
+  readonly unix_sockets: boolean;
+  readonly shell_allow: readonly string[];
+  readonly spawn_allow: readonly string[];
+  readonly env_allow: readonly string[];
+  readonly plan_submit: boolean;
+  readonly interpreter_runtime: readonly string[];
+  readonly staged_runtime: readonly string[];
+}
+
+/** Declared destinations stay names: nothing is looked up (D1 "Scope report" 1). */
+export function encodeScope(grants: EffectiveGrants, containment: ContainmentReport): ScopeObject {
+  return {
+    containment: {
+      declared: containment.declared,
+      achieved: containment.achieved,
+      floor_met: containment.floorMet,
+      mechanism: containment.mechanism,
+      userns_grant: containment.usernsGrant,
+    },
+    filesystem_scope: grants.filesystemScope,
+    workdir_exec: grants.workdirExec,
+    read_only: grants.readOnly,
+    preopens: grants.artifacts.map(({ name, runtime, preopen }) => ({
+      artifact: name,
+      runtime,
+      path: preopen?.scope ?? null,
+      writable: preopen?.writable ?? false,
+    })),
+    network_allow: grants.networkAllow.map(formatDestination),
+    unix_sockets: grants.unixSockets,
+    shell_allow: grants.shellAllow,
+    spawn_allow: grants.spawnAllow,
+    env_allow: grants.envAllow,
+    plan_submit: grants.planSubmit,
+    interpreter_runtime: grants.interpreterRuntime,
+    staged_runtime: grants.stagedRuntime,
+  };
+}
