@@ -28,7 +28,7 @@ const statuses = {
 
 export type KitRefusalCode = keyof typeof statuses;
 
-/** A request that is answered with a status and `{ "error": code, "message": text }`. Handlers return or throw it. */
+/** A request that is answered with a status and `{ "error": code, "message": text }`. Handlers throw it, or return its `reply`. */
 export class HttpRefusal extends Error {
   readonly status: number;
   readonly code: string;

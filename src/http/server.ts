@@ -178,10 +178,9 @@ export class HttpServer {
         this.#send(request, response, reply);
         return;
       }
-      reply.then(
-        (settled) => this.#send(request, response, settled),
-        (error: unknown) => this.#failed(request, response, error),
-      );
+      reply
+        .then((settled) => this.#send(request, response, settled))
+        .catch((error: unknown) => this.#failed(request, response, error));
     } catch (error) {
       this.#failed(request, response, error);
     }
@@ -193,7 +192,8 @@ export class HttpServer {
       this.#send(request, response, error.reply);
       return;
     }
-    this.#send(request, response, kitRefusal('internal_error', 'The server failed to answer.').reply);
+    if (response.headersSent) response.destroy();
+    else this.#send(request, response, kitRefusal('internal_error', 'The server failed to answer.').reply);
     this.#onBug(error);
   }
 

@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+
+import { agentCard, readAgentCard, type AgentCardFacts } from './agent-card.ts';
+
+const facts: AgentCardFacts = {
+  name: 'greeter',
+  version: '1.2.3',
+  url: 'localhost:4100',
+  sessionId: 'ses_00000000000000000000000000000001',
+  tools: ['svc-tool-editor'],
+  shellAllow: [],
+  networkAllow: [],
+  taskAcceptance: 'queue',
+  exports: { files: false, peer_files: false },
+};
+
+const alwaysServed = ['stream/watch', 'tasks/get', 'tasks/cancel', 'session/stop'];
+
+describe('an agent card', () => {
+  it('has every key, in order [D1-CARD-01] [D1-CARD-02] [D1-CARD-03] [D1-CARD-04] [D1-CARD-05]', () => {
+    expect(JSON.stringify(agentCard(facts))).toBe(
+      '{"name":"greeter","version":"1.2.3","url":"localhost:4100","session_id":"ses_00000000000000000000000000000001",' +
+        '"capabilities":{"tools":["svc-tool-editor"],"shell":false,"network":false,"streaming":true},' +
+        '"serves":{"methods":["message/send","message/stream","stream/watch","tasks/get","tasks/cancel","session/stop"],' +
+        '"planes":[]}}',
+    );
+  });
+
+  it.each(['single', 'queue'] as const)(
+    'lists every method in order when tasks are accepted: %s [D1-CARD-09] [D1-CARD-10] [D1-CARD-14] [D1-CARD-16]',
+    (taskAcceptance) => {
+      expect(agentCard({ ...facts, taskAcceptance }).serves.methods).toEqual([
+        'message/send',
+        'message/stream',
+        ...alwaysServed,
+      ]);
+    },
+  );
+
+  it('lists neither message method when no task is accepted, and then does not stream [D1-CARD-08] [D1-CARD-14] [D1-CARD-16]', () => {
+    const card = agentCard({ ...facts, taskAcceptance: 'none' });
+    expect(card.serves.methods).toEqual(alwaysServed);
+    expect(card.capabilities.streaming).toBe(false);
+    expect(agentCard(facts).capabilities.streaming).toBe(true);
+  });
+
+  it('says whether a command and whether a destination is allowed [D1-CARD-06] [D1-CARD-07]', () => {
+    expect(agentCard({ ...facts, shellAllow: ['ls'] }).capabilities).toMatchObject({ shell: true, network: false });
+    expect(agentCard({ ...facts, networkAllow: ['a.org'] }).capabilities).toMatchObject({
+      shell: false,
+      network: true,
+    });
+  });
+
+  it('lists the declared planes, files first, and never itself [D1-CARD-11] [D1-CARD-12] [D1-CARD-21] [D1-CARD-22]', () => {
+    const served = (peer_files: boolean, files: boolean): readonly string[] =>
+      agentCard({ ...facts, exports: { peer_files, files } }).serves.planes;
+    expect(served(false, false)).toEqual([]);
+    expect(served(false, true)).toEqual(['files']);
+    expect(served(true, false)).toEqual(['peer_files']);
+    expect(served(true, true)).toEqual(['files', 'peer_files']);
+  });
+});
+
+describe('a client', () => {
+  it('reads serves on a card that has it, methods it does not know among them [D1-CARD-23]', () => {
+    const card = {
+      ...agentCard(facts),
+      later: true,
+      serves: { methods: ['tasks/get', 'tasks/later'], planes: ['files'] },
+    };
+    expect(readAgentCard(card)).toEqual({
+      name: 'greeter',
+      version: '1.2.3',
+      url: 'localhost:4100',
+      sessionId: 'ses_00000000000000000000000000000001',
+      serves: { methods: ['tasks/get', 'tasks/later'], planes: ['files'] },
+    });
+  });
+
+  it('takes a card without serves for one of v0.3.0 or earlier [D1-VER-01] [D1-CARD-23]', () => {
+    expect(readAgentCard({ name: 'old', version: '0.3.0', url: 'localhost:1' })).toEqual({
+      name: 'old',
+      version: '0.3.0',
+      url: 'localhost:1',
+      sessionId: null,
+      serves: null,
+    });
+  });
+
+  it.each([
+    null,
+    [],
+    'card',
+    {},
+    { name: 'a' },
+    { url: 'a:1' },
+    { name: 1, url: 'a:1' },
+    { name: 'a', url: 'a:1', serves: 1 },
+  ])('takes nothing else for a card: %j', (card) => {
+    expect(readAgentCard(card)).toBeUndefined();
+  });
+});

@@ -1,0 +1,61 @@
+/** A message that starts a task or answers one that waits. */
+export interface InboundMessage {
+  readonly messageId: string;
+  readonly role: string;
+  /** The text of all parts, joined by newlines (contracts §6). */
+  readonly text: string;
+  readonly contextId?: string;
+}
+
+export type ParsedMessage =
+  | { readonly kind: 'message'; readonly message: InboundMessage }
+  /** `problem` names the field and repeats nothing of what was sent: it is written into a frame unescaped (D1 "Frame types", `error`). */
+  | { readonly kind: 'invalid'; readonly problem: string };
+
+/** A context id is kept with every task and conversation, so a sender does not choose its size freely. */
+const maxContextIdLength = 1024;
+
+/**
+ * The message of `message/send` and `message/stream`, under `params.message` or as `params` itself (D1 "`message/stream` and
+ * `stream/watch`"). Unknown keys are ignored. It stops at the first problem, so that a body of a million bad parts costs one.
+ */
+export function parseMessage(params: unknown): ParsedMessage {
+  if (!isObject(params)) return invalid('params must be an object');
+  const nested = params['message'];
+  if (nested === undefined) return parseAt(params, '');
+  return isObject(nested) ? parseAt(nested, 'message.') : invalid('message must be an object');
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+function parseAt({ messageId, role, parts, contextId }: JsonObject, prefix: '' | 'message.'): ParsedMessage {
+  if (typeof messageId !== 'string') return invalid(`${prefix}messageId must be a string`);
+  if (typeof role !== 'string') return invalid(`${prefix}role must be a string`);
+  if (!Array.isArray(parts)) return invalid(`${prefix}parts must be an array`);
+  if (parts.length === 0) return invalid(`${prefix}parts must hold at least one part`);
+  const texts: string[] = [];
+  for (const [index, part] of (parts as unknown[]).entries()) {
+    if (!isObject(part)) return invalid(`${prefix}parts[${index}] must be an object`);
+    if (typeof part['text'] !== 'string') return invalid(`${prefix}parts[${index}].text must be a string`);
+    texts.push(part['text']);
+  }
+  const problem = contextIdProblem(contextId);
+  if (problem !== undefined) return invalid(`${prefix}contextId ${problem}`);
+  const message = { messageId, role, text: texts.join('\n') };
+  return { kind: 'message', message: typeof contextId === 'string' ? { ...message, contextId } : message };
+}
+
+function contextIdProblem(contextId: unknown): string | undefined {
+  if (contextId === undefined) return undefined;
+  if (typeof contextId !== 'string') return 'must be a string';
+  if (contextId === '') return 'must not be empty';
+  return contextId.length > maxContextIdLength ? `must have at most ${maxContextIdLength} characters` : undefined;
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function invalid(problem: string): ParsedMessage {
+  return { kind: 'invalid', problem };
+}
