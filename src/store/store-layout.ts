@@ -24,6 +24,11 @@ export function storeRoot(parent: string): string {
   return join(parent, '.svc', 'artifacts');
 }
 
+/** The artifacts inside the package; laid out like a store, each with its component compiled beside it. */
+export function bundledRoot(packageRoot: string): string {
+  return join(packageRoot, 'dist', 'bundled');
+}
+
 export function versionDirectory(root: string, ref: ArtifactRef): string {
   // Both become a path: whoever made the reference has to have checked them.
   if (!artifactName.safeParse(ref.name).success || !exactVersion.safeParse(ref.version).success) {
@@ -33,9 +38,9 @@ export function versionDirectory(root: string, ref: ArtifactRef): string {
 }
 
 export function variantPaths(root: string, ref: ArtifactRef, platform: string | null): VariantPaths {
-  const stem = `${ref.name}-${ref.version}${platform === null ? '' : `-${platform}`}`;
-  const path = join(versionDirectory(root, ref), stem);
-  return { archive: `${path}.zip`, hash: `${path}.sha256`, meta: `${path}.meta.json` };
+  const variant = platform === null ? '' : `-${platform}`;
+  const archive = join(versionDirectory(root, ref), `${ref.name}-${ref.version}${variant}.zip`);
+  return { archive, hash: `${archive}.sha256`, meta: `${archive}.meta.json` };
 }
 
 /** What the store records at this place; null when there is nothing, or a writer was killed before it was done. */

@@ -9,7 +9,7 @@ import { tap } from './archive-writer.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import { type Chunks, makeDirectory, syncDirectory, writeTemporary } from './durable-file.ts';
 import { withGuard } from './file-guard.ts';
-import { checkIdentity, inspectContent, type InspectedContent } from './inspect-content.ts';
+import { type ArtifactKind, checkIdentity, inspectContent, type InspectedContent } from './inspect-content.ts';
 import { ioFault, isErrno } from './io-fault.ts';
 import { RegularFile } from './regular-file.ts';
 import { encodeHashFile, readVariant, type StoredArchive, variantPaths, versionDirectory } from './store-layout.ts';
@@ -28,6 +28,10 @@ export interface PutRequest {
   readonly sha256?: string;
 }
 
+export interface PutArchive extends StoredArchive {
+  readonly kind: ArtifactKind;
+}
+
 interface Received {
   readonly path: string;
   readonly sha256: string;
@@ -40,14 +44,14 @@ const leftoverAgeMs = 60 * 60 * 1000;
  * Checks an archive whole and takes it into a store, in place of another of the same name, version and platform. A refused
  * archive leaves nothing behind, and a reader at any moment, also after a crash, finds the old one, the new one or none.
  */
-export async function putArchive(request: PutRequest): Promise<StoredArchive> {
+export async function putArchive(request: PutRequest): Promise<PutArchive> {
   await makeDirectory(request.root);
   const received = await receive(request);
   const temporary = [received.path];
   try {
     await sweepLeftovers(request.root, received.path);
     const content = await inspect(received, request);
-    return await commit({ request, received, content, temporary });
+    return { ...(await commit({ request, received, content, temporary })), kind: content.kind };
   } catch (error) {
     throw ioFault(error, `cannot write to ${request.root}`);
   } finally {

@@ -1,18 +1,18 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 
-import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { ArchivedFiles } from './archived-files.ts';
 import { packArchive } from './archive-writer.ts';
 import { readArchive } from './archive.ts';
 import { readArtifactDirectory } from './directory-content.ts';
+import { notAnArtifact } from './open-from-store.ts';
 import { type InspectedContent, inspectContent } from './inspect-content.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
 import { ioFault } from './io-fault.ts';
 import { RegularFile } from './regular-file.ts';
 
 /** The artifact that `source:` of an entry names: a directory, read in place, or an archive (contracts §3 `artifacts[].source`). */
-export async function findSource(source: string, manifestDir: string): Promise<FoundArtifact> {
+export async function openSource(source: string, manifestDir: string): Promise<FoundArtifact> {
   const path = resolve(manifestDir, source);
   return (await isDirectory(path, source)) ? await fromDirectory(path) : await fromArchive(path);
 }
@@ -54,7 +54,7 @@ async function fromArchive(path: string): Promise<FoundArtifact> {
 
 function manifestOf(content: InspectedContent, path: string): FoundArtifact['manifest'] {
   if (content.kind !== 'capsule') return content.manifest;
-  throw new Diagnostic('E-ART-005', `${path} is a capsule, not a driver, tool, hook or skill`);
+  throw notAnArtifact(path);
 }
 
 async function isDirectory(path: string, source: string): Promise<boolean> {

@@ -1,0 +1,72 @@
+import { createReadStream } from 'node:fs';
+
+import type { ArtifactEntry } from '../manifest/schema.ts';
+import type { ArtifactRef } from './artifact-ref.ts';
+import type { ArtifactOrigin, InstalledArtifact } from './installed-artifact.ts';
+import { locate, type StorePlaces } from './locate.ts';
+import { upsertLock } from './lockfile.ts';
+import { openStored } from './open-stored.ts';
+import { lockedAs, resolveArtifacts } from './resolve.ts';
+import { storeRoot } from './store-layout.ts';
+import { putArchive } from './store-put.ts';
+
+export interface InstallRequest extends StorePlaces {
+  /** What the manifest needs; only this is recorded in `svc.lock`. */
+  readonly entries: readonly ArtifactEntry[];
+  /** Told of each artifact once it is in the project's store. */
+  readonly onStored: (ref: ArtifactRef) => void;
+}
+
+/** Where an artifact was found that is now in the store of the project. */
+export interface InstalledRef extends ArtifactRef {
+  readonly platform: string | null;
+  readonly sha256: string;
+  readonly origin: ArtifactOrigin;
+}
+
+/**
+ * Brings every artifact of the manifest into the store of the project and records it in `svc.lock` (D1 "Command line"
+ * `svc install`). Every problem is thrown at once, before anything is stored; a run that is interrupted can be repeated.
+ */
+export async function installEntries(request: InstallRequest): Promise<readonly InstalledArtifact[]> {
+  const artifacts = await resolveArtifacts({ ...request, lock: 'ignore' });
+  const root = storeRoot(request.manifestDir);
+  for (const artifact of artifacts) {
+    if (artifact.origin !== 'project') {
+      await putArchive({
+        root,
+        chunks: artifact.archive(),
+        platform: artifact.platform,
+        from: artifact.location,
+        expected: artifact.entry,
+        sha256: artifact.sha256,
+      });
+    }
+    request.onStored(artifact.entry);
+  }
+  await upsertLock(request.manifestDir, artifacts.map(lockedAs));
+  return artifacts;
+}
+
+/**
+ * Brings one artifact into the store of the project (D1 "Command line" `svc install <artifact-name@version>`). `svc.lock`
+ * records it when the manifest lists it and takes it from no `source:`.
+ */
+export async function installRef(ref: ArtifactRef, request: InstallRequest): Promise<InstalledRef> {
+  const { origin, root, stored } = await locate(ref, request);
+  const opened = await openStored(root, ref, stored.platform ?? '');
+  const { platform, path, sha256 } = opened.stored;
+  await opened.archive.file.close();
+  if (origin !== 'project') {
+    const chunks = createReadStream(path);
+    await putArchive({ root: storeRoot(request.manifestDir), chunks, platform, from: path, expected: ref, sha256 });
+  }
+  request.onStored(ref);
+  const locked = { name: ref.name, version: ref.version, platform, sha256 };
+  if (request.entries.some((entry) => isSame(entry, ref))) await upsertLock(request.manifestDir, [locked]);
+  return { ...locked, origin };
+}
+
+function isSame(entry: ArtifactEntry, ref: ArtifactRef): boolean {
+  return entry.source === undefined && entry.name === ref.name && entry.version === ref.version;
+}
