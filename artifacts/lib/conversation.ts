@@ -1,0 +1,61 @@
+import type { ContentBlock, Message, ToolCallBlock, ToolDefinition } from './driver-world.ts';
+import { isObject, parseJson, type JsonObject } from './untrusted-json.ts';
+
+const acceptedId = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** The text blocks joined by newlines; other blocks count for nothing. */
+export function textOf(content: readonly ContentBlock[]): string {
+  return content.flatMap((block) => (block.tag === 'text' ? [block.val] : [])).join('\n');
+}
+
+export function toolCallsIn(content: readonly ContentBlock[]): readonly ToolCallBlock[] {
+  return content.flatMap((block) => (block.tag === 'tool-call' ? [block.val] : []));
+}
+
+/**
+ * The arguments of a recorded call as an object, which is all that providers take back. What the model wrote instead of one
+ * is kept under `invalid_arguments`, so that it can see its mistake.
+ */
+export function argumentsObject(input: string): JsonObject {
+  const value = parseJson(input.trim() === '' ? '{}' : input);
+  if (isObject(value)) return value;
+  return { invalid_arguments: value === undefined ? input : value };
+}
+
+/** The schema of a tool's arguments; a tool without one takes none. */
+export function parametersOf(tool: ToolDefinition): JsonObject {
+  const schema = parseJson(tool.inputSchema);
+  return { type: 'object', properties: {}, ...(isObject(schema) ? schema : {}) };
+}
+
+/**
+ * The messages with an id on every tool call and the same id on its result. Some servers give no ids, or ones that another
+ * provider refuses; such calls are numbered through the conversation, and results are matched to them in order.
+ */
+export function pairToolCalls(messages: readonly Message[]): readonly Message[] {
+  let given = 0;
+  const open: { readonly original: string; readonly id: string }[] = [];
+
+  const nameCall = (call: ToolCallBlock): ToolCallBlock => {
+    given += 1;
+    const id = acceptedId.test(call.id) ? call.id : `call_${given}`;
+    open.push({ original: call.id, id });
+    return { ...call, id };
+  };
+  const idOfResult = (original: string): string => {
+    const index = open.findIndex((call) => call.original === original);
+    return index === -1 ? original : (open.splice(index, 1)[0]?.id ?? original);
+  };
+
+  return messages.map((message): Message => {
+    if (message.tag === 'tool') {
+      return { tag: 'tool', val: { ...message.val, toolCallId: idOfResult(message.val.toolCallId) } };
+    }
+    return {
+      tag: message.tag,
+      val: message.val.map((block) =>
+        block.tag === 'tool-call' ? { tag: block.tag, val: nameCall(block.val) } : block,
+      ),
+    };
+  });
+}

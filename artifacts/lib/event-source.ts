@@ -1,0 +1,35 @@
+import { createParser, type ParseError } from 'eventsource-parser';
+
+import { ProviderFailure } from './provider-failure.ts';
+
+const longestEvent = 16 * 1024 * 1024;
+
+export interface ServerSentEvent {
+  /** `''` when the event names no type. */
+  readonly type: string;
+  readonly data: string;
+}
+
+/**
+ * The events of a stream that arrives in arbitrary pieces. An event cut off by the end of the stream counts as if its blank
+ * line had come: some servers leave the last one out. Throws `ProviderFailure` when one event passes 16 Mi characters.
+ */
+export function* serverSentEvents(pieces: Iterable<string>): Generator<ServerSentEvent, void, void> {
+  const ready: ServerSentEvent[] = [];
+  let overflow = false;
+  const parser = createParser({
+    maxBufferSize: longestEvent,
+    onEvent: ({ event, data }) => ready.push({ type: event ?? '', data }),
+    onError: (error: ParseError) => {
+      overflow ||= error.type === 'max-buffer-size-exceeded';
+    },
+  });
+  for (const piece of pieces) {
+    parser.feed(piece);
+    yield* ready.splice(0);
+    if (overflow)
+      throw new ProviderFailure('the provider sent an event of over 16 Mi characters', { transient: false });
+  }
+  parser.feed('\n\n');
+  yield* ready.splice(0);
+}

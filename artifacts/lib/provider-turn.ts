@@ -1,0 +1,139 @@
+import type { DriverPorts, DriverResponse, PostRequest, PostResponse, ReplySink } from './driver-world.ts';
+import { serverSentEvents, type ServerSentEvent } from './event-source.ts';
+import { ProviderFailure } from './provider-failure.ts';
+import { retryAfter, withRetries } from './retry.ts';
+import { isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from './untrusted-json.ts';
+
+const longestErrorBody = 64 * 1024;
+
+/** Makes a response of a provider's events. One reader reads one stream. */
+export interface ReplyReader {
+  /** True once the reply is whole: nothing behind this event is wanted. Throws `ProviderFailure` on a reported error. */
+  accept(event: ServerSentEvent): boolean;
+  /** The provider has said why it stopped. */
+  readonly finished: boolean;
+  response(): DriverResponse;
+}
+
+export interface ProviderTurn {
+  readonly request: PostRequest;
+  /** Cut out of every message. */
+  readonly apiKey: string | null;
+  readonly maxRetries: number;
+  readonly openReader: (sink: ReplySink) => ReplyReader;
+}
+
+/**
+ * One turn at a streaming provider, with bounded retries until the first piece of the reply is out. Throws `ProviderFailure`;
+ * a stream that ends before the provider said why it stopped is one, never a short success (contracts §5).
+ */
+export function runProviderTurn(turn: ProviderTurn, ports: DriverPorts): DriverResponse {
+  const sink = new CountingSink(ports);
+  try {
+    return withRetries(() => attempt(turn, sink, ports), {
+      maxRetries: turn.maxRetries,
+      mayRetry: () => sink.emitted === 0,
+      sleep: (milliseconds) => ports.sleep(milliseconds),
+      now: () => ports.now(),
+    });
+  } catch (error) {
+    if (!(error instanceof ProviderFailure) || turn.apiKey === null || turn.apiKey === '') throw error;
+    throw new ProviderFailure(error.message.replaceAll(turn.apiKey, '[key]'), { transient: false });
+  }
+}
+
+class CountingSink implements ReplySink {
+  readonly #ports: ReplySink;
+  emitted = 0;
+
+  constructor(ports: ReplySink) {
+    this.#ports = ports;
+  }
+
+  emitText(text: string): void {
+    if (text === '') return;
+    this.emitted += 1;
+    this.#ports.emitText(text);
+  }
+
+  emitThinking(text: string): void {
+    if (text === '') return;
+    this.emitted += 1;
+    this.#ports.emitThinking(text);
+  }
+}
+
+function attempt(turn: ProviderTurn, sink: ReplySink, ports: DriverPorts): DriverResponse {
+  const response = ports.post(turn.request);
+  try {
+    if (response.status !== 200) throw refusal(response, ports.now());
+    if (/json|html/i.test(response.header('content-type') ?? '')) throw notAStream(response);
+    return readReply(response, turn.openReader(sink));
+  } finally {
+    response.close();
+  }
+}
+
+function readReply(response: PostResponse, reader: ReplyReader): DriverResponse {
+  try {
+    for (const event of serverSentEvents(response.pieces())) {
+      if (reader.accept(event)) break;
+    }
+  } catch (error) {
+    // Behind the stop reason only the token counts are left to lose.
+    if (!(error instanceof ProviderFailure && reader.finished)) throw error;
+  }
+  if (!reader.finished) {
+    throw new ProviderFailure('the provider ended its reply without a finish reason', { transient: true });
+  }
+  return reader.response();
+}
+
+function refusal(response: PostResponse, now: number): ProviderFailure {
+  const { status } = response;
+  const said = providerMessage(bodyStart(response));
+  return new ProviderFailure(`provider answered ${status}${said === '' ? '' : `: ${said}`}`, {
+    transient: status === 429 || status >= 500,
+    retryAfterMs: retryAfter((name) => response.header(name), now),
+  });
+}
+
+function notAStream(response: PostResponse): ProviderFailure {
+  const said = providerMessage(bodyStart(response));
+  return new ProviderFailure(`provider answered without an event stream${said === '' ? '' : `: ${said}`}`, {
+    transient: false,
+  });
+}
+
+function bodyStart(response: PostResponse): string {
+  let body = '';
+  try {
+    for (const piece of response.pieces()) {
+      body += piece;
+      if (body.length >= longestErrorBody) break;
+    }
+  } catch (error) {
+    // The status tells more than a connection that broke while its explanation was read.
+    if (!(error instanceof ProviderFailure)) throw error;
+  }
+  return body.slice(0, longestErrorBody);
+}
+
+/** What a provider's error body says, in the spellings the common servers use; the body itself when it is none of them. */
+export function providerMessage(body: string): string {
+  const value = parseJson(body);
+  return (isObject(value) ? messageIn(value) : '') || body;
+}
+
+/** The words of an error object, `''` when it has none. */
+export function messageIn(value: JsonObject): string {
+  const error = objectIn(value, 'error');
+  if (error !== null) return textIn(error, 'message') || textIn(error, 'type') || JSON.stringify(error);
+  const [detail] = listIn(value, 'detail');
+  return (
+    textIn(value, 'error') ||
+    textIn(value, 'message') ||
+    textIn(value, 'detail') ||
+    (isObject(detail) ? textIn(detail, 'msg') : '')
+  );
+}

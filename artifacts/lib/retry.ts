@@ -1,0 +1,53 @@
+import { ProviderFailure } from './provider-failure.ts';
+
+const firstDelayMs = 500;
+const longestDelayMs = 8_000;
+/** A provider that asks for a longer pause than this is not waited for. */
+export const longestRetryAfterMs = 60_000;
+
+export interface RetryPolicy {
+  readonly maxRetries: number;
+  /** False as soon as something of the reply has been shown: a second attempt would show it twice. */
+  readonly mayRetry: () => boolean;
+  readonly sleep: (milliseconds: number) => void;
+  readonly now: () => number;
+}
+
+/** What `attempt` returns, tried again after transient failures with growing pauses or those the provider asks for. */
+export function withRetries<T>(attempt: () => T, policy: RetryPolicy): T {
+  for (let failures = 0; ; failures += 1) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!(error instanceof ProviderFailure)) throw error;
+      const again = error.transient && failures < policy.maxRetries && policy.mayRetry();
+      if (!again) throw failures === 0 ? error : tried(error, failures + 1);
+      if ((error.retryAfterMs ?? 0) > longestRetryAfterMs) throw tooLong(error);
+      policy.sleep(error.retryAfterMs ?? backOff(failures, policy.now()));
+    }
+  }
+}
+
+/** The pause a response asks for with `retry-after-ms` or `retry-after` (seconds or a date); null when it asks for none. */
+export function retryAfter(header: (name: string) => string | null, now: number): number | null {
+  const milliseconds = header('retry-after-ms')?.trim() ?? '';
+  if (/^\d{1,12}(\.\d+)?$/.test(milliseconds)) return Math.ceil(Number(milliseconds));
+  const seconds = header('retry-after')?.trim() ?? '';
+  if (/^\d{1,9}(\.\d+)?$/.test(seconds)) return Math.ceil(Number(seconds) * 1000);
+  const date = Date.parse(seconds);
+  return Number.isNaN(date) ? null : Math.max(0, date - now);
+}
+
+function backOff(failures: number, now: number): number {
+  // The clock's milliseconds spread capsules that were refused together; a guest's random numbers repeat with its snapshot.
+  return Math.min(firstDelayMs * 2 ** failures, longestDelayMs) + (now % 250);
+}
+
+function tried(failure: ProviderFailure, attempts: number): ProviderFailure {
+  return new ProviderFailure(`${failure.message} (after ${attempts} attempts)`, { transient: false });
+}
+
+function tooLong(failure: ProviderFailure): ProviderFailure {
+  const seconds = Math.ceil((failure.retryAfterMs ?? 0) / 1000);
+  return new ProviderFailure(`${failure.message} (it asks to wait ${seconds} s)`, { transient: false });
+}

@@ -1,0 +1,44 @@
+import type { ToolDefinition } from './driver-world.ts';
+
+const longestName = 64;
+
+/** Names as a provider accepts them, and back. */
+export interface ToolNames {
+  toProvider(name: string): string;
+  /** A name the provider was never told comes back as it is: the host answers it as an unknown tool. */
+  fromProvider(name: string): string;
+}
+
+/**
+ * Providers accept letters, digits, `_` and `-`, at most 64 characters; a command such as `g++` or `python3.11` is none of these.
+ * Such a name is sent under an alias that no other tool has. The same tools always get the same aliases.
+ */
+export function aliasToolNames(tools: readonly ToolDefinition[]): ToolNames {
+  const aliases = new Map<string, string>();
+  const names = new Map<string, string>();
+  const fits = tools.filter((tool) => accepted(tool.name) === tool.name);
+  const others = tools.filter((tool) => accepted(tool.name) !== tool.name);
+  for (const { name } of [...fits, ...others]) {
+    const alias = unused(accepted(name), names);
+    aliases.set(name, alias);
+    names.set(alias, name);
+  }
+  return {
+    toProvider: (name) => aliases.get(name) ?? accepted(name),
+    fromProvider: (name) => names.get(name) ?? name,
+  };
+}
+
+function accepted(name: string): string {
+  const legal = name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, longestName);
+  return legal === '' ? '_' : legal;
+}
+
+function unused(alias: string, taken: ReadonlyMap<string, string>): string {
+  let candidate = alias;
+  for (let number = 2; taken.has(candidate); number += 1) {
+    const suffix = `_${number}`;
+    candidate = alias.slice(0, longestName - suffix.length) + suffix;
+  }
+  return candidate;
+}

@@ -1,0 +1,150 @@
+import { handle } from 'wasi:http/outgoing-handler@0.2.12';
+import {
+  Fields,
+  OutgoingBody,
+  OutgoingRequest,
+  type ErrorCode,
+  type FutureIncomingResponse,
+  type IncomingBody,
+  type IncomingResponse,
+} from 'wasi:http/types@0.2.12';
+import type { InputStream, OutputStream } from 'wasi:io/streams@0.2.12';
+
+import type { PostRequest, PostResponse } from './driver-world.ts';
+import { connectionFailure } from './connection-failure.ts';
+import { ProviderFailure } from './provider-failure.ts';
+import { isObject } from './untrusted-json.ts';
+import { payloadOf } from './wit-error.ts';
+
+const readSize = 64 * 1024;
+
+/** Sends one POST over `wasi:http` and returns once the response head is there (contracts §4). */
+export function post(request: PostRequest): PostResponse {
+  const address = /^(https?):\/\/([^/?#]+)(\/.*)?$/i.exec(request.url);
+  if (address === null) throw new Error(`inference.endpoint is not an http or https address: ${request.url}`);
+  const [, scheme = '', authority = '', path = '/'] = address;
+  const encoder = new TextEncoder();
+  const headers = Fields.fromList(request.headers.map(([name, value]) => [name, encoder.encode(value)]));
+  const outgoing = new OutgoingRequest(headers);
+  outgoing.setMethod({ tag: 'post' });
+  outgoing.setScheme({ tag: scheme.toLowerCase() === 'http' ? 'HTTP' : 'HTTPS' });
+  outgoing.setAuthority(authority);
+  outgoing.setPathWithQuery(path);
+  const body = outgoing.body();
+  const origin = `${scheme}://${authority}`;
+  const future = attempted(origin, () => handle(outgoing, null));
+  attempted(origin, () => sendBody(body, encoder.encode(request.body)));
+  return new WasiResponse(awaitHead(origin, future));
+}
+
+function attempted<T>(origin: string, step: () => T): T {
+  try {
+    return step();
+  } catch (error) {
+    const payload = payloadOf(error);
+    if (!isErrorCode(payload)) throw error;
+    throw connectionFailure(origin, payload);
+  }
+}
+
+function isErrorCode(value: unknown): value is ErrorCode {
+  return isObject(value) && typeof value['tag'] === 'string';
+}
+
+function sendBody(body: OutgoingBody, bytes: Uint8Array): void {
+  const stream = body.write();
+  try {
+    for (let sent = 0; sent < bytes.length;) sent += writeSome(stream, bytes.subarray(sent));
+    stream.blockingFlush();
+  } catch (error) {
+    // A server may answer before it has read everything; its answer then says what is wrong.
+    if (!isErrorCode(payloadOf(error))) throw error;
+  } finally {
+    stream[Symbol.dispose]();
+  }
+  OutgoingBody.finish(body, null);
+}
+
+function writeSome(stream: OutputStream, bytes: Uint8Array): number {
+  const room = stream.checkWrite();
+  if (room === 0) {
+    using writable = stream.subscribe();
+    writable.block();
+    return 0;
+  }
+  stream.write(bytes.subarray(0, room));
+  return Math.min(room, bytes.length);
+}
+
+function awaitHead(origin: string, future: FutureIncomingResponse): IncomingResponse {
+  try {
+    using arrived = future.subscribe();
+    arrived.block();
+    const outcome = future.get();
+    if (outcome === null || outcome.tag === 'err') throw new Error('the response was taken before it arrived');
+    if (outcome.val.tag === 'err') throw connectionFailure(origin, outcome.val.val);
+    return outcome.val.val;
+  } finally {
+    future[Symbol.dispose]();
+  }
+}
+
+class WasiResponse implements PostResponse {
+  readonly status: number;
+  readonly #response: IncomingResponse;
+  #body: { readonly body: IncomingBody; readonly stream: InputStream } | null = null;
+  #closed = false;
+
+  constructor(response: IncomingResponse) {
+    this.#response = response;
+    this.status = response.status();
+  }
+
+  header(name: string): string | null {
+    using headers = this.#response.headers();
+    const [value] = headers.get(name);
+    return value === undefined ? null : new TextDecoder().decode(value);
+  }
+
+  *pieces(): Generator<string, void, void> {
+    const body = this.#response.consume();
+    const stream = body.stream();
+    this.#body = { body, stream };
+    const decoder = new TextDecoder();
+    try {
+      for (let bytes = readSome(stream); bytes !== null; bytes = readSome(stream)) {
+        const piece = decoder.decode(bytes, { stream: true });
+        if (piece !== '') yield piece;
+      }
+      const rest = decoder.decode();
+      if (rest !== '') yield rest;
+    } finally {
+      this.close();
+    }
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#body?.stream[Symbol.dispose]();
+    this.#body?.body[Symbol.dispose]();
+    this.#response[Symbol.dispose]();
+  }
+}
+
+/** The next bytes, null at the end. */
+function readSome(stream: InputStream): Uint8Array | null {
+  try {
+    return stream.blockingRead(readSize);
+  } catch (error) {
+    const payload = payloadOf(error);
+    if (!isErrorCode(payload)) throw error;
+    if (payload.tag === 'closed') return null;
+    const reason = isDebuggable(payload.val) ? payload.val.toDebugString() : payload.tag;
+    throw new ProviderFailure(`the connection to the provider broke: ${reason}`, { transient: true });
+  }
+}
+
+function isDebuggable(value: unknown): value is { toDebugString(): string } {
+  return typeof value === 'object' && value !== null && 'toDebugString' in value;
+}

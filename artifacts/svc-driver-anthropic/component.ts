@@ -1,0 +1,8 @@
+import type { DriverRequest, DriverResponse } from '../lib/driver-world.ts';
+import { guestPorts } from '../lib/guest-ports.ts';
+import { infer } from './anthropic-driver.ts';
+
+/** `svc:driver/inference` */
+export const inference = {
+  infer: (request: DriverRequest): DriverResponse => infer(request, guestPorts),
+};

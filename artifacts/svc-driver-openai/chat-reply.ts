@@ -1,0 +1,109 @@
+import type { ContentBlock, DriverResponse, ReplySink, StopReason, Usage } from '../lib/driver-world.ts';
+import type { ServerSentEvent } from '../lib/event-source.ts';
+import { oneLine, ProviderFailure } from '../lib/provider-failure.ts';
+import { messageIn, type ReplyReader } from '../lib/provider-turn.ts';
+import type { ToolNames } from '../lib/tool-names.ts';
+import { countIn, isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from '../lib/untrusted-json.ts';
+import { ToolCallPieces } from './tool-call-pieces.ts';
+
+/** The chunks of a Chat Completions stream, put together. */
+export class ChatReply implements ReplyReader {
+  readonly #sink: ReplySink;
+  readonly #names: ToolNames;
+  readonly #calls = new ToolCallPieces();
+  #thinking = '';
+  #text = '';
+  #finishReason = '';
+  #usage: Usage | null = null;
+
+  constructor(sink: ReplySink, names: ToolNames) {
+    this.#sink = sink;
+    this.#names = names;
+  }
+
+  get finished(): boolean {
+    return this.#finishReason !== '';
+  }
+
+  accept({ data }: ServerSentEvent): boolean {
+    if (data.trim() === '[DONE]') return true;
+    const chunk = parseJson(data);
+    if (!isObject(chunk)) {
+      throw new ProviderFailure(`the provider sent a chunk that is not a JSON object: ${oneLine(data)}`, {
+        transient: true,
+      });
+    }
+    if (chunk['error'] !== undefined && chunk['error'] !== null) {
+      throw new ProviderFailure(`provider reported an error: ${messageIn(chunk)}`, { transient: isTransient(chunk) });
+    }
+    this.#usage = usageIn(chunk) ?? this.#usage;
+    // Behind the first choice there are only those that nobody asked for.
+    const [choice] = listIn(chunk, 'choices');
+    if (isObject(choice)) this.#acceptChoice(choice);
+    return false;
+  }
+
+  response(): DriverResponse {
+    const calls = this.#calls.finish();
+    const stopReason = stopReasonOf(this.#finishReason, calls.length > 0);
+    const content: ContentBlock[] = [];
+    if (this.#thinking !== '') content.push({ tag: 'thinking', val: { text: this.#thinking, signature: null } });
+    if (this.#text !== '') content.push({ tag: 'text', val: this.#text });
+    // A call that will not be dispatched may be cut off, and would stay in the conversation without a result.
+    if (stopReason.tag === 'tool-call') {
+      for (const call of calls) {
+        content.push({ tag: 'tool-call', val: { ...call, name: this.#names.fromProvider(call.name) } });
+      }
+    }
+    return { content, stopReason, usage: this.#usage, continuationId: null };
+  }
+
+  #acceptChoice(choice: JsonObject): void {
+    const delta = objectIn(choice, 'delta') ?? {};
+    // Servers that send both spellings send the same text twice.
+    const thinking = textIn(delta, 'reasoning_content') || textIn(delta, 'reasoning');
+    this.#thinking += thinking;
+    this.#sink.emitThinking(thinking);
+    const text = textIn(delta, 'content') + textIn(delta, 'refusal');
+    this.#text += text;
+    this.#sink.emitText(text);
+    for (const entry of listIn(delta, 'tool_calls')) {
+      if (isObject(entry)) this.#calls.add(entry);
+    }
+    const legacyCall = objectIn(delta, 'function_call');
+    if (legacyCall !== null) this.#calls.add(legacyCall);
+    this.#finishReason = textIn(choice, 'finish_reason') || this.#finishReason;
+  }
+}
+
+function stopReasonOf(finishReason: string, called: boolean): StopReason {
+  switch (finishReason) {
+    case 'stop':
+      // Some servers say `stop` although they called tools.
+      return called ? { tag: 'tool-call' } : { tag: 'end-turn' };
+    case 'length':
+      return { tag: 'max-tokens' };
+    case 'tool_calls':
+    case 'function_call':
+      return { tag: 'tool-call' };
+    case 'content_filter':
+      return { tag: 'error', val: "the provider's content filter stopped the reply" };
+    default:
+      return { tag: 'other', val: oneLine(finishReason) };
+  }
+}
+
+/** Servers put the HTTP status that came too late for a response head into the error itself. */
+function isTransient(chunk: JsonObject): boolean {
+  const code = countIn(objectIn(chunk, 'error') ?? chunk, 'code') ?? 500;
+  return code === 429 || code >= 500;
+}
+
+function usageIn(chunk: JsonObject): Usage | null {
+  const usage = objectIn(chunk, 'usage');
+  if (usage === null) return null;
+  const inputTokens = countIn(usage, 'prompt_tokens');
+  const outputTokens = countIn(usage, 'completion_tokens');
+  if (inputTokens === null && outputTokens === null) return null;
+  return { inputTokens: inputTokens ?? 0, outputTokens: outputTokens ?? 0 };
+}

@@ -1,0 +1,69 @@
+import { anyText, readDriverConfig } from '../lib/driver-config.ts';
+import type { DriverRequest, DriverResponse, ReplySink } from '../lib/driver-world.ts';
+import { readScript, type ScriptedResponse } from './script.ts';
+
+export interface ScriptPorts extends ReplySink {
+  sleep(milliseconds: number): void;
+}
+
+const configKeys = {
+  script: anyText,
+  /** The content of the file, which the runtime puts beside its name. */
+  script_text: anyText,
+};
+
+/** Plays scripts. A script is read once and kept as long as its text stays the same. */
+export class ScriptDriver {
+  readonly #ports: ScriptPorts;
+  #text: string | null = null;
+  #responses: readonly ScriptedResponse[] = [];
+
+  constructor(ports: ScriptPorts) {
+    this.#ports = ports;
+  }
+
+  /** The next response. Which one is next travels in the continuation id, which a task starts without (contracts §11). */
+  infer(request: DriverRequest): DriverResponse {
+    const { name, responses } = this.#load(request.config);
+    const turn = turnOf(request.continuationId);
+    const response = responses[turn];
+    if (response === undefined) {
+      throw new Error(
+        `script ${name} is past its end: it has ${count(responses.length)}, and this is turn ${turn + 1}`,
+      );
+    }
+    this.#play(response);
+    const { content, stopReason, usage, continuationId } = response;
+    const next = continuationId === null ? `${turn + 1}` : `${turn + 1} ${continuationId}`;
+    return { content, stopReason, usage, continuationId: next };
+  }
+
+  #load(configText: string): { readonly name: string; readonly responses: readonly ScriptedResponse[] } {
+    const config = readDriverConfig(configText, configKeys);
+    if (config.script === undefined) throw new Error('inference.driver.config.script is missing');
+    if (config.script_text === undefined) throw new Error(`the runtime did not hand over script ${config.script}`);
+    if (config.script_text !== this.#text) {
+      this.#responses = readScript(config.script_text, config.script);
+      this.#text = config.script_text;
+    }
+    return { name: config.script, responses: this.#responses };
+  }
+
+  #play({ delayMs, thinking, chunks }: ScriptedResponse): void {
+    if (delayMs > 0) this.#ports.sleep(delayMs);
+    for (const text of thinking) this.#ports.emitThinking(text);
+    for (const text of chunks) this.#ports.emitText(text);
+  }
+}
+
+function turnOf(continuationId: string | null): number {
+  if (continuationId === null) return 0;
+  const index = /^(\d{1,9})( |$)/.exec(continuationId)?.[1];
+  if (index === undefined)
+    throw new Error(`continuation id ${JSON.stringify(continuationId)} is not one of this driver`);
+  return Number(index);
+}
+
+function count(responses: number): string {
+  return responses === 1 ? '1 response' : `${responses} responses`;
+}

@@ -1,0 +1,20 @@
+import { requestInput } from 'svc:task/task@0.1.0';
+
+import type { ToolInput, ToolOutput } from '../lib/tool-world.ts';
+import { payloadOf } from '../lib/wit-error.ts';
+import { answer } from './request-input-tool.ts';
+
+/** `svc:tool/run` */
+export const run = {
+  run: ({ arguments: text }: ToolInput): ToolOutput => answer(text, ask),
+};
+
+function ask(prompt: string): { readonly answer: string } | { readonly refusal: string } {
+  try {
+    return { answer: requestInput(prompt) };
+  } catch (error) {
+    const refusal = payloadOf(error);
+    if (typeof refusal !== 'string') throw error;
+    return { refusal };
+  }
+}
