@@ -1,9 +1,7 @@
-import { createReadStream } from 'node:fs';
-
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { type Archive, readArchive } from './archive.ts';
 import type { Chunks } from './durable-file.ts';
-import { RegularFile } from './regular-file.ts';
+import { chunksOfFile, RegularFile } from './regular-file.ts';
 
 /** An archive by path and hash. It is open only while it is read, and hashed again only when the file is another one. */
 export class ArchivedFiles {
@@ -35,7 +33,7 @@ export class ArchivedFiles {
   }
 
   chunks(): Chunks {
-    return createReadStream(this.#path);
+    return chunksOfFile(this.#path);
   }
 
   async #verify(file: RegularFile): Promise<void> {

@@ -1,11 +1,10 @@
-import { createReadStream } from 'node:fs';
-
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 import type { ArtifactOrigin, InstalledArtifact } from './installed-artifact.ts';
 import { locate, type StorePlaces } from './locate.ts';
 import { upsertLock } from './lockfile.ts';
 import { openStored } from './open-stored.ts';
+import { chunksOfFile } from './regular-file.ts';
 import { lockedAs, resolveArtifacts } from './resolve.ts';
 import { storeRoot } from './store-layout.ts';
 import { putArchive } from './store-put.ts';
@@ -58,7 +57,7 @@ export async function installRef(ref: ArtifactRef, request: InstallRequest): Pro
   const { platform, path, sha256 } = opened.stored;
   await opened.archive.file.close();
   if (origin !== 'project') {
-    const chunks = createReadStream(path);
+    const chunks = chunksOfFile(path);
     await putArchive({ root: storeRoot(request.manifestDir), chunks, platform, from: path, expected: ref, sha256 });
   }
   request.onStored(ref);

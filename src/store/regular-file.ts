@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
+import { constants, createReadStream } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
@@ -80,5 +80,14 @@ export class RegularFile {
     return await this.#handle.read(into, 0, into.length, position).catch((error: unknown) => {
       throw ioFault(error, `cannot read ${this.label}`);
     });
+  }
+}
+
+/** The bytes of a file, opened when the first is asked for. `E-IO-001` when it cannot be read. */
+export async function* chunksOfFile(path: string): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of createReadStream(path)) yield chunk as Buffer;
+  } catch (error) {
+    throw ioFault(error, `cannot read ${path}`);
   }
 }

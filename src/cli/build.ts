@@ -1,0 +1,37 @@
+import { resolve } from 'node:path';
+import { Command } from 'commander';
+
+import { loadEnvironment } from '../manifest/env-file.ts';
+import { buildArchive } from '../store/build-archive.ts';
+import type { CommandContext } from './command-context.ts';
+import { render } from './render-failure.ts';
+
+interface BuildOptions {
+  readonly out: string;
+  readonly json?: boolean;
+}
+
+/** `svc build [dir]`: packs the folder of an artifact or a capsule; the path of the archive is what stdout gets (contracts §2, §4). */
+export function buildCommand(context: CommandContext): Command {
+  return new Command('build')
+    .description('Pack the folder of an artifact or a capsule into <name>-<version>.zip.')
+    .argument('[dir]', 'the folder with svc.yaml', '.')
+    .option('--out <dir>', 'where the archive goes', '.')
+    .option('--json', 'write one JSON object')
+    .action(async (dir: string, options: BuildOptions) => {
+      const directory = resolve(context.cwd, dir);
+      const { path, sha256, bytes, ref, kind, warnings } = await buildArchive({
+        directory,
+        outDirectory: resolve(context.cwd, options.out),
+        env: loadEnvironment({ directory, process: context.env, useFile: true }),
+      });
+      if (warnings.length > 0) context.stderr.write(render(warnings, context));
+      if (options.json === true) {
+        const built = { path, name: ref.name, version: ref.version, kind, sha256, bytes };
+        context.stdout.write(`${JSON.stringify(built)}\n`);
+        return;
+      }
+      context.stderr.write(`packed ${kind} ${ref.name}@${ref.version}, ${bytes} bytes, sha256 ${sha256}\n`);
+      context.stdout.write(`${path}\n`);
+    });
+}

@@ -1,0 +1,101 @@
+import { Command } from 'commander';
+
+import { DiagnosticList } from '../diagnostics/diagnostic.ts';
+import { kindOfArchive } from '../store/archive-kind.ts';
+import type { ArtifactRef } from '../store/artifact-ref.ts';
+import { listStored } from '../store/list-stored.ts';
+import { localPlaces, type StorePlaces } from '../store/locate.ts';
+import { resolveEach } from '../store/resolve.ts';
+import type { CommandContext } from './command-context.ts';
+import { openProject, placesOf, type Project } from './project.ts';
+import { render, renderFailure } from './render-failure.ts';
+import { renderTable } from './table.ts';
+
+interface ListOptions {
+  readonly manifest: string;
+  readonly all?: boolean;
+  readonly json?: boolean;
+}
+
+/** `origin`, `location` and `sha256` are null for an artifact of the manifest that is not there or cannot be used. */
+interface ListRow extends ArtifactRef {
+  readonly kind: string | null;
+  readonly origin: string | null;
+  readonly platform: string | null;
+  readonly sha256: string | null;
+  readonly location: string | null;
+}
+
+/** `svc list`: the artifacts of the manifest and where each comes from; with `--all`, what every local place holds. */
+export function listCommand(context: CommandContext): Command {
+  return new Command('list')
+    .description('List the artifacts of the manifest, or with --all everything in the stores.')
+    .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
+    .option('-g, --all', 'list what is bundled and what the stores of project and user hold')
+    .option('--json', 'write one JSON object per line')
+    .action(async (options: ListOptions) => {
+      const rows =
+        options.all === true
+          ? await storedRows(placesOf(context, options.manifest), context)
+          : await manifestRows(openProject(context, options.manifest), context);
+      write(rows, options, context);
+    });
+}
+
+async function storedRows(places: StorePlaces, context: CommandContext): Promise<ListRow[]> {
+  const rows: ListRow[] = [];
+  for (const { origin, root } of localPlaces(places)) {
+    for (const { name, version, kind, platform, sha256, path } of listStored(root)) {
+      const shown = kind ?? (await kindInside(path, context));
+      rows.push({ name, version, kind: shown, origin, platform, sha256, location: path });
+    }
+  }
+  return rows;
+}
+
+async function kindInside(path: string, context: CommandContext): Promise<string | null> {
+  try {
+    return await kindOfArchive(path);
+  } catch (error) {
+    // One archive that cannot be read is told of and does not hide the others.
+    const failure = renderFailure(error, context);
+    if (failure === null) throw error;
+    context.stderr.write(failure);
+    return null;
+  }
+}
+
+async function manifestRows(project: Project, context: CommandContext): Promise<ListRow[]> {
+  // Nothing is fetched for a list.
+  const resolutions = await resolveEach(project.entries, { ...project, sources: [] });
+  return resolutions.map((resolution) => {
+    if (resolution.kind === 'installed') {
+      const { entry, manifest, origin, platform, sha256, location } = resolution.artifact;
+      return { name: entry.name, version: entry.version, kind: manifest.runtime, origin, platform, sha256, location };
+    }
+    const { entry, fault } = resolution;
+    context.stderr.write(render(fault instanceof DiagnosticList ? fault.diagnostics : [fault], context));
+    const { name, version, runtime: kind } = entry;
+    return { name, version, kind, origin: null, platform: null, sha256: null, location: null };
+  });
+}
+
+function write(rows: readonly ListRow[], options: ListOptions, context: CommandContext): void {
+  if (options.json === true) {
+    for (const row of rows) context.stdout.write(`${JSON.stringify(row)}\n`);
+    return;
+  }
+  if (rows.length === 0) {
+    context.stderr.write(options.all === true ? 'the stores are empty\n' : 'the manifest needs no artifact\n');
+    return;
+  }
+  const cells = rows.map((row) => [
+    row.name,
+    row.version,
+    row.kind ?? '-',
+    row.origin ?? 'missing',
+    row.platform ?? '-',
+    row.sha256?.slice(0, 12) ?? '-',
+  ]);
+  context.stdout.write(renderTable(['NAME', 'VERSION', 'KIND', 'FROM', 'PLATFORM', 'SHA256'], cells));
+}

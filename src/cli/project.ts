@@ -1,0 +1,41 @@
+import { dirname, resolve } from 'node:path';
+import { arch, platform } from 'node:process';
+
+import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
+import { loadEnvironment } from '../manifest/env-file.ts';
+import { loadCapsuleManifest } from '../manifest/load.ts';
+import type { ArtifactEntry } from '../manifest/schema.ts';
+import type { StorePlaces } from '../store/locate.ts';
+import { findPackageRoot } from '../store/package-root.ts';
+import { platformOf } from '../store/platform.ts';
+import type { CommandContext } from './command-context.ts';
+import { render } from './render-failure.ts';
+
+/** The artifacts that a manifest needs, and where to look for them. */
+export interface Project extends StorePlaces {
+  readonly entries: readonly ArtifactEntry[];
+}
+
+/** Reads the manifest at a path for the commands that run nothing; its warnings go to stderr. */
+export function openProject(context: CommandContext, manifestPath: string): Project {
+  const places = placesOf(context, manifestPath);
+  const env = loadEnvironment({ directory: places.manifestDir, process: context.env, useFile: true });
+  const { manifest, warnings } = loadCapsuleManifest({
+    file: resolve(context.cwd, manifestPath),
+    env,
+    purpose: 'inspect',
+  });
+  if (warnings.length > 0) context.stderr.write(render(warnings, context));
+  return { ...places, entries: declaredArtifacts(manifest) };
+}
+
+/** Where the artifacts of the manifest at a path are looked for, whether there is such a manifest or not. */
+export function placesOf({ cwd, home }: CommandContext, manifestPath: string): StorePlaces {
+  return {
+    manifestDir: dirname(resolve(cwd, manifestPath)),
+    userHome: home,
+    packageRoot: findPackageRoot(import.meta.url),
+    platform: platformOf({ platform, arch }),
+    sources: [],
+  };
+}
