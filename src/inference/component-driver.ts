@@ -1,0 +1,78 @@
+import { type Component, ComponentFault } from '../components/component.ts';
+import type { Driver, DriverOutcome, InferenceCall, InferenceRequest } from './driver.ts';
+import { decodeWitResponse, type DriverSurroundings, encodeWitRequest } from './wit-driver.ts';
+
+const inferExport = 'svc:driver/inference@0.1.0#infer';
+
+export interface ComponentDriverSettings extends DriverSurroundings {
+  /** The artifact's name. */
+  readonly label: string;
+  readonly component: Component;
+  /** `capabilities.limits.deadline` of the artifact. */
+  readonly deadlineMs: number;
+}
+
+/** The driver behind `inference.transport: http`: a component of the world `svc:driver/driver` (contracts §4). */
+export function createComponentDriver(settings: ComponentDriverSettings): Driver {
+  const { label, component } = settings;
+  return {
+    label,
+    openTask: () => ({
+      infer: (request, call) => infer(request, call, settings),
+      close: () => Promise.resolve(),
+    }),
+    close: () => component.close(),
+  };
+}
+
+async function infer(
+  request: InferenceRequest,
+  call: InferenceCall,
+  settings: ComponentDriverSettings,
+): Promise<DriverOutcome> {
+  const { component, deadlineMs } = settings;
+  try {
+    const answer = await component.call({
+      export: inferExport,
+      args: [encodeWitRequest(request, settings)],
+      host: {
+        'svc:text/chunks@0.1.0#emit-chunk': call.onText,
+        'svc:text/chunks@0.1.0#emit-thinking-chunk': call.onThinking,
+      },
+      deadlineMs,
+      signal: call.signal,
+    });
+    return outcomeOf(answer);
+  } catch (error) {
+    if (error instanceof ComponentFault) return faultOutcome(error, deadlineMs);
+    throw error;
+  }
+}
+
+function outcomeOf(answer: unknown): DriverOutcome {
+  if (isError(answer)) {
+    const { val } = answer;
+    return {
+      kind: 'failed',
+      error: typeof val === 'string' && val !== '' ? val : 'the driver failed without a reason',
+    };
+  }
+  const response = decodeWitResponse(answer);
+  if (response === null) return { kind: 'failed', error: 'the driver answered something that is no response' };
+  return { kind: 'response', response };
+}
+
+function isError(answer: unknown): answer is { readonly tag: 'err'; readonly val?: unknown } {
+  return typeof answer === 'object' && answer !== null && 'tag' in answer && answer.tag === 'err';
+}
+
+function faultOutcome(fault: ComponentFault, deadlineMs: number): DriverOutcome {
+  if (fault.kind === 'unavailable') return { kind: 'unavailable', error: fault.message };
+  const happenings = {
+    trap: `broke off: ${fault.message}`,
+    deadline: `did not answer within ${deadlineMs / 1000} s`,
+    memory: 'used up its memory',
+    canceled: 'was canceled',
+  };
+  return { kind: 'failed', error: `the driver ${happenings[fault.kind]}` };
+}

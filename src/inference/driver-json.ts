@@ -1,0 +1,113 @@
+import { z } from 'zod';
+
+import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
+
+/** The JSON spelling of a request (contracts §11), ready to be written. */
+export function encodeDriverRequest(request: InferenceRequest): Readonly<Record<string, unknown>> {
+  return {
+    model: request.model,
+    system: request.system,
+    messages: request.messages.map(encodeMessage),
+    tools: request.tools.map(({ name, description, inputSchema }) => ({
+      name,
+      description,
+      input_schema: inputSchema,
+    })),
+    max_tokens: request.maxTokens,
+    ...(request.continuationId === undefined ? {} : { continuation_id: request.continuationId }),
+  };
+}
+
+/** Blocks are spelled the same inside and outside. */
+function encodeMessage(message: Message): Readonly<Record<string, unknown>> {
+  const { role, content } = message;
+  if (role !== 'tool') return { role, content };
+  return { role, tool_call_id: message.toolCallId, is_error: message.isError, content };
+}
+
+/** Keys that may be absent may also be null: many languages write them so. */
+const optionalText = z
+  .string()
+  .nullish()
+  .transform((text) => text ?? undefined);
+
+const contentBlock = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text'), text: z.string() }),
+  z.object({ type: z.literal('thinking'), text: z.string(), signature: optionalText }),
+  z.object({
+    type: z.literal('tool_call'),
+    id: optionalText,
+    name: z.string(),
+    input: z.unknown(),
+  }),
+]);
+
+const tokenCount = z.int().min(0);
+
+const driverResponse = z.object({
+  content: z.array(contentBlock),
+  stop_reason: z.string(),
+  error: optionalText,
+  usage: z.object({ input_tokens: tokenCount, output_tokens: tokenCount }).nullish(),
+  continuation_id: optionalText,
+});
+
+const driverLine = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('chunk'), text: z.string() }),
+  z.object({ type: z.literal('thinking'), text: z.string() }),
+  z.object({ type: z.literal('response'), response: driverResponse }),
+]);
+
+/** What a process driver writes in one line, in its default dialect. */
+export type DriverLine =
+  | { readonly kind: 'chunk'; readonly text: string }
+  | { readonly kind: 'thinking'; readonly text: string }
+  | { readonly kind: 'response'; readonly response: InferenceResponse }
+  /** JSON, but not of the dialect. `problem` names the key: `response.stop_reason: …`. */
+  | { readonly kind: 'wrong'; readonly problem: string };
+
+/** Reads the parsed JSON of one line (contracts §11). Unknown keys are passed over. */
+export function decodeDriverLine(value: unknown): DriverLine {
+  const parsed = driverLine.safeParse(value);
+  if (!parsed.success) return { kind: 'wrong', problem: describeFirst(parsed.error) };
+  const line = parsed.data;
+  if (line.type !== 'response') return { kind: line.type, text: line.text };
+  return { kind: 'response', response: lowerResponse(line.response) };
+}
+
+/** A response in its JSON spelling, or what is wrong with it. */
+export function decodeDriverResponse(value: unknown): Extract<DriverLine, { kind: 'response' } | { kind: 'wrong' }> {
+  const parsed = driverResponse.safeParse(value);
+  if (!parsed.success) return { kind: 'wrong', problem: describeFirst(parsed.error) };
+  return { kind: 'response', response: lowerResponse(parsed.data) };
+}
+
+function lowerResponse(wire: z.infer<typeof driverResponse>): InferenceResponse {
+  const { usage, error, continuation_id: continuationId } = wire;
+  return {
+    content: wire.content.map(lowerBlock),
+    stopReason: wire.stop_reason,
+    ...(error === undefined ? {} : { error }),
+    ...(usage ? { usage: { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens } } : {}),
+    ...(continuationId === undefined ? {} : { continuationId }),
+  };
+}
+
+function lowerBlock(block: z.infer<typeof contentBlock>): ContentBlock {
+  switch (block.type) {
+    case 'text':
+      return block;
+    case 'thinking':
+      return { type: 'thinking', text: block.text, ...(block.signature ? { signature: block.signature } : {}) };
+    case 'tool_call':
+      return { type: 'tool_call', id: block.id ?? '', name: block.name, input: block.input };
+  }
+}
+
+function describeFirst(error: z.ZodError): string {
+  const [issue] = error.issues;
+  if (issue === undefined) return 'it has another shape';
+  const place = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
+  const described = `${place === '' ? 'the line' : place.replace(/^\./, '')}: ${issue.message}`;
+  return described.length > 300 ? `${described.slice(0, 300)}…` : described;
+}

@@ -1,0 +1,185 @@
+import { endProcess } from '../containment/end-process.ts';
+import type { LaunchedProcess, LaunchEnd, LaunchOutcome } from '../containment/launcher.ts';
+import { OutputTail } from '../containment/output-tail.ts';
+import { readLines, type OutputLine } from '../containment/read-lines.ts';
+import type { DriverOutcome, DriverTask, InferenceCall, InferenceRequest } from './driver.ts';
+import { decodeDriverLine, encodeDriverRequest } from './driver-json.ts';
+import { parseJsonText } from './json-text.ts';
+
+const maxLineBytes = 16 * 1024 * 1024;
+const stderrTailBytes = 4096;
+const stderrLines = 5;
+
+export interface ProcessDriverTaskSettings {
+  readonly launch: () => Promise<LaunchOutcome>;
+  /** As the manifest names it, for messages. */
+  readonly name: string;
+  readonly endGraceMs: number;
+  readonly onClosed: () => void;
+}
+
+interface Exchange {
+  readonly call: InferenceCall;
+  readonly settle: (outcome: DriverOutcome) => void;
+}
+
+/** A task's own driver process, started with the first turn. After anything but a response it is ended and of no more use. */
+export class ProcessDriverTask implements DriverTask {
+  readonly #settings: ProcessDriverTaskSettings;
+  #launch: Promise<LaunchOutcome> | null = null;
+  #driver: RunningDriver | null = null;
+  #closing: Promise<void> | null = null;
+
+  constructor(settings: ProcessDriverTaskSettings) {
+    this.#settings = settings;
+  }
+
+  async infer(request: InferenceRequest, call: InferenceCall): Promise<DriverOutcome> {
+    this.#launch ??= this.#settings.launch();
+    const outcome = await this.#launch;
+    if (outcome.kind === 'refused') {
+      return { kind: 'unavailable', error: `${this.#settings.name} could not be started: ${outcome.reason}` };
+    }
+    this.#driver ??= new RunningDriver(outcome.process, this.#settings);
+    return await this.#driver.exchange(request, call);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const outcome = await this.#launch;
+    if (outcome?.kind === 'started') {
+      this.#driver ??= new RunningDriver(outcome.process, this.#settings);
+      await this.#driver.close();
+    }
+    this.#settings.onClosed();
+  }
+}
+
+class RunningDriver {
+  readonly #process: LaunchedProcess;
+  readonly #settings: ProcessDriverTaskSettings;
+  readonly #stderr = new OutputTail(stderrTailBytes);
+  readonly #finished: Promise<void>;
+  #exchange: Exchange | null = null;
+  /** What went wrong first; every later exchange gets it too. */
+  #fault: DriverOutcome | null = null;
+
+  constructor(launched: LaunchedProcess, settings: ProcessDriverTaskSettings) {
+    this.#process = launched;
+    this.#settings = settings;
+    this.#finished = this.#follow();
+  }
+
+  async exchange(request: InferenceRequest, call: InferenceCall): Promise<DriverOutcome> {
+    if (this.#fault !== null) return this.#fault;
+    const answered = new Promise<DriverOutcome>((settle) => {
+      this.#exchange = { call, settle };
+    });
+    const onAbort = (): void => this.#fail({ kind: 'failed', error: 'the inference call was canceled' });
+    call.signal.addEventListener('abort', onAbort, { once: true });
+    if (call.signal.aborted) onAbort();
+    else this.#process.stdin?.write(`${JSON.stringify({ type: 'request', request: encodeDriverRequest(request) })}\n`);
+    const outcome = await answered;
+    call.signal.removeEventListener('abort', onAbort);
+    return outcome;
+  }
+
+  /** Closes the driver's input, and ends a driver that does not end by that. */
+  async close(): Promise<void> {
+    this.#process.stdin?.end();
+    const force = setTimeout(() => {
+      void endProcess(this.#process, this.#settings.endGraceMs);
+    }, this.#settings.endGraceMs);
+    await this.#finished;
+    clearTimeout(force);
+  }
+
+  async #follow(): Promise<void> {
+    const stderr = this.#stderr.read(this.#process.stderr);
+    let midLine = false;
+    for await (const line of readLines(this.#process.stdout, maxLineBytes)) midLine = this.#take(line);
+    const unanswered = setTimeout(() => {
+      this.#fail({ kind: 'failed', error: 'the driver closed its output before its response' });
+    }, this.#settings.endGraceMs);
+    const [end] = await Promise.all([this.#process.ended, stderr]);
+    clearTimeout(unanswered);
+    this.#fail({ kind: 'failed', error: exitSentence(end, midLine, this.#stderr.text()) });
+  }
+
+  /** Handles one line. True when it is a part of one. */
+  #take(line: OutputLine): boolean {
+    if (line.kind === 'too-long') {
+      this.#fail({ kind: 'failed', error: `the driver wrote a line of more than ${maxLineBytes} bytes` });
+      return false;
+    }
+    const text = decodeUtf8(line.bytes);
+    if (text?.trim() === '') return false;
+    const json = text === null ? ({ kind: 'not-json' } as const) : parseJsonText(text);
+    if (json.kind === 'json') {
+      this.#handle(json.value);
+      return false;
+    }
+    if (line.kind === 'rest') return true;
+    if (json.kind === 'too-deep')
+      this.#fail({ kind: 'failed', error: 'the driver wrote JSON that is nested too deeply' });
+    else this.#fail({ kind: 'malformed', error: `the driver wrote a line that is not JSON: ${excerpt(line.bytes)}` });
+    return false;
+  }
+
+  #handle(value: unknown): void {
+    const exchange = this.#exchange;
+    if (exchange === null) {
+      this.#fail({ kind: 'failed', error: 'the driver wrote a line that nobody asked for' });
+      return;
+    }
+    const line = decodeDriverLine(value);
+    switch (line.kind) {
+      case 'chunk':
+        return exchange.call.onText(line.text);
+      case 'thinking':
+        return exchange.call.onThinking(line.text);
+      case 'response':
+        return this.#settle({ kind: 'response', response: line.response });
+      case 'wrong':
+        return this.#fail({ kind: 'failed', error: `the driver wrote a line of another shape: ${line.problem}` });
+    }
+  }
+
+  #settle(outcome: DriverOutcome): void {
+    const exchange = this.#exchange;
+    this.#exchange = null;
+    exchange?.settle(outcome);
+  }
+
+  #fail(fault: DriverOutcome): void {
+    if (this.#fault !== null) return;
+    this.#fault = fault;
+    void endProcess(this.#process, this.#settings.endGraceMs);
+    this.#settle(fault);
+  }
+}
+
+function decodeUtf8(bytes: Buffer): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    if (error instanceof TypeError) return null;
+    throw error;
+  }
+}
+
+function excerpt(bytes: Buffer): string {
+  const text = bytes.toString('utf8');
+  return JSON.stringify(text.length > 120 ? `${text.slice(0, 120)}…` : text);
+}
+
+function exitSentence(end: LaunchEnd, midLine: boolean, stderr: string): string {
+  const how = end.kind === 'exited' ? `exited with status ${end.exitCode}` : `was ended by ${end.signal}`;
+  const where = midLine ? 'in the middle of a line, before its response' : 'before its response';
+  const said = stderr.split('\n').slice(-stderrLines).join('\n');
+  return `the driver ${how} ${where}${said === '' ? '' : `: ${said}`}`;
+}

@@ -1,0 +1,133 @@
+import { z } from 'zod';
+
+import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
+import { parseJsonText } from './json-text.ts';
+
+/** What the runtime adds to a request for a component (wit/driver.wit, record `request`). */
+export interface DriverSurroundings {
+  /** `inference.endpoint` without a trailing slash; empty when the manifest names none. */
+  readonly endpoint: string;
+  /** Stands for the provider key; absent when the manifest declares none. */
+  readonly apiKeyPlaceholder: string | undefined;
+  /** `inference.driver.config`. */
+  readonly config: Readonly<Record<string, unknown>>;
+}
+
+type Variant = { readonly tag: string; readonly val?: unknown };
+
+const maxU32 = 2 ** 32 - 1;
+
+/** A request as the record that `svc:driver/inference` takes. */
+export function encodeWitRequest(request: InferenceRequest, surroundings: DriverSurroundings): object {
+  return {
+    model: request.model,
+    endpoint: surroundings.endpoint,
+    apiKey: surroundings.apiKeyPlaceholder,
+    config: JSON.stringify(surroundings.config),
+    system: request.system,
+    messages: request.messages.map(encodeMessage),
+    tools: request.tools.map(({ name, description, inputSchema }) => ({
+      name,
+      description,
+      inputSchema: JSON.stringify(inputSchema),
+    })),
+    maxTokens: Math.min(request.maxTokens, maxU32),
+    continuationId: request.continuationId,
+  };
+}
+
+function encodeMessage(message: Message): Variant {
+  const content = message.content.map(encodeBlock);
+  if (message.role !== 'tool') return { tag: message.role, val: content };
+  return { tag: 'tool', val: { toolCallId: message.toolCallId, isError: message.isError, content } };
+}
+
+function encodeBlock(block: ContentBlock): Variant {
+  switch (block.type) {
+    case 'text':
+      return { tag: 'text', val: block.text };
+    case 'thinking':
+      return { tag: 'thinking', val: { text: block.text, signature: block.signature } };
+    case 'tool_call':
+      return { tag: 'tool-call', val: { id: block.id, name: block.name, input: inputText(block.input) } };
+  }
+}
+
+/** Text stands for arguments that were no JSON object, and goes back as it came. */
+function inputText(input: unknown): string {
+  return typeof input === 'string' ? input : JSON.stringify(input ?? {});
+}
+
+const contentBlock = z.discriminatedUnion('tag', [
+  z.object({ tag: z.literal('text'), val: z.string() }),
+  z.object({ tag: z.literal('thinking'), val: z.object({ text: z.string(), signature: z.string().optional() }) }),
+  z.object({ tag: z.literal('tool-call'), val: z.object({ id: z.string(), name: z.string(), input: z.string() }) }),
+]);
+
+const stopReason = z.discriminatedUnion('tag', [
+  z.object({ tag: z.literal('end-turn') }),
+  z.object({ tag: z.literal('max-tokens') }),
+  z.object({ tag: z.literal('tool-call') }),
+  z.object({ tag: z.literal('error'), val: z.string() }),
+  z.object({ tag: z.literal('other'), val: z.string() }),
+]);
+
+const response = z.object({
+  content: z.array(contentBlock),
+  stopReason,
+  usage: z.object({ inputTokens: z.bigint().min(0n), outputTokens: z.bigint().min(0n) }).optional(),
+  continuationId: z.string().optional(),
+});
+
+/** A `response` record; null when the value is none. */
+export function decodeWitResponse(value: unknown): InferenceResponse | null {
+  const parsed = response.safeParse(value);
+  if (!parsed.success) return null;
+  const { content, usage, continuationId } = parsed.data;
+  return {
+    content: content.map(decodeBlock),
+    ...decodeStopReason(parsed.data.stopReason),
+    ...(usage === undefined
+      ? {}
+      : { usage: { inputTokens: toCount(usage.inputTokens), outputTokens: toCount(usage.outputTokens) } }),
+    ...(continuationId === undefined ? {} : { continuationId }),
+  };
+}
+
+function decodeBlock(block: z.infer<typeof contentBlock>): ContentBlock {
+  switch (block.tag) {
+    case 'text':
+      return { type: 'text', text: block.val };
+    case 'thinking': {
+      const { text, signature } = block.val;
+      return { type: 'thinking', text, ...(signature === undefined ? {} : { signature }) };
+    }
+    case 'tool-call':
+      return { type: 'tool_call', id: block.val.id, name: block.val.name, input: parseInput(block.val.input) };
+  }
+}
+
+function parseInput(text: string): unknown {
+  const json = parseJsonText(text);
+  return json.kind === 'json' && typeof json.value !== 'string' ? json.value : text;
+}
+
+function decodeStopReason(reason: z.infer<typeof stopReason>): Pick<InferenceResponse, 'stopReason' | 'error'> {
+  switch (reason.tag) {
+    case 'end-turn':
+      return { stopReason: 'end_turn' };
+    case 'max-tokens':
+      return { stopReason: 'max_tokens' };
+    case 'tool-call':
+      return { stopReason: 'tool_call' };
+    case 'error':
+      return { stopReason: 'error', error: reason.val };
+    case 'other':
+      // The name of a reason this world does not know must not pass for one that it knows.
+      return { stopReason: `other: ${reason.val}` };
+  }
+}
+
+function toCount(value: bigint): number {
+  return value > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(value);
+}
