@@ -32,11 +32,13 @@ export class TextEncoder {
 /** The part of the standard `TextDecoder` that guests use: UTF-8, replacement or `fatal`, whole or in pieces. */
 export class TextDecoder {
   readonly #fatal: boolean;
+  readonly #keepsMark: boolean;
   #held = '';
   #started = false;
 
-  constructor(_label = 'utf-8', options: { readonly fatal?: boolean } = {}) {
+  constructor(_label = 'utf-8', options: { readonly fatal?: boolean; readonly ignoreBOM?: boolean } = {}) {
     this.#fatal = options.fatal ?? false;
+    this.#keepsMark = options.ignoreBOM ?? false;
   }
 
   decode(bytes: Uint8Array = new Uint8Array(), options: { readonly stream?: boolean } = {}): string {
@@ -60,7 +62,7 @@ export class TextDecoder {
   }
 
   #withoutMark(text: string): string {
-    if (this.#started || text === '') return text;
+    if (this.#keepsMark || this.#started || text === '') return text;
     this.#started = true;
     return text.startsWith('\ufeff') ? text.slice(1) : text;
   }

@@ -1,0 +1,10 @@
+import type { ToolInput, ToolOutput } from '../lib/tool-world.ts';
+import { edit } from './editor.ts';
+import { WasiFileTree } from './wasi-file-tree.ts';
+
+const tree = new WasiFileTree();
+
+/** `svc:tool/run` */
+export const run = {
+  run: (input: ToolInput): ToolOutput => edit(tree, input.arguments),
+};

@@ -1,0 +1,58 @@
+import { passed, type ToolOutput } from '../lib/tool-world.ts';
+import type { EditArguments } from './edit-arguments.ts';
+import { FileFault, type FileTree } from './file-tree.ts';
+import { readText } from './text-file.ts';
+import { checkTarget, encoded, longestWrite } from './write-file.ts';
+
+const mostLinesNamed = 10;
+
+/** `patch`: one exact piece of text is replaced, or with `all` each of its occurrences. */
+export function patchFile(tree: FileTree, args: EditArguments): ToolOutput {
+  const path = args.filePath();
+  const oldText = args.text('old_text');
+  const newText = args.text('new_text');
+  if (oldText === '') throw new FileFault('old_text is empty; use write for a new file');
+  if (oldText === newText) throw new FileFault('old_text and new_text are the same');
+  const text = readText(tree, path, longestWrite);
+  checkTarget(tree, path);
+  const pieces = text.split(oldText);
+  const matches = pieces.length - 1;
+  if (matches === 0) throw new FileFault(`old_text does not occur in ${path}${hint(text, oldText)}`);
+  const lines = linesOfMatches(pieces, oldText);
+  if (matches > 1 && !args.flag('all')) {
+    throw new FileFault(
+      `old_text occurs ${matches} times in ${path}, ${atLines(lines)}; add lines around it until it occurs once, or set all`,
+    );
+  }
+  tree.replace(path, encoded(pieces.join(newText)));
+  return passed(`patched ${path}: ${matches === 1 ? '1 replacement' : `${matches} replacements`} ${atLines(lines)}`);
+}
+
+/** The line on which each match begins, in the text as it was. */
+function linesOfMatches(pieces: readonly string[], oldText: string): readonly number[] {
+  const lineBreaks = (text: string): number => text.split('\n').length - 1;
+  const inMatch = lineBreaks(oldText);
+  const lines: number[] = [];
+  let line = 1;
+  for (const piece of pieces.slice(0, -1)) {
+    line += lineBreaks(piece);
+    lines.push(line);
+    line += inMatch;
+  }
+  return lines;
+}
+
+function atLines(lines: readonly number[]): string {
+  const named = lines.slice(0, mostLinesNamed).join(', ');
+  return `at line${lines.length === 1 ? '' : 's'} ${named}${lines.length > mostLinesNamed ? ' and more' : ''}`;
+}
+
+function hint(text: string, oldText: string): string {
+  if (text.includes('\r\n') && text.replaceAll('\r\n', '\n').includes(oldText.replaceAll('\r\n', '\n'))) {
+    return '; its lines end with CR LF, so the line breaks of old_text must be \\r\\n';
+  }
+  const loosely = (some: string): string => some.replace(/\s+/g, ' ').trim();
+  if (loosely(text).includes(loosely(oldText)))
+    return '; it does with other white space, so read the file and copy it exactly';
+  return '';
+}

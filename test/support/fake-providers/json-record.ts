@@ -1,0 +1,10 @@
+export type JsonRecord = Readonly<Record<string, unknown>>;
+
+export function isRecord(value: unknown): value is JsonRecord {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The objects of a list; nothing when it is none. */
+export function recordsIn(value: unknown): readonly JsonRecord[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
