@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+import { PassThrough } from 'node:stream';
+
+import { describe, expect, it } from 'vitest';
+
+import { commands } from '../../src/cli/commands.ts';
+
+const reference = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
+const context = {
+  cwd: '/',
+  home: '/',
+  env: {},
+  stdout: new PassThrough(),
+  stderr: new PassThrough(),
+  stderrIsTerminal: false,
+};
+
+/** The text below `## \`svc <name>\`` up to the next heading. */
+function sectionOf(name: string): string {
+  return new RegExp(`^## \`svc ${name}\`\n([^]*?)(?=^## |$(?![^]))`, 'm').exec(reference)?.[1] ?? '';
+}
+
+describe('docs/cli.md', () => {
+  it.each(commands)('describes svc $name with each of its options', async ({ name, load }) => {
+    const options = (await load(context)).options.filter(({ hidden }) => !hidden);
+    const section = sectionOf(name);
+    expect(section).not.toBe('');
+    expect(options.map(({ long }) => long).filter((long) => !section.includes(`\`${long}`))).toEqual([]);
+  });
+});
