@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 
@@ -33,8 +33,7 @@ export function findInitialTask(request: InitialTaskRequest): InitialTask | null
 }
 
 function taskOfFlag(flag: string, cwd: string): InitialTask {
-  const path = join(cwd, flag);
-  const file = isFile(flag) ? flag : path;
+  const file = resolve(cwd, flag);
   if (isFile(file)) return { text: nonEmpty(readTask(file), file), warnings: [] };
   return { text: nonEmpty(flag, '--task'), warnings: looksLikePath(flag) ? [takenAsText(flag)] : [] };
 }

@@ -13,5 +13,8 @@ export const commands: readonly CommandEntry[] = [
   { name: 'stop', load: async (context) => (await import('./stop.ts')).stopCommand(context) },
   { name: 'ps', load: async (context) => (await import('./ps.ts')).psCommand(context) },
   { name: 'watch', load: async (context) => (await import('./watch.ts')).watchCommand(context) },
+  { name: 'install', load: async (context) => (await import('./install.ts')).installCommand(context) },
+  { name: 'build', load: async (context) => (await import('./build.ts')).buildCommand(context) },
+  { name: 'list', load: async (context) => (await import('./list.ts')).listCommand(context) },
   { name: 'explain', load: async (context) => (await import('./explain.ts')).explainCommand(context) },
 ];

@@ -1,9 +1,32 @@
+import { readFileSync } from 'node:fs';
+
 import { Diagnostic, DiagnosticList } from '../diagnostics/diagnostic.ts';
+import { renderDiagnostics } from '../diagnostics/render.ts';
 import type { CommandContext } from './command-context.ts';
 
+/** Coded failures and warnings as a person reads them, for stderr. */
+export function render(diagnostics: readonly Diagnostic[], context: CommandContext): string {
+  return renderDiagnostics(diagnostics, { color: usesColor(context), sourceOf });
+}
+
 /** The lines of a coded failure; null for anything else, which is a bug. */
-export function renderFailure(error: unknown, _context: CommandContext): string | null {
-  if (error instanceof Diagnostic) return `error[${error.code}]: ${error.message}\n`;
-  if (error instanceof DiagnosticList) return error.diagnostics.map((d) => `error[${d.code}]: ${d.message}\n`).join('');
+export function renderFailure(error: unknown, context: CommandContext): string | null {
+  if (error instanceof Diagnostic) return render([error], context);
+  if (error instanceof DiagnosticList) return render(error.diagnostics, context);
   return null;
+}
+
+/** Plain text under `NO_COLOR` and away from a terminal (contracts §2). */
+export function usesColor({ env, stderrIsTerminal }: CommandContext): boolean {
+  const { NO_COLOR: noColor = '', TERM: terminal } = env;
+  return stderrIsTerminal && noColor === '' && terminal !== 'dumb';
+}
+
+function sourceOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    // Gone since it was read, or inside an archive: the place is named without its line.
+    return undefined;
+  }
 }

@@ -1,11 +1,12 @@
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
 
-import { runCapsule, type RunningCapsule, type RunObserver, type RunOutcome } from '../capsule/run-capsule.ts';
+import { runCapsule } from '../capsule/run-capsule.ts';
+import type { RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
 import { containmentClasses, type ContainmentClass } from '../wire/containment-class.ts';
 import type { CommandContext } from './command-context.ts';
 import { LiveView } from './live-view.ts';
-import { renderDiagnostics, usesColor } from './render-failure.ts';
+import { render, usesColor } from './render-failure.ts';
 import { stopOnSignals } from './stop-signals.ts';
 
 interface RunOptions {
@@ -68,7 +69,7 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
       },
       observer(options, context),
     );
-    if (outcome.trap !== null) context.stderr.write(renderDiagnostics([outcome.trap], context));
+    if (outcome.trap !== null) context.stderr.write(render([outcome.trap], context));
     if (options.json !== true) context.stdout.write(`status:  ${outcome.status}\n`);
     return exitCodeOf(outcome);
   } finally {
@@ -80,7 +81,7 @@ function observer(options: RunOptions, context: CommandContext): RunObserver {
   const isLive = context.stderrIsTerminal && options.json !== true;
   const view = isLive ? new LiveView(context.stderr, usesColor(context)) : null;
   return {
-    onWarning: (warning) => context.stderr.write(renderDiagnostics([warning], context)),
+    onWarning: (warning) => context.stderr.write(render([warning], context)),
     onListening: (capsule) => context.stdout.write(options.json === true ? jsonLine(capsule) : lines(capsule, options)),
     onFrame: (frame) => view?.show(frame),
   };
@@ -101,7 +102,7 @@ function jsonLine(capsule: RunningCapsule): string {
 
 /** D1 "Human-readable run output". */
 function lines(capsule: RunningCapsule, { verbose = false }: RunOptions): string {
-  const shown = [`svc: url ${capsule.url}`, `session: ${capsule.sessionId}`];
+  const shown = [`svc: url ${capsule.reachableAt}`, `session: ${capsule.sessionId}`];
   if (verbose) {
     shown.push(`workdir: ${capsule.workdir}`, `manifest: ${capsule.name} v${capsule.version}`);
     shown.push(`driver: ${capsule.driver} (${capsule.model})`);

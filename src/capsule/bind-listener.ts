@@ -1,0 +1,54 @@
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isLoopbackAddress } from '../http/loopback.ts';
+import type { HttpServer } from '../http/server.ts';
+
+export interface ListenerAddress {
+  /** `--bind` as given. */
+  readonly bind: string;
+  /** `network.internal_port`; undefined lets the system choose. */
+  readonly internalPort: number | undefined;
+  /** Whether `SVC_LISTENER_TOKEN` guards the listener. */
+  readonly hasToken: boolean;
+}
+
+export interface BoundListener {
+  readonly port: number;
+  /** `host:port` that the listener answers on: `localhost` unless it was bound to an address of its own. */
+  readonly advertised: string;
+  readonly warnings: readonly Diagnostic[];
+}
+
+const anyAddress = new Set(['0.0.0.0', '::']);
+
+/** Binds the listener, exactly the declared port when there is one: a taken one is `E-RUN-010` (D1 "Command line" 5). */
+export async function bindListener(server: HttpServer, address: ListenerAddress): Promise<BoundListener> {
+  const { bind, internalPort, hasToken } = address;
+  const outcome = await server.bind({ address: bind, port: internalPort ?? 0 });
+  switch (outcome.kind) {
+    case 'bound': {
+      const isPublic = !isLoopbackAddress(outcome.address);
+      const isNamed = isPublic && !anyAddress.has(outcome.address);
+      const host = isNamed || outcome.address.startsWith('127.0.0.') ? bracketed(outcome.address) : 'localhost';
+      const advertised = `${outcome.address === '127.0.0.1' ? 'localhost' : host}:${outcome.port}`;
+      return { port: outcome.port, advertised, warnings: isPublic && !hasToken ? [openDoor(bind)] : [] };
+    }
+    case 'port-taken':
+      throw new Diagnostic('E-RUN-010', `port ${internalPort} of network.internal_port is already bound`, {
+        hint: 'stop what listens there (svc ps), choose another port, or leave the key out',
+      });
+    case 'refused':
+      throw new Diagnostic('E-RUN-011', `the listener cannot bind ${bind}: ${outcome.reason}`, {
+        hint: 'give an address of this machine with --bind, such as 127.0.0.1 or 0.0.0.0',
+      });
+  }
+}
+
+function openDoor(bind: string): Diagnostic {
+  return new Diagnostic('W-SEC-031', `the listener on ${bind} accepts other machines without a token`, {
+    hint: 'set SVC_LISTENER_TOKEN to require a bearer token',
+  });
+}
+
+function bracketed(address: string): string {
+  return address.includes(':') ? `[${address}]` : address;
+}

@@ -1,0 +1,173 @@
+import { join } from 'node:path';
+
+import { createComponentHost } from '../components/component-host.ts';
+import type { CapsuleDoor } from '../listener/capsule-listener.ts';
+import { statelessConversations, threadedConversations } from '../session/conversations.ts';
+import { SessionEventIds } from '../session/event-ids.ts';
+import { EventStream } from '../session/event-stream.ts';
+import { Session } from '../session/session.ts';
+import { SpendMeter } from '../session/spend-meter.ts';
+import { TaskBoard } from '../session/task-board.ts';
+import { writeWorkdirFile } from '../session/workdir-file.ts';
+import { workdirSizeCheck } from '../session/workdir-size.ts';
+import { Inventory } from '../tools/inventory.ts';
+import { openFileTrace } from '../trace/file-trace.ts';
+import type { Trace } from '../trace/trace.ts';
+import { agentCard, type AgentCard } from '../wire/agent-card.ts';
+import type { NumberedFrame } from '../wire/frames.ts';
+import type { SessionId, TraceEventId } from '../wire/ids.ts';
+import type { PreparedLaunch } from './prepare.ts';
+import type { RunRequest } from './running-capsule.ts';
+import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
+import { stageSession, type StagedSession } from './stage.ts';
+import { systemClock } from './system-clock.ts';
+import { version } from './version.ts';
+
+export interface OpenSessionRequest {
+  readonly request: RunRequest;
+  readonly launch: PreparedLaunch;
+  readonly sessionId: SessionId;
+  /** `host:port` for the card. */
+  readonly url: string;
+  readonly onFrame: (frame: NumberedFrame) => void;
+}
+
+/** A session that is ready for its first task, which is submitted already when there is one. */
+export interface OpenSession {
+  readonly session: Session;
+  readonly door: CapsuleDoor;
+  readonly directories: SessionDirectories;
+  readonly driver: string;
+  readonly trace: Trace;
+  readonly sessionStart: TraceEventId;
+  /** Ends components, driver and trace. */
+  readonly close: () => Promise<void>;
+}
+
+/** Makes the directories and the trace of a session, stages its tools and submits its first task. */
+export async function openSession(open: OpenSessionRequest): Promise<OpenSession> {
+  const { request, launch, sessionId } = open;
+  const directories = makeSessionDirectories({
+    root: launch.loaded.directory,
+    sessionId,
+    workdir: request.workdir,
+  });
+  const trace = openFileTrace({
+    path: directories.trace,
+    sessionId,
+    ids: systemClock,
+    redact: (line) => launch.redactor.redact(line),
+  });
+  const host = createComponentHost({ cacheDir: join(request.home, '.svc', 'cache') });
+  const staged = await stageSession({ launch, directories, host });
+  const inventory = new Inventory(staged.tools, systemClock);
+  const sessionStart = traceStart(trace, launch, inventory);
+  const session = buildSession(open, { directories, trace, staged, inventory, sessionStart });
+  submitFirst(session, launch, directories);
+  return {
+    session,
+    door: {
+      session,
+      card: cardOf(open, staged),
+      conversationMode: launch.loaded.manifest.lifecycle.conversation,
+      delegation: { isOpen: () => false },
+      residue: () => [],
+    },
+    directories,
+    driver: staged.driver.label,
+    trace,
+    sessionStart,
+    close: async () => {
+      await staged.close();
+      await host.close();
+      trace.close();
+    },
+  };
+}
+
+interface SessionParts {
+  readonly directories: SessionDirectories;
+  readonly trace: Trace;
+  readonly staged: StagedSession;
+  readonly inventory: Inventory;
+  readonly sessionStart: TraceEventId;
+}
+
+function buildSession({ launch, onFrame, sessionId }: OpenSessionRequest, parts: SessionParts): Session {
+  const { directories, trace, staged, inventory, sessionStart } = parts;
+  const { manifest, systemPrompt } = launch.loaded;
+  const { inference, lifecycle } = manifest;
+  const stream = new EventStream(onFrame);
+  const ids = new SessionEventIds();
+  const clock = systemClock;
+  const { workdir } = directories;
+  const acceptance = {
+    taskAcceptance: lifecycle.task_acceptance,
+    queueDepth: lifecycle.queue_depth,
+    afterTask: lifecycle.after_task,
+  };
+  return new Session({
+    id: sessionId,
+    board: new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart }),
+    runner: {
+      driver: staged.driver,
+      inventory,
+      inference: {
+        model: inference.model,
+        system: systemPrompt,
+        maxTurns: inference.max_turns,
+        maxTokens: inference.max_tokens,
+      },
+      spend: new SpendMeter(inference.max_session_tokens ?? null),
+      trace,
+      clock,
+      checkWorkdirSize: workdirSizeCheck({ workdir, maxBytes: launch.grants.resources.workdir_max_bytes, clock }),
+      stream,
+      ids,
+      sessionStart,
+      conversations: lifecycle.conversation === 'threaded' ? threadedConversations() : statelessConversations,
+      inputTimeoutMs: lifecycle.input_timeout_secs === undefined ? null : lifecycle.input_timeout_secs * 1000,
+      writeResult: (text) => writeWorkdirFile({ workdir, directory: 'out', name: 'result.txt', text }),
+    },
+  });
+}
+
+function traceStart(trace: Trace, { loaded, scope }: PreparedLaunch, inventory: Inventory): TraceEventId {
+  const { name, version: capsuleVersion } = loaded.manifest;
+  const { declared, achieved, mechanism } = scope.containment;
+  return trace.write(
+    {
+      event_type: 'session_start',
+      capsule: { name, version: capsuleVersion },
+      runtime_version: version,
+      containment: { declared, achieved, mechanism },
+      tools_declared: [...inventory.names],
+      effective_grants: { ...scope },
+    },
+    null,
+  );
+}
+
+/** The first task comes from whoever starts the capsule, so it is trusted (contracts §7). */
+function submitFirst(session: Session, { initialTask }: PreparedLaunch, { workdir }: SessionDirectories): void {
+  if (initialTask === null) return;
+  writeWorkdirFile({ workdir, directory: null, name: 'task.md', text: initialTask.text });
+  session.board.submit({ text: initialTask.text, origin: 'user', trust: 'trusted' });
+}
+
+function cardOf({ launch, sessionId, url }: OpenSessionRequest, staged: StagedSession): AgentCard {
+  const { loaded, scope } = launch;
+  const { manifest } = loaded;
+  const installed = new Set(manifest.artifacts.map((artifact) => artifact.name));
+  return agentCard({
+    name: manifest.name,
+    version: manifest.version,
+    url,
+    sessionId,
+    tools: staged.tools.map((tool) => tool.name).filter((name) => installed.has(name)),
+    shellAllow: scope.shell_allow,
+    networkAllow: scope.network_allow,
+    taskAcceptance: manifest.lifecycle.task_acceptance,
+    exports: { files: manifest.exports.files !== undefined, peer_files: manifest.exports.peer_files !== undefined },
+  });
+}

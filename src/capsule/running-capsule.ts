@@ -1,0 +1,57 @@
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { SessionOutcome } from '../session/session.ts';
+import type { ContainmentClass } from '../wire/containment-class.ts';
+import type { NumberedFrame } from '../wire/frames.ts';
+import type { SessionId } from '../wire/ids.ts';
+
+/** What `svc run` was asked for. */
+export interface RunRequest {
+  /** Path of the manifest, as given. */
+  readonly manifestFile: string;
+  /** A capsule of the store instead of the manifest file (contracts §2). */
+  readonly published: { readonly name: string; readonly version: string } | null;
+  /** The accessible workdir itself; null makes a fresh one named by the session. */
+  readonly workdir: string | null;
+  /** `--task` as given. */
+  readonly task: string | undefined;
+  readonly bind: string;
+  readonly readEnvFile: boolean;
+  readonly offline: boolean;
+  /** `--containment`. */
+  readonly floor: ContainmentClass | undefined;
+  readonly cwd: string;
+  readonly home: string;
+  /** The process environment. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Aborted to ask for a clean stop. */
+  readonly stop: AbortSignal;
+}
+
+/** A capsule whose port is bound (D1 "Run result line"). */
+export interface RunningCapsule {
+  /** `localhost:<port>`, also under `--bind 0.0.0.0`. */
+  readonly url: string;
+  /** `host:port` that the listener answers on: its own address when it was bound to one. */
+  readonly reachableAt: string;
+  readonly pid: number;
+  readonly sessionId: SessionId;
+  readonly name: string;
+  readonly version: string;
+  /** The accessible workdir, absolute. */
+  readonly workdir: string;
+  /** The artifact for `transport: http`, the command for `transport: process`. */
+  readonly driver: string;
+  readonly model: string;
+  /** Declared skills. */
+  readonly skills: number;
+}
+
+/** Hears of a run while it goes on. */
+export interface RunObserver {
+  onWarning(warning: Diagnostic): void;
+  /** Called once, as soon as the port is bound and before the agent loop. */
+  onListening(capsule: RunningCapsule): void;
+  onFrame(frame: NumberedFrame): void;
+}
+
+export type RunOutcome = SessionOutcome;

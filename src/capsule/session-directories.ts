@@ -1,0 +1,42 @@
+import { mkdirSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { SessionId } from '../wire/ids.ts';
+
+export interface SessionDirectories {
+  /** The accessible workdir, links resolved: the agent reads and writes here. */
+  readonly workdir: string;
+  /** Trace, logs and staged tools, owner-only: out of the agent's reach. */
+  readonly session: string;
+  readonly trace: string;
+}
+
+export interface DirectoriesRequest {
+  /** Where `workdir/` and `.svc/` lie: the directory of the manifest. */
+  readonly root: string;
+  readonly sessionId: SessionId;
+  /** `--workdir`, absolute; null for a fresh one named by the session. */
+  readonly workdir: string | null;
+}
+
+/** Makes the directories of a session (contracts §2 "Layout on disk"). `E-IO-001` when the file system refuses. */
+export function makeSessionDirectories({ root, sessionId, workdir }: DirectoriesRequest): SessionDirectories {
+  const accessible = workdir ?? join(root, 'workdir', sessionId);
+  const session = join(root, '.svc', 'sessions', sessionId);
+  makeDirectory(accessible, 0o755);
+  makeDirectory(session, 0o700);
+  return { workdir: realpathSync(accessible), session, trace: join(session, 'trace.jsonl') };
+}
+
+function makeDirectory(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { recursive: true, mode });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Diagnostic('E-IO-001', `the directory ${path} cannot be made: ${reason}`, {
+      hint: 'make its parent writable, or name another directory with --workdir',
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,197 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import type { ComponentHost } from '../components/component-host.ts';
+import type { Component, Preopen } from '../components/component.ts';
+import { containedEnvironment, containedHome } from '../containment/contained-environment.ts';
+import type { ArtifactGrants } from '../grants/artifact-grants.ts';
+import { destinationOf, isCovered, mayReach } from '../grants/network-coverage.ts';
+import { createComponentDriver } from '../inference/component-driver.ts';
+import type { Driver } from '../inference/driver.ts';
+import { createProcessDriver } from '../inference/process-driver.ts';
+import type { InstalledArtifact } from '../store/installed-artifact.ts';
+import { stageNative } from '../store/stage-native.ts';
+import { createNativeTool } from '../tools/native-tool.ts';
+import { createShellTools } from '../tools/shell-tool.ts';
+import { createSkillTool } from '../tools/skill-tool.ts';
+import type { Tool } from '../tools/tool.ts';
+import { createWasmTool } from '../tools/wasm-tool.ts';
+import { openScopeDirectory, type ScopeDirectory } from './scope-directory.ts';
+import type { PreparedLaunch } from './prepare.ts';
+import type { SessionDirectories } from './session-directories.ts';
+
+export interface StageRequest {
+  readonly launch: PreparedLaunch;
+  readonly directories: SessionDirectories;
+  readonly host: ComponentHost;
+}
+
+/** What a session runs with. */
+export interface StagedSession {
+  readonly tools: readonly Tool[];
+  readonly driver: Driver;
+  readonly close: () => Promise<void>;
+}
+
+/** What the agent loop calls, from the artifacts, the shell grants and the driver of a capsule. Compiles and starts nothing. */
+export async function stageSession(request: StageRequest): Promise<StagedSession> {
+  const { launch, directories } = request;
+  const environment = containedEnvironment({
+    accessibleWorkdir: directories.workdir,
+    held: launch.env,
+    allow: launch.grants.envAllow,
+  });
+  makeHome(directories.workdir);
+  const stage = new Stage(request, environment);
+  const tools: Tool[] = [];
+  for (const artifact of launch.artifacts) tools.push(...(await stage.toolsOf(artifact)));
+  const { shellAllow } = launch.grants;
+  const { launcher } = launch;
+  const shell = { launcher, cwd: directories.workdir, env: environment, sessionDirectory: directories.session };
+  const driver = stage.driver();
+  return {
+    tools: [...tools, ...createShellTools(shellAllow, shell)],
+    driver,
+    close: async () => {
+      await driver.close();
+      await stage.close();
+    },
+  };
+}
+
+function makeHome(workdir: string): void {
+  mkdirSync(containedHome(workdir), { recursive: true, mode: 0o700 });
+}
+
+class Stage {
+  readonly #launch: PreparedLaunch;
+  readonly #directories: SessionDirectories;
+  readonly #host: ComponentHost;
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #components: Component[] = [];
+  readonly #scopes: ScopeDirectory[] = [];
+
+  constructor({ launch, directories, host }: StageRequest, environment: Readonly<Record<string, string>>) {
+    this.#launch = launch;
+    this.#directories = directories;
+    this.#host = host;
+    this.#environment = environment;
+  }
+
+  async toolsOf(artifact: InstalledArtifact): Promise<readonly Tool[]> {
+    const { name, description, input_schema: inputSchema = anyObject } = artifact.manifest;
+    if (artifact.entry.runtime === 'skill') {
+      return [createSkillTool({ name, description, text: artifact.skillText ?? '' })];
+    }
+    if (artifact.entry.runtime !== 'tool') return [];
+    const grants = this.#grantsOf(name);
+    const deadlineMs = grants.deadlineSecs * 1000;
+    if (artifact.manifest.implementation === 'wasm') {
+      return [createWasmTool({ name, description, inputSchema, component: this.#component(artifact), deadlineMs })];
+    }
+    const program = await stageNative(artifact, join(this.#directories.session, 'tools'));
+    const { launcher } = this.#launch;
+    const place = { launcher, program, cwd: this.#directories.workdir, env: this.#environmentOf(grants) };
+    return [createNativeTool({ name, description, inputSchema, deadlineMs, ...place })];
+  }
+
+  driver(): Driver {
+    const { artifacts, launcher, loaded } = this.#launch;
+    const { inference } = loaded.manifest;
+    const { workdir } = this.#directories;
+    if (inference.transport === 'process') {
+      const place = { manifestDirectory: loaded.directory, launcher, cwd: workdir, env: this.#environment };
+      return createProcessDriver({ command: inference.command ?? '', ...place });
+    }
+    const artifact = artifacts.find(({ entry }) => entry.name === inference.driver?.artifact);
+    if (artifact === undefined) throw new Error('the manifest was checked to name a driver it lists');
+    const driverGrants = this.#grantsOf(artifact.entry.name);
+    const placeholder = loaded.apiKey === undefined ? null : `svc-key-${randomBytes(16).toString('hex')}`;
+    return createComponentDriver({
+      label: artifact.entry.name,
+      component: this.#component(artifact, placeholder),
+      deadlineMs: driverGrants.deadlineSecs * 1000,
+      endpoint: (inference.endpoint ?? '').replace(/\/+$/, ''),
+      apiKeyPlaceholder: placeholder ?? undefined,
+      config: this.#launch.driverConfig,
+    });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#components.map((component) => component.close()));
+    for (const scope of this.#scopes) scope.close();
+  }
+
+  /** The origin of `inference.endpoint` is the driver's own, and the only one that gets the key (contracts §4). */
+  #component(artifact: InstalledArtifact, placeholder: string | null = null): Component {
+    const { grants, loaded } = this.#launch;
+    const own = this.#grantsOf(artifact.entry.name);
+    const { endpoint } = grants;
+    const isDriver = artifact.entry.runtime === 'driver';
+    const credential =
+      placeholder === null || loaded.apiKey === undefined || loaded.manifest.inference.endpoint === undefined
+        ? {}
+        : {
+            credential: {
+              origin: new URL(loaded.manifest.inference.endpoint).origin,
+              placeholder,
+              secret: loaded.apiKey,
+            },
+          };
+    const component = this.#host.open(
+      {
+        name: artifact.entry.name,
+        sha256: artifact.sha256,
+        compiledDir: artifact.compiledDir,
+        read: () => artifact.read('component.wasm'),
+      },
+      {
+        preopens: this.#preopensOf(own),
+        env: this.#variablesOf(own),
+        mayReach: (url) => mayReach(own.networkAllow, url) || (isDriver && endpoint !== null && reaches(endpoint, url)),
+        maxMemoryBytes: own.maxMemoryBytes,
+        ...credential,
+      },
+    );
+    this.#components.push(component);
+    return component;
+  }
+
+  /** A component sees its scope as `/`. */
+  #preopensOf({ preopen }: ArtifactGrants): readonly Preopen[] {
+    if (preopen === null) return [];
+    const directory = openScopeDirectory(this.#directories.workdir, preopen.scope);
+    this.#scopes.push(directory);
+    return [{ guestPath: '/', hostPath: directory.path, writable: preopen.writable }];
+  }
+
+  #grantsOf(name: string): ArtifactGrants {
+    const grants = this.#launch.grants.artifacts.find((each) => each.name === name);
+    if (grants === undefined) throw new Error(`${name} was not lowered`);
+    return grants;
+  }
+
+  #environmentOf(grants: ArtifactGrants): Readonly<Record<string, string>> {
+    return containedEnvironment({
+      accessibleWorkdir: this.#directories.workdir,
+      held: this.#launch.env,
+      allow: grants.envAllow,
+    });
+  }
+
+  #variablesOf({ envAllow }: ArtifactGrants): Readonly<Record<string, string>> {
+    const held = envAllow.flatMap((name) => {
+      const value = this.#launch.env[name];
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    return Object.fromEntries(held);
+  }
+}
+
+const anyObject = { type: 'object' } as const;
+
+function reaches(endpoint: Parameters<typeof isCovered>[1], url: URL): boolean {
+  const inner = destinationOf(url);
+  return inner !== undefined && isCovered([endpoint], inner);
+}

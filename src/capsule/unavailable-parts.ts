@@ -1,0 +1,34 @@
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { LoadedManifest } from '../manifest/load.ts';
+
+/**
+ * What the manifest declares and this version does not do. A hook may be there to refuse things, so a capsule never runs without it
+ * (`E-RUN-025`); of the rest the operator is told that it is missing (`W-RUN-002`).
+ */
+export function unavailableParts({ manifest, locate }: LoadedManifest): {
+  readonly refusals: readonly Diagnostic[];
+  readonly warnings: readonly Diagnostic[];
+} {
+  const hooks = manifest.artifacts.flatMap(({ runtime }, index) => (runtime === 'hook' ? [index] : []));
+  const refusals = hooks.map((index) => {
+    const message = `artifacts[${index}] is a hook, and this version runs no hooks`;
+    const hint = 'remove the entry: a capsule is not started without a hook it declares';
+    return new Diagnostic('E-RUN-025', message, { hint, location: locate(['artifacts', index], 'value') });
+  });
+  const { capabilities, exports, inference } = manifest;
+  const missing: readonly (readonly [declared: boolean, path: readonly string[], what: string])[] = [
+    [(capabilities.spawn?.allow.length ?? 0) > 0, ['capabilities', 'spawn'], 'the model gets no delegate-task tool'],
+    [capabilities.peer_fetch !== undefined, ['capabilities', 'peer_fetch'], 'the model gets no fetch-peer-file tool'],
+    [capabilities.plan?.submit === true, ['capabilities', 'plan'], 'the model gets no submit-plan tool'],
+    [capabilities.state !== undefined, ['capabilities', 'state'], 'no store is mounted'],
+    [exports.peer_files !== undefined, ['exports', 'peer_files'], 'no handle can be minted'],
+    [inference.context.max_tokens !== undefined, ['inference', 'context'], 'a conversation is never compacted'],
+  ];
+  const warnings = missing
+    .filter(([declared]) => declared)
+    .map(([, path, what]) => {
+      const message = `${path.join('.')} is declared, but not available in this version: ${what}`;
+      return new Diagnostic('W-RUN-002', message, { location: locate(path, 'key') });
+    });
+  return { refusals, warnings };
+}

@@ -1,0 +1,351 @@
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { calls, hangs, says, type Turn } from '../../test/support/fake-driver.ts';
+import { bodyOf, postBytes, RawSocket } from '../../test/support/raw-socket.ts';
+import { fakeTool, passed, SessionFixture, type FixtureOptions } from '../../test/support/session-fixture.ts';
+import { HttpServer } from '../http/server.ts';
+import { agentCard } from '../wire/agent-card.ts';
+import { capsuleRoutes } from './capsule-listener.ts';
+
+interface Listening {
+  readonly fixture: SessionFixture;
+  readonly port: number;
+  readonly url: string;
+}
+
+const servers: HttpServer[] = [];
+const bugs: unknown[] = [];
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close(0)));
+  expect(bugs).toEqual([]);
+});
+
+async function listen(options: FixtureOptions): Promise<Listening> {
+  const fixture = new SessionFixture(options);
+  const taskAcceptance = options.acceptance?.taskAcceptance ?? 'queue';
+  const card = agentCard({
+    name: 'demo',
+    version: '1.2.3',
+    url: 'localhost:1',
+    sessionId: fixture.session.id,
+    tools: [],
+    shellAllow: [],
+    networkAllow: [],
+    taskAcceptance,
+    exports: { files: false, peer_files: false },
+  });
+  const door = {
+    session: fixture.session,
+    card,
+    conversationMode: 'stateless',
+    delegation: { isOpen: (id: string) => id === 'dlg_open' },
+    residue: () => [],
+  } as const;
+  const server = new HttpServer({
+    routes: capsuleRoutes(Promise.resolve(door)),
+    token: null,
+    onBug: (bug) => bugs.push(bug),
+  });
+  servers.push(server);
+  const bound = await server.bind({ address: '127.0.0.1', port: 0 });
+  if (bound.kind !== 'bound') throw new Error('no port');
+  return { fixture, port: bound.port, url: `http://127.0.0.1:${bound.port}/` };
+}
+
+function sleeping(turns: readonly Turn[], options: Partial<FixtureOptions> = {}): Promise<Listening> {
+  return listen({ turns, ...options, acceptance: { afterTask: 'sleep', ...options.acceptance } });
+}
+
+async function rpc(url: string, call: Record<string, unknown>, headers: Record<string, string> = {}): Promise<unknown> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 7, ...call }),
+  });
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toBe('application/json');
+  return await response.json();
+}
+
+const say = (text: string): { message: Record<string, unknown> } => ({
+  message: { messageId: 'm1', role: 'user', parts: [{ text }] },
+});
+
+describe('message/send', () => {
+  it('starts a task and returns it submitted [D1-CARD-13, D1-SEND-01, D1-SEND-02, D1-SEND-03]', async () => {
+    const { fixture, url } = await sleeping([says('ok')]);
+    const answer = await rpc(url, {
+      method: 'message/send',
+      params: { message: { ...say('Hello').message, contextId: 'ctx_mine' } },
+    });
+    expect(answer).toEqual({
+      jsonrpc: '2.0',
+      id: 7,
+      result: {
+        id: expect.stringMatching(/^tsk_[0-9a-f]{32}$/),
+        contextId: 'ctx_mine',
+        status: { state: 'submitted' },
+      },
+    });
+    expect(fixture.traced[0]).toMatchObject({
+      event_type: 'task_received',
+      origin: 'message',
+      trust: 'untrusted',
+      text: 'Hello',
+    });
+  });
+
+  it('takes the message as params itself, joins its parts and mints a context [D1-SHAPE-03]', async () => {
+    const { fixture, url } = await sleeping([says('ok')]);
+    const params = { messageId: 'm', role: 'user', parts: [{ text: 'one' }, { text: 'two' }] };
+    const answer = await rpc(url, { method: 'message/send', params });
+    expect(answer).toMatchObject({ result: { contextId: expect.stringMatching(/^ctx_[0-9a-f]{32}$/) } });
+    expect(fixture.traced[0]).toMatchObject({ text: 'one\ntwo' });
+  });
+
+  it('gives its text to the task that waits for input', async () => {
+    const ask = fakeTool('ask', async (_args, context) => {
+      const answer = await context.requestInput('Which?');
+      return passed(answer.kind === 'answered' ? answer.text : 'nothing');
+    });
+    const { fixture, url } = await sleeping([calls(['ask', {}]), says('ok')], { tools: [ask] });
+    void fixture.session.run();
+    await rpc(url, { method: 'message/send', params: say('Choose.') });
+    const waiting = await fixture.frame((frame) => frame.id === 9223372036854775807n);
+    expect(await rpc(url, { method: 'tasks/get', params: { id: waiting.data['id'] } })).toMatchObject({
+      result: { status: { state: 'input-required' }, artifacts: [{ name: 'prompt', parts: [{ text: 'Which?' }] }] },
+    });
+    const answer = await rpc(url, {
+      method: 'message/send',
+      params: { ...say('blue').message, contextId: 'ctx_other' },
+    });
+    expect(answer).toMatchObject({ result: { id: waiting.data['id'], status: { state: 'working' } } });
+    await fixture.frame((frame) => frame.data['final'] === true && frame.event === 'status');
+  });
+
+  it('rejects a task there is no room for, and forgets it', async () => {
+    const { url } = await sleeping([], { acceptance: { queueDepth: 0 } });
+    await rpc(url, { method: 'message/send', params: say('one') });
+    const answer = (await rpc(url, { method: 'message/send', params: say('two') })) as { result: { id: string } };
+    expect(answer.result).toMatchObject({ status: { state: 'rejected', message: 'task rejected: capsule is busy' } });
+    expect(await rpc(url, { method: 'tasks/get', params: { id: answer.result.id } })).toMatchObject({
+      error: { code: -32001 },
+    });
+  });
+
+  it('names the field of a bad message', async () => {
+    const { url } = await sleeping([]);
+    expect(await rpc(url, { method: 'message/send', params: { message: { messageId: 'm', role: 'user' } } })).toEqual({
+      jsonrpc: '2.0',
+      id: 7,
+      error: { code: -32602, message: 'Invalid params: message.parts must be an array' },
+    });
+  });
+
+  it('refuses the completion of a foreign session or of an unknown delegation', async () => {
+    const { fixture, url } = await sleeping([]);
+    const call = { method: 'message/send', params: say('done') };
+    const completion = { 'x-svc-task-origin': 'completion', 'x-svc-delegation-id': 'dlg_open' };
+    expect(await rpc(url, call, { ...completion, 'x-svc-completion-session': 'ses_other' })).toMatchObject({
+      error: { code: -32004, message: 'The completion is addressed to a session that is not the one running' },
+    });
+    const own = { ...completion, 'x-svc-completion-session': fixture.session.id };
+    expect(await rpc(url, call, { ...own, 'x-svc-delegation-id': 'dlg_none' })).toMatchObject({
+      error: { code: -32004 },
+    });
+    expect(await rpc(url, call, own)).toMatchObject({ result: { status: { state: 'submitted' } } });
+    expect(fixture.traced.at(-1)).toMatchObject({ origin: 'completion', trust: 'untrusted', lane: 'background' });
+  });
+});
+
+describe('with task_acceptance none', () => {
+  it('message/send and message/stream are not served, the rest is [D1-MAN-10, D1-ERR-12, D1-CARD-14, D1-CARD-16]', async () => {
+    const { url } = await listen({ turns: [], acceptance: { taskAcceptance: 'none' } });
+    for (const method of ['message/send', 'message/stream']) {
+      expect(await rpc(url, { method, params: say('x') })).toEqual({
+        jsonrpc: '2.0',
+        id: 7,
+        error: { code: -32601, message: 'Method not found' },
+      });
+    }
+    expect(await rpc(url, { method: 'tasks/get' })).toMatchObject({ error: { code: -32001 } });
+    const card = (await (await fetch(`${url}.well-known/agent-card.json`)).json()) as Record<string, unknown>;
+    expect(card).toMatchObject({
+      capabilities: { streaming: false },
+      serves: { methods: ['stream/watch', 'tasks/get', 'tasks/cancel', 'session/stop'] },
+    });
+  });
+});
+
+describe('tasks/get', () => {
+  it('returns the task of params.id, with its result once completed [D1-CARD-18, D1-SEND-04]', async () => {
+    const { fixture, url } = await sleeping([says('There are 3.')]);
+    void fixture.session.run();
+    const sent = (await rpc(url, { method: 'message/send', params: say('Count.') })) as {
+      result: { id: string; contextId: string };
+    };
+    await fixture.frame((frame) => frame.data['final'] === true && frame.event === 'status');
+    const task = {
+      id: sent.result.id,
+      contextId: sent.result.contextId,
+      status: { state: 'completed', message: 'session ended' },
+      artifacts: [{ name: 'response', parts: [{ text: 'There are 3.' }] }],
+    };
+    expect(await rpc(url, { method: 'tasks/get', params: { id: sent.result.id } })).toMatchObject({ result: task });
+    expect(await rpc(url, { method: 'tasks/get' })).toMatchObject({ result: task });
+  });
+
+  it('tells an unknown task from a bad id', async () => {
+    const { url } = await sleeping([]);
+    expect(await rpc(url, { method: 'tasks/get', params: { id: 'tsk_0' } })).toMatchObject({
+      error: { code: -32001, message: 'Task not found: tsk_0' },
+    });
+    expect(await rpc(url, { method: 'tasks/get', params: { id: 5 } })).toMatchObject({
+      error: { code: -32602, message: 'Invalid params: id must be a string' },
+    });
+    expect(await rpc(url, { method: 'tasks/get', params: ['tsk_0'] })).toMatchObject({ error: { code: -32602 } });
+  });
+});
+
+describe('tasks/cancel', () => {
+  it('stops the running task and returns it canceled [D1-CARD-19]', async () => {
+    const { fixture, url } = await sleeping([hangs]);
+    void fixture.session.run();
+    const sent = (await rpc(url, { method: 'message/send', params: say('Wait.') })) as { result: { id: string } };
+    await fixture.frame((frame) => frame.id === 0n);
+    expect(await rpc(url, { method: 'tasks/cancel', params: { id: sent.result.id } })).toMatchObject({
+      result: { id: sent.result.id, status: { state: 'canceled', message: 'task canceled' } },
+    });
+  });
+
+  it('needs an id', async () => {
+    const { url } = await sleeping([]);
+    expect(await rpc(url, { method: 'tasks/cancel' })).toMatchObject({
+      error: { code: -32602, message: 'Invalid params: id is required' },
+    });
+  });
+});
+
+describe('session/stop', () => {
+  it('cancels every live task and reports them sorted [D1-CARD-20]', async () => {
+    const { fixture, url } = await sleeping([hangs], { acceptance: { queueDepth: 5 } });
+    void fixture.session.run();
+    const ids: string[] = [];
+    for (const text of ['one', 'two', 'three']) {
+      const sent = (await rpc(url, { method: 'message/send', params: say(text) })) as { result: { id: string } };
+      ids.push(sent.result.id);
+    }
+    await fixture.frame((frame) => frame.id === 0n);
+    expect(await rpc(url, { method: 'session/stop' })).toEqual({
+      jsonrpc: '2.0',
+      id: 7,
+      result: { session_id: fixture.session.id, canceled: ids.toSorted(), residue: [] },
+    });
+    expect(fixture.driver.requests).toHaveLength(1);
+  });
+});
+
+describe('the method name', () => {
+  it.each(['Message/Send', 'message/send ', ' message/send', 'tasks/resubscribe', '', 'constructor', '__proto__'])(
+    'is matched exactly: %j [D1-HTTP-06, D1-HTTP-07]',
+    async (method) => {
+      const { url } = await sleeping([]);
+      expect(await rpc(url, { method, params: say('x') })).toEqual({
+        jsonrpc: '2.0',
+        id: 7,
+        error: { code: -32601, message: 'Method not found' },
+      });
+    },
+  );
+});
+
+describe('POST / without a JSON content type or a body', () => {
+  it.each([
+    ['no content type', ['Content-Length: 2'], '{}'],
+    ['another content type', ['Content-Type: text/plain; charset=application/json', 'Content-Length: 2'], '{}'],
+    ['no body', ['Content-Type: application/json'], ''],
+    ['an empty body', ['Content-Type: application/json', 'Content-Length: 0'], ''],
+    ['an empty chunked body', ['Content-Type: application/json', 'Transfer-Encoding: chunked'], '0\r\n\r\n'],
+  ])('answers 404 with an empty body: %s [D1-HTTP-04, D1-HTTP-05, D1-ERR-13]', async (_name, headers, body) => {
+    const { port } = await sleeping([]);
+    const socket = await RawSocket.open(port);
+    socket.send(['POST / HTTP/1.1', 'Host: localhost', 'Connection: close', ...headers, '', body].join('\r\n'));
+    const response = await socket.untilClosed();
+    expect(response).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/);
+    expect(bodyOf(response)).toBe('');
+  });
+
+  it('takes any parameters and any case of the media type', async () => {
+    const { port } = await sleeping([]);
+    const socket = await RawSocket.open(port);
+    const body = '{"jsonrpc":"2.0","id":"a","method":"tasks/get"}';
+    socket.send(
+      `POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: Application/JSON ;charset=utf-8\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    expect(bodyOf(await socket.untilClosed())).toBe(
+      '{"jsonrpc":"2.0","id":"a","error":{"code":-32001,"message":"Task not found: no task has run yet"}}',
+    );
+  });
+});
+
+describe('stream/watch', () => {
+  it('acknowledges, replays from 0, then follows to the end of the stream [D1-CARD-17]', async () => {
+    const { fixture, port } = await listen({ turns: [says('Three.')], acceptance: { afterTask: 'exit' } });
+    fixture.session.board.submit({ text: 'Count.', origin: 'user', trust: 'trusted' });
+    const socket = await RawSocket.open(port);
+    socket.send(postBytes('{"jsonrpc":"2.0","id":1,"method":"stream/watch","params":{}}'));
+    await socket.until('connection-ack');
+    await fixture.session.run();
+    fixture.stream.end();
+    const response = await socket.untilClosed();
+    const head = response.slice(0, response.indexOf('\r\n\r\n')).split('\r\n');
+    expect(head[0]).toBe('HTTP/1.1 200 OK');
+    expect(head.slice(1).filter((line) => !line.startsWith('Date:'))).toEqual([
+      'content-type: text/event-stream',
+      'cache-control: no-cache',
+      'connection: keep-alive',
+    ]);
+    const task = fixture.frames[0]?.data['id'] as string;
+    expect(bodyOf(response)).toBe(
+      [
+        'event: connection-ack\ndata: {"role":"observer","conversation_mode":"stateless"}\n\n',
+        `id: 0\nevent: status\ndata: {"id":"${task}","status":{"state":"working","message":"inference turn 1"},"final":false}\n\n`,
+        `id: 1\nevent: text\ndata: {"id":"${task}","text":"Three.","final":true}\n\n`,
+        `id: 2\nevent: status\ndata: {"id":"${task}","status":{"state":"completed","message":"session ended"},"final":true}\n\n`,
+        'event: capsule-closed\ndata: {}\n\n',
+      ].join(''),
+    );
+  });
+});
+
+describe('message/stream', () => {
+  it('streams its task and closes on the final status [D1-CARD-15]', async () => {
+    const { fixture, port } = await sleeping([says('Hello.')]);
+    void fixture.session.run();
+    const socket = await RawSocket.open(port);
+    socket.send(postBytes(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/stream', params: say('Hi') })));
+    const events = bodyOf(await socket.untilClosed());
+    expect(events.match(/^event: .*$/gm)).toEqual(['event: status', 'event: text', 'event: status']);
+  });
+
+  it('says what is wrong with its params and closes', async () => {
+    const { port } = await sleeping([]);
+    const socket = await RawSocket.open(port);
+    socket.send(postBytes('{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"role":"user"}}'));
+    expect(bodyOf(await socket.untilClosed())).toBe(
+      'event: error\ndata: {"error":"Invalid params: messageId must be a string"}\n\n',
+    );
+  });
+
+  it('rejects a task there is no room for with id 0 and closes [D1-STATE-16, D1-STATE-17]', async () => {
+    const { fixture, port, url } = await sleeping([], { acceptance: { queueDepth: 0 } });
+    await rpc(url, { method: 'message/send', params: say('one') });
+    const socket = await RawSocket.open(port);
+    socket.send(postBytes(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/stream', params: say('two') })));
+    expect(bodyOf(await socket.untilClosed())).toMatch(
+      /^id: 0\nevent: status\ndata: \{"id":"tsk_[0-9a-f]{32}","status":\{"state":"rejected","message":"task rejected: capsule is busy"\},"final":true\}\n\n$/,
+    );
+    expect(fixture.stream.replayFrom(0n).frames).toEqual([]);
+  });
+});
