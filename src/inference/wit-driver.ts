@@ -60,7 +60,7 @@ function inputText(input: unknown): string {
 
 const contentBlock = z.discriminatedUnion('tag', [
   z.object({ tag: z.literal('text'), val: z.string() }),
-  z.object({ tag: z.literal('thinking'), val: z.object({ text: z.string(), signature: z.string().optional() }) }),
+  z.object({ tag: z.literal('thinking'), val: z.object({ text: z.string(), signature: z.string().nullish() }) }),
   z.object({ tag: z.literal('tool-call'), val: z.object({ id: z.string(), name: z.string(), input: z.string() }) }),
 ]);
 
@@ -75,8 +75,8 @@ const stopReason = z.discriminatedUnion('tag', [
 const response = z.object({
   content: z.array(contentBlock),
   stopReason,
-  usage: z.object({ inputTokens: z.bigint().min(0n), outputTokens: z.bigint().min(0n) }).optional(),
-  continuationId: z.string().optional(),
+  usage: z.object({ inputTokens: z.bigint().min(0n), outputTokens: z.bigint().min(0n) }).nullish(),
+  continuationId: z.string().nullish(),
 });
 
 /** A `response` record; null when the value is none. */
@@ -87,10 +87,8 @@ export function decodeWitResponse(value: unknown): InferenceResponse | null {
   return {
     content: content.map(decodeBlock),
     ...decodeStopReason(parsed.data.stopReason),
-    ...(usage === undefined
-      ? {}
-      : { usage: { inputTokens: toCount(usage.inputTokens), outputTokens: toCount(usage.outputTokens) } }),
-    ...(continuationId === undefined ? {} : { continuationId }),
+    ...(usage ? { usage: { inputTokens: toCount(usage.inputTokens), outputTokens: toCount(usage.outputTokens) } } : {}),
+    ...(typeof continuationId === 'string' ? { continuationId } : {}),
   };
 }
 
@@ -100,7 +98,7 @@ function decodeBlock(block: z.infer<typeof contentBlock>): ContentBlock {
       return { type: 'text', text: block.val };
     case 'thinking': {
       const { text, signature } = block.val;
-      return { type: 'thinking', text, ...(signature === undefined ? {} : { signature }) };
+      return { type: 'thinking', text, ...(typeof signature === 'string' ? { signature } : {}) };
     }
     case 'tool-call':
       return { type: 'tool_call', id: block.val.id, name: block.val.name, input: parseInput(block.val.input) };
