@@ -1,6 +1,8 @@
 // Bundles the programs and the component worker into dist/.
 import { build } from 'esbuild';
 
+import { buildComponents } from './build-components.mjs';
+
 const shared = {
   bundle: true,
   platform: 'node',
@@ -15,3 +17,4 @@ const shared = {
 };
 
 await build({ ...shared, entryPoints: { svc: 'src/cli/main.ts' }, outdir: 'dist', outExtension: { '.js': '.cjs' } });
+await buildComponents('dist');

@@ -22,7 +22,11 @@ export interface ComponentGrants {
   readonly maxMemoryBytes: number;
 }
 
-/** Functions a component imports from the runtime, keyed `svc:task/task@0.1.0#request-input`. A rejection becomes the import's error. */
+/**
+ * Functions a component imports from the runtime, keyed `svc:task/task@0.1.0#request-input`. `svc:text/chunks` is told and not
+ * awaited: its functions return nothing. The others are awaited while the guest waits; a rejection becomes the import's error,
+ * with the message of the rejection. A function that is missing here drops what it is told, or answers that it is not available.
+ */
 export type HostFunctions = Readonly<Record<string, (...args: never[]) => unknown>>;
 
 export interface ComponentCall {
@@ -30,6 +34,7 @@ export interface ComponentCall {
   readonly export: string;
   readonly args: readonly unknown[];
   readonly host: HostFunctions;
+  /** From when the instance starts to be made; reading and compiling the component, and time the runtime takes to answer an awaited import, do not count. */
   readonly deadlineMs: number;
   readonly signal: AbortSignal;
 }
@@ -51,7 +56,8 @@ export class ComponentFault extends Error {
 
 /**
  * One component under one set of grants. Holds at most one live instance, made on the first call and reused by the next;
- * calls run one after another. A WIT `result` that is an error arrives as a value `{ tag: 'err', val }`, never as a fault.
+ * calls run one after another. What a WIT `result` holds when it is ok arrives bare; an error arrives as a value
+ * `{ tag: 'err', val }`, never as a fault.
  */
 export interface Component {
   call(call: ComponentCall): Promise<unknown>;

@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cachedDataVersionTag } from 'node:v8';
+
+import { Diagnostic } from '../../diagnostics/diagnostic.ts';
+import { isSystemError } from '../../diagnostics/system-reason.ts';
+import { writeDurably } from '../../store/durable-file.ts';
+import { ComponentFault } from '../component.ts';
+import { compiledFileName } from './compile-component.ts';
+import type { Compiler } from './compiler.ts';
+import {
+  decodeTranspiled,
+  encodeTranspiled,
+  transpiledFormat,
+  type TranspiledComponent,
+} from './transpiled-component.ts';
+
+/** Where a component comes from. */
+export interface ComponentSource {
+  /** For messages: the artifact's name. */
+  readonly name: string;
+  /** The bytes of `component.wasm`, or the file that holds them; read only when the component has to be compiled. */
+  readonly wasm: Uint8Array | string;
+  /** Of those bytes, lowercase hex. Other bytes are refused. */
+  readonly sha256: string;
+  /** A directory that `compileComponent` wrote for this component. */
+  readonly precompiledDir?: string;
+}
+
+const digestBytes = 32;
+
+/**
+ * Compiled components, kept in `<cache>/components` by content hash, compiler and form. A file appears there whole or not at
+ * all; one that is damaged is compiled again. A cache that cannot be written is done without.
+ */
+export class CompileCache {
+  readonly #directory: string;
+  readonly #compiler: Compiler;
+  readonly #loading = new Map<string, Promise<TranspiledComponent>>();
+
+  constructor(cacheDir: string, compiler: Compiler) {
+    this.#directory = join(cacheDir, 'components');
+    this.#compiler = compiler;
+  }
+
+  /** The compiled component. Asked twice at once it compiles once. Rejects with a `ComponentFault` of kind `unavailable`. */
+  async load(source: ComponentSource): Promise<TranspiledComponent> {
+    const running = this.#loading.get(source.sha256);
+    if (running !== undefined) return running;
+    const loading = this.#load(source);
+    this.#loading.set(source.sha256, loading);
+    try {
+      return await loading;
+    } finally {
+      this.#loading.delete(source.sha256);
+    }
+  }
+
+  async #load(source: ComponentSource): Promise<TranspiledComponent> {
+    if (!/^[0-9a-f]{64}$/.test(source.sha256)) throw unavailable(source, 'its SHA-256 is malformed');
+    if (source.precompiledDir !== undefined) {
+      const shipped = await readTranspiled(join(source.precompiledDir, compiledFileName), source.sha256);
+      if (shipped !== null) return shipped;
+    }
+    const path = join(this.#directory, await this.#key(source.sha256));
+    return (await readTranspiled(path, source.sha256)) ?? (await this.#compile(source, path));
+  }
+
+  async #compile(source: ComponentSource, path: string): Promise<TranspiledComponent> {
+    const component = await componentBytes(source);
+    if (sha256(component).toString('hex') !== source.sha256) {
+      throw unavailable(source, 'its bytes do not have the expected SHA-256');
+    }
+    const answer = await this.#compiler.compile(component);
+    if (answer.kind === 'refused') throw unavailable(source, answer.reason);
+    const { imports, glue, modules } = answer;
+    const transpiled = { componentSha256: source.sha256, imports, glue, modules };
+    await keep(path, [encodeTranspiled(transpiled)]);
+    return transpiled;
+  }
+
+  async #key(componentSha256: string): Promise<string> {
+    const maker = sha256(Buffer.from(`${await this.#compiler.identity()}\n${transpiledFormat}`));
+    return `${componentSha256}-${maker.toString('hex', 0, 8)}.compiled`;
+  }
+
+  /** What this engine made of the glue in an earlier run; null when there is none or it is damaged. */
+  async codeCache(glue: string): Promise<Uint8Array | null> {
+    const file = await readOrNull(this.#codeCachePath(glue));
+    if (file === null || file.length < digestBytes) return null;
+    // The engine trusts these bytes, so that what was cut short or altered must not reach it.
+    const data = file.subarray(digestBytes);
+    return sha256(data).equals(file.subarray(0, digestBytes)) ? data : null;
+  }
+
+  async keepCodeCache(glue: string, data: Uint8Array): Promise<void> {
+    await keep(this.#codeCachePath(glue), [sha256(data), data]);
+  }
+
+  #codeCachePath(glue: string): string {
+    const engine = `${process.version}-${process.arch}-${cachedDataVersionTag()}`;
+    return join(this.#directory, `${sha256(Buffer.from(glue)).toString('hex', 0, 16)}-${engine}.code`);
+  }
+}
+
+async function componentBytes(source: ComponentSource): Promise<Uint8Array> {
+  if (typeof source.wasm !== 'string') return source.wasm;
+  const bytes = await readOrNull(source.wasm);
+  if (bytes === null) throw unavailable(source, `${source.wasm} cannot be read`);
+  return bytes;
+}
+
+async function readTranspiled(path: string, componentSha256: string): Promise<TranspiledComponent | null> {
+  const file = await readOrNull(path);
+  const transpiled = file === null ? null : decodeTranspiled(file);
+  return transpiled?.componentSha256 === componentSha256 ? transpiled : null;
+}
+
+/** Null when the operating system does not give the file, whatever its reason. */
+async function readOrNull(path: string): Promise<Buffer | null> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if (isSystemError(error)) return null;
+    throw error;
+  }
+}
+
+/** A cache is a convenience: on a full or read-only disk the work is done again next time. */
+async function keep(path: string, chunks: readonly Uint8Array[]): Promise<void> {
+  try {
+    await writeDurably(path, chunks);
+  } catch (error) {
+    if (!(error instanceof Diagnostic && error.code === 'E-IO-001')) throw error;
+  }
+}
+
+function unavailable(source: ComponentSource, reason: string): ComponentFault {
+  return new ComponentFault('unavailable', `the component of ${source.name} cannot be used: ${reason}`);
+}
+
+function sha256(bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(bytes).digest();
+}

@@ -1,0 +1,41 @@
+import { parentPort, workerData } from 'node:worker_threads';
+
+import { $init, generate } from '@bytecodealliance/jco-transpile/component';
+
+import type { CompilerAnswer } from './compiler-messages.ts';
+import { glueScript } from './glue-script.ts';
+
+/** The compiler's thread: transpiles the component in `workerData`, posts the answer and ends. */
+const name = 'component';
+const decoder = new TextDecoder();
+
+function transpile(component: Uint8Array): CompilerAnswer {
+  const { files, imports } = generate(component, {
+    name,
+    noTypescript: true,
+    instantiation: { tag: 'sync' },
+    importBindings: { tag: 'js' },
+    base64Cutoff: 0,
+    noComponentErrorWrapping: true,
+    noNodejsCompat: true,
+  });
+  const glue = files.find(([file]) => file === `${name}.js`);
+  if (glue === undefined) throw new Error('the compiler wrote no module');
+  const modules = files.filter(([file]) => file.endsWith('.wasm')).map(([file, bytes]) => ({ name: file, bytes }));
+  return { kind: 'transpiled', imports, glue: glueScript(decoder.decode(glue[1])), modules };
+}
+
+/** The compiler throws what is wrong with a component as `payload`; anything else it throws is its own failure. */
+function answer(component: Uint8Array): CompilerAnswer {
+  try {
+    return transpile(component);
+  } catch (error) {
+    if (error instanceof Error && 'payload' in error && typeof error.payload === 'string') {
+      return { kind: 'refused', reason: error.payload };
+    }
+    throw error;
+  }
+}
+
+await $init;
+parentPort?.postMessage(answer(workerData as Uint8Array));

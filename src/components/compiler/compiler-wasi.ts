@@ -1,0 +1,36 @@
+import { MessageChannel } from 'node:worker_threads';
+
+import { slotCount } from '../exchange.ts';
+import { Mailbox } from '../guest/mailbox.ts';
+import { offeredImports } from '../guest/offered-imports.ts';
+import { OutputTail } from '../guest/output-tail.ts';
+
+/**
+ * The WASI that the compiler is linked with, itself a component: no directory, no variable, no one to ask. It takes the
+ * place of the package that the compiler's module imports WASI from, under the names it imports.
+ */
+const shared = new Int32Array(new SharedArrayBuffer(slotCount * Int32Array.BYTES_PER_ELEMENT));
+const mailbox = new Mailbox(new MessageChannel().port1, shared);
+const imports = offeredImports(mailbox, { preopens: [], env: {}, output: new OutputTail() });
+
+type Interface = Readonly<Record<string, unknown>>;
+
+function offered(name: string): Interface {
+  return imports[`wasi:${name}`] ?? {};
+}
+
+export const environment: Interface = offered('cli/environment');
+export const exit: Interface = offered('cli/exit');
+export const stdin: Interface = offered('cli/stdin');
+export const stdout: Interface = offered('cli/stdout');
+export const stderr: Interface = offered('cli/stderr');
+export const terminalInput: Interface = offered('cli/terminal-input');
+export const terminalOutput: Interface = offered('cli/terminal-output');
+export const terminalStdin: Interface = offered('cli/terminal-stdin');
+export const terminalStdout: Interface = offered('cli/terminal-stdout');
+export const terminalStderr: Interface = offered('cli/terminal-stderr');
+export const preopens: Interface = offered('filesystem/preopens');
+export const types: Interface = offered('filesystem/types');
+export const error: Interface = offered('io/error');
+export const streams: Interface = offered('io/streams');
+export const random: Interface = offered('random/random');

@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+
+/** A component as the compiler left it: a script that links it and the core modules the script asks for. */
+export interface TranspiledComponent {
+  /** Of the bytes of `component.wasm`, lowercase hex. */
+  readonly componentSha256: string;
+  /** What it imports, without versions: `svc:text/chunks`. */
+  readonly imports: readonly string[];
+  /** A classic script whose value is the linking function. */
+  readonly glue: string;
+  readonly modules: readonly CoreModule[];
+}
+
+export interface CoreModule {
+  /** As the glue asks for it. */
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+interface Header {
+  readonly componentSha256: string;
+  readonly imports: readonly string[];
+  readonly glueBytes: number;
+  readonly modules: readonly { readonly name: string; readonly size: number }[];
+}
+
+/** Counts up with every change to the form of the file, the glue or the compiler's options. */
+export const transpiledFormat = 1;
+
+const magic = Buffer.from(`svc transpiled component ${transpiledFormat}\n`);
+const digestBytes = 32;
+const lengthBytes = 4;
+const headerAt = magic.length + digestBytes + lengthBytes;
+
+/** The one file a transpiled component is kept in: magic, SHA-256 of the rest, length of the header, header, glue, modules. */
+export function encodeTranspiled(component: TranspiledComponent): Uint8Array {
+  const glue = Buffer.from(component.glue);
+  const header: Header = {
+    componentSha256: component.componentSha256,
+    imports: component.imports,
+    glueBytes: glue.length,
+    modules: component.modules.map(({ name, bytes }) => ({ name, size: bytes.length })),
+  };
+  const headerText = Buffer.from(JSON.stringify(header));
+  const headerLength = Buffer.alloc(lengthBytes);
+  headerLength.writeUInt32LE(headerText.length);
+  const rest = Buffer.concat([headerLength, headerText, glue, ...component.modules.map(({ bytes }) => bytes)]);
+  return Buffer.concat([magic, sha256(rest), rest]);
+}
+
+/** Null when the bytes are not a whole file of this form: cut short, altered, or written by another version. */
+export function decodeTranspiled(file: Uint8Array): TranspiledComponent | null {
+  const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
+  if (bytes.length < headerAt || !bytes.subarray(0, magic.length).equals(magic)) return null;
+  const rest = bytes.subarray(magic.length + digestBytes);
+  if (!sha256(rest).equals(bytes.subarray(magic.length, magic.length + digestBytes))) return null;
+  const glueAt = headerAt + rest.readUInt32LE(0);
+  // The digest vouches for what follows: these are the bytes that were encoded.
+  const header = JSON.parse(bytes.toString('utf8', headerAt, glueAt)) as Header;
+  let at = glueAt + header.glueBytes;
+  const modules = header.modules.map(({ name, size }) => {
+    at += size;
+    return { name, bytes: bytes.subarray(at - size, at) };
+  });
+  const { componentSha256, imports } = header;
+  return { componentSha256, imports, glue: bytes.toString('utf8', glueAt, glueAt + header.glueBytes), modules };
+}
+
+function sha256(bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(bytes).digest();
+}

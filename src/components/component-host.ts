@@ -1,0 +1,54 @@
+import type { Component, ComponentGrants } from './component.ts';
+import { CompileCache, type ComponentSource } from './compiler/compile-cache.ts';
+import { Compiler } from './compiler/compiler.ts';
+import type { LoadMessage } from './exchange.ts';
+import { HostedComponent } from './hosted-component.ts';
+import { ModuleCache } from './module-cache.ts';
+
+export interface ComponentHostOptions {
+  /** Holds compiled components; made when missing, safe to delete. `~/.svc/cache`. */
+  readonly cacheDir: string;
+  /** The directory of the installed package, as `findPackageRoot` gives it. */
+  readonly packageRoot: string;
+}
+
+/** Makes components out of their bytes. One serves a whole process: what it compiled is shared by all that it opened. */
+export interface ComponentHost {
+  /** Nothing is read or started before the first call or `warm`; that call reports what is wrong with the source. */
+  open(source: ComponentSource, grants: ComponentGrants): Component;
+  /** Ends every component it opened, and what is being compiled. */
+  close(): Promise<void>;
+}
+
+export function createComponentHost({ cacheDir, packageRoot }: ComponentHostOptions): ComponentHost {
+  const compiler = new Compiler(packageRoot);
+  const cache = new CompileCache(cacheDir, compiler);
+  const moduleCache = new ModuleCache();
+  const open = new Set<HostedComponent>();
+
+  async function prepare(source: ComponentSource, grants: ComponentGrants): Promise<LoadMessage> {
+    const transpiled = await cache.load(source);
+    const [modules, codeCache] = await Promise.all([
+      moduleCache.load(transpiled, grants.maxMemoryBytes),
+      cache.codeCache(transpiled.glue),
+    ]);
+    const { preopens, env, maxMemoryBytes } = grants;
+    return { kind: 'load', glue: transpiled.glue, codeCache, modules, preopens, env, maxMemoryBytes };
+  }
+
+  return {
+    open(source, grants) {
+      const component: HostedComponent = new HostedComponent({
+        instance: { packageRoot, grants, onCodeCache: (glue, data) => void cache.keepCodeCache(glue, data) },
+        prepare: () => prepare(source, grants),
+        onClose: () => open.delete(component),
+      });
+      open.add(component);
+      return component;
+    },
+    async close() {
+      await Promise.all([...open].map((component) => component.close()));
+      await compiler.close();
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import { Pollable, type WaitingRoom } from './io.ts';
+
+interface DateTime {
+  readonly seconds: bigint;
+  readonly nanoseconds: number;
+}
+
+interface MonotonicClock {
+  now(): bigint;
+  resolution(): bigint;
+  subscribeInstant(when: bigint): Pollable;
+  subscribeDuration(duration: bigint): Pollable;
+}
+
+/** `wasi:clocks/monotonic-clock` */
+export function monotonicClock(room: WaitingRoom): MonotonicClock {
+  const at = (dueAt: bigint): Pollable => new Pollable({ dueAt, isReady: () => dueAt <= room.now() }, room);
+  return {
+    now: () => room.now(),
+    resolution: () => 1n,
+    subscribeInstant: at,
+    subscribeDuration: (duration) => at(room.now() + duration),
+  };
+}
+
+/** `wasi:clocks/wall-clock` */
+export const wallClock = {
+  now: (): DateTime => dateTime(BigInt(Date.now()) * 1_000_000n),
+  resolution: (): DateTime => dateTime(1_000_000n),
+};
+
+export function dateTime(nanoseconds: bigint): DateTime {
+  return { seconds: nanoseconds / 1_000_000_000n, nanoseconds: Number(nanoseconds % 1_000_000_000n) };
+}

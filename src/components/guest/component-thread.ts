@@ -1,0 +1,78 @@
+import { workerData } from 'node:worker_threads';
+
+import type { GuestMessage, HostMessage, LoadMessage, ThreadData } from '../exchange.ts';
+import { allowExtendedConst } from '../extended-const.ts';
+import { errorText, faultOf } from './fault-of.ts';
+import { type LinkedInstance, linkInstance } from './linked-instance.ts';
+import { Mailbox } from './mailbox.ts';
+import { offeredImports } from './offered-imports.ts';
+import { OutputTail } from './output-tail.ts';
+import { camelCase } from './runtime-imports.ts';
+import { valueSize } from './value-size.ts';
+
+type Call = Extract<HostMessage, { readonly kind: 'call' }>;
+type Function = (...args: readonly unknown[]) => unknown;
+
+/** The thread of one component instance: makes it, then answers its calls one after another until it is ended from outside. */
+function main({ port, shared }: ThreadData): void {
+  allowExtendedConst();
+  const mailbox = new Mailbox(port, new Int32Array(shared));
+  const output = new OutputTail();
+  const load = mailbox.next();
+  if (load.kind !== 'load') throw new Error(`expected what to load and received ${load.kind}`);
+  const instance = makeInstance(mailbox, load, output);
+  if (instance !== null) serve(mailbox, { instance, output });
+}
+
+function makeInstance(mailbox: Mailbox, load: LoadMessage, output: OutputTail): LinkedInstance | null {
+  try {
+    const instance = linkInstance(load, offeredImports(mailbox, { ...load, output }));
+    mailbox.send({ kind: 'ready' });
+    return instance;
+  } catch (error) {
+    mailbox.send({ kind: 'unusable', reason: errorText(error) });
+    return null;
+  }
+}
+
+function serve(
+  mailbox: Mailbox,
+  { instance, output }: { readonly instance: LinkedInstance; readonly output: OutputTail },
+): void {
+  let codeCacheSent = instance.codeCacheUsed;
+  for (;;) {
+    const message = mailbox.next();
+    if (message.kind !== 'call') throw new Error(`expected a call and received ${message.kind}`);
+    output.clear();
+    mailbox.send(run(message, instance, output));
+    if (codeCacheSent) continue;
+    codeCacheSent = true;
+    mailbox.send({ kind: 'code-cache', data: instance.codeCache() });
+  }
+}
+
+function run(call: Call, instance: LinkedInstance, output: OutputTail): GuestMessage {
+  const callee = exported(instance, call);
+  if (callee === null) {
+    const message = `it does not export ${call.interface}#${call.function}`;
+    return { kind: 'trapped', fault: 'unavailable', message };
+  }
+  try {
+    const value = callee(...call.args);
+    valueSize(value);
+    return { kind: 'returned', value };
+  } catch (error) {
+    // The compiler's code throws the error of a WIT result as the plain value it is, and everything else as an Error.
+    return error instanceof Error
+      ? faultOf(error, instance, output)
+      : { kind: 'returned', value: { tag: 'err', val: error } };
+  }
+}
+
+function exported({ exports }: LinkedInstance, { interface: name, function: member }: Call): Function | null {
+  const found = Object.hasOwn(exports, name) ? (exports[name] as Readonly<Record<string, unknown>>) : {};
+  const callee = found[camelCase(member)];
+  return typeof callee === 'function' ? (callee as Function) : null;
+}
+
+main(workerData as ThreadData);

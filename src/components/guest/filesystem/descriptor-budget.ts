@@ -1,0 +1,18 @@
+import { refuse } from './error-code.ts';
+
+const mostOpen = 512;
+
+/** How many descriptors, streams and directory listings one instance may hold at a time. */
+export class DescriptorBudget {
+  #open = 0;
+
+  /** Counts one more; past the limit the guest's call ends with `quota`. */
+  take(): void {
+    if (this.#open >= mostOpen) refuse('quota');
+    this.#open += 1;
+  }
+
+  give(): void {
+    this.#open -= 1;
+  }
+}

@@ -1,0 +1,99 @@
+import { closeSync, fstatSync, readSync, writeSync } from 'node:fs';
+
+import { alwaysReady, IoError } from '../io.ts';
+import { type ByteSink, type ByteSource, closed, raise, transferBytes } from '../streams.ts';
+import { attempt, type ErrorCode, refuse } from './error-code.ts';
+
+/** A regular file that a descriptor and the streams made of it share; closed when the last of them lets go. */
+export class OpenFile {
+  readonly descriptor: number;
+  #holders = 1;
+
+  constructor(descriptor: number) {
+    this.descriptor = descriptor;
+  }
+
+  hold(): this {
+    this.#holders += 1;
+    return this;
+  }
+
+  release(): void {
+    this.#holders -= 1;
+    if (this.#holders === 0) closeSync(this.descriptor);
+  }
+
+  read(maxBytes: number, offset: bigint): Uint8Array {
+    const buffer = new Uint8Array(maxBytes);
+    const size = attempt(() => readSync(this.descriptor, buffer, 0, maxBytes, checkedOffset(offset)));
+    return buffer.subarray(0, size);
+  }
+
+  write(bytes: Uint8Array, offset: bigint): number {
+    return attempt(() => writeSync(this.descriptor, bytes, 0, bytes.length, checkedOffset(offset)));
+  }
+
+  size(): bigint {
+    return attempt(() => fstatSync(this.descriptor, { bigint: true }).size);
+  }
+
+  /** Reads from `offset` on until the end of the file. */
+  source(offset: bigint, onClose: () => void): ByteSource {
+    const file = this.hold();
+    let at = offset;
+    return {
+      read: (maxBytes) => {
+        const bytes = asStreamError(() => file.read(maxBytes, at));
+        if (bytes.length === 0 && maxBytes > 0) raise(closed);
+        at += BigInt(bytes.length);
+        return bytes;
+      },
+      readiness: alwaysReady,
+      close: () => {
+        file.release();
+        onClose();
+      },
+    };
+  }
+
+  /** Writes from `offset` on, or always at the end of the file when that is null. */
+  sink(offset: bigint | null, onClose: () => void): ByteSink {
+    const file = this.hold();
+    let at = offset;
+    return {
+      room: () => transferBytes,
+      write: (bytes) => {
+        asStreamError(() => {
+          for (let written = 0; written < bytes.length;) {
+            const size = file.write(bytes.subarray(written), at ?? file.size());
+            written += size;
+            if (at !== null) at += BigInt(size);
+          }
+        });
+      },
+      waitForRoom: () => {},
+      flush: () => {},
+      readiness: alwaysReady,
+      close: () => {
+        file.release();
+        onClose();
+      },
+    };
+  }
+}
+
+function checkedOffset(offset: bigint): number {
+  if (offset > BigInt(Number.MAX_SAFE_INTEGER)) refuse('file-too-large');
+  return Number(offset);
+}
+
+/** A stream has no error codes of its own: the code travels inside the error and `filesystem-error-code` takes it out. */
+function asStreamError<Result>(operation: () => Result): Result {
+  try {
+    return operation();
+  } catch (error) {
+    if (typeof error !== 'string') throw error;
+    const code = error as ErrorCode;
+    return raise({ tag: 'last-operation-failed', val: new IoError(`file operation failed: ${code}`, code) });
+  }
+}

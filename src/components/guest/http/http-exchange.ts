@@ -1,0 +1,73 @@
+import type { HttpErrorCode } from '../../outbound/http-error-code.ts';
+import type { HeadAnswer, RemoteWait, WriteAnswer } from '../../outbound/remote-messages.ts';
+import { IoError, type Readiness } from '../io.ts';
+import type { Mailbox } from '../mailbox.ts';
+import { type ByteSource, closed, raise } from '../streams.ts';
+
+/** One request and its response, the guest's end. Whoever holds it last closes it. */
+export class HttpExchange {
+  readonly #mailbox: Mailbox;
+  readonly #number: number;
+  #open = true;
+
+  constructor(mailbox: Mailbox, number: number) {
+    this.#mailbox = mailbox;
+    this.#number = number;
+  }
+
+  head(): HeadAnswer {
+    return this.#mailbox.askRemote({ operation: 'head', exchange: this.#number });
+  }
+
+  write(bytes: Uint8Array): WriteAnswer {
+    return this.#mailbox.askRemote({ operation: 'write', exchange: this.#number, bytes });
+  }
+
+  finish(): WriteAnswer {
+    return this.#mailbox.askRemote({ operation: 'finish', exchange: this.#number });
+  }
+
+  waitFor(event: RemoteWait['event'], isReady: () => boolean = () => false): Readiness {
+    return { isReady, remote: { exchange: this.#number, event } };
+  }
+
+  /** The body of the response. Closing it leaves the exchange open. */
+  body(): ByteSource {
+    let rest = new Uint8Array(0);
+    return {
+      read: (maxBytes, wait) => {
+        if (rest.length === 0) rest = this.#read(wait);
+        const bytes = rest.subarray(0, maxBytes);
+        rest = rest.subarray(bytes.length);
+        return bytes;
+      },
+      readiness: this.waitFor('body', () => rest.length > 0),
+      close: () => {},
+    };
+  }
+
+  #read(wait: boolean): Uint8Array<ArrayBuffer> {
+    const answer = this.#mailbox.askRemote({ operation: 'read', exchange: this.#number, wait });
+    switch (answer.kind) {
+      case 'bytes':
+        return Uint8Array.from(answer.bytes);
+      case 'pending':
+        return new Uint8Array(0);
+      case 'ended':
+        return raise(closed);
+      case 'failed':
+        return failStream(answer.error);
+    }
+  }
+
+  close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#mailbox.askRemote({ operation: 'close', exchange: this.#number });
+  }
+}
+
+/** Ends a stream operation; `http-error-code` takes the code out of the error. */
+export function failStream(error: HttpErrorCode): never {
+  return raise({ tag: 'last-operation-failed', val: new IoError(`the HTTP exchange failed: ${error.tag}`, error) });
+}

@@ -1,0 +1,95 @@
+import type { RequestBodyStart } from '../../outbound/remote-messages.ts';
+import { alwaysReady, IoError, type WaitingRoom } from '../io.ts';
+import { type ByteSink, OutputStream, raise, transferBytes } from '../streams.ts';
+import { failStream, type HttpExchange } from './http-exchange.ts';
+
+/** A body that is written before its request is handed over is kept up to this size. */
+const earlyLimitBytes = 32 * 1024 * 1024;
+
+/** The body of a request: kept until the request is handed over, passed on from then. */
+export class RequestBody {
+  #early: Uint8Array[] = [];
+  #earlyBytes = 0;
+  #finished = false;
+  #exchange: HttpExchange | null = null;
+
+  /** Hands over what there is; what is written later goes to the exchange that `connect` names. */
+  start(): RequestBodyStart {
+    const bytes = Buffer.concat(this.#early);
+    this.#early = [];
+    return { bytes, finished: this.#finished };
+  }
+
+  connect(exchange: HttpExchange): void {
+    this.#exchange = exchange;
+  }
+
+  write(bytes: Uint8Array): void {
+    if (this.#finished) raise({ tag: 'closed' });
+    if (this.#exchange === null) return this.#keep(bytes);
+    const answer = this.#exchange.write(bytes);
+    if (answer.kind === 'failed') failStream(answer.error);
+  }
+
+  #keep(bytes: Uint8Array): void {
+    this.#earlyBytes += bytes.length;
+    if (this.#earlyBytes > earlyLimitBytes) {
+      raise({
+        tag: 'last-operation-failed',
+        val: new IoError('the request has to be handed over before more is written'),
+      });
+    }
+    this.#early.push(Uint8Array.from(bytes));
+  }
+
+  finish(): void {
+    if (this.#finished) return;
+    this.#finished = true;
+    const answer = this.#exchange?.finish();
+    if (answer?.kind === 'failed') raise(answer.error);
+  }
+
+  /** A body that is let go unfinished must not look whole to the server. */
+  abandon(): void {
+    if (!this.#finished) this.#exchange?.close();
+    this.#finished = true;
+  }
+}
+
+/** `wasi:http/types#outgoing-body` */
+export class OutgoingBody {
+  readonly #body: RequestBody;
+  readonly #room: WaitingRoom;
+  #written = false;
+
+  constructor(body: RequestBody, room: WaitingRoom) {
+    this.#body = body;
+    this.#room = room;
+  }
+
+  write(): OutputStream {
+    if (this.#written) raise(undefined);
+    this.#written = true;
+    return new OutputStream(sinkOf(this.#body), this.#room);
+  }
+
+  /** Trailers are not sent. */
+  static finish(body: OutgoingBody): void {
+    body.#body.finish();
+  }
+
+  [Symbol.dispose](): void {
+    this.#body.abandon();
+  }
+}
+
+function sinkOf(body: RequestBody): ByteSink {
+  return {
+    room: () => transferBytes,
+    write: (bytes) => body.write(bytes),
+    waitForRoom: () => {},
+    flush: () => {},
+    readiness: alwaysReady,
+    close: () => {},
+  };
+}

@@ -1,0 +1,77 @@
+import type { WaitingRoom } from '../io.ts';
+import { raise } from '../streams.ts';
+import type { Fields } from './fields.ts';
+import { OutgoingBody, RequestBody } from './outgoing-body.ts';
+
+type Method = { readonly tag: string; readonly val?: string };
+type Scheme = { readonly tag: 'HTTP' | 'HTTPS' } | { readonly tag: 'other'; readonly val: string };
+
+const methodShape = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}$/;
+const authorityShape = /^[^\s/?#@\\]+$/;
+const pathShape = /^[/?][\x21-\x22\x24-\x7e]*$/;
+
+/** `wasi:http/types#outgoing-request` */
+export class OutgoingRequest {
+  readonly #headers: Fields;
+  readonly #room: WaitingRoom;
+  readonly requestBody: RequestBody = new RequestBody();
+  #method: Method = { tag: 'get' };
+  #scheme: Scheme | undefined;
+  #authority: string | undefined;
+  #pathWithQuery: string | undefined;
+  #bodyTaken = false;
+
+  constructor(headers: Fields, room: WaitingRoom) {
+    this.#headers = headers;
+    this.#room = room;
+  }
+
+  get hasBody(): boolean {
+    return this.#bodyTaken;
+  }
+
+  body(): OutgoingBody {
+    if (this.#bodyTaken) raise(undefined);
+    this.#bodyTaken = true;
+    return new OutgoingBody(this.requestBody, this.#room);
+  }
+
+  method(): Method {
+    return this.#method;
+  }
+
+  setMethod(method: Method): void {
+    if (method.tag === 'other' && !methodShape.test(method.val ?? '')) raise(undefined);
+    this.#method = method;
+  }
+
+  pathWithQuery(): string | undefined {
+    return this.#pathWithQuery;
+  }
+
+  setPathWithQuery(path: string | undefined): void {
+    if (path !== undefined && path !== '' && !pathShape.test(path)) raise(undefined);
+    this.#pathWithQuery = path;
+  }
+
+  scheme(): Scheme | undefined {
+    return this.#scheme;
+  }
+
+  setScheme(scheme: Scheme | undefined): void {
+    this.#scheme = scheme;
+  }
+
+  authority(): string | undefined {
+    return this.#authority;
+  }
+
+  setAuthority(authority: string | undefined): void {
+    if (authority !== undefined && !authorityShape.test(authority)) raise(undefined);
+    this.#authority = authority;
+  }
+
+  headers(): Fields {
+    return this.#headers.frozen();
+  }
+}

@@ -1,0 +1,89 @@
+import type { RemoteWait } from '../outbound/remote-messages.ts';
+
+/** `wasi:io`: what a stream or a pollable does is left to what stands behind it. */
+
+export class IoError {
+  readonly message: string;
+  /** What `wasi:filesystem` or `wasi:http` say of it when asked. */
+  readonly code: unknown;
+
+  constructor(message: string, code?: unknown) {
+    this.message = message;
+    this.code = code;
+  }
+
+  toDebugString(): string {
+    return this.message;
+  }
+}
+
+export interface Readiness {
+  /** Whether it is ready now, without waiting. */
+  isReady(): boolean;
+  /** When it will be ready by itself, in nanoseconds of the monotonic clock. */
+  readonly dueAt?: bigint;
+  /** What the main thread is to be asked about. */
+  readonly remote?: RemoteWait;
+}
+
+export const alwaysReady: Readiness = { isReady: () => true };
+
+/** Where the thread sleeps until something is ready. */
+export interface WaitingRoom {
+  now(): bigint;
+  sleep(ms: number): void;
+  /** Indexes of the waits that are over; none when the time is. Forever when `timeoutMs` is null. */
+  awaitRemote(waits: readonly RemoteWait[], timeoutMs: number | null): readonly number[];
+}
+
+export class Pollable {
+  readonly readiness: Readiness;
+  readonly #room: WaitingRoom;
+
+  constructor(readiness: Readiness, room: WaitingRoom) {
+    this.readiness = readiness;
+    this.#room = room;
+  }
+
+  ready(): boolean {
+    return pollOnce([this], this.#room, 0).length > 0;
+  }
+
+  block(): void {
+    waitForAny([this], this.#room);
+  }
+}
+
+export function waitForAny(pollables: readonly Pollable[], room: WaitingRoom): Uint32Array {
+  if (pollables.length === 0) throw new Error('poll was called with nothing to wait for');
+  for (;;) {
+    const ready = pollOnce(pollables, room, null);
+    if (ready.length > 0) return Uint32Array.from(ready);
+  }
+}
+
+/** Indexes of the ready ones; empty when `limitMs` passed or the earliest clock is not due after all. */
+function pollOnce(pollables: readonly Pollable[], room: WaitingRoom, limitMs: number | null): number[] {
+  const ready = indexesOf(pollables, ({ readiness }) => readiness.isReady());
+  if (ready.length > 0) return ready;
+  const timeoutMs = limitMs ?? untilEarliest(pollables, room.now());
+  const remote = indexesOf(pollables, ({ readiness }) => readiness.remote !== undefined);
+  const waits = remote.flatMap((index) => pollables[index]?.readiness.remote ?? []);
+  if (waits.length > 0) return room.awaitRemote(waits, timeoutMs).map((hit) => remote[hit] ?? 0);
+  if (timeoutMs === null) throw new Error('poll was called on something that never becomes ready');
+  if (timeoutMs > 0) room.sleep(timeoutMs);
+  return indexesOf(pollables, ({ readiness }) => readiness.isReady());
+}
+
+function untilEarliest(pollables: readonly Pollable[], now: bigint): number | null {
+  const due = pollables.flatMap(({ readiness }) => readiness.dueAt ?? []);
+  const [first, ...rest] = due;
+  if (first === undefined) return null;
+  const earliest = rest.reduce((least, at) => (at < least ? at : least), first);
+  const longestMs = 2 ** 31 - 1;
+  return Math.min(longestMs, Math.max(0, Number(earliest - now) / 1e6));
+}
+
+function indexesOf<Item>(items: readonly Item[], matches: (item: Item) => boolean): number[] {
+  return items.flatMap((item, index) => (matches(item) ? [index] : []));
+}

@@ -1,0 +1,67 @@
+import { Script } from 'node:vm';
+
+import type { LinkedModule, LoadMessage } from '../exchange.ts';
+import type { Imports } from './offered-imports.ts';
+
+/** Allocators ask for more than the byte they lack. */
+const nearlyFull = 0.9;
+
+type Link = (
+  module: (name: string) => WebAssembly.Module,
+  imports: Imports,
+  instantiate: (
+    module: WebAssembly.Module,
+    imports: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
+  ) => WebAssembly.Instance,
+) => Readonly<Record<string, unknown>>;
+
+/** A linked component: its exports, and what is known of its memory. */
+export interface LinkedInstance {
+  readonly exports: Readonly<Record<string, unknown>>;
+  /** Whether its memories have grown about as far as they may. */
+  memoryIsFull(): boolean;
+  /** The engine's code for the glue as far as it has run. */
+  codeCache(): Uint8Array;
+  readonly codeCacheUsed: boolean;
+}
+
+/** Runs the glue, which makes the core modules into instances and gives the component's exports. The guest's start code runs here. */
+export function linkInstance(load: LoadMessage, imports: Imports): LinkedInstance {
+  const script = new Script(load.glue, {
+    filename: 'component-glue.js',
+    ...(load.codeCache === null ? {} : { cachedData: Buffer.from(load.codeCache) }),
+  });
+  const link = script.runInThisContext() as Link;
+  const modules = new Map(load.modules.map((entry) => [entry.name, entry]));
+  const memories = new Set<WebAssembly.Memory>();
+  const made = new Set<LinkedModule>();
+  const exports = link(
+    (name) => find(modules, name).module,
+    imports,
+    (module, coreImports) => {
+      const entry = load.modules.find((candidate) => candidate.module === module);
+      if (entry !== undefined && entry.memories > 0) {
+        if (made.has(entry)) throw new Error('it makes a module that has memory into more than one instance');
+        made.add(entry);
+      }
+      const instance = new WebAssembly.Instance(module, coreImports);
+      for (const value of Object.values(instance.exports)) if (value instanceof WebAssembly.Memory) memories.add(value);
+      return instance;
+    },
+  );
+  return {
+    exports,
+    memoryIsFull: () => {
+      const used = [...memories].reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
+      return used >= load.maxMemoryBytes * nearlyFull;
+    },
+    codeCache: () => script.createCachedData(),
+    codeCacheUsed: load.codeCache !== null && script.cachedDataRejected !== true,
+  };
+}
+
+function find(modules: ReadonlyMap<string, LinkedModule>, name: string): LinkedModule {
+  const entry = modules.get(name);
+  if (entry === undefined) throw new Error(`the compiled component has no core module ${name}`);
+  return entry;
+}

@@ -1,0 +1,33 @@
+import { alwaysReady } from './io.ts';
+import { type ByteSink, transferBytes } from './streams.ts';
+
+const keptBytes = 8 * 1024;
+
+/** The end of what a component wrote to stdout and stderr. Earlier bytes are forgotten, and nothing is printed. */
+export class OutputTail {
+  #kept: Buffer = Buffer.alloc(0);
+
+  sink(): ByteSink {
+    return {
+      room: () => transferBytes,
+      write: (bytes) => {
+        const joined = Buffer.concat([this.#kept, bytes.subarray(-keptBytes)]);
+        this.#kept = joined.subarray(-keptBytes);
+      },
+      waitForRoom: () => {},
+      flush: () => {},
+      readiness: alwaysReady,
+      close: () => {},
+    };
+  }
+
+  /** The last lines, without control characters, at most `maxLines`. */
+  lastLines(maxLines: number): string {
+    const text = this.#kept.toString('utf8').replaceAll(/[^\P{Cc}\n]/gu, '');
+    return text.trim().split('\n').slice(-maxLines).join('\n');
+  }
+
+  clear(): void {
+    this.#kept = Buffer.alloc(0);
+  }
+}

@@ -1,0 +1,31 @@
+import { valueLimitBytes } from '../exchange.ts';
+
+/** The value is more than one message may hold. */
+export class ValueTooLarge extends Error {
+  constructor() {
+    super(`the component gave a value of more than ${valueLimitBytes / 1024 / 1024} MiB`);
+    this.name = 'ValueTooLarge';
+  }
+}
+
+const valueOverhead = 16;
+
+/** About how many bytes a value takes when it is copied to the main thread. Throws `ValueTooLarge` past the limit. */
+export function valueSize(value: unknown): number {
+  let size = 0;
+  const pending: unknown[] = [value];
+  while (pending.length > 0) {
+    const next = pending.pop();
+    size += valueOverhead;
+    if (typeof next === 'string') size += next.length * 2;
+    else if (ArrayBuffer.isView(next)) size += next.byteLength;
+    else if (typeof next === 'object' && next !== null) pushAll(pending, Object.values(next));
+    if (size + pending.length * valueOverhead > valueLimitBytes) throw new ValueTooLarge();
+  }
+  return size;
+}
+
+/** One at a time: a spread of a very long list would overflow the stack. */
+function pushAll(pending: unknown[], values: readonly unknown[]): void {
+  for (const value of values) pending.push(value);
+}

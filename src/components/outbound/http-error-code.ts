@@ -1,0 +1,59 @@
+/** The part of `wasi:http/types#error-code` that this host gives. */
+export type HttpErrorCode =
+  | {
+      readonly tag:
+        | 'destination-not-found'
+        | 'destination-unavailable'
+        | 'connection-refused'
+        | 'connection-terminated'
+        | 'connection-timeout'
+        | 'connection-read-timeout'
+        | 'connection-limit-reached'
+        | 'TLS-protocol-error'
+        | 'TLS-certificate-error'
+        | 'HTTP-request-denied'
+        | 'HTTP-request-method-invalid'
+        | 'HTTP-request-URI-invalid'
+        | 'HTTP-request-URI-too-long'
+        | 'HTTP-response-incomplete'
+        | 'HTTP-response-timeout'
+        | 'HTTP-upgrade-failed'
+        | 'HTTP-protocol-error';
+    }
+  | { readonly tag: 'DNS-error'; readonly val: { readonly rcode: string | undefined; readonly infoCode: undefined } }
+  | { readonly tag: 'HTTP-request-body-size'; readonly val: bigint | undefined }
+  | { readonly tag: 'HTTP-request-header-section-size'; readonly val: number | undefined }
+  | { readonly tag: 'HTTP-response-header-section-size'; readonly val: number | undefined }
+  | { readonly tag: 'internal-error'; readonly val: string | undefined };
+
+const byCode: Readonly<Record<string, HttpErrorCode>> = {
+  EAI_AGAIN: dnsError('EAI_AGAIN'),
+  ENOTFOUND: dnsError('ENOTFOUND'),
+  ECONNREFUSED: { tag: 'connection-refused' },
+  ECONNRESET: { tag: 'connection-terminated' },
+  EPIPE: { tag: 'connection-terminated' },
+  ETIMEDOUT: { tag: 'connection-timeout' },
+  EHOSTUNREACH: { tag: 'destination-unavailable' },
+  ENETUNREACH: { tag: 'destination-unavailable' },
+  EADDRNOTAVAIL: { tag: 'destination-unavailable' },
+  HPE_HEADER_OVERFLOW: { tag: 'HTTP-response-header-section-size', val: undefined },
+};
+
+/** What went wrong with a connection, as Node tells it, in the guest's terms. */
+export function httpErrorCode(error: Error): HttpErrorCode {
+  const code = 'code' in error ? String(error.code) : '';
+  const known = byCode[code];
+  if (known !== undefined) return known;
+  if (code.startsWith('HPE_')) return { tag: 'HTTP-protocol-error' };
+  if (isCertificateCode(code)) return { tag: 'TLS-certificate-error' };
+  if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS')) return { tag: 'TLS-protocol-error' };
+  return { tag: 'internal-error', val: error.message };
+}
+
+function isCertificateCode(code: string): boolean {
+  return code.includes('CERT') || code.includes('ISSUER') || code === 'ERR_TLS_CERT_ALTNAME_INVALID';
+}
+
+function dnsError(rcode: string): HttpErrorCode {
+  return { tag: 'DNS-error', val: { rcode, infoCode: undefined } };
+}

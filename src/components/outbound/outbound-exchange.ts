@@ -1,0 +1,227 @@
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
+
+import { httpErrorCode, type HttpErrorCode } from './http-error-code.ts';
+import type { HeadAnswer, ReadAnswer, RequestBodyStart, RequestHead, WriteAnswer } from './remote-messages.ts';
+import type { RequestPlan } from './request-plan.ts';
+import { TextWatch } from './text-watch.ts';
+
+const defaultConnectTimeoutMs = 30_000;
+const largestResponseHead = 256 * 1024;
+
+/** Starts a request on a connection of the right kind. */
+export type SendRequest = (url: URL, options: RequestOptions) => ClientRequest;
+
+type Timeouts = Pick<RequestHead, 'connectTimeoutMs' | 'firstByteTimeoutMs' | 'betweenBytesTimeoutMs'>;
+
+/**
+ * One request and its response on the main thread. The request goes out as it is written and the response is read no faster
+ * than it is asked for. Every failure is kept and answered to whoever asks next; nothing here rejects.
+ */
+export class OutboundExchange {
+  #request: ClientRequest | null = null;
+  #response: IncomingMessage | null = null;
+  #failure: HttpErrorCode | null = null;
+  #ended = false;
+  #sentBytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #plan: RequestPlan | null;
+  readonly #timeouts: Timeouts;
+  readonly #watch: TextWatch | null;
+  readonly #listeners = new Set<() => void>();
+
+  private constructor(plan: RequestPlan | null, timeouts: Timeouts) {
+    this.#plan = plan;
+    this.#timeouts = timeouts;
+    this.#watch = plan?.forbiddenText == null ? null : new TextWatch(plan.forbiddenText);
+  }
+
+  /** An exchange that was over before it began. */
+  static refused(error: HttpErrorCode): OutboundExchange {
+    const none = { connectTimeoutMs: null, firstByteTimeoutMs: null, betweenBytesTimeoutMs: null };
+    const exchange = new OutboundExchange(null, none);
+    exchange.#failure = error;
+    return exchange;
+  }
+
+  static start(
+    plan: RequestPlan,
+    {
+      timeouts,
+      body,
+      send,
+    }: { readonly timeouts: Timeouts; readonly body: RequestBodyStart; readonly send: SendRequest },
+  ): OutboundExchange {
+    const exchange = new OutboundExchange(plan, timeouts);
+    if (exchange.#watch?.sees(body.bytes) === true) exchange.#failure = { tag: 'HTTP-request-denied' };
+    else exchange.#send(plan, body, send);
+    return exchange;
+  }
+
+  #send(plan: RequestPlan, body: RequestBodyStart, send: SendRequest): void {
+    const request = send(plan.url, {
+      method: plan.method,
+      path: `${plan.url.pathname}${plan.url.search}`,
+      setHost: false,
+      maxHeaderSize: largestResponseHead,
+    });
+    this.#request = request;
+    for (const [name, value] of plan.headers) request.appendHeader(name, value);
+    request.on('socket', (socket) => {
+      if (socket.connecting)
+        this.#limit(this.#timeouts.connectTimeoutMs ?? defaultConnectTimeoutMs, 'connection-timeout');
+      else this.#connected();
+      socket.once(plan.url.protocol === 'https:' ? 'secureConnect' : 'connect', () => this.#connected());
+    });
+    request.on('response', (response) => this.#receive(response));
+    request.on('error', (error) => this.#fail(httpErrorCode(error)));
+    request.on('close', () => {
+      // With a response there is a body to read still; the response tells how that ends.
+      if (this.#response === null) this.#fail({ tag: 'HTTP-protocol-error' });
+    });
+    this.#sentBytes = body.bytes.length;
+    if (body.finished) request.end(body.bytes);
+    else if (body.bytes.length > 0) request.write(body.bytes);
+    else request.flushHeaders();
+  }
+
+  #connected(): void {
+    if (this.#response === null) this.#limit(this.#timeouts.firstByteTimeoutMs, 'HTTP-response-timeout');
+  }
+
+  #receive(response: IncomingMessage): void {
+    this.#response = response;
+    const restart = (): void => this.#limit(this.#timeouts.betweenBytesTimeoutMs, 'connection-read-timeout');
+    restart();
+    response.on('readable', () => {
+      restart();
+      // The end shows itself only to a read.
+      if (response.readableLength === 0) response.read();
+      this.#changed();
+    });
+    response.on('end', () => {
+      this.#ended = true;
+      this.#limit(null, 'connection-read-timeout');
+      this.#changed();
+    });
+    response.on('error', (error) => this.#fail(this.#bodyFailure(error)));
+    this.#changed();
+  }
+
+  #bodyFailure(error: Error): HttpErrorCode {
+    const code = httpErrorCode(error);
+    return code.tag === 'connection-terminated' ? { tag: 'HTTP-response-incomplete' } : code;
+  }
+
+  /** At most one limit runs at a time; a null one stops the one before. */
+  #limit(ms: number | null, tag: 'connection-timeout' | 'HTTP-response-timeout' | 'connection-read-timeout'): void {
+    clearTimeout(this.#timer);
+    this.#timer = ms === null ? undefined : setTimeout(() => this.#fail({ tag }), ms);
+  }
+
+  /** The first failure is the one that counts; one after the end of the response is none. */
+  #fail(error: HttpErrorCode): void {
+    if (this.#failure !== null || this.#ended) return;
+    this.#failure = error;
+    clearTimeout(this.#timer);
+    this.#request?.destroy();
+    this.#changed();
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Calls with every change until the returned function is called. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Settles with the next change. */
+  async changed(): Promise<void> {
+    let stop = (): void => {};
+    await new Promise<void>((resolve) => {
+      stop = this.onChange(resolve);
+    });
+    stop();
+  }
+
+  /** Settles once the bytes are on their way or the exchange has failed. */
+  async write(bytes: Uint8Array): Promise<WriteAnswer> {
+    const request = this.#request;
+    this.#sentBytes += bytes.length;
+    if (this.#watch?.sees(bytes) === true) this.#fail({ tag: 'HTTP-request-denied' });
+    const limit = this.#plan?.contentLength ?? null;
+    if (limit !== null && this.#sentBytes > limit)
+      this.#fail({ tag: 'HTTP-request-body-size', val: BigInt(this.#sentBytes) });
+    if (this.#failure !== null || request === null) return this.#writeAnswer();
+    if (!request.write(bytes) && !request.destroyed) await this.#drained(request);
+    return this.#writeAnswer();
+  }
+
+  /** Until the connection takes more, the server has answered, or nothing more can be sent. */
+  async #drained(request: ClientRequest): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        request.off('drain', done);
+        stop();
+        resolve();
+      };
+      const stop = this.onChange(() => {
+        if (this.#failure !== null || this.#response !== null) done();
+      });
+      request.once('drain', done);
+    });
+  }
+
+  finish(): WriteAnswer {
+    const length = this.#plan?.contentLength ?? null;
+    if (length !== null && this.#sentBytes !== length) {
+      this.#fail({ tag: 'HTTP-request-body-size', val: BigInt(this.#sentBytes) });
+    }
+    if (this.#failure === null) this.#request?.end();
+    return this.#writeAnswer();
+  }
+
+  #writeAnswer(): WriteAnswer {
+    // A response that came before the body was sent decides; the guest reads it and stops writing by itself.
+    return this.#failure === null || this.#response !== null
+      ? { kind: 'accepted' }
+      : { kind: 'failed', error: this.#failure };
+  }
+
+  head(): HeadAnswer {
+    if (this.#response !== null) {
+      return { kind: 'arrived', status: this.#response.statusCode ?? 0, headers: rawHeaders(this.#response) };
+    }
+    return this.#failure === null ? { kind: 'pending' } : { kind: 'failed', error: this.#failure };
+  }
+
+  read(): ReadAnswer {
+    const bytes = this.#response?.read() as Buffer | null | undefined;
+    if (bytes != null) return { kind: 'bytes', bytes };
+    if (this.#ended) return { kind: 'ended' };
+    return this.#failure === null ? { kind: 'pending' } : { kind: 'failed', error: this.#failure };
+  }
+
+  /** Whether asking now gets more than `pending`. */
+  isReady(event: 'head' | 'body'): boolean {
+    if (this.#failure !== null || this.#ended) return true;
+    return this.#response !== null && (event === 'head' || this.#response.readableLength > 0);
+  }
+
+  /** A connection whose response was not read to its end is not used again. */
+  close(): void {
+    clearTimeout(this.#timer);
+    if (!this.#ended) this.#request?.destroy();
+    this.#fail({ tag: 'connection-terminated' });
+  }
+}
+
+function rawHeaders({ rawHeaders }: IncomingMessage): [string, Uint8Array][] {
+  const headers: [string, Uint8Array][] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    headers.push([(rawHeaders[at] ?? '').toLowerCase(), Buffer.from(rawHeaders[at + 1] ?? '', 'latin1')]);
+  }
+  return headers;
+}

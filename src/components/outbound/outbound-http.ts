@@ -1,0 +1,134 @@
+import type { Agent } from 'node:http';
+
+import { OutboundExchange, type SendRequest } from './outbound-exchange.ts';
+import type { RemoteAnswers, RemoteRequest, RemoteWait, RequestBodyStart, RequestHead } from './remote-messages.ts';
+import { type HttpGrants, planRequest, type RequestPlan } from './request-plan.ts';
+
+const mostExchanges = 64;
+const idleConnectionMs = 4_000;
+
+type Answer = RemoteAnswers[keyof RemoteAnswers];
+
+/** The HTTP requests of one instance: made, limited and kept apart from those of every other. */
+export class OutboundHttp {
+  readonly #grants: HttpGrants;
+  readonly #exchanges = new Map<number, OutboundExchange>();
+  #connections: Connections | null = null;
+  #last = 0;
+  #closed = false;
+
+  constructor(grants: HttpGrants) {
+    this.#grants = grants;
+  }
+
+  /** What the guest's thread is answered. */
+  answer(request: RemoteRequest): Answer | Promise<Answer> {
+    switch (request.operation) {
+      case 'open':
+        return this.#open(request);
+      case 'write':
+        return this.#exchange(request.exchange).write(request.bytes);
+      case 'finish':
+        return this.#exchange(request.exchange).finish();
+      case 'head':
+        return this.#exchange(request.exchange).head();
+      case 'read':
+        return this.#read(this.#exchange(request.exchange), request.wait);
+      case 'wait':
+        return this.#wait(request.waits, request.timeoutMs);
+      case 'close':
+        return this.#close(request.exchange);
+    }
+  }
+
+  async #open({ head, body }: Extract<RemoteRequest, { readonly operation: 'open' }>): Promise<number> {
+    this.#last += 1;
+    const number = this.#last;
+    const plan = planRequest(head, body, this.#grants);
+    const exchange =
+      plan.kind === 'refused' ? OutboundExchange.refused(plan.error) : await this.#start(plan, head, body);
+    this.#exchanges.set(number, exchange);
+    return number;
+  }
+
+  async #start(plan: RequestPlan, timeouts: RequestHead, body: RequestBodyStart): Promise<OutboundExchange> {
+    if (this.#exchanges.size >= mostExchanges) return OutboundExchange.refused({ tag: 'connection-limit-reached' });
+    const connections = (this.#connections ??= await Connections.open());
+    if (this.#closed) return OutboundExchange.refused({ tag: 'connection-terminated' });
+    return OutboundExchange.start(plan, { timeouts, body, send: connections.send });
+  }
+
+  async #read(exchange: OutboundExchange, wait: boolean): Promise<RemoteAnswers['read']> {
+    for (;;) {
+      const answer = exchange.read();
+      if (answer.kind !== 'pending' || !wait) return answer;
+      await exchange.changed();
+    }
+  }
+
+  async #wait(waits: readonly RemoteWait[], timeoutMs: number | null): Promise<readonly number[]> {
+    const watched = waits.map(({ exchange, event }) => ({ exchange: this.#exchange(exchange), event }));
+    const over = (): number[] =>
+      watched.flatMap(({ exchange, event }, index) => (exchange.isReady(event) ? [index] : []));
+    if (over().length > 0 || timeoutMs === 0) return over();
+    let timer: NodeJS.Timeout | undefined;
+    const stops: (() => void)[] = [];
+    await new Promise<void>((resolve) => {
+      const look = (): void => {
+        if (over().length > 0) resolve();
+      };
+      for (const { exchange } of watched) stops.push(exchange.onChange(look));
+      if (timeoutMs !== null) timer = setTimeout(resolve, timeoutMs);
+    });
+    clearTimeout(timer);
+    for (const stop of stops) stop();
+    return over();
+  }
+
+  #close(number: number): null {
+    this.#exchanges.get(number)?.close();
+    this.#exchanges.delete(number);
+    return null;
+  }
+
+  #exchange(number: number): OutboundExchange {
+    const exchange = this.#exchanges.get(number);
+    return exchange ?? OutboundExchange.refused({ tag: 'connection-terminated' });
+  }
+
+  /** Ends every exchange and connection. */
+  close(): void {
+    this.#closed = true;
+    for (const number of this.#exchanges.keys()) this.#close(number);
+    this.#connections?.close();
+  }
+}
+
+/** Made with the first request: most components make none. */
+class Connections {
+  readonly #agents: readonly Agent[];
+  readonly send: SendRequest;
+
+  private constructor(agents: readonly Agent[], send: SendRequest) {
+    this.#agents = agents;
+    this.send = send;
+  }
+
+  static async open(): Promise<Connections> {
+    const [http, https] = await Promise.all([import('node:http'), import('node:https')]);
+    const options = { keepAlive: true, timeout: idleConnectionMs, maxFreeSockets: 4 };
+    const plain = new http.Agent(options);
+    const secure = new https.Agent(options);
+    return new Connections([plain, secure], (url, requestOptions) => {
+      const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1');
+      const target = { ...requestOptions, hostname, port: url.port };
+      return url.protocol === 'https:'
+        ? https.request({ ...target, agent: secure })
+        : http.request({ ...target, agent: plain });
+    });
+  }
+
+  close(): void {
+    for (const agent of this.#agents) agent.destroy();
+  }
+}

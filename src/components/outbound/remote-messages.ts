@@ -1,0 +1,65 @@
+import type { HttpErrorCode } from './http-error-code.ts';
+
+/** A request as the guest made it; nothing of it has been checked. */
+export interface RequestHead {
+  readonly method: string;
+  readonly scheme: string;
+  readonly authority: string;
+  readonly pathWithQuery: string;
+  /** Field values are bytes. */
+  readonly headers: readonly (readonly [name: string, value: Uint8Array])[];
+  /** The guest's own limits, each null when it set none. */
+  readonly connectTimeoutMs: number | null;
+  readonly firstByteTimeoutMs: number | null;
+  readonly betweenBytesTimeoutMs: number | null;
+}
+
+/** What there is of the body when the request is handed over. */
+export interface RequestBodyStart {
+  readonly bytes: Uint8Array;
+  /** Whether that is all of it. */
+  readonly finished: boolean;
+}
+
+export interface RemoteWait {
+  readonly exchange: number;
+  readonly event: 'head' | 'body';
+}
+
+/** What the guest's thread asks of the outbound exchanges; `exchange` is the number `open` gave. */
+export type RemoteRequest =
+  | { readonly operation: 'open'; readonly head: RequestHead; readonly body: RequestBodyStart }
+  | { readonly operation: 'write'; readonly exchange: number; readonly bytes: Uint8Array }
+  | { readonly operation: 'finish'; readonly exchange: number }
+  | { readonly operation: 'head'; readonly exchange: number }
+  | { readonly operation: 'read'; readonly exchange: number; readonly wait: boolean }
+  | { readonly operation: 'wait'; readonly waits: readonly RemoteWait[]; readonly timeoutMs: number | null }
+  | { readonly operation: 'close'; readonly exchange: number };
+
+export interface RemoteAnswers {
+  readonly open: number;
+  readonly write: WriteAnswer;
+  readonly finish: WriteAnswer;
+  readonly head: HeadAnswer;
+  readonly read: ReadAnswer;
+  /** Indexes of the waits that are over. */
+  readonly wait: readonly number[];
+  readonly close: null;
+}
+
+export type WriteAnswer = { readonly kind: 'accepted' } | { readonly kind: 'failed'; readonly error: HttpErrorCode };
+
+export type HeadAnswer =
+  | { readonly kind: 'pending' }
+  | { readonly kind: 'failed'; readonly error: HttpErrorCode }
+  | {
+      readonly kind: 'arrived';
+      readonly status: number;
+      readonly headers: readonly (readonly [name: string, value: Uint8Array])[];
+    };
+
+export type ReadAnswer =
+  | { readonly kind: 'pending' }
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | { readonly kind: 'ended' }
+  | { readonly kind: 'failed'; readonly error: HttpErrorCode };
