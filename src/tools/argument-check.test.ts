@@ -96,6 +96,7 @@ describe('an input schema that cannot be used', () => {
 
   it.each<[string, JsonSchema, RegExp]>([
     ['has an unknown type', { type: 'object', properties: { a: { type: 'text' } } }, /type/],
+    ['misuses a keyword', { type: 'object', required: 'path' }, /required/],
     ['is not of an object', { type: 'string' }, /its type is not object/],
     ['has a broken pattern', { properties: { a: { pattern: '(' } } }, /regular expression/i],
     ['refers outside itself', { $ref: 'https://example.test/other' }, /can't resolve reference/],

@@ -1,4 +1,4 @@
-import type { Ajv, ErrorObject, Options, ValidateFunction } from 'ajv';
+import type { Ajv, ErrorObject, Options } from 'ajv';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { describeProblems } from './argument-problems.ts';
@@ -58,6 +58,7 @@ export class ArgumentCheck {
 export async function inputSchemaProblem(toolName: string, schema: JsonSchema): Promise<Diagnostic | null> {
   try {
     await compile(schema, false);
+    await checkAgainstMetaSchema(schema);
     return null;
   } catch (error) {
     if (!(error instanceof UnusableSchema)) throw error;
@@ -71,7 +72,8 @@ async function compile(schema: JsonSchema, allErrors: boolean): Promise<Validato
   const text = textOf(schema);
   if (text.length > maxSchemaLength) throw new UnusableSchema('it is larger than 256 KiB');
   if (schema.type !== undefined && schema.type !== 'object') throw new UnusableSchema('its type is not object');
-  const validate = await compileWithAjv(schema, allErrors);
+  const ajv = (await loadDialect(schema))({ allErrors, meta: false, validateSchema: false });
+  const validate = compiling(() => ajv.compile(schema));
   const run = (data: unknown): Problems => (validate(data) ? [] : (validate.errors ?? []));
   if (text.length <= plainSchemaLength && !costly.test(text)) return run;
   return (data) => {
@@ -89,12 +91,18 @@ function textOf(schema: JsonSchema): string {
   }
 }
 
-async function compileWithAjv(schema: JsonSchema, allErrors: boolean): Promise<ValidateFunction> {
-  const { checker, make } = await dialectOf(schema);
+/** Finds what compiles and still is no schema. Not done at calls: compiling the meta-schema takes longer than any tool's. */
+async function checkAgainstMetaSchema(schema: JsonSchema): Promise<void> {
+  const ajv = (await loadDialect(schema))({});
+  compiling(() => {
+    if (ajv.validateSchema(schema) !== true) throw new Error(ajv.errorsText(ajv.errors));
+  });
+}
+
+function compiling<T>(work: () => T): T {
   const compiled = runBounded(compileTimeoutMs, () => {
     try {
-      if (checker.validateSchema(schema) !== true) throw new Error(checker.errorsText(checker.errors));
-      return make(allErrors).compile(schema);
+      return work();
     } catch (error) {
       // Ajv throws plain errors for all it cannot use: bad keywords, patterns, references.
       throw new UnusableSchema(error instanceof Error ? firstLine(error.message) : 'it does not compile');
@@ -104,39 +112,20 @@ async function compileWithAjv(schema: JsonSchema, allErrors: boolean): Promise<V
   return compiled.value;
 }
 
-interface Dialect {
-  /** Judges schemas of the dialect; made once, because it compiles the meta-schema. */
-  readonly checker: Ajv;
-  readonly make: (allErrors: boolean) => Ajv;
+/** The compiler is large, so it is loaded when first needed. */
+async function loadDialect(schema: JsonSchema): Promise<(own: Options) => Ajv> {
+  const Dialect =
+    dialectName(schema.$schema) === 'draft-07' ? (await import('ajv')).Ajv : (await import('ajv/dist/2020.js')).Ajv2020;
+  return (own) => new Dialect({ ...options, ...own });
 }
 
-const dialects = new Map<DialectName, Promise<Dialect>>();
-
-function dialectOf(schema: JsonSchema): Promise<Dialect> {
-  const name = dialectName(schema.$schema);
-  let dialect = dialects.get(name);
-  if (dialect === undefined) {
-    dialect = loadDialect(name);
-    dialects.set(name, dialect);
-  }
-  return dialect;
-}
-
-type DialectName = 'draft-07' | '2020-12';
-
-function dialectName(declared: unknown): DialectName {
+function dialectName(declared: unknown): 'draft-07' | '2020-12' {
   if (declared === undefined) return '2020-12';
   if (typeof declared === 'string') {
     if (declared.includes('2020-12')) return '2020-12';
     if (declared.includes('draft-07')) return 'draft-07';
   }
   throw new UnusableSchema('its $schema is neither 2020-12 nor draft-07');
-}
-
-async function loadDialect(name: DialectName): Promise<Dialect> {
-  const Dialect = name === 'draft-07' ? (await import('ajv')).Ajv : (await import('ajv/dist/2020.js')).Ajv2020;
-  const make = (allErrors: boolean): Ajv => new Dialect({ ...options, allErrors, meta: false, validateSchema: false });
-  return { checker: new Dialect(options), make };
 }
 
 const options: Options = {
