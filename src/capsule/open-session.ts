@@ -58,7 +58,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     ids: systemClock,
     redact: (line) => launch.redactor.redact(line),
   });
-  const host = createComponentHost({ cacheDir: join(request.home, '.svc', 'cache') });
+  const host = createComponentHost({ cacheDir: join(request.home, '.svc', 'cache'), packageRoot: launch.packageRoot });
   const staged = await stageSession({ launch, directories, host });
   const inventory = new Inventory(staged.tools, systemClock);
   const sessionStart = traceStart(trace, launch, inventory);

@@ -36,6 +36,7 @@ export interface PreparedLaunch {
   readonly initialTask: InitialTask | null;
   readonly driverConfig: Readonly<Record<string, unknown>>;
   readonly artifacts: readonly InstalledArtifact[];
+  readonly packageRoot: string;
 }
 
 /**
@@ -72,6 +73,7 @@ export async function prepareLaunch(
   for (const warning of [...loaded.warnings, ...workspace.warnings, ...warnings, ...unavailable.warnings])
     onWarning(warning);
   for (const warning of initialTask?.warnings ?? []) onWarning(warning);
+  const packageRoot = findPackageRoot(import.meta.url);
   const redactor = new Redactor();
   if (loaded.apiKey !== undefined) redactor.register(loaded.apiKey);
   return {
@@ -84,11 +86,12 @@ export async function prepareLaunch(
     scope: scopeOf({ grants, floor, launcher }),
     initialTask,
     driverConfig: driverConfig(loaded),
+    packageRoot,
     artifacts: await resolveArtifacts({
       entries: declaredArtifacts(manifest),
       manifestDir: directory,
       userHome: request.home,
-      packageRoot: findPackageRoot(import.meta.url),
+      packageRoot,
       platform: platformOf({ platform, arch }),
       sources: [],
       lock: 'hold',

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -49,7 +49,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   const { shellAllow } = launch.grants;
   const { launcher } = launch;
   const shell = { launcher, cwd: directories.workdir, env: environment, sessionDirectory: directories.session };
-  const driver = stage.driver();
+  const driver = await stage.driver();
   return {
     tools: [...tools, ...createShellTools(shellAllow, shell)],
     driver,
@@ -88,7 +88,9 @@ class Stage {
     const grants = this.#grantsOf(name);
     const deadlineMs = grants.deadlineSecs * 1000;
     if (artifact.manifest.implementation === 'wasm') {
-      return [createWasmTool({ name, description, inputSchema, component: this.#component(artifact), deadlineMs })];
+      return [
+        createWasmTool({ name, description, inputSchema, component: await this.#component(artifact), deadlineMs }),
+      ];
     }
     const program = await stageNative(artifact, join(this.#directories.session, 'tools'));
     const { launcher } = this.#launch;
@@ -96,7 +98,7 @@ class Stage {
     return [createNativeTool({ name, description, inputSchema, deadlineMs, ...place })];
   }
 
-  driver(): Driver {
+  async driver(): Promise<Driver> {
     const { artifacts, launcher, loaded } = this.#launch;
     const { inference } = loaded.manifest;
     const { workdir } = this.#directories;
@@ -110,7 +112,7 @@ class Stage {
     const placeholder = loaded.apiKey === undefined ? null : `svc-key-${randomBytes(16).toString('hex')}`;
     return createComponentDriver({
       label: artifact.entry.name,
-      component: this.#component(artifact, placeholder),
+      component: await this.#component(artifact, placeholder),
       deadlineMs: driverGrants.deadlineSecs * 1000,
       endpoint: (inference.endpoint ?? '').replace(/\/+$/, ''),
       apiKeyPlaceholder: placeholder ?? undefined,
@@ -124,7 +126,7 @@ class Stage {
   }
 
   /** The origin of `inference.endpoint` is the driver's own, and the only one that gets the key (contracts §4). */
-  #component(artifact: InstalledArtifact, placeholder: string | null = null): Component {
+  async #component(artifact: InstalledArtifact, placeholder: string | null = null): Promise<Component> {
     const { grants, loaded } = this.#launch;
     const own = this.#grantsOf(artifact.entry.name);
     const { endpoint } = grants;
@@ -139,12 +141,13 @@ class Stage {
               secret: loaded.apiKey,
             },
           };
+    const wasm = await artifact.read('component.wasm');
     const component = this.#host.open(
       {
         name: artifact.entry.name,
-        sha256: artifact.sha256,
-        compiledDir: artifact.compiledDir,
-        read: () => artifact.read('component.wasm'),
+        wasm,
+        sha256: createHash('sha256').update(wasm).digest('hex'),
+        ...(artifact.compiledDir === null ? {} : { precompiledDir: artifact.compiledDir }),
       },
       {
         preopens: this.#preopensOf(own),

@@ -10,6 +10,7 @@ export interface CommandEntry {
 
 /** Every command of `svc`, in the order that the help lists them. */
 export const commands: readonly CommandEntry[] = [
+  { name: 'run', load: async (context) => (await import('./run.ts')).runCommand(context) },
   { name: 'stop', load: async (context) => (await import('./stop.ts')).stopCommand(context) },
   { name: 'ps', load: async (context) => (await import('./ps.ts')).psCommand(context) },
   { name: 'watch', load: async (context) => (await import('./watch.ts')).watchCommand(context) },

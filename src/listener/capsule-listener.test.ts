@@ -18,7 +18,7 @@ const bugs: unknown[] = [];
 
 afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.close(0)));
-  expect(bugs).toEqual([]);
+  if (bugs.length > 0) throw new Error('a handler failed', { cause: bugs.splice(0)[0] });
 });
 
 async function listen(options: FixtureOptions): Promise<Listening> {
