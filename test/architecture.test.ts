@@ -34,7 +34,17 @@ const closedToReferee = ['session/', 'tools/', 'containment/', 'node:child_proce
 
 /** Where time, chance and the process may be read: the two top floors, and the files that exist to be their adapter. */
 const ambientFolders = new Set(['cli', 'capsule']);
-const ambientAdapters: ReadonlySet<string> = new Set(['containment/child-group.ts']);
+const ambientAdapters: ReadonlySet<string> = new Set([
+  // What WASI gives a component is this machine's own.
+  'components/guest/clocks.ts',
+  'components/guest/filesystem/descriptor.ts',
+  'components/guest/offered-imports.ts',
+  // Compiled code is kept for one engine; how a path is walked safely depends on the system.
+  'components/compiler/compile-cache.ts',
+  'components/filesystem-guard.ts',
+  // Signals a group of processes.
+  'containment/child-group.ts',
+]);
 const ambientRead = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|(?<![\w.'"`$-])process\.\w+|'node:process'/;
 
 const maxLines = 400;
