@@ -3,12 +3,11 @@ import { join, posix, sep } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { quoted } from '../diagnostics/printable.ts';
-import { parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import type { CapsuleManifest } from '../manifest/schema.ts';
 import { archiveLimits } from './archive-limits.ts';
 import { hashOfArchive, type PackedFile } from './archive-writer.ts';
 import type { ArtifactContent } from './artifact-content.ts';
-import { manifestFile, readManifestText, requiredFile } from './inspect-content.ts';
+import { manifestFile, parseStoredManifest, readManifestText, requiredFile } from './inspect-content.ts';
 import { ioFault, isErrno } from './io-fault.ts';
 import { RegularFile } from './regular-file.ts';
 
@@ -86,7 +85,7 @@ export async function readArtifactDirectory(directory: string): Promise<Director
   const content = new DirectoryContent(directory);
   await content.include(manifestFile);
   const text = await readManifestText(content);
-  await content.include(requiredFile(parseArtifactManifest(text, join(directory, manifestFile)).manifest));
+  await content.include(requiredFile(parseStoredManifest(text, directory)));
   return content;
 }
 

@@ -45,6 +45,13 @@ export async function readManifestText(content: ArtifactContent): Promise<string
   });
 }
 
+/** The manifest of an artifact at a place; `E-ART-005` when it is the manifest of a capsule. */
+export function parseStoredManifest(text: string, where: string): ArtifactManifest {
+  const file = `${where}/${manifestFile}`;
+  if (archiveKind(text, file) === 'artifact') return parseArtifactManifest(text, file).manifest;
+  throw new Diagnostic('E-ART-005', `${where} is a capsule, not a driver, tool, hook or skill`);
+}
+
 /** `E-ART-004` when the file an artifact is about is missing, empty, or no component. */
 export async function checkRequiredFile(content: ArtifactContent, manifest: ArtifactManifest): Promise<void> {
   const file = requiredFile(manifest);

@@ -1,8 +1,5 @@
-import { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { ArchivedFiles } from './archived-files.ts';
-import type { ArtifactContent } from './artifact-content.ts';
-import { manifestFile, readManifestText } from './inspect-content.ts';
+import { parseStoredManifest, readManifestText } from './inspect-content.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
 import type { Location } from './locate.ts';
 import { openStored } from './open-stored.ts';
@@ -15,7 +12,7 @@ export async function openFromStore({ origin, root, stored }: Location, platform
     const { path, sha256 } = opened.stored;
     const files = new ArchivedFiles(path, sha256, archive.file.identity);
     return {
-      manifest: await manifestOf(archive),
+      manifest: parseStoredManifest(await readManifestText(archive), archive.where),
       origin,
       location: path,
       platform: opened.stored.platform,
@@ -27,16 +24,4 @@ export async function openFromStore({ origin, root, stored }: Location, platform
   } finally {
     await archive.file.close();
   }
-}
-
-async function manifestOf(content: ArtifactContent): Promise<FoundArtifact['manifest']> {
-  const text = await readManifestText(content);
-  const file = `${content.where}/${manifestFile}`;
-  if (archiveKind(text, file) === 'artifact') return parseArtifactManifest(text, file).manifest;
-  throw notAnArtifact(content.where);
-}
-
-/** `E-ART-005` for a capsule where a driver, tool, hook or skill is wanted. */
-export function notAnArtifact(where: string): Diagnostic {
-  return new Diagnostic('E-ART-005', `${where} is a capsule, not a driver, tool, hook or skill`);
 }

@@ -1,12 +1,13 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 
+import type { ArtifactManifest } from '../manifest/schema.ts';
 import { ArchivedFiles } from './archived-files.ts';
 import { packArchive } from './archive-writer.ts';
 import { readArchive } from './archive.ts';
+import type { ArtifactContent } from './artifact-content.ts';
 import { readArtifactDirectory } from './directory-content.ts';
-import { notAnArtifact } from './open-from-store.ts';
-import { type InspectedContent, inspectContent } from './inspect-content.ts';
+import { checkRequiredFile, parseStoredManifest, readManifestText } from './inspect-content.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
 import { ioFault } from './io-fault.ts';
 import { RegularFile } from './regular-file.ts';
@@ -20,7 +21,7 @@ export async function openSource(source: string, manifestDir: string): Promise<F
 async function fromDirectory(path: string): Promise<FoundArtifact> {
   const content = await readArtifactDirectory(path);
   return {
-    manifest: manifestOf(await inspectContent(content), path),
+    manifest: await readManifest(content),
     origin: 'source',
     location: path,
     platform: null,
@@ -35,10 +36,10 @@ async function fromArchive(path: string): Promise<FoundArtifact> {
   const file = await RegularFile.open(path);
   try {
     const sha256 = await file.sha256();
-    const content = await inspectContent(await readArchive(file));
+    const manifest = await readManifest(await readArchive(file));
     const files = new ArchivedFiles(path, sha256, file.identity);
     return {
-      manifest: manifestOf(content, path),
+      manifest,
       origin: 'source',
       location: path,
       platform: null,
@@ -52,9 +53,10 @@ async function fromArchive(path: string): Promise<FoundArtifact> {
   }
 }
 
-function manifestOf(content: InspectedContent, path: string): FoundArtifact['manifest'] {
-  if (content.kind !== 'capsule') return content.manifest;
-  throw notAnArtifact(path);
+async function readManifest(content: ArtifactContent): Promise<ArtifactManifest> {
+  const manifest = parseStoredManifest(await readManifestText(content), content.where);
+  await checkRequiredFile(content, manifest);
+  return manifest;
 }
 
 async function isDirectory(path: string, source: string): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import fc from 'fast-check';
@@ -19,22 +19,25 @@ const limits: ArchiveLimits = {
 };
 const manifest: RawEntry = { name: 'svc.yaml', data: Buffer.from('name: a') };
 
-/** Unpacks the bytes; returns what then lies in the directory that holds the target. */
+/** Unpacks the bytes; returns what then lies in the target. A refusal that leaves anything beside it is another error. */
 async function unpack(bytes: Buffer): Promise<string[]> {
   const directory = temporaryDirectory();
   const path = join(directory, 'hostile.zip');
+  const out = join(directory, 'out');
   await writeFile(path, bytes);
+  await mkdir(out);
   const file = await RegularFile.open(path);
   try {
     const archive = await readArchive(file, limits);
-    await archive.extractTo(join(directory, 'out', 'target'));
+    await archive.extractTo(join(out, 'target'));
   } catch (error) {
-    expect(await readdir(join(directory, 'out')).catch(() => [])).toEqual([]);
+    const left = await readdir(out);
+    if (left.length > 0) throw new Error(`refused, but left ${left.join(', ')}`, { cause: error });
     throw error;
   } finally {
     await file.close();
   }
-  return (await readdir(join(directory, 'out', 'target'), { recursive: true })).sort();
+  return (await readdir(join(out, 'target'), { recursive: true })).sort();
 }
 
 async function messageOf(bytes: Buffer): Promise<string> {

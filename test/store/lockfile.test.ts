@@ -1,0 +1,124 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { beforeEach, describe, expect, it } from 'vitest';
+
+import { createLock, type LockedArtifact, lockFaults, readLock, upsertLock } from '../../src/store/lockfile.ts';
+import { codesOf, temporaryDirectory } from './artifacts.ts';
+
+const a: LockedArtifact = { name: 'a', version: '1.0.0', platform: null, sha256: 'a'.repeat(64) };
+const b: LockedArtifact = { name: 'b', version: '1.0.0', platform: 'linux-x86_64', sha256: 'b'.repeat(64) };
+
+let project: string;
+let path: string;
+beforeEach(() => {
+  project = temporaryDirectory();
+  path = join(project, 'svc.lock');
+});
+
+describe('svc.lock', () => {
+  it('holds name, version, platform and hash, sorted, and nothing that changes by itself', async () => {
+    await createLock(project, [b, a]);
+    expect(readFileSync(path, 'utf8')).toBe(`{
+  "lock_version": 1,
+  "artifacts": [
+    {
+      "name": "a",
+      "version": "1.0.0",
+      "sha256": "${'a'.repeat(64)}"
+    },
+    {
+      "name": "b",
+      "version": "1.0.0",
+      "platform": "linux-x86_64",
+      "sha256": "${'b'.repeat(64)}"
+    }
+  ]
+}
+`);
+    expect(readLock(project)).toEqual([a, b]);
+    expect(readdirSync(project)).toEqual(['svc.lock']);
+  });
+
+  it('is not replaced by whoever comes second to make it', async () => {
+    await createLock(project, [a]);
+    expect(await createLock(project, [b])).toEqual([a]);
+    expect(readLock(project)).toEqual([a]);
+  });
+
+  it('is brought up to date for what is installed, and keeps the rest and the other platforms', async () => {
+    const mac = { ...b, platform: 'darwin-aarch64', sha256: 'd'.repeat(64) };
+    await upsertLock(project, [a, b, mac]);
+    const changed = { ...b, sha256: 'c'.repeat(64) };
+    await upsertLock(project, [changed]);
+    expect(readLock(project)).toEqual([a, mac, changed]);
+    const next = { ...b, version: '2.0.0' };
+    await upsertLock(project, [next]);
+    expect(readLock(project)).toEqual([a, next]);
+  });
+
+  it('loses nothing when several install at once', async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `artifact-${index + 10}`);
+    await Promise.all(names.map(async (name) => await upsertLock(project, [{ ...a, name }])));
+    expect(readLock(project)?.map(({ name }) => name)).toEqual(names);
+    expect(readdirSync(project)).toEqual(['svc.lock']);
+  });
+
+  it('is absent as null', () => {
+    expect(readLock(project)).toBeNull();
+    expect(readLock(join(project, 'nowhere'))).toBeNull();
+  });
+
+  it.each([
+    ['empty', ''],
+    ['no JSON', '<<<<<<< HEAD\n'],
+    ['another shape', '[]'],
+    ['a newer format', '{ "lock_version": 2, "artifacts": [] }'],
+    ['a hash that is none', '{ "lock_version": 1, "artifacts": [{ "name": "a", "version": "1", "sha256": "x" }] }'],
+    [
+      'a name that is a path',
+      `{ "lock_version": 1, "artifacts": [{ "name": "../a", "version": "1", "sha256": "${'0'.repeat(64)}" }] }`,
+    ],
+    [
+      'an artifact twice',
+      `{ "lock_version": 1, "artifacts": [${JSON.stringify({ name: 'a', version: '1', sha256: '0'.repeat(64) })}, ${JSON.stringify({ name: 'a', version: '1', sha256: '1'.repeat(64) })}] }`,
+    ],
+  ])('that is %s is refused and left as it is', async (_, text) => {
+    writeFileSync(path, text);
+    expect(await codesOf(Promise.resolve().then(() => readLock(project)))).toEqual(['E-ART-007']);
+    expect(await codesOf(upsertLock(project, [a]))).toEqual(['E-ART-007']);
+    expect(readFileSync(path, 'utf8')).toBe(text);
+  });
+
+  it('that is a directory cannot be read', async () => {
+    mkdirSync(path);
+    expect(await codesOf(Promise.resolve().then(() => readLock(project)))).toEqual(['E-IO-001']);
+  });
+});
+
+describe('what differs from the lock', () => {
+  const found = { ...a, location: '/store/a.zip' };
+  const messages = (lock: readonly LockedArtifact[], artifact: LockedArtifact): string[] =>
+    lockFaults(lock, [{ ...artifact, location: '/store/a.zip' }]).map(({ code, message }) => `${code} ${message}`);
+
+  it('is nothing when the hash is the one that is recorded', () => {
+    expect(lockFaults([b, a], [found])).toEqual([]);
+  });
+
+  it('is told with both hashes', () => {
+    const [fault] = lockFaults([{ ...a, sha256: 'f'.repeat(64) }], [found]);
+    expect(fault?.code).toBe('E-RUN-003');
+    expect(fault?.message).toBe(
+      `artifact a@1.0.0 has sha256 ${'a'.repeat(64)} (/store/a.zip), but svc.lock records ${'f'.repeat(64)}`,
+    );
+    expect(fault?.hint).toContain('svc install');
+  });
+
+  it('is an artifact, a version or a platform that the lock does not name', () => {
+    expect(messages([b], a)[0]).toMatch(/^E-RUN-003 artifact a@1\.0\.0 .* records nothing for it$/);
+    expect(messages([{ ...a, version: '0.9.0' }], a)[0]).toMatch(/records a@0\.9\.0 for it$/);
+    expect(messages([b], { ...b, platform: 'darwin-aarch64' })[0]).toMatch(
+      /b@1\.0\.0 for darwin-aarch64 .* records nothing/,
+    );
+  });
+});
