@@ -28,9 +28,12 @@ ${manifest}`,
   });
 }
 
-/** A script that runs one command with sh and then says `Done.` */
-export function runsCommand(command: string): string {
-  return `- content: [{ type: tool_call, id: call_1, name: sh, input: { command: ${JSON.stringify(command)} } }]
+/** A script that runs commands with sh, one a turn, and then says `Done.` */
+export function runsCommand(...commands: readonly string[]): string {
+  const turns = commands.map(
+    (command) => `- content: [{ type: tool_call, id: call_1, name: sh, input: { command: ${JSON.stringify(command)} } }]
   stop_reason: tool_call
-${saysDone}`;
+`,
+  );
+  return [...turns, saysDone].join('');
 }
