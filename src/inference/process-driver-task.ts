@@ -60,7 +60,7 @@ export class ProcessDriverTask implements DriverTask {
 }
 
 class RunningDriver {
-  readonly #process: LaunchedProcess;
+  readonly #launched: LaunchedProcess;
   readonly #settings: ProcessDriverTaskSettings;
   readonly #stderr = new OutputTail(stderrTailBytes);
   readonly #finished: Promise<void>;
@@ -69,7 +69,7 @@ class RunningDriver {
   #fault: DriverOutcome | null = null;
 
   constructor(launched: LaunchedProcess, settings: ProcessDriverTaskSettings) {
-    this.#process = launched;
+    this.#launched = launched;
     this.#settings = settings;
     this.#finished = this.#follow();
   }
@@ -82,7 +82,7 @@ class RunningDriver {
     const onAbort = (): void => this.#fail({ kind: 'failed', error: 'the inference call was canceled' });
     call.signal.addEventListener('abort', onAbort, { once: true });
     if (call.signal.aborted) onAbort();
-    else this.#process.stdin?.write(`${JSON.stringify({ type: 'request', request: encodeDriverRequest(request) })}\n`);
+    else this.#launched.stdin?.write(`${JSON.stringify({ type: 'request', request: encodeDriverRequest(request) })}\n`);
     const outcome = await answered;
     call.signal.removeEventListener('abort', onAbort);
     return outcome;
@@ -90,22 +90,22 @@ class RunningDriver {
 
   /** Closes the driver's input, and ends a driver that does not end by that. */
   async close(): Promise<void> {
-    this.#process.stdin?.end();
+    this.#launched.stdin?.end();
     const force = setTimeout(() => {
-      void endProcess(this.#process, this.#settings.endGraceMs);
+      void endProcess(this.#launched, this.#settings.endGraceMs);
     }, this.#settings.endGraceMs);
     await this.#finished;
     clearTimeout(force);
   }
 
   async #follow(): Promise<void> {
-    const stderr = this.#stderr.read(this.#process.stderr);
+    const stderr = this.#stderr.read(this.#launched.stderr);
     let midLine = false;
-    for await (const line of readLines(this.#process.stdout, maxLineBytes)) midLine = this.#take(line);
+    for await (const line of readLines(this.#launched.stdout, maxLineBytes)) midLine = this.#take(line);
     const unanswered = setTimeout(() => {
       this.#fail({ kind: 'failed', error: 'the driver closed its output before its response' });
     }, this.#settings.endGraceMs);
-    const [end] = await Promise.all([this.#process.ended, stderr]);
+    const [end] = await Promise.all([this.#launched.ended, stderr]);
     clearTimeout(unanswered);
     this.#fail({ kind: 'failed', error: exitSentence(end, midLine, this.#stderr.text()) });
   }
@@ -158,7 +158,7 @@ class RunningDriver {
   #fail(fault: DriverOutcome): void {
     if (this.#fault !== null) return;
     this.#fault = fault;
-    void endProcess(this.#process, this.#settings.endGraceMs);
+    void endProcess(this.#launched, this.#settings.endGraceMs);
     this.#settle(fault);
   }
 }

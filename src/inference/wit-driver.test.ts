@@ -58,7 +58,7 @@ describe('a request for a component', () => {
     expect(encoded).toMatchObject({
       apiKey: undefined,
       continuationId: undefined,
-      maxTokens: 4_294_967_295,
+      maxTokens: 2_147_483_647,
       config: '{}',
     });
   });

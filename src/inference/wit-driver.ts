@@ -15,7 +15,8 @@ export interface DriverSurroundings {
 
 type Variant = { readonly tag: string; readonly val?: unknown };
 
-const maxU32 = 2 ** 32 - 1;
+/** The parameter is a u32, but guests exist that read its upper half as negative. */
+const mostTokens = 2 ** 31 - 1;
 
 /** A request as the record that `svc:driver/inference` takes. */
 export function encodeWitRequest(request: InferenceRequest, surroundings: DriverSurroundings): object {
@@ -31,7 +32,7 @@ export function encodeWitRequest(request: InferenceRequest, surroundings: Driver
       description,
       inputSchema: JSON.stringify(inputSchema),
     })),
-    maxTokens: Math.min(request.maxTokens, maxU32),
+    maxTokens: Math.min(request.maxTokens, mostTokens),
     continuationId: request.continuationId,
   };
 }

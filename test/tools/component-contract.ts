@@ -2,12 +2,10 @@ import { describe, expect, it } from 'vitest';
 
 import type { Component, ComponentCall } from '../../src/components/component.ts';
 
-export const toolExport = 'svc:tool/run@0.1.0#run';
-
 /**
- * What every `Component` does, shown with a guest of the tool world that obeys the `do` of its arguments: `echo` answers with
- * them, `chunks` emits text `a`, thinking `b` and text `c`, `ask` passes on the answer to `why?` or fails with the refusal,
- * `hang` never returns, `trap` traps.
+ * What every `Component` does, shown with a guest of the tool world that does the `op` of its arguments: `echo` answers with
+ * them, `emit` emits its `texts` and then thinking, `ask` puts its `prompt` to the runtime and answers `answered: …` or
+ * `refused: …`, `loop` never returns, `fail` traps. `open` gives a component of its own.
  */
 export function describeComponentContract(name: string, open: () => Promise<Component>): void {
   async function withComponent<T>(work: (component: Component) => Promise<T>): Promise<T> {
@@ -20,73 +18,62 @@ export function describeComponentContract(name: string, open: () => Promise<Comp
   }
 
   describe(`the component contract, kept by ${name}`, () => {
-    it('passes records, and options that are none', () =>
+    it('passes records both ways', () =>
       withComponent(async (component) => {
-        const text = JSON.stringify({ do: 'echo', note: 'ä€😀' });
-        expect(await component.call(toolCall(text, {}, { callId: 'c1' }))).toEqual({
+        const note = 'ä€😀\0';
+        expect(await component.call(toolCall({ op: 'echo', note }))).toEqual({
           status: 'passed',
-          content: `c1: ${text}`,
-          truncated: false,
-        });
-        expect(await component.call(toolCall(text))).toEqual({
-          status: 'passed',
-          content: `none: ${text}`,
+          content: JSON.stringify({ op: 'echo', note }),
           truncated: false,
         });
       }));
 
-    it('calls functions of the runtime in their order', () =>
+    it('calls functions of the runtime in their order, before it returns', () =>
       withComponent(async (component) => {
         const seen: string[] = [];
         const host = {
           'svc:text/chunks@0.1.0#emit-chunk': (text: string) => void seen.push(`text ${text}`),
           'svc:text/chunks@0.1.0#emit-thinking-chunk': (text: string) => void seen.push(`thinking ${text}`),
         };
-        await component.call(toolCall('{"do":"chunks"}', host));
-        expect(seen).toEqual(['text a', 'thinking b', 'text c']);
+        await component.call(toolCall({ op: 'emit', texts: ['a', 'b'] }, { host }));
+        expect(seen).toEqual(['text a', 'text b', 'thinking thought']);
       }));
 
     it('gives the guest the answer of the runtime, or the message of its rejection', () =>
       withComponent(async (component) => {
         const asked: string[] = [];
-        const answering = {
-          'svc:task/task@0.1.0#request-input': (prompt: string) => {
-            asked.push(prompt);
-            return Promise.resolve('because');
-          },
+        const answering = async (prompt: string): Promise<string> => {
+          asked.push(prompt);
+          return Promise.resolve('because');
         };
-        const refusing = { 'svc:task/task@0.1.0#request-input': () => Promise.reject(new Error('input-timeout')) };
-        expect(await component.call(toolCall('{"do":"ask"}', answering))).toMatchObject({
-          status: 'passed',
-          content: 'because',
-        });
+        const refusing = (): Promise<string> => Promise.reject(new Error('input-timeout'));
+        expect(await ask(component, answering)).toMatchObject({ content: 'answered: because' });
         expect(asked).toEqual(['why?']);
-        expect(await component.call(toolCall('{"do":"ask"}', refusing))).toMatchObject({
-          status: 'failed',
-          content: 'input-timeout',
-        });
+        expect(await ask(component, refusing)).toMatchObject({ content: 'refused: input-timeout' });
       }));
 
     it.each([
-      ['trap', { do: 'trap' }],
-      ['deadline', { do: 'hang' }],
-    ])('faults with %s, and serves the next call', (kind, args) =>
+      ['trap', { op: 'fail', message: 'on purpose' }, 30_000],
+      ['deadline', { op: 'loop' }, 300],
+    ])('faults with %s, and serves the next call', (kind, order, deadlineMs) =>
       withComponent(async (component) => {
-        const call = toolCall(JSON.stringify(args), {}, { deadlineMs: kind === 'deadline' ? 300 : 30_000 });
-        await expect(component.call(call)).rejects.toMatchObject({ name: 'ComponentFault', kind });
-        expect(await component.call(toolCall('{"do":"echo"}'))).toMatchObject({ status: 'passed' });
+        await expect(component.call(toolCall(order, { deadlineMs }))).rejects.toMatchObject({
+          name: 'ComponentFault',
+          kind,
+        });
+        expect(await component.call(toolCall({ op: 'echo' }))).toMatchObject({ status: 'passed' });
       }),
     );
 
     it('faults with canceled when the signal is aborted, before the call or during it', () =>
       withComponent(async (component) => {
         const cancel = new AbortController();
-        const hanging = component.call(toolCall('{"do":"hang"}', {}, { signal: cancel.signal }));
+        const looping = component.call(toolCall({ op: 'loop' }, { signal: cancel.signal }));
         cancel.abort(new Error('task canceled'));
-        await expect(hanging).rejects.toMatchObject({ name: 'ComponentFault', kind: 'canceled' });
-        const late = component.call(toolCall('{"do":"echo"}', {}, { signal: cancel.signal }));
+        await expect(looping).rejects.toMatchObject({ name: 'ComponentFault', kind: 'canceled' });
+        const late = component.call(toolCall({ op: 'echo' }, { signal: cancel.signal }));
         await expect(late).rejects.toMatchObject({ name: 'ComponentFault', kind: 'canceled' });
-        expect(await component.call(toolCall('{"do":"echo"}'))).toMatchObject({ status: 'passed' });
+        expect(await component.call(toolCall({ op: 'echo' }))).toMatchObject({ status: 'passed' });
       }));
 
     it('runs calls one after another', () =>
@@ -96,10 +83,8 @@ export function describeComponentContract(name: string, open: () => Promise<Comp
         const waiting = new Promise<string>((resolve) => {
           answer = resolve;
         });
-        const first = component
-          .call(toolCall('{"do":"ask"}', { 'svc:task/task@0.1.0#request-input': () => waiting }))
-          .then(() => order.push('first'));
-        const second = component.call(toolCall('{"do":"echo"}')).then(() => order.push('second'));
+        const first = ask(component, () => waiting).then(() => order.push('first'));
+        const second = component.call(toolCall({ op: 'echo' })).then(() => order.push('second'));
         answer('now');
         await Promise.all([first, second]);
         expect(order).toEqual(['first', 'second']);
@@ -107,11 +92,18 @@ export function describeComponentContract(name: string, open: () => Promise<Comp
   });
 }
 
-interface CallOptions extends Partial<Pick<ComponentCall, 'deadlineMs' | 'signal'>> {
-  readonly callId?: string;
+function ask(component: Component, answer: (prompt: string) => Promise<string>): Promise<unknown> {
+  const host = { 'svc:task/task@0.1.0#request-input': answer };
+  return component.call(toolCall({ op: 'ask', prompt: 'why?' }, { host }));
 }
 
-function toolCall(text: string, host: ComponentCall['host'] = {}, options: CallOptions = {}): ComponentCall {
-  const { callId, deadlineMs = 30_000, signal = new AbortController().signal } = options;
-  return { export: toolExport, args: [{ arguments: text, callId }], host, deadlineMs, signal };
+function toolCall(order: object, over: Partial<ComponentCall> = {}): ComponentCall {
+  return {
+    export: 'svc:tool/run@0.1.0#run',
+    args: [{ arguments: JSON.stringify(order), callId: undefined }],
+    host: {},
+    deadlineMs: 30_000,
+    signal: new AbortController().signal,
+    ...over,
+  };
 }
