@@ -74,7 +74,7 @@ async function findFor(entry: ArtifactEntry, places: StorePlaces): Promise<Found
     return await openSource(entry.source, places.manifestDir);
   }
   const location = await locate(entry, places);
-  if (location.origin === 'bundled') return await openBundled(location);
+  if (location.origin === 'bundled') return openBundled(location);
   const { openFromStore } = await import('./open-from-store.ts');
   return await openFromStore(location, places.platform);
 }

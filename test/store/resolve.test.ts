@@ -92,7 +92,7 @@ describe('an artifact is taken from', () => {
     expect(await componentOf(await resolveOne(echo))).toBe('user');
   });
 
-  it('the package without opening the archive, while svc.yaml lies beside it', async () => {
+  it('the package without opening the archive', async () => {
     const directory = await bundle('bundled');
     const archive = join(directory, 'echo-1.0.0.zip');
     const whole = readFileSync(archive);
@@ -102,8 +102,18 @@ describe('an artifact is taken from', () => {
     expect(await codesOf(artifact.read('component.wasm'))).toEqual(['E-ART-006']);
     writeFileSync(archive, whole);
     expect(await componentOf(artifact)).toBe('bundled');
+  });
+
+  it('the package by the manifest that its build has read, while there is one', async () => {
+    const directory = await bundle('bundled');
+    const { manifest } = await resolveOne(echo);
+    writeFileSync(join(directory, 'manifest.json'), JSON.stringify(manifest));
+    writeFileSync(join(directory, 'svc.yaml'), '[');
+    expect((await resolveOne(echo)).manifest).toEqual(manifest);
+    writeFileSync(join(directory, 'manifest.json'), '{}');
+    expect(await codesOf(resolve([echo]))).toEqual(['E-MAN-002']);
     rmSync(join(directory, 'svc.yaml'));
-    expect(await resolveOne(echo)).toMatchObject({ origin: 'bundled', sha256: artifact.sha256 });
+    expect(await codesOf(resolve([echo]))).toEqual(['E-ART-004']);
   });
 
   it('the variant of this platform before the generic file', async () => {
