@@ -3,7 +3,7 @@
 // Runs the bundle with its V8 code cache beside it: compiling it anew would be most of a start's time.
 const { readFileSync, renameSync, writeFileSync } = require('node:fs');
 const { dirname, join } = require('node:path');
-const { Script, constants } = require('node:vm');
+const { Script } = require('node:vm');
 const { wrap } = require('node:module');
 
 const bundle = join(__dirname, '..', 'dist', 'svc.cjs');
@@ -26,7 +26,6 @@ try {
 
 const script = new Script(wrap(source), {
   filename: bundle,
-  importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   ...(cachedData === undefined ? {} : { cachedData }),
 });
 

@@ -12,6 +12,8 @@ const shared = {
   keepNames: true,
   legalComments: 'none',
   logLevel: 'warning',
+  // The bundle runs as a script with a code cache, in which only require() is at hand.
+  supported: { 'dynamic-import': false },
   banner: { js: "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
   define: { 'import.meta.url': 'importMetaUrl' },
 };
