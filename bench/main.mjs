@@ -4,13 +4,15 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 import { agentTurn } from './agent-turn.mjs';
+import { firstToolCall } from './first-tool-call.mjs';
 import { idleMemory } from './idle-memory.mjs';
 import { jsonRpc } from './json-rpc.mjs';
 import { startUp } from './start-up.mjs';
 import { meets, renderTable } from './support/row.mjs';
+import { warmToolCall } from './warm-tool-call.mjs';
 
 /** @type {readonly import('./support/row.mjs').Row[]} */
-const rows = [startUp, idleMemory, agentTurn, jsonRpc];
+const rows = [startUp, idleMemory, jsonRpc, agentTurn, firstToolCall, warmToolCall];
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !rows.some((row) => row.name === name));

@@ -5,9 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
+/** What is measured, as a user starts it. */
+export const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
 
-const manifest = `
+const waiting = {
+  manifest: `
 name: bench
 version: 1.0.0
 artifacts:
@@ -15,21 +17,23 @@ artifacts:
 inference:
   driver: { artifact: svc-driver-script, config: { script: script.yaml } }
 lifecycle: { task_acceptance: queue, after_task: sleep }
-`;
-const script = `
+`,
+  script: `
 - content: [{ type: text, text: done }]
   stop_reason: end_turn
-`;
+`,
+};
 
 /** What subject and floor both run under: nothing that only one of them would pay for. */
 export const environment = { PATH: process.env['PATH'] ?? '' };
 
 /**
- * A folder with a capsule that waits for messages and answers each with `done`, and a home of its own.
+ * A folder with a capsule and a home of its own. Unless told otherwise the capsule waits for messages and answers each with `done`.
  * @typedef {{ manifestPath: string, env: Record<string, string>, remove(): Promise<void> }} Workspace
+ * @param {{ manifest: string, script: string }} capsule
  * @returns {Promise<Workspace>}
  */
-export async function createWorkspace() {
+export async function createWorkspace({ manifest, script } = waiting) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   await writeFile(join(folder, 'svc.yaml'), manifest);
   await writeFile(join(folder, 'script.yaml'), script);

@@ -1,0 +1,60 @@
+// @ts-check
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+import { createWorkspace, program } from './support/capsule.mjs';
+import { median } from './support/rounds.mjs';
+
+const rounds = 11;
+
+const manifest = `
+name: first-call
+version: 1.0.0
+artifacts:
+  - { name: svc-driver-script, version: 1.0.0, runtime: driver }
+  - { name: svc-tool-editor, version: 1.0.0 }
+inference:
+  driver: { artifact: svc-driver-script, config: { script: script.yaml } }
+`;
+const script = `
+- content: [{ type: tool_call, id: call_1, name: svc-tool-editor, input: { command: write, path: a.txt, content: a } }]
+  stop_reason: tool_call
+- content: [{ type: text, text: done }]
+  stop_reason: end_turn
+`;
+
+/** The first call of a WebAssembly tool in a session, as its trace has it; the compiled component is on disk already. */
+/** @type {import('./support/row.mjs').Row} */
+export const firstToolCall = {
+  name: 'first-tool-call',
+  goal: { atMost: 60 },
+  unit: 'ms',
+  async measure() {
+    const workspace = await createWorkspace({ manifest, script });
+    try {
+      await firstCallMs(workspace);
+      /** @type {number[]} */
+      const taken = [];
+      for (let round = 0; round < rounds; round += 1) taken.push(await firstCallMs(workspace));
+      return { subject: 'svc-tool-editor, write', floor: '-', figure: median(taken) };
+    } finally {
+      await workspace.remove();
+    }
+  },
+};
+
+/**
+ * @param {import('./support/capsule.mjs').Workspace} workspace
+ * @returns {Promise<number>}
+ */
+async function firstCallMs({ manifestPath, env }) {
+  const args = [program, 'run', '--json', '--offline', '--task', 'go', '--manifest', manifestPath];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+  const trace = join(dirname(manifestPath), '.svc', 'sessions', JSON.parse(stdout).session_id, 'trace.jsonl');
+  const lines = (await readFile(trace, 'utf8')).trimEnd().split('\n');
+  const call = lines.map((line) => JSON.parse(line)).find((line) => line.event_type === 'tool_call');
+  if (call === undefined || call.is_error) throw new Error(`the tool call failed: ${JSON.stringify(call)}`);
+  return call.duration_ms;
+}

@@ -1,0 +1,85 @@
+import { readFile } from 'node:fs/promises';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MessageChannel } from 'node:worker_threads';
+
+import { compiledFileName } from '../../src/components/compiler/compile-component.ts';
+import { decodeTranspiled, type TranspiledComponent } from '../../src/components/compiler/transpiled-component.ts';
+import { createComponentHost } from '../../src/components/component-host.ts';
+import { slotCount } from '../../src/components/exchange.ts';
+import { linkInstance } from '../../src/components/guest/linked-instance.ts';
+import { Mailbox } from '../../src/components/guest/mailbox.ts';
+import { offeredImports } from '../../src/components/guest/offered-imports.ts';
+import { OutputTail } from '../../src/components/guest/output-tail.ts';
+import { ModuleCache } from '../../src/components/module-cache.ts';
+import type { ToolCallContext } from '../../src/tools/tool.ts';
+import { createWasmTool } from '../../src/tools/wasm-tool.ts';
+
+const maxMemoryBytes = 512 * 1024 * 1024;
+/** Refused by the tool itself: the shortest way through its code, and no file is touched. */
+const args = { command: 'read' };
+
+/** A bundled tool, ready to be called; both take milliseconds a call, as a mean over `calls` made one after another. */
+export interface WarmTool {
+  /** As the session calls it. */
+  throughRuntime(calls: number): Promise<number>;
+  /** The same compiled component in this thread, called directly: its own time. */
+  componentAlone(calls: number): number;
+  close(): Promise<void>;
+}
+
+export async function openWarmTool(packageRoot: string): Promise<WarmTool> {
+  const precompiledDir = join(packageRoot, 'dist', 'bundled', 'svc-tool-editor', '1.0.0', 'compiled');
+  const transpiled = decodeTranspiled(await readFile(join(precompiledDir, compiledFileName)));
+  if (transpiled === null) throw new Error('the bundled editor is not built');
+  const cacheDir = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  const host = createComponentHost({ cacheDir, packageRoot });
+  const { componentSha256: sha256 } = transpiled;
+  const component = host.open(
+    { name: 'svc-tool-editor', wasm: new Uint8Array(), sha256, precompiledDir },
+    { preopens: [], env: {}, mayReach: () => false, maxMemoryBytes },
+  );
+  const settings = { name: 'svc-tool-editor', description: '', inputSchema: {}, component, deadlineMs: 10_000 };
+  const tool = createWasmTool(settings);
+  const alone = await linkHere(transpiled);
+  return {
+    async throughRuntime(calls) {
+      const began = performance.now();
+      for (let call = 0; call < calls; call += 1) await tool.call(args, context);
+      return (performance.now() - began) / calls;
+    },
+    componentAlone(calls) {
+      const began = performance.now();
+      for (let call = 0; call < calls; call += 1) alone({ arguments: JSON.stringify(args), callId: 'call_1' });
+      return (performance.now() - began) / calls;
+    },
+    async close() {
+      await host.close();
+      rmSync(cacheDir, { recursive: true });
+    },
+  };
+}
+
+const context: ToolCallContext = {
+  taskId: 'tsk_1',
+  callId: 'call_1',
+  signal: new AbortController().signal,
+  emitText: () => {},
+  emitThinking: () => {},
+  requestInput: async () => ({ kind: 'timed-out' }),
+};
+
+type Run = (input: { readonly arguments: string; readonly callId: string }) => unknown;
+
+async function linkHere(transpiled: TranspiledComponent): Promise<Run> {
+  const modules = await new ModuleCache().load(transpiled, maxMemoryBytes);
+  const { port1 } = new MessageChannel();
+  port1.unref();
+  const shared = new Int32Array(new SharedArrayBuffer(slotCount * Int32Array.BYTES_PER_ELEMENT));
+  const imports = offeredImports(new Mailbox(port1, shared), { preopens: [], env: {}, output: new OutputTail() });
+  const { glue } = transpiled;
+  const load = { kind: 'load', glue, codeCache: null, modules, preopens: [], env: {}, maxMemoryBytes } as const;
+  const { exports } = linkInstance(load, imports);
+  return (exports['svc:tool/run@0.1.0'] as { readonly run: Run }).run;
+}
