@@ -93,8 +93,7 @@ export interface PostResponse {
   /** The first value of a header; `name` is lower case. */
   header(name: string): string | null;
   /**
-   * The body as it arrives. Throws `ProviderFailure` when the connection breaks. Iterated at most once;
-   * leaving the loop closes the connection.
+   * The body as it arrives, to be iterated at most once. Throws `ProviderFailure` when the connection breaks.
    */
   pieces(): Iterable<string>;
   /** Closes the connection. Idempotent. */

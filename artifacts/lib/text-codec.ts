@@ -41,8 +41,8 @@ export class TextDecoder {
     this.#keepsMark = options.ignoreBOM ?? false;
   }
 
-  decode(bytes: Uint8Array = new Uint8Array(), options: { readonly stream?: boolean } = {}): string {
-    let encoded = this.#held + atob((bytes as unknown as Base64Bytes).toBase64());
+  decode(bytes?: Uint8Array, options: { readonly stream?: boolean } = {}): string {
+    let encoded = this.#held + (bytes === undefined ? '' : atob((bytes as unknown as Base64Bytes).toBase64()));
     this.#held = '';
     if (options.stream === true) {
       this.#held = unfinished.exec(encoded.slice(-3))?.[0] ?? '';

@@ -23,8 +23,8 @@ export function post(request: PostRequest): PostResponse {
   const address = /^(https?):\/\/([^/?#]+)(\/.*)?$/i.exec(request.url);
   if (address === null) throw new Error(`inference.endpoint is not an http or https address: ${request.url}`);
   const [, scheme = '', authority = '', path = '/'] = address;
-  const encoder = new TextEncoder();
-  const headers = Fields.fromList(request.headers.map(([name, value]) => [name, encoder.encode(value)]));
+  const content = new TextEncoder().encode(request.body);
+  const headers = fieldsOf([...request.headers, ['content-length', String(content.length)]]);
   const outgoing = new OutgoingRequest(headers);
   outgoing.setMethod({ tag: 'post' });
   outgoing.setScheme({ tag: scheme.toLowerCase() === 'http' ? 'HTTP' : 'HTTPS' });
@@ -33,8 +33,13 @@ export function post(request: PostRequest): PostResponse {
   const body = outgoing.body();
   const origin = `${scheme}://${authority}`;
   const future = attempted(origin, () => handle(outgoing, null));
-  attempted(origin, () => sendBody(body, encoder.encode(request.body)));
+  attempted(origin, () => sendBody(body, content));
   return new WasiResponse(awaitHead(origin, future));
+}
+
+function fieldsOf(headers: PostRequest['headers']): Fields {
+  const encoder = new TextEncoder();
+  return Fields.fromList(headers.map(([name, value]) => [name, encoder.encode(value)]));
 }
 
 function attempted<T>(origin: string, step: () => T): T {
@@ -111,16 +116,12 @@ class WasiResponse implements PostResponse {
     const stream = body.stream();
     this.#body = { body, stream };
     const decoder = new TextDecoder();
-    try {
-      for (let bytes = readSome(stream); bytes !== null; bytes = readSome(stream)) {
-        const piece = decoder.decode(bytes, { stream: true });
-        if (piece !== '') yield piece;
-      }
-      const rest = decoder.decode();
-      if (rest !== '') yield rest;
-    } finally {
-      this.close();
+    for (let bytes = readSome(stream); bytes !== null; bytes = readSome(stream)) {
+      const piece = decoder.decode(bytes, { stream: true });
+      if (piece !== '') yield piece;
     }
+    const rest = decoder.decode();
+    if (rest !== '') yield rest;
   }
 
   close(): void {

@@ -1,4 +1,4 @@
-import { parseDocument } from 'yaml';
+import { parseDocument, type Document } from 'yaml';
 
 import type { ContentBlock, StopReason, Usage } from '../lib/driver-world.ts';
 import { isObject, type JsonObject } from '../lib/untrusted-json.ts';
@@ -27,9 +27,19 @@ export function readScript(text: string, name: string): readonly ScriptedRespons
   const document = parseDocument(text, { prettyErrors: true });
   const [fault] = document.errors;
   if (fault !== undefined) throw new Error(`script ${name}: ${fault.message.split('\n')[0] ?? 'not YAML'}`);
-  const entries: unknown = document.toJS({ maxAliasCount: 100 });
+  const entries = plainValue(document, name);
   if (!Array.isArray(entries)) throw new Error(`script ${name}: must be a list of responses`);
   return entries.map((value: unknown, index) => readResponse(value, new Entry(name, index + 1)));
+}
+
+function plainValue(document: Document, name: string): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    // An alias without an anchor, or a file that grows without bound when its aliases are followed.
+    if (error instanceof ReferenceError) throw new Error(`script ${name}: ${error.message}`, { cause: error });
+    throw error;
+  }
 }
 
 function readResponse(value: unknown, entry: Entry): ScriptedResponse {

@@ -26,7 +26,6 @@ export class WasiFileTree implements FileTree {
   #preopens: readonly Preopen[] | null = null;
 
   stat(path: string): { readonly kind: EntryKind; readonly size: number } | null {
-    if (this.#isAbovePreopens(path)) return { kind: 'directory', size: 0 };
     const place = this.#locate(path);
     if (place.path === '') return { kind: 'directory', size: 0 };
     try {
@@ -47,7 +46,6 @@ export class WasiFileTree implements FileTree {
   }
 
   list(path: string, maxEntries: number): readonly TreeEntry[] {
-    if (this.#isAbovePreopens(path)) return this.#preopensBelow(path);
     const { root, path: inside } = this.#locate(path);
     return attempted(path, () => {
       if (inside === '') return readEntries(root, path, maxEntries);
@@ -57,7 +55,7 @@ export class WasiFileTree implements FileTree {
   }
 
   makeDirectory(path: string): void {
-    if (path === '' || this.#isAbovePreopens(path) || this.#locate(path).path === '') return;
+    if (path === '' || this.#locate(path).path === '') return;
     this.makeDirectory(parentOf(path));
     const place = this.#locate(path);
     try {
@@ -99,21 +97,6 @@ export class WasiFileTree implements FileTree {
         ? 'this capsule gives the editor no files'
         : `${shown(path)} is outside what the editor may touch: ${reachable.join(', ')}`,
     );
-  }
-
-  /** A directory that exists only because something below it is preopened. */
-  #isAbovePreopens(path: string): boolean {
-    const roots = this.#roots();
-    if (roots.some(({ at }) => at === '' || path === at || path.startsWith(`${at}/`))) return false;
-    return roots.some(({ at }) => path === '' || at.startsWith(`${path}/`));
-  }
-
-  #preopensBelow(path: string): readonly TreeEntry[] {
-    const prefix = joined(path, '');
-    const names = this.#roots()
-      .filter(({ at }) => at.startsWith(prefix))
-      .map(({ at }) => at.slice(prefix.length).split('/')[0] ?? '');
-    return [...new Set(names)].map((name) => ({ name, kind: 'directory' as const }));
   }
 }
 

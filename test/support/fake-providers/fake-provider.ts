@@ -44,6 +44,7 @@ export class FakeProvider {
   readonly #protocol: ProviderProtocol;
   readonly #key: string | null;
   readonly #server: Server;
+  #port = 0;
   readonly #arrivals: { readonly count: number; readonly arrived: (request: RecordedRequest) => void }[] = [];
 
   private constructor(protocol: ProviderProtocol, replies: readonly FakeReply[], options: FakeProviderOptions) {
@@ -61,12 +62,13 @@ export class FakeProvider {
     const provider = new FakeProvider(protocol, replies, options);
     provider.#server.listen(0, '127.0.0.1');
     await once(provider.#server, 'listening');
+    provider.#port = (provider.#server.address() as AddressInfo).port;
     return provider;
   }
 
-  /** For `inference.endpoint`. */
+  /** For `inference.endpoint`; stays the same after `close`. */
   get endpoint(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `http://127.0.0.1:${this.#port}`;
   }
 
   /** Adds replies behind those not yet played. */

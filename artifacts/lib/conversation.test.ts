@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+
+import { argumentsObject, pairToolCalls, parametersOf } from './conversation.ts';
+import type { Message } from './driver-world.ts';
+
+const call = (id: string, name = 'look'): Message => ({
+  tag: 'assistant',
+  val: [{ tag: 'tool-call', val: { id, name, input: '{}' } }],
+});
+const result = (toolCallId: string): Message => ({ tag: 'tool', val: { toolCallId, isError: false, content: [] } });
+
+const idsOf = (messages: readonly Message[]): readonly string[] =>
+  messages.flatMap((message) =>
+    message.tag === 'tool'
+      ? [`=${message.val.toolCallId}`]
+      : message.val.flatMap((block) => (block.tag === 'tool-call' ? [block.val.id] : [])),
+  );
+
+describe('tool calls and their results', () => {
+  it('keep the ids a provider gave', () => {
+    expect(idsOf(pairToolCalls([call('toolu_01'), result('toolu_01')]))).toEqual(['toolu_01', '=toolu_01']);
+  });
+
+  it('get ids where a provider gave none, results in the order of the calls', () => {
+    const two: Message = {
+      tag: 'assistant',
+      val: [
+        { tag: 'tool-call', val: { id: '', name: 'a', input: '{}' } },
+        { tag: 'tool-call', val: { id: '', name: 'b', input: '{}' } },
+      ],
+    };
+    expect(idsOf(pairToolCalls([two, result(''), result(''), call(''), result('')]))).toEqual([
+      'call_1',
+      'call_2',
+      '=call_1',
+      '=call_2',
+      'call_3',
+      '=call_3',
+    ]);
+  });
+
+  it('get other ids where another provider would refuse them', () => {
+    expect(idsOf(pairToolCalls([call('chatcmpl:1/x'), result('chatcmpl:1/x')]))).toEqual(['call_1', '=call_1']);
+  });
+});
+
+describe('recorded arguments', () => {
+  it('are given back as the object they are', () => {
+    expect(argumentsObject('{"a":1}')).toEqual({ a: 1 });
+    expect(argumentsObject('')).toEqual({});
+  });
+
+  it('are wrapped when the model wrote no object', () => {
+    expect(argumentsObject('{"a":')).toEqual({ invalid_arguments: '{"a":' });
+    expect(argumentsObject('[1]')).toEqual({ invalid_arguments: [1] });
+  });
+});
+
+describe('the schema of a tool', () => {
+  it('is an object schema even when the tool has none', () => {
+    expect(parametersOf({ name: 'skill', description: '', inputSchema: '{}' })).toEqual({
+      type: 'object',
+      properties: {},
+    });
+  });
+
+  it('is passed on whole', () => {
+    const inputSchema = '{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}';
+    expect(parametersOf({ name: 't', description: '', inputSchema })).toEqual({
+      type: 'object',
+      properties: { a: { type: 'string' } },
+      required: ['a'],
+    });
+  });
+});

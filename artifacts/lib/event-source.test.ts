@@ -1,0 +1,47 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { serverSentEvents } from './event-source.ts';
+import { ProviderFailure } from './provider-failure.ts';
+
+const datas = (...pieces: readonly string[]): readonly string[] =>
+  [...serverSentEvents(pieces)].map(({ data }) => data);
+
+describe('the events of a stream', () => {
+  it('are read with and without a space behind the colon', () => {
+    expect(datas('data: a\n\ndata:b\n\n')).toEqual(['a', 'b']);
+  });
+
+  it('are read with CR LF, comments and unknown fields', () => {
+    expect(datas(': keep-alive\r\n\r\nretry: 10\r\nodd: x\r\ndata: a\r\n\r\n')).toEqual(['a']);
+  });
+
+  it('join several data lines by line feeds', () => {
+    expect(datas('data: {"a":\ndata: 1}\n\n')).toEqual(['{"a":\n1}']);
+  });
+
+  it('carry their type', () => {
+    expect([...serverSentEvents(['event: ping\ndata: {}\n\n'])]).toEqual([{ type: 'ping', data: '{}' }]);
+  });
+
+  it('count when the last blank line or line end is missing', () => {
+    expect(datas('data: a\n\ndata: b\n')).toEqual(['a', 'b']);
+    expect(datas('data: a\n\ndata: b')).toEqual(['a', 'b']);
+  });
+
+  it('are the same however the stream is cut', () => {
+    const stream = 'data: first\r\n\r\n: note\n\ndata: {"x":\ndata:1}\n\nevent: ping\ndata: {}\n\n';
+    fc.assert(
+      fc.property(fc.array(fc.nat({ max: stream.length }), { maxLength: 8 }), (at) => {
+        const bounds = [0, ...at.sort((a, b) => a - b), stream.length];
+        const pieces = bounds.slice(0, -1).map((start, index) => stream.slice(start, bounds[index + 1]));
+        expect(datas(...pieces)).toEqual(['first', '{"x":\n1}', '{}']);
+      }),
+    );
+  });
+
+  it('may not be endless', () => {
+    const pieces = Array.from({ length: 17 }, () => 'x'.repeat(1024 * 1024));
+    expect(() => datas('data: ', ...pieces)).toThrow(ProviderFailure);
+  });
+});

@@ -1,0 +1,249 @@
+import { describe, expect, it } from 'vitest';
+
+import { driverRequest, events, ScriptedPorts } from '../../test/artifacts/scripted-ports.ts';
+import type { Message } from '../lib/driver-world.ts';
+import { infer } from './anthropic-driver.ts';
+
+const start = { type: 'message_start', message: { usage: { input_tokens: 9, output_tokens: 1 } } };
+const opened = (index: number, content_block: object): object => ({
+  type: 'content_block_start',
+  index,
+  content_block,
+});
+const delta = (index: number, value: object): object => ({ type: 'content_block_delta', index, delta: value });
+const stopped = (index: number): object => ({ type: 'content_block_stop', index });
+const ended = (stop_reason: string): object => ({
+  type: 'message_delta',
+  delta: { stop_reason },
+  usage: { output_tokens: 4 },
+});
+const end = { type: 'message_stop' };
+
+const text = (val: string) => ({ tag: 'text', val }) as const;
+const user = (val: string): Message => ({ tag: 'user', val: [text(val)] });
+
+function played(...given: readonly unknown[]): {
+  readonly ports: ScriptedPorts;
+  readonly response: ReturnType<typeof infer>;
+} {
+  const ports = new ScriptedPorts({ pieces: events(...given) });
+  return { ports, response: infer(driverRequest(), ports) };
+}
+
+function requested(changes: Parameters<typeof driverRequest>[0]): ScriptedPorts {
+  const ports = new ScriptedPorts({ pieces: events(start, ended('end_turn'), end) });
+  infer(driverRequest(changes), ports);
+  return ports;
+}
+
+describe('the request to a Messages server', () => {
+  it('is a streaming POST with the placeholder of the key', () => {
+    const ports = requested({ apiKey: 'PLACEHOLDER', system: 'Be brief.' });
+    expect(ports.requests[0]?.url).toBe('http://127.0.0.1:9/v1/messages');
+    expect(ports.header('x-api-key')).toBe('PLACEHOLDER');
+    expect(ports.header('anthropic-version')).toBe('2023-06-01');
+    expect(ports.body()).toEqual({
+      model: 'm-1',
+      max_tokens: 512,
+      system: 'Be brief.',
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'hello' }] }],
+      stream: true,
+    });
+  });
+
+  it('gives signed thinking back, and puts all results of a turn into one message', () => {
+    const messages: readonly Message[] = [
+      user('look twice'),
+      {
+        tag: 'assistant',
+        val: [
+          { tag: 'thinking', val: { text: 'hm', signature: 'c2ln' } },
+          { tag: 'thinking', val: { text: '', signature: 'redacted_thinking:b3BhcXVl' } },
+          { tag: 'thinking', val: { text: 'of another provider', signature: null } },
+          text('  '),
+          { tag: 'tool-call', val: { id: 'toolu_1', name: 'look', input: '{"a":1}' } },
+          { tag: 'tool-call', val: { id: 'toolu_2', name: 'look', input: 'oops' } },
+        ],
+      },
+      { tag: 'tool', val: { toolCallId: 'toolu_1', isError: false, content: [text('one'), text('two')] } },
+      { tag: 'tool', val: { toolCallId: 'toolu_2', isError: true, content: [text('bad arguments')] } },
+      user('go on'),
+    ];
+    expect(requested({ messages }).body()['messages']).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'look twice' }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'thinking', thinking: 'hm', signature: 'c2ln' },
+          { type: 'redacted_thinking', data: 'b3BhcXVl' },
+          { type: 'tool_use', id: 'toolu_1', name: 'look', input: { a: 1 } },
+          { type: 'tool_use', id: 'toolu_2', name: 'look', input: { invalid_arguments: 'oops' } },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: 'toolu_1', content: 'one\ntwo' },
+          { type: 'tool_result', tool_use_id: 'toolu_2', content: 'bad arguments', is_error: true },
+          { type: 'text', text: 'go on' },
+        ],
+      },
+    ]);
+  });
+
+  it('leaves out a message that says nothing', () => {
+    const messages: readonly Message[] = [user('a'), { tag: 'assistant', val: [text(' ')] }, user('b')];
+    expect(requested({ messages }).body()['messages']).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'a' },
+          { type: 'text', text: 'b' },
+        ],
+      },
+    ]);
+  });
+
+  it('follows the configuration', () => {
+    const config = {
+      temperature: 1,
+      top_k: 5,
+      stop: 'END',
+      thinking_budget: 2048,
+      headers: { 'anthropic-beta': 'x' },
+      extra_body: { metadata: { user_id: 'u' } },
+    };
+    const tools = [{ name: 'python3.11', description: 'Runs.', inputSchema: '{}' }];
+    const ports = requested({ config: JSON.stringify(config), maxTokens: 4096, tools });
+    expect(ports.body()).toMatchObject({
+      temperature: 1,
+      top_k: 5,
+      stop_sequences: ['END'],
+      thinking: { type: 'enabled', budget_tokens: 2048 },
+      metadata: { user_id: 'u' },
+      tools: [{ name: 'python3_11', description: 'Runs.', input_schema: { type: 'object', properties: {} } }],
+    });
+    expect(ports.header('anthropic-beta')).toBe('x');
+  });
+
+  it('is not made with a thinking budget that leaves no room for a reply', () => {
+    expect(() => requested({ config: '{"thinking_budget":1024}' })).toThrow(
+      'inference.driver.config.thinking_budget must be below inference.max_tokens, which is 512',
+    );
+  });
+});
+
+describe('a streamed reply', () => {
+  it('is emitted as it comes and returned whole, block by block', () => {
+    const { ports, response } = played(
+      start,
+      opened(0, { type: 'thinking', thinking: '', signature: '' }),
+      delta(0, { type: 'thinking_delta', thinking: 'Let me ' }),
+      delta(0, { type: 'thinking_delta', thinking: 'see' }),
+      delta(0, { type: 'signature_delta', signature: 'c2ln' }),
+      stopped(0),
+      { type: 'ping' },
+      opened(1, { type: 'redacted_thinking', data: 'b3BhcXVl' }),
+      stopped(1),
+      opened(2, { type: 'text', text: '' }),
+      delta(2, { type: 'text_delta', text: 'Hel' }),
+      delta(2, { type: 'text_delta', text: 'lo' }),
+      delta(2, { type: 'citations_delta', citation: {} }),
+      stopped(2),
+      opened(3, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }),
+      stopped(3),
+      { type: 'something_new' },
+      ended('end_turn'),
+      end,
+    );
+    expect(ports.emitted).toEqual(['~Let me ', '~see', 'Hel', 'lo']);
+    expect(response).toEqual({
+      content: [
+        { tag: 'thinking', val: { text: 'Let me see', signature: 'c2ln' } },
+        { tag: 'thinking', val: { text: '', signature: 'redacted_thinking:b3BhcXVl' } },
+        { tag: 'text', val: 'Hello' },
+      ],
+      stopReason: { tag: 'end-turn' },
+      usage: { inputTokens: 9, outputTokens: 4 },
+      continuationId: null,
+    });
+    expect(ports.open).toBe(0);
+  });
+
+  it('holds tool calls with their arguments put together', () => {
+    const { response } = played(
+      start,
+      opened(0, { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }),
+      delta(0, { type: 'input_json_delta', partial_json: '' }),
+      delta(0, { type: 'input_json_delta', partial_json: '{"a":' }),
+      delta(0, { type: 'input_json_delta', partial_json: '1}' }),
+      stopped(0),
+      opened(1, { type: 'tool_use', id: 'toolu_2', name: 'list', input: {} }),
+      stopped(1),
+      ended('tool_use'),
+      end,
+    );
+    expect(response).toMatchObject({
+      content: [
+        { tag: 'tool-call', val: { id: 'toolu_1', name: 'look', input: '{"a":1}' } },
+        { tag: 'tool-call', val: { id: 'toolu_2', name: 'list', input: '{}' } },
+      ],
+      stopReason: { tag: 'tool-call' },
+    });
+  });
+
+  it('counts tokens of the cache as input', () => {
+    const cached = { input_tokens: 1, cache_creation_input_tokens: 20, cache_read_input_tokens: 300, output_tokens: 1 };
+    const { response } = played({ type: 'message_start', message: { usage: cached } }, ended('end_turn'), end);
+    expect(response.usage).toEqual({ inputTokens: 321, outputTokens: 4 });
+  });
+
+  it.each([
+    ['end_turn', { tag: 'end-turn' }],
+    ['stop_sequence', { tag: 'end-turn' }],
+    ['max_tokens', { tag: 'max-tokens' }],
+    ['tool_use', { tag: 'tool-call' }],
+    ['refusal', { tag: 'error', val: 'the model refused to answer' }],
+    ['pause_turn', { tag: 'other', val: 'pause_turn' }],
+  ])('that ends with %s stops for %j', (reason, stopReason) => {
+    expect(played(start, ended(reason), end).response.stopReason).toEqual(stopReason);
+  });
+});
+
+describe('a reply that goes wrong', () => {
+  const error = (type: string, message: string): object => ({ type: 'error', error: { type, message } });
+
+  it('is a failure when the stream ends without a stop reason', () => {
+    expect(() =>
+      played(start, opened(0, { type: 'text', text: '' }), delta(0, { type: 'text_delta', text: 'Hel' })),
+    ).toThrow('the provider ended its reply without a finish reason');
+  });
+
+  it('is tried again when the provider is overloaded and nothing was emitted', () => {
+    const ports = new ScriptedPorts(
+      { pieces: events(start, error('overloaded_error', 'Overloaded')) },
+      { pieces: events(start, ended('end_turn'), end) },
+    );
+    expect(infer(driverRequest(), ports).stopReason).toEqual({ tag: 'end-turn' });
+    expect(ports.slept).toEqual([500]);
+  });
+
+  it('is a failure when the provider is overloaded in the middle', () => {
+    expect(() =>
+      played(start, opened(0, { type: 'text', text: 'Hel' }), error('overloaded_error', 'Overloaded')),
+    ).toThrow('provider reported overloaded_error: Overloaded');
+  });
+
+  it('is a failure when the provider reports what would fail again', () => {
+    expect(() => played(start, error('invalid_request_error', 'too long'))).toThrow(
+      'provider reported invalid_request_error: too long',
+    );
+  });
+
+  it('is a failure when a delta belongs to no block', () => {
+    expect(() => {
+      const ports = new ScriptedPorts({ pieces: events(start, delta(4, { type: 'text_delta', text: 'x' })) });
+      infer(driverRequest({ config: '{"max_retries":0}' }), ports);
+    }).toThrow('the provider continued a content block that it had not started');
+  });
+});

@@ -1,0 +1,154 @@
+// Builds every folder of artifacts/ that has a svc.yaml into dist/bundled/<name>/<version>/:
+//   <name>-<version>.zip and its .sha256, as they would be published,
+//   svc.yaml, so that a start reads it without opening the archive, and
+//   compiled/, the component as the host runs it, so that a start never needs the compiler.
+// Nothing is done for an artifact whose inputs are those of its last build.
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+import { build } from 'esbuild';
+import { parse } from 'yaml';
+
+import { buildComponents } from './build-components.mjs';
+import { componentizeSource } from './componentize.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const sources = join(root, 'artifacts');
+const dist = join(root, 'dist');
+const cache = join(root, 'node_modules', '.cache', 'svc');
+
+/**
+ * Needs `dist/compiler`, which `buildComponents` writes. Resolves to `{ name, version, built, milliseconds }` for each artifact;
+ * `built` is false where nothing had changed.
+ */
+export async function buildArtifacts() {
+  const tools = await loadTools();
+  const folders = (await readdir(sources)).filter((name) => existsSync(join(sources, name, 'svc.yaml'))).sort();
+  return await Promise.all(folders.map((folder) => buildArtifact(folder, tools)));
+}
+
+async function buildArtifact(folder, tools) {
+  const started = performance.now();
+  const manifest = await readFile(join(sources, folder, 'svc.yaml'));
+  const { name, version, runtime } = parse(manifest.toString('utf8'));
+  if (name !== folder) throw new Error(`artifacts/${folder}/svc.yaml is named ${name}`);
+  const source = await bundleGuest(join(sources, folder, 'component.ts'));
+  const inputs = digest([tools.digest, manifest, source]);
+  const target = join(dist, 'bundled', name, version);
+  const unchanged = (await textOrNull(join(target, '.inputs'))) === inputs;
+  if (!unchanged) {
+    const component = await componentizeSource({ source, world: runtime });
+    await replaceDirectory(target, async (directory) => {
+      await tools.compileComponent(component, join(directory, 'compiled'));
+      await writeArtifact(directory, { file: `${name}-${version}.zip`, manifest, component, tools });
+      await writeFile(join(directory, '.inputs'), inputs);
+    });
+  }
+  return { name, version, built: !unchanged, milliseconds: Math.round(performance.now() - started) };
+}
+
+/** One script for the guest's engine, which has neither a module resolver nor the globals of a browser. */
+async function bundleGuest(entryPoint) {
+  const { outputFiles } = await build({
+    entryPoints: [entryPoint],
+    bundle: true,
+    write: false,
+    format: 'esm',
+    platform: 'neutral',
+    mainFields: ['module', 'main'],
+    target: 'es2023',
+    minify: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+    external: ['svc:*', 'wasi:*'],
+    inject: [join(sources, 'lib', 'text-codec.ts')],
+  });
+  return outputFiles[0].text;
+}
+
+async function writeArtifact(directory, { file, manifest, component, tools }) {
+  const { sha256 } = await tools.writeArchive(join(directory, file), [
+    { name: 'svc.yaml', data: manifest },
+    { name: 'component.wasm', data: Buffer.from(component) },
+  ]);
+  await writeFile(join(directory, `${file}.sha256`), tools.encodeHashFile(sha256, file));
+  await writeFile(join(directory, 'svc.yaml'), manifest);
+}
+
+/** The directory is whole or as before: a build that is interrupted, or one beside it, leaves nothing half made. */
+async function replaceDirectory(target, fill) {
+  const fresh = `${target}.new-${process.pid}`;
+  const old = `${target}.old-${process.pid}`;
+  await rm(fresh, { recursive: true, force: true });
+  await mkdir(fresh, { recursive: true });
+  await fill(fresh);
+  await rename(target, old).catch(unlessAbsent);
+  await rename(fresh, target);
+  await rm(old, { recursive: true, force: true });
+}
+
+/** The archive writer and the compiler of `svc` itself, and a digest of everything an artifact depends on beside its sources. */
+async function loadTools() {
+  const writer = await bundleWriter();
+  const compiler = join(dist, 'compiler');
+  const wit = (await readdir(join(root, 'wit'), { recursive: true })).filter((name) => name.endsWith('.wit')).sort();
+  const files = [
+    writer,
+    join(compiler, 'compile-component.mjs'),
+    join(compiler, 'compiler-thread.mjs'),
+    join(compiler, 'compiler.json'),
+    join(root, 'package-lock.json'),
+    join(root, 'scripts', 'build-artifacts.mjs'),
+    join(root, 'scripts', 'componentize.mjs'),
+    ...wit.map((name) => join(root, 'wit', name)),
+  ];
+  const { writeArchive, encodeHashFile } = await import(pathToFileURL(writer).href);
+  const { compileComponent } = await import(pathToFileURL(join(compiler, 'compile-component.mjs')).href);
+  const contents = await Promise.all(files.map((file) => readFile(file)));
+  return { writeArchive, encodeHashFile, compileComponent, digest: digest(contents) };
+}
+
+async function bundleWriter() {
+  const outfile = join(cache, 'artifact-writer.mjs');
+  const entry = [
+    "export { writeArchive } from './src/store/archive-writer.ts';",
+    "export { encodeHashFile } from './src/store/store-layout.ts';",
+  ];
+  await mkdir(dirname(outfile), { recursive: true });
+  await build({
+    stdin: { contents: entry.join('\n'), resolveDir: root, loader: 'ts' },
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    logLevel: 'warning',
+  });
+  return outfile;
+}
+
+async function textOrNull(path) {
+  return await readFile(path, 'utf8').catch(unlessAbsent);
+}
+
+/** Undefined for what is not there. */
+function unlessAbsent(error) {
+  if (error.code !== 'ENOENT') throw error;
+}
+
+function digest(parts) {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(`${Buffer.byteLength(part)}\n`).update(part);
+  return hash.digest('hex');
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  process.chdir(root);
+  await buildComponents('dist');
+  for (const { name, version, built, milliseconds } of await buildArtifacts()) {
+    process.stdout.write(`${name} ${version} ${built ? `built in ${milliseconds} ms` : 'unchanged'}\n`);
+  }
+}

@@ -1,0 +1,225 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { Secret } from '../../src/diagnostics/secret.ts';
+import { createComponentDriver } from '../../src/inference/component-driver.ts';
+import type { DriverOutcome, InferenceRequest } from '../../src/inference/driver.ts';
+import { startFakeAnthropic } from '../support/fake-providers/fake-anthropic.ts';
+import { startFakeOpenAi } from '../support/fake-providers/fake-openai.ts';
+import type { FakeProvider } from '../support/fake-providers/fake-provider.ts';
+import { calls, refuses, says, type FakeReply } from '../support/fake-providers/fake-reply.ts';
+import { BundledArtifacts } from './bundled-artifact.ts';
+
+const key = 'sk-very-secret';
+const placeholder = 'svc-key-0123';
+
+let artifacts: BundledArtifacts;
+beforeAll(async () => {
+  artifacts = await BundledArtifacts.open();
+}, 300_000);
+afterAll(async () => await artifacts.close());
+
+const providers = [
+  {
+    name: 'svc-driver-openai',
+    start: startFakeOpenAi,
+    path: '/v1/chat/completions',
+    header: 'authorization',
+    sent: `Bearer ${key}`,
+    eventsToFirstText: 2,
+  },
+  {
+    name: 'svc-driver-anthropic',
+    start: startFakeAnthropic,
+    path: '/v1/messages',
+    header: 'x-api-key',
+    sent: key,
+    eventsToFirstText: 4,
+  },
+] as const;
+
+interface Turn {
+  readonly outcome: DriverOutcome;
+  /** What watchers saw, thinking marked by `~`. */
+  readonly seen: readonly string[];
+}
+
+interface Setting {
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly signal?: AbortSignal;
+  readonly onText?: (text: string) => void;
+}
+
+async function turn(
+  name: string,
+  provider: FakeProvider,
+  request: Partial<InferenceRequest> = {},
+  setting: Setting = {},
+): Promise<Turn> {
+  const driver = createComponentDriver({
+    label: name,
+    component: artifacts.component(name, {
+      mayReach: (url) => url.origin === provider.endpoint,
+      credential: { origin: provider.endpoint, placeholder, secret: new Secret(key) },
+    }),
+    deadlineMs: 20_000,
+    endpoint: provider.endpoint,
+    apiKeyPlaceholder: placeholder,
+    config: setting.config ?? {},
+  });
+  const seen: string[] = [];
+  const whole = {
+    model: 'm-1',
+    system: 'Be brief.',
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Grüße 👋' }] }],
+    tools: [],
+    maxTokens: 512,
+  } as const;
+  const outcome = await driver.openTask().infer(
+    { ...whole, ...request },
+    {
+      signal: setting.signal ?? new AbortController().signal,
+      onText: (text) => {
+        seen.push(text);
+        setting.onText?.(text);
+      },
+      onThinking: (text) => seen.push(`~${text}`),
+    },
+  );
+  await driver.close();
+  return { outcome, seen };
+}
+
+describe.each(providers)('$name as it ships', ({ name, start, path, header, sent, eventsToFirstText }) => {
+  it('streams a reply, and the key reaches only the header of the request', async () => {
+    await using provider = await start([{ kind: 'stream', thinking: ['hm'], text: ['Grü', 'ße 🎈'] }], { key });
+    const { outcome, seen } = await turn(name, provider);
+    expect(seen).toEqual(['~hm', 'Grü', 'ße 🎈']);
+    expect(outcome).toMatchObject({
+      kind: 'response',
+      response: {
+        content: [
+          { type: 'thinking', text: 'hm' },
+          { type: 'text', text: 'Grüße 🎈' },
+        ],
+        stopReason: 'end_turn',
+        usage: { inputTokens: 10, outputTokens: 5 },
+      },
+    });
+    const request = await provider.request(1);
+    expect(request).toMatchObject({ method: 'POST', path });
+    expect(request.headers[header]).toBe(sent);
+    expect(request.headers['content-length']).toBe(String(Buffer.byteLength(request.body)));
+    expect(request.body).toContain('Grüße 👋');
+    expect(request.body).not.toContain(key);
+    await expect(request.closed).resolves.toBe('answered');
+  });
+
+  it('shows each piece while the reply is being made', async () => {
+    let show = (): void => {};
+    const firstShown = new Promise<void>((resolve) => (show = resolve));
+    const reply: FakeReply = {
+      kind: 'stream',
+      text: ['one', 'two'],
+      pace: async (event) => (event < eventsToFirstText ? undefined : await firstShown),
+    };
+    await using provider = await start([reply], { key });
+    const { seen } = await turn(name, provider, {}, { onText: () => show() });
+    expect(seen).toEqual(['one', 'two']);
+  });
+
+  it('holds a conversation with a tool', async () => {
+    const tools = [{ name: 'g++', description: 'Compiles.', inputSchema: { type: 'object' } }];
+    await using provider = await start([calls('g__', { command: '-v' }), says('Done.')], { key });
+    const messages: InferenceRequest['messages'] = [{ role: 'user', content: [{ type: 'text', text: 'compile' }] }];
+    const first = await turn(name, provider, { tools, messages });
+    expect(first.outcome).toMatchObject({
+      kind: 'response',
+      response: {
+        content: [{ type: 'tool_call', id: 'call_a1', name: 'g++', input: { command: '-v' } }],
+        stopReason: 'tool_call',
+      },
+    });
+    const answered: InferenceRequest['messages'] = [
+      ...messages,
+      { role: 'assistant', content: first.outcome.kind === 'response' ? first.outcome.response.content : [] },
+      { role: 'tool', toolCallId: 'call_a1', isError: false, content: [{ type: 'text', text: 'ok' }] },
+    ];
+    const second = await turn(name, provider, { tools, messages: answered });
+    expect(second.outcome).toMatchObject({
+      kind: 'response',
+      response: { content: [{ type: 'text', text: 'Done.' }] },
+    });
+  });
+
+  it('tries again when it is told to wait', async () => {
+    await using provider = await start(
+      [refuses(429, 'slow down', { 'retry-after': '0' }), { kind: 'drop' }, says('ok')],
+      { key },
+    );
+    const { outcome } = await turn(name, provider);
+    expect(outcome).toMatchObject({ kind: 'response', response: { content: [{ type: 'text', text: 'ok' }] } });
+    expect(provider.requests).toHaveLength(3);
+  });
+
+  it('fails with what the provider said', async () => {
+    await using provider = await start([], { key: 'another' });
+    const { outcome } = await turn(name, provider);
+    expect(outcome).toEqual({ kind: 'failed', error: 'provider answered 401: invalid api key' });
+  });
+
+  it('fails when the reply breaks off in the middle', async () => {
+    await using provider = await start([{ ...says('Hel', 'lo'), breakAfter: eventsToFirstText }], { key });
+    const { outcome, seen } = await turn(name, provider);
+    expect(seen).toEqual(['Hel']);
+    expect(outcome).toMatchObject({
+      kind: 'failed',
+      error: expect.stringMatching(/^the (connection to the provider broke|provider ended its reply)/),
+    });
+    expect(provider.requests).toHaveLength(1);
+  });
+
+  it('fails when the reply ends without a reason', async () => {
+    await using provider = await start([{ ...says('Hel'), finish: null }], { key });
+    const { outcome } = await turn(name, provider);
+    expect(outcome).toEqual({ kind: 'failed', error: 'the provider ended its reply without a finish reason' });
+  });
+
+  it('fails on garbage', async () => {
+    await using provider = await start(
+      [{ kind: 'raw', pieces: [Uint8Array.of(0xff, 0xfe, 0x00, 0x0a), 'data: {"oops\n\n'] }],
+      { key },
+    );
+    const { outcome } = await turn(name, provider, {}, { config: { max_retries: 0 } });
+    expect(outcome).toMatchObject({ kind: 'failed', error: expect.stringContaining('not a JSON object: {"oops') });
+  });
+
+  it('fails when nobody listens there', async () => {
+    const provider = await start([], { key });
+    await provider.close();
+    const { outcome } = await turn(name, provider, {}, { config: { max_retries: 0 } });
+    expect(outcome).toMatchObject({ kind: 'failed', error: expect.stringContaining('cannot reach http://127.0.0.1') });
+  });
+
+  it('hangs up when it is canceled', async () => {
+    const never = new Promise<void>(() => {});
+    await using provider = await start(
+      [{ ...says('Hel', 'lo'), pace: async (event) => (event < eventsToFirstText ? undefined : await never) }],
+      { key },
+    );
+    const cancel = new AbortController();
+    const running = turn(name, provider, {}, { signal: cancel.signal, onText: () => cancel.abort() });
+    await expect((await provider.request(1)).closed).resolves.toBe('abandoned');
+    await running;
+  });
+
+  it('takes a large request and a large reply', async () => {
+    const text = 'ä🎈x'.repeat(100_000);
+    await using provider = await start([says(...Array.from({ length: 20 }, () => text.slice(0, 50_000)))], { key });
+    const { outcome } = await turn(name, provider, { messages: [{ role: 'user', content: [{ type: 'text', text }] }] });
+    expect(outcome).toMatchObject({
+      kind: 'response',
+      response: { content: [{ type: 'text', text: text.slice(0, 50_000).repeat(20) }] },
+    });
+    expect((await provider.request(1)).body).toContain(text);
+  });
+});

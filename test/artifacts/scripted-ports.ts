@@ -1,0 +1,98 @@
+import type { DriverPorts, DriverRequest, PostRequest, PostResponse } from '../../artifacts/lib/driver-world.ts';
+import { ProviderFailure } from '../../artifacts/lib/provider-failure.ts';
+
+/** What the next POST comes to: a response, or the failure to get one. */
+export type ScriptedPost = ProviderFailure | ScriptedResponse;
+
+export interface ScriptedResponse {
+  /** 200 when absent. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The body as it arrives; a failure breaks the connection there. */
+  readonly pieces: readonly (string | ProviderFailure)[];
+}
+
+/** Ports of a driver that play responses in order and write down everything the driver does. */
+export class ScriptedPorts implements DriverPorts {
+  readonly requests: PostRequest[] = [];
+  readonly slept: number[] = [];
+  /** Emitted pieces in order, thinking marked by `~`. */
+  readonly emitted: string[] = [];
+  /** Connections that were opened and not closed. */
+  open = 0;
+  readonly #script: ScriptedPost[];
+
+  constructor(...script: readonly ScriptedPost[]) {
+    this.#script = [...script];
+  }
+
+  post(request: PostRequest): PostResponse {
+    this.requests.push(request);
+    const next = this.#script.shift();
+    if (next === undefined) throw new Error('the script has no response left');
+    if (next instanceof ProviderFailure) throw next;
+    this.open += 1;
+    let closed = false;
+    return {
+      status: next.status ?? 200,
+      header: (name) => ({ 'content-type': 'text/event-stream', ...next.headers })[name] ?? null,
+      pieces: () => arriving(next.pieces),
+      close: () => {
+        if (!closed) this.open -= 1;
+        closed = true;
+      },
+    };
+  }
+
+  sleep(milliseconds: number): void {
+    this.slept.push(milliseconds);
+  }
+
+  now(): number {
+    return Date.UTC(2026, 0, 1);
+  }
+
+  emitText(text: string): void {
+    this.emitted.push(text);
+  }
+
+  emitThinking(text: string): void {
+    this.emitted.push(`~${text}`);
+  }
+
+  /** The body of the request of this number, counted from 1. */
+  body(number = 1): Readonly<Record<string, unknown>> {
+    return JSON.parse(this.requests[number - 1]?.body ?? '') as Readonly<Record<string, unknown>>;
+  }
+
+  header(name: string): string | undefined {
+    return this.requests[0]?.headers.find(([given]) => given === name)?.[1];
+  }
+}
+
+function* arriving(pieces: readonly (string | ProviderFailure)[]): Generator<string, void, void> {
+  for (const piece of pieces) {
+    if (piece instanceof ProviderFailure) throw piece;
+    yield piece;
+  }
+}
+
+/** Server-sent events of JSON values, a piece for each. */
+export function events(...values: readonly unknown[]): readonly string[] {
+  return values.map((value) => `data: ${typeof value === 'string' ? value : JSON.stringify(value)}\n\n`);
+}
+
+export function driverRequest(changes: Partial<DriverRequest> = {}): DriverRequest {
+  return {
+    model: 'm-1',
+    endpoint: 'http://127.0.0.1:9',
+    apiKey: null,
+    config: '{}',
+    system: '',
+    messages: [{ tag: 'user', val: [{ tag: 'text', val: 'hello' }] }],
+    tools: [],
+    maxTokens: 512,
+    continuationId: null,
+    ...changes,
+  };
+}
