@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { decodeDriverLine, decodeDriverResponse, encodeDriverRequest } from './driver-json.ts';
+import { decodeDriverLine, type DriverLine, encodeDriverRequest } from './driver-json.ts';
 
 describe('a request in JSON', () => {
   it('is spelled as the dialect says', () => {
@@ -48,6 +48,10 @@ describe('a request in JSON', () => {
   });
 });
 
+function decodeResponse(response: unknown): DriverLine {
+  return decodeDriverLine({ type: 'response', response });
+}
+
 describe('a response in JSON', () => {
   it('is read with everything it may hold', () => {
     const wire = {
@@ -61,7 +65,7 @@ describe('a response in JSON', () => {
       continuation_id: 'r_2',
       unknown: true,
     };
-    expect(decodeDriverResponse(wire)).toEqual({
+    expect(decodeResponse(wire)).toEqual({
       kind: 'response',
       response: {
         content: [
@@ -87,7 +91,7 @@ describe('a response in JSON', () => {
       usage: null,
       continuation_id: null,
     };
-    expect(decodeDriverResponse(wire)).toEqual({
+    expect(decodeResponse(wire)).toEqual({
       kind: 'response',
       response: {
         content: [
@@ -101,7 +105,7 @@ describe('a response in JSON', () => {
   });
 
   it('keeps a stop reason it does not know', () => {
-    expect(decodeDriverResponse({ content: [], stop_reason: 'pause_turn' })).toMatchObject({
+    expect(decodeResponse({ content: [], stop_reason: 'pause_turn' })).toMatchObject({
       response: { stopReason: 'pause_turn' },
     });
   });

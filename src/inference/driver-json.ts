@@ -75,13 +75,6 @@ export function decodeDriverLine(value: unknown): DriverLine {
   return { kind: 'response', response: lowerResponse(line.response) };
 }
 
-/** A response in its JSON spelling, or what is wrong with it. */
-export function decodeDriverResponse(value: unknown): Extract<DriverLine, { kind: 'response' } | { kind: 'wrong' }> {
-  const parsed = driverResponse.safeParse(value);
-  if (!parsed.success) return { kind: 'wrong', problem: describeFirst(parsed.error) };
-  return { kind: 'response', response: lowerResponse(parsed.data) };
-}
-
 function lowerResponse(wire: z.infer<typeof driverResponse>): InferenceResponse {
   const { usage, error, continuation_id: continuationId } = wire;
   return {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 
 import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
 import { parseJsonText } from './json-text.ts';
@@ -61,7 +61,7 @@ function inputText(input: unknown): string {
 
 const contentBlock = z.discriminatedUnion('tag', [
   z.object({ tag: z.literal('text'), val: z.string() }),
-  z.object({ tag: z.literal('thinking'), val: z.object({ text: z.string(), signature: z.string().nullish() }) }),
+  z.object({ tag: z.literal('thinking'), val: z.object({ text: z.string(), signature: z.nullish(z.string()) }) }),
   z.object({ tag: z.literal('tool-call'), val: z.object({ id: z.string(), name: z.string(), input: z.string() }) }),
 ]);
 
@@ -73,11 +73,13 @@ const stopReason = z.discriminatedUnion('tag', [
   z.object({ tag: z.literal('other'), val: z.string() }),
 ]);
 
+const tokens = z.bigint().check(z.gte(0n));
+
 const response = z.object({
   content: z.array(contentBlock),
   stopReason,
-  usage: z.object({ inputTokens: z.bigint().min(0n), outputTokens: z.bigint().min(0n) }).nullish(),
-  continuationId: z.string().nullish(),
+  usage: z.nullish(z.object({ inputTokens: tokens, outputTokens: tokens })),
+  continuationId: z.nullish(z.string()),
 });
 
 /** A `response` record; null when the value is none. */

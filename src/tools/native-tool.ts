@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-import { z } from 'zod';
+import * as z from 'zod/mini';
 
 import { endOnAbort, endProcess } from '../containment/end-process.ts';
 import type { LaunchedProcess, LaunchEnd, Launcher } from '../containment/launcher.ts';
@@ -12,6 +12,8 @@ import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
 const maxAnswerBytes = 16 * 1024 * 1024;
 const stderrTailBytes = 4096;
 const endGraceMs = 2000;
+/** A longer timer would fire at once. */
+const longestTimerMs = 2 ** 31 - 1;
 
 export interface NativeToolSettings extends Pick<Tool, 'name' | 'description' | 'inputSchema'> {
   readonly launcher: Launcher;
@@ -27,7 +29,7 @@ export interface NativeToolSettings extends Pick<Tool, 'name' | 'description' | 
 const answerShape = z.object({
   status: z.enum(['passed', 'failed']),
   content: z.string(),
-  truncated: z.boolean().default(false),
+  truncated: z._default(z.boolean(), false),
 });
 
 /**
@@ -66,10 +68,13 @@ async function callProgram(
 
 async function finish(launched: LaunchedProcess, { name, deadlineMs }: NativeToolSettings): Promise<ToolOutcome> {
   let late = false;
-  const deadline = setTimeout(() => {
-    late = true;
-    void endProcess(launched, endGraceMs);
-  }, deadlineMs);
+  const deadline = setTimeout(
+    () => {
+      late = true;
+      void endProcess(launched, endGraceMs);
+    },
+    Math.min(deadlineMs, longestTimerMs),
+  );
   const stderr = new OutputTail(stderrTailBytes);
   const [answer, end] = await Promise.all([readAnswer(launched), launched.ended, stderr.read(launched.stderr)]);
   clearTimeout(deadline);

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 
 import { ComponentFault, type Component, type HostFunctions } from '../components/component.ts';
 import { neverReached } from './dispatch.ts';

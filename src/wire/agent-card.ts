@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 
 /** Every method `POST /` can answer, in the order the card lists them (D1 "Agent card"). */
 export const servableMethods = [
@@ -92,11 +92,11 @@ export interface ReadCard {
 const strings = z.array(z.string());
 
 const readable = z.object({
-  name: z.string().min(1),
-  version: z.string().default(''),
-  url: z.string().min(1),
-  session_id: z.string().nullable().default(null),
-  serves: z.object({ methods: strings, planes: strings.default([]) }).optional(),
+  name: z.string().check(z.minLength(1)),
+  version: z._default(z.string(), ''),
+  url: z.string().check(z.minLength(1)),
+  session_id: z._default(z.nullable(z.string()), null),
+  serves: z.optional(z.object({ methods: strings, planes: z._default(strings, []) })),
 });
 
 /** A peer's card; undefined when it has no `name` or `url`, or a key has the wrong type. Keys it does not know are ignored. */
