@@ -3,7 +3,7 @@ import { type ArtifactRef, spell } from './artifact-ref.ts';
 import type { ArtifactSource } from './artifact-source.ts';
 import type { ArtifactOrigin } from './installed-artifact.ts';
 import { storedVersions } from './list-stored.ts';
-import { bundledRoot, findStored, type StoredArchive, storeRoot } from './store-layout.ts';
+import { bundledRoot, findStored, readVariant, type StoredArchive, storeRoot } from './store-layout.ts';
 
 /** Where artifacts are looked for. */
 export interface StorePlaces {
@@ -61,7 +61,9 @@ export async function locate(ref: ArtifactRef, places: StorePlaces): Promise<Loc
 
 function locateLocally(ref: ArtifactRef, places: StorePlaces): Location | null {
   for (const place of localPlaces(places)) {
-    const stored = findStored(place.root, ref, places.platform);
+    // What comes with the package runs everywhere: it has no variants to look for.
+    const isBundled = place.origin === 'bundled';
+    const stored = isBundled ? readVariant(place.root, ref, null) : findStored(place.root, ref, places.platform);
     if (stored !== null) return { ...place, stored };
   }
   return null;

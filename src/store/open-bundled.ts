@@ -1,12 +1,10 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { safeParse } from 'zod/v4/core';
-
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { readSmallText } from '../manifest/read-text.ts';
-import { artifactManifest, type ArtifactManifest } from '../manifest/schema.ts';
+import type { ArtifactManifest } from '../manifest/schema.ts';
 import type { ArchivedFiles } from './archived-files.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
 import type { Location } from './locate.ts';
@@ -34,12 +32,10 @@ export function openBundled({ origin, stored }: Location): FoundArtifact {
   };
 }
 
-/** The manifest as the package's build has read it already: a tenth of the time that the YAML takes. */
+/** The manifest as the package's build has read and checked it: a tenth of the time that the YAML takes. */
 function manifestJson(directory: string): ArtifactManifest | null {
   const reading = readSmallText(join(directory, 'manifest.json'));
-  if (reading.kind !== 'text') return null;
-  const parsed = safeParse(artifactManifest, JSON.parse(reading.text), { jitless: true });
-  return parsed.success ? parsed.data : null;
+  return reading.kind === 'text' ? (JSON.parse(reading.text) as ArtifactManifest) : null;
 }
 
 function manifestYaml(directory: string): ArtifactManifest {

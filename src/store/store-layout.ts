@@ -46,11 +46,12 @@ export function variantPaths(root: string, ref: ArtifactRef, platform: string | 
 /** What the store records at this place; null when there is nothing, or a writer was killed before it was done. */
 export function readVariant(root: string, ref: ArtifactRef, platform: string | null): StoredArchive | null {
   const paths = variantPaths(root, ref, platform);
+  if (!existsSync(paths.archive)) return null;
   const reading = readSmallText(paths.hash);
   if (reading.kind === 'absent') return null;
   if (reading.kind === 'unreadable') throw unreadableFile(paths.hash, reading);
   const sha256 = decodeHashFile(reading.text);
-  if (sha256 === null || !existsSync(paths.archive)) return null;
+  if (sha256 === null) return null;
   return { name: ref.name, version: ref.version, platform, path: paths.archive, sha256 };
 }
 

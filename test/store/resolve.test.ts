@@ -110,7 +110,7 @@ describe('an artifact is taken from', () => {
     writeFileSync(join(directory, 'manifest.json'), JSON.stringify(manifest));
     writeFileSync(join(directory, 'svc.yaml'), '[');
     expect((await resolveOne(echo)).manifest).toEqual(manifest);
-    writeFileSync(join(directory, 'manifest.json'), '{}');
+    rmSync(join(directory, 'manifest.json'));
     expect(await codesOf(resolve([echo]))).toEqual(['E-MAN-002']);
     rmSync(join(directory, 'svc.yaml'));
     expect(await codesOf(resolve([echo]))).toEqual(['E-ART-004']);
