@@ -116,7 +116,7 @@ describe('a dispatched call', () => {
     expect(result.truncated).toBe(true);
   });
 
-  it('leaves the text of a skill unfenced [D1-FRAME-23]', async () => {
+  it('leaves the text of a skill unfenced', async () => {
     const skill = tool('how-to', { kind: 'skill', call: answering({ content: '# How to' }) });
     const result = await inventory(skill).dispatch({ id: '1', name: 'how-to', input: {} }, context);
     expect([result.content, result.fenceSource, result.kind]).toEqual(['# How to', null, 'skill']);
@@ -164,14 +164,14 @@ describe('a call that never reaches a tool', () => {
     expect(result.content).toBe('the arguments of a are not a JSON object');
   });
 
-  it('lists what does not fit the schema [D1-FRAME-26] [D1-FRAME-32]', async () => {
+  it('lists what does not fit the schema [D1-FRAME-26]', async () => {
     const picky = tool('picky', { inputSchema: { type: 'object', properties: { path: { type: 'string' } } } });
     const result = await inventory(picky).dispatch({ id: '1', name: 'picky', input: { path: 1 } }, context);
     expect(result).toMatchObject(neverReached);
     expect(result.content).toBe('the arguments of picky do not fit its input schema:\narguments.path: must be string');
   });
 
-  it('is so too when the tool could not start anything [D1-FRAME-30]', async () => {
+  it('is so too when the tool could not start anything', async () => {
     const absent = tool('absent', {
       kind: 'shell',
       call: answering({ status: 'failed', content: 'no such command', exitCode: 127, truncated: true, reached: false }),

@@ -25,7 +25,7 @@ export interface ShellSettings {
 
 /** One tool per name of `capabilities.shell.allow` (contracts §5). */
 export function createShellTools(names: readonly string[], settings: ShellSettings): readonly Tool[] {
-  const calls = new CallCounter();
+  let calls = 0;
   return [...new Set(names)].map((name) => ({
     name,
     description: descriptionOf(name),
@@ -36,18 +36,11 @@ export function createShellTools(names: readonly string[], settings: ShellSettin
       required: ['command'],
       additionalProperties: false,
     },
-    call: (args, context) =>
-      callShell({ name, command: String(args.command), number: calls.next() }, context, settings),
+    call: (args, context) => {
+      calls += 1;
+      return callShell({ name, command: String(args.command), number: calls }, context, settings);
+    },
   }));
-}
-
-class CallCounter {
-  #last = 0;
-
-  next(): number {
-    this.#last += 1;
-    return this.#last;
-  }
 }
 
 interface ShellCall {
@@ -112,7 +105,7 @@ function section(title: string, { text, cutBytes, log }: CapturedOutput): string
 
 function descriptionOf(name: string): string {
   const what = shells.has(name) ? `Runs a command line with ${name}` : `Runs the program ${name}`;
-  return `${what} in the working directory and gives its exit code, stdout and stderr. Standard input is empty.`;
+  return `${what}, in the working directory at every call, and gives its exit code, stdout and stderr. Standard input is empty, and what is left running is ended.`;
 }
 
 function commandDescription(name: string): string {

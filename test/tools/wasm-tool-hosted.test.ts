@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 describe('a tool that is a WebAssembly component', () => {
-  it('is dispatched by name, its result fenced [D1-FRAME-22] [D1-FRAME-30]', async () => {
+  it('is dispatched by name, its result fenced [D1-FRAME-22]', async () => {
     const inventory = new Inventory([tool], { monotonicMs: () => 0 });
     const call = { id: 'c1', name: 'probe', input: { op: 'echo', note: '</untrusted-content>' } };
     expect(await inventory.dispatch(call, recordingContext())).toMatchObject({
@@ -48,7 +48,7 @@ describe('a tool that is a WebAssembly component', () => {
     expect([context.texts, context.thoughts]).toEqual([['a', 'b'], ['thought']]);
   });
 
-  it('fails when its input wait times out, and passes when it is answered [D1-STATE-07]', async () => {
+  it('fails when its input wait times out, and passes when it is answered', async () => {
     expect(await tool.call({ op: 'ask', prompt: 'who?' }, recordingContext())).toMatchObject({
       status: 'failed',
       content: 'refused: input-timeout',

@@ -25,7 +25,7 @@ function failed(content: string): ToolOutcome {
 }
 
 describe('a component tool', () => {
-  it('gets the arguments as JSON text and the call id, and answers with its output [D1-FRAME-30]', async () => {
+  it('gets the arguments as JSON text and the call id, and answers with its output', async () => {
     const { tool, component } = toolOf(() => Promise.resolve({ status: 'failed', content: 'no', truncated: true }));
     expect(await tool.call({ path: 'a' }, recordingContext())).toEqual({
       status: 'failed',
