@@ -107,8 +107,8 @@ function dropUnknown(issue: $ZodIssue & { code: 'unrecognized_keys' }, schema: $
   const block = keyPathOf(issue.path);
   const known = knownKeys(schema, block);
   const values = block.reduce<unknown>((value, key) => (value as Record<string | number, unknown>)[key], reading.data);
-  for (const key of issue.keys) {
-    delete (values as Record<string, unknown>)[key];
+  for (const key of issue.keys) delete (values as Record<string, unknown>)[key];
+  for (const key of issue.keys.slice(0, mostFindings)) {
     const meant = closestName(key, known);
     const where = block.length === 0 ? '' : ` of ${renderKeyPath(block)}`;
     const path = [...block, key];
@@ -137,7 +137,7 @@ function report(issue: $ZodIssue, { resolution, findings }: Reading): void {
 /** `port must be at most 65535, not 70000`; `version "latest" is a reserved version`. */
 function sentence(name: string, clause: string, shown: string | undefined): string {
   if (shown === undefined) return `${name} ${clause}`;
-  return clause.startsWith('must ') ? `${name} ${clause}, not ${shown}` : `${name} (${shown}) ${clause}`;
+  return /^must (?!not )/.test(clause) ? `${name} ${clause}, not ${shown}` : `${name} (${shown}) ${clause}`;
 }
 
 function codeOf(issue: $ZodIssue): DiagnosticCode {
@@ -154,7 +154,9 @@ function shownValue(issue: $ZodIssue, path: KeyPath): string | undefined {
   const isCredential = holdsCredential(path);
   if (typeof input === 'string')
     return issue.code === 'invalid_type' ? 'text' : isCredential ? undefined : quoted(withoutUser(input));
-  if (isCredential) return typeof input === 'number' ? 'a number' : undefined;
+  // YAML has read it as a number already: 1.0 would be shown as 1.
+  const isUnquoted = issue.code === 'invalid_type' && issue.expected === 'string';
+  if (typeof input === 'number' && (isUnquoted || isCredential)) return 'a number';
   return typeof input === 'number' || typeof input === 'boolean' ? String(input) : undefined;
 }
 

@@ -5,6 +5,7 @@ import type { YamlSource } from './yaml-source.ts';
 /** Variables by name, the way `process.env` holds them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+const mostProblems = 100;
 const referenceShape = /^\$\{([A-Z_][A-Z0-9_]*)\}$/;
 
 /** The variable a value stands for; only a whole value of the form `${UPPER_SNAKE}` is a reference (contracts §3). */
@@ -18,7 +19,7 @@ export interface Resolution {
   readonly references: ReadonlyMap<string, string>;
   /** Where the variable is not set and the value is still the reference. */
   readonly unresolved: ReadonlySet<string>;
-  /** One `E-MAN-003` for each variable that is not set. */
+  /** One `E-MAN-003` for each variable that is not set, at most a hundred. */
   readonly problems: readonly Diagnostic[];
 }
 
@@ -49,7 +50,7 @@ export function resolveReferences({ source, env, leave }: ResolveRequest): Resol
     const found = Object.hasOwn(env, name) ? env[name] : undefined;
     if (found !== undefined) return found;
     unresolved.add(where);
-    problems.push(notSet({ name, where, source, path }));
+    if (problems.length < mostProblems) problems.push(notSet({ name, where, source, path }));
     return value;
   };
 

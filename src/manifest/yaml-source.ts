@@ -15,7 +15,7 @@ export interface YamlSource {
   locate(path: KeyPath, part: 'key' | 'value'): SourceLocation;
 }
 
-const largestFile = 1024 * 1024;
+const largestFile = 256 * 1024;
 const mostProblems = 100;
 
 /**
@@ -25,14 +25,14 @@ const mostProblems = 100;
 export function parseYaml(file: string, text: string): YamlSource {
   if (Buffer.byteLength(text) > largestFile) {
     throw new DiagnosticList([
-      new Diagnostic('E-MAN-002', 'the file is larger than 1 MiB', { location: { file, line: 1, column: 1 } }),
+      new Diagnostic('E-MAN-002', 'the file is larger than 256 KiB', { location: { file, line: 1, column: 1 } }),
     ]);
   }
   const lines = new LineCounter();
   const document = parseDocument(text, {
     lineCounter: lines,
     prettyErrors: false,
-    logLevel: 'silent',
+    logLevel: 'error',
     schema: 'core',
     stringKeys: true,
     resolveKnownTags: false,
