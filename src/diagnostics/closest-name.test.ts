@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest';
+
+import { closestName } from './closest-name.ts';
+
+describe('the closest name', () => {
+  it.each([
+    ['lifecyle', 'lifecycle'],
+    ['lifceycle', 'lifecycle'],
+    ['Lifecycle', 'lifecycle'],
+    ['nmae', 'name'],
+    ['versoin', 'version'],
+  ])('to %s is %s', (name, meant) => {
+    expect(closestName(name, ['name', 'version', 'lifecycle'])).toBe(meant);
+  });
+
+  it('is none when nothing is near, nothing is known, or the name is endless', () => {
+    expect(closestName('capabilities', ['name', 'version'])).toBeUndefined();
+    expect(closestName('mane', [])).toBeUndefined();
+    expect(closestName('x'.repeat(100_000), ['x'.repeat(100_001)])).toBeUndefined();
+    expect(closestName('abcd', ['name'])).toBeUndefined();
+  });
+
+  it('is the nearest of several', () => {
+    expect(closestName('max_turn', ['max_tokens', 'max_turns'])).toBe('max_turns');
+  });
+});

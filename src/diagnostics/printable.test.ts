@@ -1,0 +1,17 @@
+import { describe, expect, it } from 'vitest';
+
+import { printable, quoted } from './printable.ts';
+
+describe('text from outside', () => {
+  it('keeps what can be seen and spells out what cannot', () => {
+    expect(printable('añ日 🙂')).toBe('añ日 🙂');
+    expect(printable('a\u0000b\u001B[1m\u200B\u2028')).toBe('a\\u{0}b\\u{1b}[1m\\u{200b}\\u{2028}');
+  });
+
+  it('is repeated in quotes and cut at sixty characters, never through one', () => {
+    expect(quoted('short')).toBe('"short"');
+    expect(quoted('x'.repeat(60))).toBe(`"${'x'.repeat(60)}"`);
+    expect(quoted('x'.repeat(61))).toBe(`"${'x'.repeat(60)}…"`);
+    expect(quoted('🙂'.repeat(100))).toBe(`"${'🙂'.repeat(60)}…"`);
+  });
+});

@@ -1,0 +1,43 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { Redactor } from './redactor.ts';
+import { Secret } from './secret.ts';
+
+function redactorOf(...values: string[]): Redactor {
+  const redactor = new Redactor();
+  for (const value of values) redactor.register(new Secret(value));
+  return redactor;
+}
+
+describe('a redactor', () => {
+  it('replaces every secret everywhere, and nothing else', () => {
+    expect(redactorOf('abc', 'xyz').redact('abc, xyz and abc; ab c')).toBe('[secret], [secret] and [secret]; ab c');
+  });
+
+  it('leaves no rest of a secret that holds another', () => {
+    expect(redactorOf('abc', 'abcdef').redact('abcdef')).toBe('[secret]');
+  });
+
+  it('knows a secret as JSON text and as part of a URL', () => {
+    const redactor = redactorOf('a"b/c');
+    expect(redactor.redact(JSON.stringify({ key: 'a"b/c' }))).toBe('{"key":"[secret]"}');
+    expect(redactor.redact(`https://x.example/?k=${encodeURIComponent('a"b/c')}`)).toBe(
+      'https://x.example/?k=[secret]',
+    );
+  });
+
+  it('ignores an empty secret, and treats its characters as nothing but characters', () => {
+    expect(redactorOf('').redact('text')).toBe('text');
+    expect(redactorOf('$&.*').redact('a $&.* b')).toBe('a [secret] b');
+  });
+
+  it('leaves no secret in any text', () => {
+    const secret = fc.string({ minLength: 12, unit: 'binary' });
+    fc.assert(
+      fc.property(secret, fc.string(), fc.string(), (value, before, after) => {
+        expect(redactorOf(value).redact(before + value + after)).not.toContain(value);
+      }),
+    );
+  });
+});

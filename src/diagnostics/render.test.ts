@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+
+import { Diagnostic } from './diagnostic.ts';
+import { Redactor } from './redactor.ts';
+import { renderDiagnostic, renderDiagnostics } from './render.ts';
+import { Secret } from './secret.ts';
+
+const source = 'name: a\nlifecycle:\n  queue_depth: many\n';
+const plain = { color: false, sourceOf: (file: string) => (file === 'svc.yaml' ? source : undefined) };
+
+describe('a diagnostic for a person', () => {
+  it('is one line of code and message, and a hint line when there is one [D1-ERR-14]', () => {
+    expect(renderDiagnostic(new Diagnostic('E-RUN-010', 'port 80 is taken'), plain)).toBe(
+      'error[E-RUN-010]: port 80 is taken\n',
+    );
+    expect(renderDiagnostic(new Diagnostic('E-RUN-010', 'port 80 is taken', { hint: 'choose another' }), plain)).toBe(
+      'error[E-RUN-010]: port 80 is taken\nhint: choose another\n',
+    );
+  });
+
+  it('is a warning when its code says so', () => {
+    expect(renderDiagnostic(new Diagnostic('W-SEC-019', 'foo is unknown'), plain)).toBe(
+      'warning[W-SEC-019]: foo is unknown\n',
+    );
+  });
+
+  it('shows its place, the line and what is meant in it', () => {
+    const location = { file: 'svc.yaml', line: 3, column: 16, length: 4 };
+    const diagnostic = new Diagnostic('E-MAN-003', 'queue_depth must be a whole number', { location, hint: 'write 1' });
+    expect(renderDiagnostic(diagnostic, plain)).toBe(`error[E-MAN-003]: queue_depth must be a whole number
+ --> svc.yaml:3:16
+  |
+3 |   queue_depth: many
+  |                ^^^^
+hint: write 1
+`);
+  });
+
+  it('names the place alone when the file or the line is not there', () => {
+    const away = new Diagnostic('E-MAN-003', 'x', { location: { file: 'other.yaml', line: 1, column: 2 } });
+    expect(renderDiagnostic(away, plain)).toBe('error[E-MAN-003]: x\n --> other.yaml:1:2\n');
+    const beyond = new Diagnostic('E-MAN-003', 'x', { location: { file: 'svc.yaml', line: 99, column: 1 } });
+    expect(renderDiagnostic(beyond, plain)).toBe('error[E-MAN-003]: x\n --> svc.yaml:99:1\n');
+  });
+
+  it('colours the label when it may, and leaves the words as they are', () => {
+    const colored = renderDiagnostic(new Diagnostic('E-RUN-010', 'taken'), { color: true });
+    expect(colored).toBe('\u001B[31merror[E-RUN-010]\u001B[39m: taken\n');
+  });
+
+  it('keeps its first line one line and its terminal safe, whatever the message holds', () => {
+    const diagnostic = new Diagnostic('E-IO-001', 'cannot read a\nerror[E-X]: \u001B[2Jb\u202E');
+    expect(renderDiagnostic(diagnostic, plain)).toBe(
+      'error[E-IO-001]: cannot read a error[E-X]: \\u{1b}[2Jb\\u{202e}\n',
+    );
+  });
+
+  it('shows no registered secret', () => {
+    const redactor = new Redactor();
+    redactor.register(new Secret('hunter2'));
+    const diagnostic = new Diagnostic('E-IO-003', 'the registry said: bad key hunter2');
+    expect(renderDiagnostic(diagnostic, { color: false, redactor })).toBe(
+      'error[E-IO-003]: the registry said: bad key [secret]\n',
+    );
+  });
+
+  it('stands apart from the next when a place is shown', () => {
+    const located = new Diagnostic('E-MAN-001', 'a', { location: { file: 'x', line: 1, column: 1 } });
+    const bare = new Diagnostic('E-IO-001', 'b');
+    expect(renderDiagnostics([located, bare], plain)).toBe('error[E-MAN-001]: a\n --> x:1:1\n\nerror[E-IO-001]: b\n');
+    expect(renderDiagnostics([bare, bare], plain)).toBe('error[E-IO-001]: b\nerror[E-IO-001]: b\n');
+  });
+});
