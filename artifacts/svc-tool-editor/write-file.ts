@@ -20,7 +20,7 @@ export function writeFile(tree: FileTree, args: EditArguments): ToolOutput {
 export function encoded(text: string): Uint8Array {
   const bytes = new TextEncoder().encode(text);
   if (bytes.length <= longestWrite) return bytes;
-  throw new FileFault(`the content is ${sized(bytes.length)}; the limit is ${sized(longestWrite)}`);
+  throw new FileFault(`the content is larger than the limit of ${sized(longestWrite)}`);
 }
 
 /** Whether the file is still to be made; a link is refused, because putting a file in its place would not change what it names. */
