@@ -3,7 +3,9 @@ import { Command } from 'commander';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { type ArtifactRef, parseInstallTarget, type ReleaseRef, spell } from '../store/artifact-ref.ts';
 import { installEntries, installRef } from '../store/install.ts';
+import type { FoundArtifact } from '../store/installed-artifact.ts';
 import type { CommandContext } from './command-context.ts';
+import { createCompileAhead } from './compile-ahead.ts';
 import { openProject, type Project } from './project.ts';
 import { renderTable } from './table.ts';
 
@@ -39,11 +41,20 @@ async function install(
   project: Project,
   context: CommandContext,
 ): Promise<readonly InstalledRow[]> {
-  const onStored = (stored: ArtifactRef): void => {
-    if (context.stderrIsTerminal) context.stderr.write(`installed ${spell(stored)}\n`);
+  const say = (text: string): void => {
+    if (context.stderrIsTerminal) context.stderr.write(`${text}\n`);
   };
-  if (ref !== null) return [await installRef(ref, { ...project, onStored })];
-  const artifacts = await installEntries({ ...project, onStored });
+  const compile = createCompileAhead(project);
+  const request = {
+    ...project,
+    prepare: async (artifact: FoundArtifact) => {
+      say(`preparing ${spell(artifact.manifest)}`);
+      await compile(artifact);
+    },
+    onStored: (stored: ArtifactRef) => say(`installed ${spell(stored)}`),
+  };
+  if (ref !== null) return [await installRef(ref, request)];
+  const artifacts = await installEntries(request);
   return artifacts.map(({ manifest, origin, platform, sha256 }) => {
     return { name: manifest.name, version: manifest.version, origin, platform, sha256 };
   });

@@ -67,17 +67,23 @@ export class DirectoryContent implements ArtifactContent {
     return await hashOfArchive(this.files);
   }
 
+  /** Where a file really is; null when it is not there. */
   async #inside(name: string): Promise<string | null> {
+    const path = join(this.where, name);
     try {
       const root = await realpath(this.where);
-      const path = await realpath(join(root, name));
-      if (path.startsWith(root.endsWith(sep) ? root : root + sep)) return path;
+      const target = await realpath(path).catch(nullUnlessThere);
+      if (target === null || target.startsWith(root.endsWith(sep) ? root : root + sep)) return target;
     } catch (error) {
-      if (isErrno(error, 'ENOENT', 'ENOTDIR')) return null;
-      throw ioFault(error, `cannot read ${join(this.where, name)}`);
+      throw ioFault(error, `cannot read ${path}`);
     }
-    throw new Diagnostic('E-ART-002', `${join(this.where, name)} lies outside the directory of the artifact`);
+    throw new Diagnostic('E-ART-002', `${path} lies outside the directory of the artifact`);
   }
+}
+
+function nullUnlessThere(error: unknown): null {
+  if (isErrno(error, 'ENOENT', 'ENOTDIR')) return null;
+  throw error;
 }
 
 /** The files of a tool, driver, hook or skill in a directory: its manifest and the file it is about. */

@@ -41,7 +41,7 @@ export async function inspectContent(content: ArtifactContent): Promise<Inspecte
 export async function readManifestText(content: ArtifactContent): Promise<string> {
   if (content.has(manifestFile)) return await content.readText(manifestFile);
   throw new Diagnostic('E-ART-004', `${content.where} has no ${manifestFile} at its root`, {
-    hint: `pack the files beside ${manifestFile}, not the folder that holds them`,
+    hint: `${manifestFile} lies beside the files it is about, not in a folder of its own`,
   });
 }
 

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
@@ -48,6 +49,6 @@ async function readOrClose(file: RegularFile): Promise<Archive> {
 
 function damaged(stored: StoredArchive): Diagnostic {
   return new Diagnostic('E-ART-006', `${stored.path} does not have the hash that was recorded with it`, {
-    hint: `install ${spell(stored)} again`,
+    hint: `remove ${dirname(stored.path)} and install ${spell(stored)} again`,
   });
 }

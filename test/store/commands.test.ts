@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 
@@ -39,6 +39,9 @@ inference:
 const listed = `  - { name: echo, version: 1.0.0, source: tools/echo }
   - { name: style, version: 1.0.0, runtime: skill }
 `;
+
+/** Bytes that a component may hold anywhere and that change nothing but its hash. */
+const customSection = Buffer.from([0, 8, 7, ...Buffer.from('changed')]);
 
 let project: string;
 let home: string;
@@ -108,16 +111,27 @@ describe('svc install', () => {
 
   it('tells of each artifact on a terminal', async () => {
     const { stderr } = await run(installCommand, [], { stderrIsTerminal: true });
-    expect(stderr).toBe('installed echo@1.0.0\ninstalled style@1.0.0\n');
+    expect(stderr).toBe('preparing echo@1.0.0\npreparing style@1.0.0\ninstalled echo@1.0.0\ninstalled style@1.0.0\n');
   });
 
   it('accepts a change of an artifact into svc.lock', async () => {
     await run(installCommand, []);
     const before = readLock(project);
-    writeFileSync(join(project, 'tools/echo/component.wasm'), Buffer.concat([componentBytes, Buffer.from('changed')]));
+    writeFileSync(join(project, 'tools/echo/component.wasm'), Buffer.concat([componentBytes, customSection]));
     await run(installCommand, []);
     expect(readLock(project)?.[0]?.sha256).not.toBe(before?.[0]?.sha256);
     expect(readLock(project)?.[1]).toEqual(before?.[1]);
+  });
+
+  it('compiles components ahead, and stores nothing when one cannot be compiled', async () => {
+    await run(installCommand, []);
+    expect(
+      readdirSync(join(home, '.svc', 'cache', 'components')).filter((name) => name.endsWith('.compiled')),
+    ).toHaveLength(1);
+    rmSync(storeRoot(project), { recursive: true });
+    writeFileSync(join(project, 'tools/echo/component.wasm'), Buffer.concat([componentBytes, Buffer.from([0xff])]));
+    expect(await codesOf(run(installCommand, []))).toEqual(['E-ART-004']);
+    expect(existsSync(storeRoot(project))).toBe(false);
   });
 
   it('stores nothing when an artifact is found nowhere', async () => {
@@ -267,6 +281,13 @@ describe('svc build', () => {
     await writeFiles(join(project, 'folder'), files);
     expect((await codesOf(run(buildCommand, ['folder', '--out', 'made'])))[0]).toBe(code);
     expect(readdirSync(project)).not.toContain('made');
+  });
+
+  it('needs a folder', async () => {
+    await expect(run(buildCommand, ['nowhere'])).rejects.toMatchObject({
+      code: 'E-IO-001',
+      message: `cannot read ${project}/nowhere/svc.yaml: no such file or directory`,
+    });
   });
 
   it('cannot write where a file is', async () => {

@@ -1,5 +1,5 @@
 import { installEntries, type InstallRequest } from '../../src/store/install.ts';
 
-const request = JSON.parse(process.argv[2] ?? '') as Omit<InstallRequest, 'onStored'>;
+const request = JSON.parse(process.argv[2] ?? '') as Omit<InstallRequest, 'onStored' | 'prepare'>;
 
-void installEntries({ ...request, onStored: () => undefined });
+void installEntries({ ...request, prepare: async () => await Promise.resolve(), onStored: () => undefined });
