@@ -1,6 +1,9 @@
+// No character that reading as a URL would drop or turn into a slash.
+const addressShape = /^https?:\/\/[^/\s\\\p{Cc}][^\s\\\p{Cc}]*$/iu;
+
 /** Why `inference.endpoint` is refused, as a clause; undefined when it is allowed: `https` to any host, `http` to loopback (contracts §3). */
 export function endpointFault(endpoint: string): string | undefined {
-  if (!/^https?:\/\/[^/]/i.test(endpoint) || !URL.canParse(endpoint)) return 'must be an http or https address';
+  if (!addressShape.test(endpoint) || !URL.canParse(endpoint)) return 'must be an http or https address';
   const url = new URL(endpoint);
   if (url.username !== '' || url.password !== '') return 'must not hold a user or password';
   if (url.search !== '' || url.hash !== '') return 'must not have a query or fragment';

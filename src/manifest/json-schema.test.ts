@@ -35,7 +35,7 @@ function keysOf(schema: unknown, path: string): string[] {
   const { properties = {}, items, anyOf = [] } = schema as Schema;
   const own = Object.entries(properties).flatMap(([key, value]) => {
     const inner = path === '' ? key : `${path}.${key}`;
-    return [inner, ...keysOf(value, inner)];
+    return [inner].concat(keysOf(value, inner));
   });
   return [...own, ...keysOf(items, `${path}[]`), ...anyOf.flatMap((option) => keysOf(option, path))];
 }

@@ -51,7 +51,8 @@ function extraPart(authority: string): string | undefined {
   if (authority.includes('?')) return 'has a query';
   if (authority.includes('#')) return 'has a fragment';
   if (/[/\\]/.test(authority)) return 'has a path';
-  return undefined;
+  // A URL would drop or decode these, and the entry would name another host than it shows.
+  return /[\s%\p{Cc}\p{Cf}]/u.test(authority) ? 'does not name a host' : undefined;
 }
 
 /** The host as a URL spells it, so that `127.1` and `127.0.0.1` are one place; IPv6 keeps its brackets. */

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+
+import { byteSize, durationSecs } from './units.ts';
+
+describe('a size', () => {
+  it.each([
+    [1, 1],
+    ['1Ki', 1024],
+    ['10Mi', 10_485_760],
+    ['2Gi', 2_147_483_648],
+  ])('%s is %d bytes', (written, bytes) => {
+    expect(byteSize.parse(written)).toBe(bytes);
+  });
+
+  it.each([0, -1, 1.5, '0Ki', '10', '10MB', '1.5Mi', '1 Ki', '999999999999999Gi', '', null, true, []])(
+    '%j is none',
+    (written) => {
+      expect(byteSize.safeParse(written).success).toBe(false);
+    },
+  );
+});
+
+describe('a duration', () => {
+  it.each([
+    [90, 90],
+    ['90s', 90],
+    ['1.5m', 90],
+    ['2h', 7200],
+    ['0.5s', 0.5],
+    ['596h', 2_145_600],
+  ])('%s is %d seconds', (written, secs) => {
+    expect(durationSecs.parse(written)).toBe(secs);
+  });
+
+  it.each([0, -5, 0.5, '0s', '5', '5d', '-5s', '597h', 2_147_484, '1e3s', '', null, {}])('%j is none', (written) => {
+    expect(durationSecs.safeParse(written).success).toBe(false);
+  });
+});
