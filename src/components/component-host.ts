@@ -39,7 +39,7 @@ export function createComponentHost({ cacheDir, packageRoot }: ComponentHostOpti
   return {
     open(source, grants) {
       const component: HostedComponent = new HostedComponent({
-        instance: { packageRoot, grants, onCodeCache: (glue, data) => void cache.keepCodeCache(glue, data) },
+        instance: { packageRoot, grants, onCodeCache: (glue, data) => cache.keepCodeCache(glue, data) },
         prepare: () => prepare(source, grants),
         onClose: () => open.delete(component),
       });
@@ -49,6 +49,7 @@ export function createComponentHost({ cacheDir, packageRoot }: ComponentHostOpti
     async close() {
       await Promise.all([...open].map((component) => component.close()));
       await compiler.close();
+      await cache.settled();
     },
   };
 }

@@ -3,20 +3,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Component } from '../../src/components/component.ts';
 import type { ComponentHost } from '../../src/components/component-host.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
-import { faultOf, noGrants, order, temporaryFolder, testHost } from './support/hosted-tool.ts';
+import { compileTimeoutMs, faultOf, fixtureCache, noGrants, order, testHost } from './support/hosted-tool.ts';
 
-const cache = temporaryFolder();
 let host: ComponentHost;
 let tool: Component;
 
 beforeAll(async () => {
-  host = testHost(cache.path);
+  host = testHost(fixtureCache);
   tool = host.open(await fixtureComponent('probe-tool'), noGrants);
-});
+  await order(tool, { op: 'echo' });
+}, compileTimeoutMs);
 
 afterAll(async () => {
   await host.close();
-  cache.remove();
 });
 
 describe('a component', () => {

@@ -38,6 +38,7 @@ export class CompileCache {
   readonly #directory: string;
   readonly #compiler: Compiler;
   readonly #loading = new Map<string, Promise<TranspiledComponent>>();
+  readonly #keeping = new Set<Promise<void>>();
 
   constructor(cacheDir: string, compiler: Compiler) {
     this.#directory = join(cacheDir, 'components');
@@ -94,8 +95,15 @@ export class CompileCache {
     return sha256(data).equals(file.subarray(0, digestBytes)) ? data : null;
   }
 
-  async keepCodeCache(glue: string, data: Uint8Array): Promise<void> {
-    await keep(this.#codeCachePath(glue), [sha256(data), data]);
+  /** Keeps it in the background; `settled` waits for that. */
+  keepCodeCache(glue: string, data: Uint8Array): void {
+    const keeping = keep(this.#codeCachePath(glue), [sha256(data), data]).finally(() => this.#keeping.delete(keeping));
+    this.#keeping.add(keeping);
+  }
+
+  /** Once nothing is being written any more. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#keeping);
   }
 
   #codeCachePath(glue: string): string {

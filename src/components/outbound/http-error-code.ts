@@ -31,6 +31,7 @@ const byCode: Readonly<Record<string, HttpErrorCode>> = {
   ENOTFOUND: dnsError('ENOTFOUND'),
   ECONNREFUSED: { tag: 'connection-refused' },
   ECONNRESET: { tag: 'connection-terminated' },
+  EPROTO: { tag: 'TLS-protocol-error' },
   EPIPE: { tag: 'connection-terminated' },
   ETIMEDOUT: { tag: 'connection-timeout' },
   EHOSTUNREACH: { tag: 'destination-unavailable' },

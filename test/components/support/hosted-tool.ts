@@ -11,6 +11,9 @@ import {
 } from '../../../src/components/component.ts';
 import { type ComponentHost, createComponentHost } from '../../../src/components/component-host.ts';
 
+/** Compiling a fixture takes a second or so of a machine that does nothing else. */
+export const compileTimeoutMs = 120_000;
+
 export const packageRoot = fileURLToPath(new URL('../../../', import.meta.url));
 
 export const noGrants: ComponentGrants = {
@@ -26,7 +29,10 @@ export function temporaryFolder(): { readonly path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** A host whose cache is in a folder of the test. */
+/** Where fixtures stay compiled from one run of the tests to the next. */
+export const fixtureCache: string = join(packageRoot, 'test', '.tmp', 'compiled');
+
+/** A host that keeps what it compiled in the given folder. */
 export function testHost(cacheDir: string): ComponentHost {
   return createComponentHost({ cacheDir, packageRoot });
 }
