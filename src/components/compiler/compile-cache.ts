@@ -20,10 +20,10 @@ import {
 export interface ComponentSource {
   /** For messages: the artifact's name. */
   readonly name: string;
-  /** The bytes of `component.wasm`, or the file that holds them; read only when the component has to be compiled. */
-  readonly wasm: Uint8Array | string;
-  /** Of those bytes, lowercase hex. Other bytes are refused. */
-  readonly sha256: string;
+  /** The bytes of `component.wasm`, the file that holds them, or what gets them; read only when the component has to be compiled. */
+  readonly wasm: Uint8Array | string | (() => Promise<Uint8Array>);
+  /** Of those bytes, lowercase hex. Other bytes are refused. Null when whoever gives them has checked them. */
+  readonly sha256: string | null;
   /** A directory that `compileComponent` wrote for this component. */
   readonly precompiledDir?: string;
 }
@@ -47,36 +47,41 @@ export class CompileCache {
 
   /** The compiled component. Asked twice at once it compiles once. Rejects with a `ComponentFault` of kind `unavailable`. */
   async load(source: ComponentSource): Promise<TranspiledComponent> {
-    const running = this.#loading.get(source.sha256);
+    const key = source.sha256 ?? source.precompiledDir ?? source.name;
+    const running = this.#loading.get(key);
     if (running !== undefined) return running;
     const loading = this.#load(source);
-    this.#loading.set(source.sha256, loading);
+    this.#loading.set(key, loading);
     try {
       return await loading;
     } finally {
-      this.#loading.delete(source.sha256);
+      this.#loading.delete(key);
     }
   }
 
   async #load(source: ComponentSource): Promise<TranspiledComponent> {
-    if (!/^[0-9a-f]{64}$/.test(source.sha256)) throw unavailable(source, 'its SHA-256 is malformed');
     if (source.precompiledDir !== undefined) {
       const shipped = await readTranspiled(join(source.precompiledDir, compiledFileName), source.sha256);
       if (shipped !== null) return shipped;
     }
-    const path = join(this.#directory, await this.#key(source.sha256));
-    return (await readTranspiled(path, source.sha256)) ?? (await this.#compile(source, path));
+    const expected = source.sha256 ?? (await contentHash(source));
+    if (!/^[0-9a-f]{64}$/.test(expected)) throw unavailable(source, 'its SHA-256 is malformed');
+    const path = join(this.#directory, await this.#key(expected));
+    return (await readTranspiled(path, expected)) ?? (await this.#compile(source, { path, expected }));
   }
 
-  async #compile(source: ComponentSource, path: string): Promise<TranspiledComponent> {
+  async #compile(
+    source: ComponentSource,
+    { path, expected }: { readonly path: string; readonly expected: string },
+  ): Promise<TranspiledComponent> {
     const component = await componentBytes(source);
-    if (sha256(component).toString('hex') !== source.sha256) {
+    if (sha256(component).toString('hex') !== expected) {
       throw unavailable(source, 'its bytes do not have the expected SHA-256');
     }
     const answer = await this.#compiler.compile(component);
     if (answer.kind === 'refused') throw unavailable(source, answer.reason);
     const { imports, glue, modules } = answer;
-    const transpiled = { componentSha256: source.sha256, imports, glue, modules };
+    const transpiled = { componentSha256: expected, imports, glue, modules };
     await keep(path, [encodeTranspiled(transpiled)]);
     return transpiled;
   }
@@ -112,17 +117,32 @@ export class CompileCache {
   }
 }
 
+async function contentHash(source: ComponentSource): Promise<string> {
+  return sha256(await componentBytes(source)).toString('hex');
+}
+
 async function componentBytes(source: ComponentSource): Promise<Uint8Array> {
+  if (typeof source.wasm === 'function') return await bytesOf(source, source.wasm);
   if (typeof source.wasm !== 'string') return source.wasm;
   const bytes = await readOrNull(source.wasm);
   if (bytes === null) throw unavailable(source, `${source.wasm} cannot be read`);
   return bytes;
 }
 
-async function readTranspiled(path: string, componentSha256: string): Promise<TranspiledComponent | null> {
+/** What cannot be got is no bug: the artifact is damaged or gone since it was resolved. */
+async function bytesOf(source: ComponentSource, get: () => Promise<Uint8Array>): Promise<Uint8Array> {
+  try {
+    return await get();
+  } catch (error) {
+    if (error instanceof Diagnostic) throw unavailable(source, error.message);
+    throw error;
+  }
+}
+
+async function readTranspiled(path: string, componentSha256: string | null): Promise<TranspiledComponent | null> {
   const file = await readOrNull(path);
   const transpiled = file === null ? null : decodeTranspiled(file);
-  return transpiled?.componentSha256 === componentSha256 ? transpiled : null;
+  return componentSha256 === null || transpiled?.componentSha256 === componentSha256 ? transpiled : null;
 }
 
 /** Null when the operating system does not give the file, whatever its reason. */

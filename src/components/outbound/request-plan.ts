@@ -125,7 +125,7 @@ interface Keyed {
 /** Puts the secret where its placeholder stands, for its origin alone; null when another origin is to get the placeholder. */
 function withCredential(url: URL, headers: readonly (readonly [string, string])[], grants: HttpGrants): Keyed | null {
   const { credential } = grants;
-  if (credential === undefined) return { headers, forbiddenText: null };
+  if (credential === undefined || credential.placeholder === '') return { headers, forbiddenText: null };
   const { placeholder, secret } = credential;
   if (url.origin === credential.origin) {
     const keyed = headers.map(([name, value]) => [name, value.replaceAll(placeholder, () => secret.reveal())] as const);

@@ -89,6 +89,7 @@ describe.each<FilesystemGuard>(['descriptor-walk', 'realpath-check'])('a descrip
       { type: 'directory', name: 'deep' },
       undefined,
     ]);
+    listing[Symbol.dispose]();
   });
 
   it('reads and writes through streams, at a place and at the end', () => {
@@ -277,4 +278,5 @@ it('lists names that are not UTF-8 as illegal and goes on', () => {
   const listing = open('descriptor-walk').openAt({}, 'sub/deep', { directory: true }, read).readDirectory();
   const seen = Array.from({ length: 3 }, () => refusal(() => JSON.stringify(listing.readDirectoryEntry())));
   expect(seen.filter((outcome) => outcome === 'illegal-byte-sequence')).toEqual(['illegal-byte-sequence']);
+  listing[Symbol.dispose]();
 });

@@ -1,0 +1,141 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { capMemories, type CapOutcome } from './memory-cap.ts';
+import { encodeUnsigned, MalformedWasm } from './wasm-reader.ts';
+
+const header = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
+const page = 65_536;
+
+/** A module that defines memories of these sizes in pages, each exported as `m<index>`. */
+function moduleWith(...memories: readonly { readonly min: number; readonly max?: number }[]): Uint8Array {
+  const limits = memories.flatMap(({ min, max }) =>
+    max === undefined ? [0, ...leb(min)] : [1, ...leb(min), ...leb(max)],
+  );
+  const names = memories.flatMap((_, index) => [2, 0x6d, 0x30 + index, 2, ...leb(index)]);
+  return Uint8Array.from([
+    ...header,
+    ...section(5, [...leb(memories.length), ...limits]),
+    ...section(7, [...leb(memories.length), ...names]),
+  ]);
+}
+
+function section(id: number, body: readonly number[]): number[] {
+  return [id, ...leb(body.length), ...body];
+}
+
+function leb(value: number): number[] {
+  return encodeUnsigned(BigInt(value));
+}
+
+function capped(outcome: CapOutcome): readonly Uint8Array[] {
+  if (outcome.kind === 'refused') throw new Error(outcome.reason);
+  return outcome.modules;
+}
+
+/** How many pages a module's memory can really grow to. */
+function growsTo(module: Uint8Array): number {
+  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(module));
+  const memory = exports['m0'] as WebAssembly.Memory & { grow(pages: number): number };
+  try {
+    for (let at = 0; at < 10_000; at += 1) memory.grow(1);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+  }
+  return memory.buffer.byteLength / page;
+}
+
+describe('the memory cap', () => {
+  it('is where a memory without a maximum stops growing', () => {
+    const [module] = capped(capMemories([moduleWith({ min: 2 })], 20 * page));
+    expect(growsTo(module as Uint8Array)).toBe(20);
+  });
+
+  it('leaves a lower maximum as it is', () => {
+    const [module] = capped(capMemories([moduleWith({ min: 2, max: 5 })], 20 * page));
+    expect(growsTo(module as Uint8Array)).toBe(5);
+  });
+
+  it('lowers a higher maximum', () => {
+    const [module] = capped(capMemories([moduleWith({ min: 2, max: 50 })], 20 * page));
+    expect(growsTo(module as Uint8Array)).toBe(20);
+  });
+
+  it('is shared by the memories of a component', () => {
+    const modules = capped(capMemories([moduleWith({ min: 2 }), moduleWith({ min: 6 })], 20 * page));
+    expect(modules.map((module) => growsTo(module))).toEqual([8, 12]);
+  });
+
+  it('gives a memory that starts empty one page, and the rest to the others', () => {
+    const modules = capped(capMemories([moduleWith({ min: 2 }), moduleWith({ min: 0 })], 20 * page));
+    expect(modules.map((module) => growsTo(module))).toEqual([19, 1]);
+  });
+
+  it('refuses a component that starts with more', () => {
+    expect(capMemories([moduleWith({ min: 20 }), moduleWith({ min: 1 })], 20 * page)).toEqual({
+      kind: 'refused',
+      reason: 'it needs 1344 KiB of memory and may have 1280 KiB',
+    });
+  });
+
+  it('returns a module without a memory untouched', () => {
+    const module = Uint8Array.from(header);
+    expect(capMemories([module], page)).toEqual({ kind: 'capped', modules: [module], memories: [0] });
+  });
+
+  it('writes a memory of 64-bit addresses with its flag', () => {
+    const module = Uint8Array.from([...header, ...section(5, [1, 0x04, 1])]);
+    const [result] = capped(capMemories([module], 300 * page));
+    expect(Array.from(result ?? []).slice(8)).toEqual([5, 5, 1, 0x05, 1, 0xac, 0x02]);
+  });
+
+  it('counts every memory of a module that has several', () => {
+    const module = Uint8Array.from([...header, ...section(5, [2, 0, 1, 0, 1])]);
+    expect(capMemories([module], 10 * page)).toMatchObject({ kind: 'capped', memories: [2] });
+    const [result] = capped(capMemories([module], 10 * page));
+    expect(Array.from(result ?? []).slice(8)).toEqual([5, 7, 2, 1, 1, 5, 1, 1, 5]);
+  });
+
+  it.each([
+    ['nothing', []],
+    ['another format', [0x50, 0x4b, 0x03, 0x04, 0, 0, 0, 0]],
+    ['a component', [0x00, 0x61, 0x73, 0x6d, 0x0d, 0x00, 0x01, 0x00]],
+    ['a section longer than the file', [...header, 5, 100, 1]],
+    ['a count of four thousand million memories', [...header, ...section(5, [0xff, 0xff, 0xff, 0xff, 0x0f])]],
+    ['a number that does not end', [...header, ...section(5, [1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])]],
+    ['bytes behind the memories', [...header, ...section(5, [1, 0, 1, 9])]],
+    ['a memory shared between threads', [...header, ...section(5, [1, 3, 1, 2])]],
+    ['unknown flags', [...header, ...section(5, [1, 0x40, 1])]],
+  ])('refuses to read %s', (_, bytes) => {
+    expect(() => capMemories([Uint8Array.from(bytes)], page)).toThrow(MalformedWasm);
+  });
+
+  it('never lets memories that do start grow past the cap together', () => {
+    const memory = fc.record({
+      min: fc.integer({ min: 0, max: 40 }),
+      more: fc.option(fc.integer({ min: 0, max: 60 })),
+    });
+    fc.assert(
+      fc.property(fc.array(memory, { maxLength: 5 }), fc.integer({ min: 0, max: 200 }), (memories, pages) => {
+        const modules = memories.map(({ min, more }) => moduleWith(more === null ? { min } : { min, max: min + more }));
+        const outcome = capMemories(modules, pages * page);
+        if (outcome.kind === 'refused') return;
+        const total = outcome.modules.reduce((sum, module) => sum + growsTo(module), 0);
+        expect(total).toBeLessThanOrEqual(pages);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('never fails in another way, whatever the bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 60 }), (tail) => {
+        try {
+          capMemories([Uint8Array.from([...header, ...tail])], page);
+        } catch (error) {
+          expect(error).toBeInstanceOf(MalformedWasm);
+        }
+      }),
+    );
+  });
+});
