@@ -47,7 +47,7 @@ describe('a network destination', () => {
     ['exa mple.com', 'does not name a host'],
     ['-a.example', 'does not name a host'],
     ['[::g]', 'is not a host with an optional port'],
-    ['[fe80::1%eth0]', 'is not a host with an optional port'],
+    ['[fe80::1%eth0]', 'does not name a host'],
     ['[1:2]', 'does not name a host'],
     ['256.256.256.256', 'does not name a host'],
     ['exa%6Dple.com', 'does not name a host'],

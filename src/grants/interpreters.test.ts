@@ -1,0 +1,13 @@
+import { describe, expect, it } from 'vitest';
+
+import { isInterpreter } from './interpreters.ts';
+
+describe('an interpreter', () => {
+  it.each(['sh', 'bash', 'python', 'python3', 'python3.12', 'node', 'lua5.4', 'ruby-3.2'])('is %s', (command) => {
+    expect(isInterpreter(command)).toBe(true);
+  });
+
+  it.each(['git', 'ls', 'nodemon', 'bashful', 'cat2', ''])('is not %s', (command) => {
+    expect(isInterpreter(command)).toBe(false);
+  });
+});
