@@ -1,9 +1,19 @@
-// Bundles the programs and the component worker into dist/.
+// Builds everything that the package ships into dist/: the programs, the thread components run in, the compiler, the bundled
+// artifacts, and the code cache of the start-up bundle. What has not changed is not built again.
+import { fileURLToPath } from 'node:url';
+
 import { build } from 'esbuild';
 
+import { buildArtifacts } from './build-artifacts.mjs';
+import { buildCodeCache } from './build-code-cache.mjs';
 import { buildComponents } from './build-components.mjs';
 
-const shared = {
+process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+
+await build({
+  entryPoints: { svc: 'src/cli/main.ts' },
+  outdir: 'dist',
+  outExtension: { '.js': '.cjs' },
   bundle: true,
   platform: 'node',
   target: 'node20.19',
@@ -16,7 +26,9 @@ const shared = {
   supported: { 'dynamic-import': false },
   banner: { js: "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
   define: { 'import.meta.url': 'importMetaUrl' },
-};
-
-await build({ ...shared, entryPoints: { svc: 'src/cli/main.ts' }, outdir: 'dist', outExtension: { '.js': '.cjs' } });
+});
 await buildComponents('dist');
+for (const { name, version, built, milliseconds } of await buildArtifacts()) {
+  if (built) process.stdout.write(`built ${name} ${version} in ${milliseconds} ms\n`);
+}
+buildCodeCache('dist');

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -87,9 +87,7 @@ class Stage {
     const grants = this.#grantsOf(name);
     const deadlineMs = grants.deadlineSecs * 1000;
     if (artifact.manifest.implementation === 'wasm') {
-      return [
-        createWasmTool({ name, description, inputSchema, component: await this.#component(artifact), deadlineMs }),
-      ];
+      return [createWasmTool({ name, description, inputSchema, component: this.#component(artifact), deadlineMs })];
     }
     const program = await stageNative(artifact, join(this.#directories.session, 'tools'));
     const { launcher } = this.#launch;
@@ -112,7 +110,7 @@ class Stage {
     const placeholder = loaded.apiKey === undefined ? null : `svc-key-${randomBytes(16).toString('hex')}`;
     return createComponentDriver({
       label: artifact.entry.name,
-      component: await this.#component(artifact, placeholder),
+      component: this.#component(artifact, placeholder),
       deadlineMs: driverGrants.deadlineSecs * 1000,
       endpoint: (inference.endpoint ?? '').replace(/\/+$/, ''),
       apiKeyPlaceholder: placeholder ?? undefined,
@@ -126,7 +124,7 @@ class Stage {
   }
 
   /** The origin of `inference.endpoint` is the driver's own, and the only one that gets the key (contracts §4). */
-  async #component(artifact: InstalledArtifact, placeholder: string | null = null): Promise<Component> {
+  #component(artifact: InstalledArtifact, placeholder: string | null = null): Component {
     const { grants, loaded } = this.#launch;
     const own = this.#grantsOf(artifact.entry.name);
     const { endpoint } = grants;
@@ -141,12 +139,12 @@ class Stage {
               secret: loaded.apiKey,
             },
           };
-    const wasm = await artifact.read('component.wasm');
     const component = this.#host.open(
       {
         name: artifact.entry.name,
-        wasm,
-        sha256: createHash('sha256').update(wasm).digest('hex'),
+        wasm: () => artifact.read('component.wasm'),
+        // The store has held the bytes to the hash of their archive.
+        sha256: null,
         ...(artifact.compiledDir === null ? {} : { precompiledDir: artifact.compiledDir }),
       },
       {
