@@ -1,0 +1,31 @@
+// Starts a capsule once, so that bin/svc.cjs keeps what V8 compiled on the way (dist/svc.cjs.<node version>-<arch>.cache).
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const program = fileURLToPath(new URL('../bin/svc.cjs', import.meta.url));
+
+const manifest = `name: warm-up
+version: 1.0.0
+artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]
+inference:
+  driver: { artifact: svc-driver-script, config: { script: script.yaml } }
+capabilities: { shell: { allow: [sh] } }
+`;
+const script = '- { content: [{ type: text, text: Done. }], stop_reason: end_turn }\n';
+
+/** A cache of an earlier bundle goes first: V8 would take one of the same length for its own. */
+export function buildCodeCache(dist) {
+  for (const name of readdirSync(dist)) if (/^svc\.cjs\..*\.cache/.test(name)) rmSync(join(dist, name));
+  const folder = mkdtempSync(join(tmpdir(), 'svc-warm-up-'));
+  try {
+    writeFileSync(join(folder, 'svc.yaml'), manifest);
+    writeFileSync(join(folder, 'script.yaml'), script);
+    const env = { PATH: process.env.PATH, HOME: folder };
+    execFileSync(process.execPath, [program, 'run', '--json', '--task', 'Say so.'], { cwd: folder, env, stdio: 'pipe' });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
