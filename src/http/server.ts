@@ -9,7 +9,7 @@ import { announcesBody, hygieneRefusal } from './hygiene.ts';
 import { isLoopbackAddress, isLoopbackHost } from './loopback.ts';
 import { HttpRefusal, kitRefusal } from './refusal.ts';
 import type { Reply } from './reply.ts';
-import { RouteTable, type RequestHead, type Route } from './route.ts';
+import { RouteTable, type Handler, type RequestHead, type Route } from './route.ts';
 import { sendOverBody, sendReply } from './send-reply.ts';
 
 export interface HttpServerOptions {
@@ -116,13 +116,8 @@ export class HttpServer {
       this.#send(request, response, route.reply);
       return;
     }
-    const head = {
-      method: request.method ?? '',
-      path,
-      query: mark === -1 ? '' : target.slice(mark + 1),
-      headers: request.headers,
-    };
-    this.#serve(route, head, { request, response, expectsContinue });
+    const query = mark === -1 ? '' : target.slice(mark + 1);
+    this.#serve(route, { request, response, path, query, expectsContinue });
   }
 
   /** The route that may handle the request, or why none does. Nothing of the body is read for it. */
@@ -146,34 +141,32 @@ export class HttpServer {
     return route.body === 'unread' ? route : (announcedTooLarge(request, route.maxBytes) ?? route);
   }
 
-  #serve(route: Route, head: RequestHead, exchange: Exchange): void {
-    const { request, response, expectsContinue } = exchange;
+  #serve(route: Route, exchange: Exchange): void {
+    const { request, response, path, query, expectsContinue } = exchange;
+    const { method = '', headers } = request;
     if (route.body === 'unread') {
-      this.#answer(exchange, () => route.handle(head));
-      return;
-    }
-    if (route.body === 'streamed') {
+      this.#answer(exchange, route.handle, { method, path, query, headers });
+    } else if (route.body === 'streamed') {
       const onFirstRead = (): void => {
         if (expectsContinue) response.writeContinue();
       };
       const body = readStreamed(request, route.maxBytes, onFirstRead);
-      this.#answer(exchange, () => route.handle({ ...head, body }));
-      return;
+      this.#answer(exchange, route.handle, { method, path, query, headers, body });
+    } else if (announcesBody(request)) {
+      if (expectsContinue) response.writeContinue();
+      readWhole(request, route.maxBytes, (body) => {
+        if (body instanceof HttpRefusal) this.#send(request, response, body.reply);
+        else this.#answer(exchange, route.handle, { method, path, query, headers, body });
+      });
+    } else {
+      this.#answer(exchange, route.handle, { method, path, query, headers, body: noBody });
     }
-    if (!announcesBody(request)) {
-      this.#answer(exchange, () => route.handle({ ...head, body: noBody }));
-      return;
-    }
-    if (expectsContinue) response.writeContinue();
-    readWhole(request, route.maxBytes, (body) => {
-      if (body instanceof HttpRefusal) this.#send(request, response, body.reply);
-      else this.#answer(exchange, () => route.handle({ ...head, body }));
-    });
   }
 
-  #answer({ request, response }: Exchange, handle: () => Reply | Promise<Reply>): void {
+  #answer<Served extends RequestHead>(exchange: Exchange, handle: Handler<Served>, served: Served): void {
+    const { request, response } = exchange;
     try {
-      const reply = handle();
+      const reply = handle(served);
       if (!(reply instanceof Promise)) {
         this.#send(request, response, reply);
         return;
@@ -212,6 +205,8 @@ export class HttpServer {
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  readonly path: string;
+  readonly query: string;
   readonly expectsContinue: boolean;
 }
 

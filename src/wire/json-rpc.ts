@@ -1,5 +1,3 @@
-import { isUtf8 } from 'node:buffer';
-
 export type JsonRpcId = string | number;
 
 export interface JsonRpcRequest {
@@ -61,21 +59,23 @@ export function parseJsonRpcRequest(body: Uint8Array): JsonRpcRequest | JsonRpcR
 }
 
 export function encodeJsonRpcResult(id: JsonRpcId, result: unknown): string {
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${JSON.stringify(result)}}`;
+  return JSON.stringify({ jsonrpc: '2.0', id, result });
 }
 
 export function encodeJsonRpcFault(id: JsonRpcId | null, { code, message }: JsonRpcFault): string {
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${JSON.stringify({ code, message })}}`;
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } });
 }
+
+// A byte order mark is kept, and then is no JSON.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Undefined for what is no JSON text: JSON has no undefined. */
 function parseJson(body: Uint8Array): unknown {
-  if (!isUtf8(body)) return undefined;
-  const { buffer, byteOffset, byteLength } = body;
   try {
-    return JSON.parse(Buffer.from(buffer, byteOffset, byteLength).toString('utf8')) as unknown;
+    return JSON.parse(utf8.decode(body)) as unknown;
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
+    // The decoder's error is a TypeError, the parser's a SyntaxError.
+    if (error instanceof TypeError || error instanceof SyntaxError) return undefined;
     throw error;
   }
 }
