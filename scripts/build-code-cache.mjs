@@ -16,15 +16,26 @@ capabilities: { shell: { allow: [sh] } }
 `;
 const script = '- { content: [{ type: text, text: Done. }], stop_reason: end_turn }\n';
 
-/** A cache of an earlier bundle goes first: V8 would take one of the same length for its own. */
+const caches = /^svc\.cjs\..*\.cache$/;
+
+/** Caches are of one bundle: V8 would take that of another of the same length for its own. */
+export function dropCodeCaches(dist) {
+  for (const name of readdirSync(dist)) if (caches.test(name)) rmSync(join(dist, name), { force: true });
+}
+
+/** Writes the cache for this Node unless it is there. */
 export function buildCodeCache(dist) {
-  for (const name of readdirSync(dist)) if (/^svc\.cjs\..*\.cache/.test(name)) rmSync(join(dist, name));
+  if (readdirSync(dist).some((name) => caches.test(name) && name.includes(`.${process.version}-`))) return;
   const folder = mkdtempSync(join(tmpdir(), 'svc-warm-up-'));
   try {
     writeFileSync(join(folder, 'svc.yaml'), manifest);
     writeFileSync(join(folder, 'script.yaml'), script);
     const env = { PATH: process.env.PATH, HOME: folder };
-    execFileSync(process.execPath, [program, 'run', '--json', '--task', 'Say so.'], { cwd: folder, env, stdio: 'pipe' });
+    execFileSync(process.execPath, [program, 'run', '--json', '--task', 'Say so.'], {
+      cwd: folder,
+      env,
+      stdio: 'pipe',
+    });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

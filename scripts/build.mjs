@@ -1,16 +1,20 @@
 // Builds everything that the package ships into dist/: the programs, the thread components run in, the compiler, the bundled
 // artifacts, and the code cache of the start-up bundle. What has not changed is not built again.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { build } from 'esbuild';
 
 import { buildArtifacts } from './build-artifacts.mjs';
-import { buildCodeCache } from './build-code-cache.mjs';
+import { buildCodeCache, dropCodeCaches } from './build-code-cache.mjs';
 import { buildComponents } from './build-components.mjs';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 
-await build({
+const {
+  outputFiles: [bundle],
+} = await build({
+  write: false,
   entryPoints: { svc: 'src/cli/main.ts' },
   outdir: 'dist',
   outExtension: { '.js': '.cjs' },
@@ -27,6 +31,11 @@ await build({
   banner: { js: "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
   define: { 'import.meta.url': 'importMetaUrl' },
 });
+mkdirSync('dist', { recursive: true });
+if (!existsSync(bundle.path) || readFileSync(bundle.path, 'utf8') !== bundle.text) {
+  dropCodeCaches('dist');
+  writeFileSync(bundle.path, bundle.contents);
+}
 await buildComponents('dist');
 for (const { name, version, built, milliseconds } of await buildArtifacts()) {
   if (built) process.stdout.write(`built ${name} ${version} in ${milliseconds} ms\n`);
