@@ -37,6 +37,7 @@ export async function componentizeSource({ source, world }) {
       world: 'component',
       jsSource: respell(source),
       sync: true,
+      optSize: true,
     });
     return withComponentVersion(component);
   } finally {

@@ -93,7 +93,7 @@ function refusal(response: PostResponse, now: number): ProviderFailure {
   const { status } = response;
   const said = providerMessage(bodyStart(response));
   return new ProviderFailure(`provider answered ${status}${said === '' ? '' : `: ${said}`}`, {
-    transient: status === 429 || status >= 500,
+    transient: status === 408 || status === 429 || status >= 500,
     retryAfterMs: retryAfter((name) => response.header(name), now),
   });
 }

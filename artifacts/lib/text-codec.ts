@@ -1,6 +1,6 @@
 /**
  * `TextEncoder` and `TextDecoder` for a guest, whose engine has neither. A loop over bytes costs such an interpreter close to a
- * second a megabyte; base64 and regular expressions run natively there, so both directions go through them.
+ * second a megabyte; base64 and the URI functions run natively there, so both directions go through them.
  */
 
 interface Base64Bytes {
@@ -10,22 +10,31 @@ interface Base64Constructor {
   fromBase64(text: string): Uint8Array<ArrayBuffer>;
 }
 
-// Bounded repetition keeps the matcher's stack small.
-const beyondAscii = /[\u0080-\u{10ffff}]{1,500}/gu;
 const wellFormed =
   '[\\xc2-\\xdf][\\x80-\\xbf]|\\xe0[\\xa0-\\xbf][\\x80-\\xbf]|[\\xe1-\\xec\\xee\\xef][\\x80-\\xbf]{2}|\\xed[\\x80-\\x9f][\\x80-\\xbf]|' +
   '\\xf0[\\x90-\\xbf][\\x80-\\xbf]{2}|[\\xf1-\\xf3][\\x80-\\xbf]{3}|\\xf4[\\x80-\\x8f][\\x80-\\xbf]{2}';
 const cutOff =
   '\\xe0[\\xa0-\\xbf]|[\\xe1-\\xec\\xee\\xef][\\x80-\\xbf]|\\xed[\\x80-\\x9f]|\\xf0[\\x90-\\xbf][\\x80-\\xbf]?|' +
   '[\\xf1-\\xf3][\\x80-\\xbf]{1,2}|\\xf4[\\x80-\\x8f][\\x80-\\xbf]?|[\\xc2-\\xf4]';
-const sequences = new RegExp(`((?:${wellFormed}){1,500})|${cutOff}|[\\x80-\\xff]`, 'g');
+const sequences = new RegExp(`(${wellFormed})|${cutOff}|[\\x80-\\xff]`, 'g');
 const unfinished = new RegExp(`(?:${cutOff})$`);
 
 /** The part of the standard `TextEncoder` that guests use. */
 export class TextEncoder {
   encode(text = ''): Uint8Array<ArrayBuffer> {
-    const bytes = text.replace(beyondAscii, (run) => unescape(encodeURIComponent(run.replace(/\p{Cs}/gu, '\ufffd'))));
+    const bytes = /[\u0080-\uffff]/.test(text) ? utf8Of(text) : text;
     return (Uint8Array as unknown as Base64Constructor).fromBase64(btoa(bytes));
+  }
+}
+
+/** UTF-8, a character for each byte. */
+function utf8Of(text: string): string {
+  try {
+    return unescape(encodeURIComponent(text));
+  } catch (error) {
+    // Half of a surrogate pair.
+    if (error instanceof URIError) return utf8Of(text.replace(/\p{Cs}/gu, '\ufffd'));
+    throw error;
   }
 }
 
@@ -48,17 +57,21 @@ export class TextDecoder {
       this.#held = unfinished.exec(encoded.slice(-3))?.[0] ?? '';
       encoded = encoded.slice(0, encoded.length - this.#held.length);
     }
-    const text = this.#withoutMark(
-      encoded.replace(sequences, (part, whole: string | undefined) => this.#read(part, whole)),
-    );
+    const text = this.#withoutMark(/[\u0080-\u00ff]/.test(encoded) ? this.#read(encoded) : encoded);
     if (options.stream !== true) this.#started = false;
     return text;
   }
 
-  #read(part: string, whole: string | undefined): string {
-    if (whole !== undefined) return decodeURIComponent(escape(part));
-    if (this.#fatal) throw new TypeError('the bytes are not UTF-8');
-    return '\ufffd';
+  #read(encoded: string): string {
+    try {
+      return decodeURIComponent(escape(encoded));
+    } catch (error) {
+      if (!(error instanceof URIError)) throw error;
+      if (this.#fatal) throw new TypeError('the bytes are not UTF-8', { cause: error });
+      return encoded.replace(sequences, (_, whole: string | undefined) =>
+        whole === undefined ? '\ufffd' : decodeURIComponent(escape(whole)),
+      );
+    }
   }
 
   #withoutMark(text: string): string {

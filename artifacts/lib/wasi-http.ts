@@ -8,7 +8,7 @@ import {
   type IncomingBody,
   type IncomingResponse,
 } from 'wasi:http/types@0.2.12';
-import type { InputStream, OutputStream } from 'wasi:io/streams@0.2.12';
+import type { InputStream } from 'wasi:io/streams@0.2.12';
 
 import type { PostRequest, PostResponse } from './driver-world.ts';
 import { connectionFailure } from './connection-failure.ts';
@@ -24,17 +24,13 @@ export function post(request: PostRequest): PostResponse {
   if (address === null) throw new Error(`inference.endpoint is not an http or https address: ${request.url}`);
   const [, scheme = '', authority = '', path = '/'] = address;
   const content = new TextEncoder().encode(request.body);
-  const headers = fieldsOf([...request.headers, ['content-length', String(content.length)]]);
-  const outgoing = new OutgoingRequest(headers);
+  const outgoing = new OutgoingRequest(fieldsOf([...request.headers, ['content-length', String(content.length)]]));
   outgoing.setMethod({ tag: 'post' });
   outgoing.setScheme({ tag: scheme.toLowerCase() === 'http' ? 'HTTP' : 'HTTPS' });
   outgoing.setAuthority(authority);
   outgoing.setPathWithQuery(path);
-  const body = outgoing.body();
   const origin = `${scheme}://${authority}`;
-  const future = attempted(origin, () => handle(outgoing, null));
-  attempted(origin, () => sendBody(body, content));
-  return new WasiResponse(awaitHead(origin, future));
+  return new WasiResponse(awaitHead(origin, send(origin, outgoing, content)));
 }
 
 function fieldsOf(headers: PostRequest['headers']): Fields {
@@ -42,43 +38,47 @@ function fieldsOf(headers: PostRequest['headers']): Fields {
   return Fields.fromList(headers.map(([name, value]) => [name, encoder.encode(value)]));
 }
 
-function attempted<T>(origin: string, step: () => T): T {
+function send(origin: string, outgoing: OutgoingRequest, content: Uint8Array): FutureIncomingResponse {
+  const body = outgoing.body();
+  let future: FutureIncomingResponse | null = null;
   try {
-    return step();
+    future = handle(outgoing, null);
+    writeAll(body, content);
   } catch (error) {
-    const payload = payloadOf(error);
-    if (!isErrorCode(payload)) throw error;
-    throw connectionFailure(origin, payload);
+    body[Symbol.dispose]();
+    future?.[Symbol.dispose]();
+    throw failureOf(origin, error);
   }
+  try {
+    OutgoingBody.finish(body, null);
+    return future;
+  } catch (error) {
+    future[Symbol.dispose]();
+    throw failureOf(origin, error);
+  }
+}
+
+function failureOf(origin: string, error: unknown): unknown {
+  const payload = payloadOf(error);
+  return isErrorCode(payload) ? connectionFailure(origin, payload) : error;
 }
 
 function isErrorCode(value: unknown): value is ErrorCode {
   return isObject(value) && typeof value['tag'] === 'string';
 }
 
-function sendBody(body: OutgoingBody, bytes: Uint8Array): void {
-  const stream = body.write();
-  try {
-    for (let sent = 0; sent < bytes.length;) sent += writeSome(stream, bytes.subarray(sent));
-    stream.blockingFlush();
-  } catch (error) {
-    // A server may answer before it has read everything; its answer then says what is wrong.
-    if (!isErrorCode(payloadOf(error))) throw error;
-  } finally {
-    stream[Symbol.dispose]();
+function writeAll(body: OutgoingBody, content: Uint8Array): void {
+  using stream = body.write();
+  for (let sent = 0; sent < content.length;) {
+    const room = stream.checkWrite();
+    if (room === 0) {
+      using writable = stream.subscribe();
+      writable.block();
+    }
+    stream.write(content.subarray(sent, sent + room));
+    sent += room;
   }
-  OutgoingBody.finish(body, null);
-}
-
-function writeSome(stream: OutputStream, bytes: Uint8Array): number {
-  const room = stream.checkWrite();
-  if (room === 0) {
-    using writable = stream.subscribe();
-    writable.block();
-    return 0;
-  }
-  stream.write(bytes.subarray(0, room));
-  return Math.min(room, bytes.length);
+  stream.blockingFlush();
 }
 
 function awaitHead(origin: string, future: FutureIncomingResponse): IncomingResponse {

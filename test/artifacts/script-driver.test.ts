@@ -23,10 +23,7 @@ const script = `
   stop_reason: end_turn
 `;
 
-async function turn(
-  continuationId?: string,
-  cancel = new AbortController(),
-): Promise<{ outcome: DriverOutcome; seen: string[] }> {
+async function turn(continuationId?: string): Promise<{ outcome: DriverOutcome; seen: string[] }> {
   const driver = createComponentDriver({
     label: 'svc-driver-script',
     component: artifacts.component('svc-driver-script'),
