@@ -1,28 +1,15 @@
 import type { $ZodIssue, $ZodType, output } from 'zod/v4/core';
 import { safeParse } from 'zod/v4/core';
 
-import { catalogue, type DiagnosticCode } from '../diagnostics/catalogue.ts';
 import { closestName } from '../diagnostics/closest-name.ts';
-import { Diagnostic, DiagnosticList } from '../diagnostics/diagnostic.ts';
-import { quoted } from '../diagnostics/printable.ts';
+import { DiagnosticList, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { FileFindings, mostFindings, type Findings } from './findings.ts';
 import { issueClause } from './issue-clause.ts';
-import { holdsCredential, renderKey, renderKeyPath, type KeyPath } from './key-path.ts';
+import { renderKey, renderKeyPath, type KeyPath } from './key-path.ts';
 import { resolveReferences, type Environment, type Resolution } from './references.ts';
+import { keyPathOf, reportIssue } from './schema-issues.ts';
 import { knownKeys } from './schema-keys.ts';
 import { parseYaml, type YamlSource } from './yaml-source.ts';
-
-/** Collects what is found wrong while a file is checked. */
-export interface Findings {
-  /** `E-` codes refuse the file, `W-` codes do not. */
-  add(code: DiagnosticCode, message: string, place: FindingPlace): void;
-}
-
-export interface FindingPlace {
-  readonly path: KeyPath;
-  /** The value unless said otherwise. */
-  readonly part?: 'key' | 'value';
-  readonly hint?: string;
-}
 
 export interface DocumentRequest<Schema extends $ZodType> {
   readonly file: string;
@@ -42,9 +29,6 @@ export interface CheckedDocument<Schema extends $ZodType> {
   readonly source: YamlSource;
 }
 
-const mostFindings = 100;
-const longestMessage = 300;
-
 /**
  * Reads a YAML file by a schema. Throws a `DiagnosticList` of every problem and warning in the order of the file
  * when anything refuses it: `E-MAN-001` to `E-MAN-003` and the codes of the schema's own checks.
@@ -52,23 +36,12 @@ const longestMessage = 300;
 export function readDocument<Schema extends $ZodType>(request: DocumentRequest<Schema>): CheckedDocument<Schema> {
   const source = parseYaml(request.file, request.text);
   const resolution = resolveReferences({ source, env: request.env, leave: request.leave ?? (() => false) });
-  const found: Diagnostic[] = [...source.problems, ...resolution.problems];
-  const findings = findingsInto(found, source);
+  const findings = new FileFindings(source, resolution);
   const reading = { data: resolution.value ?? {}, source, resolution, findings };
   const value = parseWithoutUnknown(request.schema, reading);
   request.rules?.(reading.data, findings);
-  if (value === undefined || found.some(isError)) throw new DiagnosticList(mostTelling(found));
-  return { value: value.output, warnings: mostTelling(found), source };
-}
-
-function findingsInto(found: Diagnostic[], source: YamlSource): Findings {
-  return {
-    add: (code, message, { path, part = 'value', hint }) => {
-      const cut = message.length > longestMessage ? `${message.slice(0, longestMessage)}…` : message;
-      const location = source.locate(path, part);
-      found.push(new Diagnostic(code, cut, { location, ...(hint === undefined ? {} : { hint }) }));
-    },
-  };
+  if (value === undefined || findings.hasError()) throw new DiagnosticList(findings.list());
+  return { value: value.output, warnings: findings.list(), source };
 }
 
 interface Reading {
@@ -90,7 +63,7 @@ function parseWithoutUnknown<Schema extends $ZodType>(
     if (issue.code === 'unrecognized_keys') dropUnknown(issue, schema, reading);
     else {
       refused = true;
-      report(issue, reading);
+      reportIssue(issue, reading);
     }
   }
   if (refused) return undefined;
@@ -119,89 +92,4 @@ function dropUnknown(issue: $ZodIssue & { code: 'unrecognized_keys' }, schema: $
       hint: meant === undefined ? `known keys here: ${known.join(', ')}` : `did you mean ${meant}?`,
     });
   }
-}
-
-function report(issue: $ZodIssue, { resolution, findings }: Reading): void {
-  const path = keyPathOf(issue.path);
-  const where = renderKeyPath(path);
-  const name = where === '' ? 'the file' : where;
-  if (issue.input === undefined) return findings.add('E-MAN-001', `${name} is missing`, { path });
-  const variable = resolution.references.get(where);
-  if (variable !== undefined && resolution.unresolved.has(where)) return undefined;
-  const hint = hintFor(issue, path);
-  const shown = variable === undefined ? shownValue(issue, path) : `the value of ${variable}`;
-  const message = sentence(name, issue.message, shown);
-  return findings.add(codeOf(issue), message, { path, ...(hint === undefined ? {} : { hint }) });
-}
-
-/** `port must be at most 65535, not 70000`; `version "latest" is a reserved version`. */
-function sentence(name: string, clause: string, shown: string | undefined): string {
-  if (shown === undefined) return `${name} ${clause}`;
-  return /^must (?!not )/.test(clause) ? `${name} ${clause}, not ${shown}` : `${name} (${shown}) ${clause}`;
-}
-
-function codeOf(issue: $ZodIssue): DiagnosticCode {
-  const code: unknown = issue.code === 'custom' ? issue.params?.['code'] : undefined;
-  return typeof code === 'string' && code in catalogue ? (code as DiagnosticCode) : 'E-MAN-003';
-}
-
-/** What stands there instead; of what may be a credential only its kind. */
-function shownValue(issue: $ZodIssue, path: KeyPath): string | undefined {
-  const { input } = issue;
-  if (input === null) return 'empty';
-  if (Array.isArray(input)) return issue.code === 'too_small' ? undefined : 'a list';
-  if (typeof input === 'object') return 'a block of keys';
-  const isCredential = holdsCredential(path);
-  if (typeof input === 'string')
-    return issue.code === 'invalid_type' ? 'text' : isCredential ? undefined : quoted(withoutUser(input));
-  // YAML has read it as a number already: 1.0 would be shown as 1.
-  const isUnquoted = issue.code === 'invalid_type' && issue.expected === 'string';
-  if (typeof input === 'number' && (isUnquoted || isCredential)) return 'a number';
-  return typeof input === 'number' || typeof input === 'boolean' ? String(input) : undefined;
-}
-
-function withoutUser(text: string): string {
-  return text.replace(/\/\/[^/]*@/, '//…@');
-}
-
-function hintFor(issue: $ZodIssue, path: KeyPath): string | undefined {
-  const { input } = issue;
-  if (issue.code === 'invalid_value' && typeof input === 'string') {
-    const meant = closestName(input, issue.values.map(String));
-    return meant === undefined ? undefined : `did you mean ${meant}?`;
-  }
-  if (issue.code !== 'invalid_type') return undefined;
-  const wantsText = issue.expected === 'string';
-  if (wantsText && (typeof input === 'number' || typeof input === 'boolean')) return 'put the value in quotes';
-  if (issue.expected === 'array' && typeof input === 'string')
-    return `write a list: ${renderKey(String(path.at(-1)))}: [ … ]`;
-  return input === null ? 'give the key a value, or remove it' : undefined;
-}
-
-function keyPathOf(path: readonly PropertyKey[]): KeyPath {
-  return path.map((segment) => (typeof segment === 'number' ? segment : String(segment)));
-}
-
-function isError(diagnostic: Diagnostic): boolean {
-  return diagnostic.code.startsWith('E-');
-}
-
-/** In the order of the file; where there are too many, errors before warnings. */
-function mostTelling(found: readonly Diagnostic[]): Diagnostic[] {
-  const errorsFirst = distinct(found).toSorted((one, other) => Number(isError(other)) - Number(isError(one)));
-  return errorsFirst.slice(0, mostFindings).toSorted(byPlace);
-}
-
-/** A missing key can be seen both by the schema and by a rule. */
-function distinct(found: readonly Diagnostic[]): Diagnostic[] {
-  const byText = new Map(found.map((diagnostic) => [identityOf(diagnostic), diagnostic]));
-  return [...byText.values()];
-}
-
-function identityOf({ code, message, location }: Diagnostic): string {
-  return `${code} ${location?.line}:${location?.column} ${message}`;
-}
-
-function byPlace({ location: one }: Diagnostic, { location: other }: Diagnostic): number {
-  return (one?.line ?? 0) - (other?.line ?? 0) || (one?.column ?? 0) - (other?.column ?? 0);
 }

@@ -7,9 +7,10 @@ import { Diagnostic, type SourceLocation } from '../diagnostics/diagnostic.ts';
 import { quoted } from '../diagnostics/printable.ts';
 import { Secret } from '../diagnostics/secret.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
-import { readDocument, type Findings } from './checked-document.ts';
+import { readDocument } from './checked-document.ts';
 import { userConfig, workspaceConfig } from './config-schema.ts';
 import { Draft } from './draft.ts';
+import type { Findings } from './findings.ts';
 import { readSmallText, unreadableFile } from './read-text.ts';
 import { referencedVariable, type Environment } from './references.ts';
 

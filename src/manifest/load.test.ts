@@ -78,6 +78,21 @@ describe('a reference', () => {
     ]);
   });
 
+  it('is checked by the rules across keys without the value being shown', () => {
+    const text = smallest.replace('svc-driver-openai', '"${DRIVER}"');
+    expect(refusal(text, { DRIVER: 'hunter2' })).toEqual([
+      'E-MAN-003 7:23 inference.driver.artifact names ${DRIVER}, which artifacts does not list',
+    ]);
+  });
+
+  it('that cannot be resolved is all that is said about its key', () => {
+    const text = smallest.replace('svc-driver-openai', '"${DRIVER}"').replace('https://provider.example', '${ADDRESS}');
+    expect(refusal(text)).toEqual([
+      'E-MAN-003 5:13 inference.endpoint refers to the variable ADDRESS, which is not set',
+      'E-MAN-003 7:23 inference.driver.artifact refers to the variable DRIVER, which is not set',
+    ]);
+  });
+
   it('to the provider key stays unresolved for those who only inspect; every other is resolved', () => {
     const text = withKey.replace('name: researcher', 'name: ${NAME}');
     const loaded = loadCapsuleManifest({ file: 'svc.yaml', text, env: { NAME: 'other' }, purpose: 'inspect' });

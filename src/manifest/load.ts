@@ -2,8 +2,9 @@ import { dirname, join, resolve } from 'node:path';
 
 import { Diagnostic, DiagnosticList, type SourceLocation } from '../diagnostics/diagnostic.ts';
 import { Secret } from '../diagnostics/secret.ts';
-import { readDocument, type Findings } from './checked-document.ts';
+import { readDocument } from './checked-document.ts';
 import { Draft } from './draft.ts';
+import type { Findings } from './findings.ts';
 import { renderKeyPath, type KeyPath } from './key-path.ts';
 import { readSmallText, unreadableFile } from './read-text.ts';
 import type { Environment } from './references.ts';

@@ -13,12 +13,16 @@ export function referencedVariable(value: string): string | undefined {
   return referenceShape.exec(value)?.[1];
 }
 
+export interface Reference {
+  readonly variable: string;
+  /** Undefined when the variable is not set; the reference then still stands in the data. */
+  readonly value: string | undefined;
+}
+
 export interface Resolution {
   readonly value: unknown;
-  /** Variable names by `renderKeyPath` of where they stood, resolved or not. */
-  readonly references: ReadonlyMap<string, string>;
-  /** Where the variable is not set and the value is still the reference. */
-  readonly unresolved: ReadonlySet<string>;
+  /** Every reference by `renderKeyPath` of where it stood. */
+  readonly references: ReadonlyMap<string, Reference>;
   /** One `E-MAN-003` for each variable that is not set, at most a hundred. */
   readonly problems: readonly Diagnostic[];
 }
@@ -33,8 +37,7 @@ export interface ResolveRequest {
 
 /** The data of a file with every reference replaced by the variable's value. */
 export function resolveReferences({ source, env, leave }: ResolveRequest): Resolution {
-  const references = new Map<string, string>();
-  const unresolved = new Set<string>();
+  const references = new Map<string, Reference>();
   const problems: Diagnostic[] = [];
 
   const resolved = (value: unknown, path: KeyPath): unknown => {
@@ -46,15 +49,14 @@ export function resolveReferences({ source, env, leave }: ResolveRequest): Resol
     if (name === undefined || env === undefined) return value;
     if (leave(path)) return value;
     const where = renderKeyPath(path);
-    references.set(where, name);
     const found = Object.hasOwn(env, name) ? env[name] : undefined;
+    references.set(where, { variable: name, value: found });
     if (found !== undefined) return found;
-    unresolved.add(where);
     if (problems.length < mostProblems) problems.push(notSet({ name, where, source, path }));
     return value;
   };
 
-  return { value: resolved(source.value, []), references, unresolved, problems };
+  return { value: resolved(source.value, []), references, problems };
 }
 
 interface Unresolved {

@@ -1,7 +1,7 @@
 import { closestName } from '../diagnostics/closest-name.ts';
 import { quoted } from '../diagnostics/printable.ts';
-import type { Findings } from './checked-document.ts';
 import { Draft } from './draft.ts';
+import type { Findings } from './findings.ts';
 import type { KeyPath } from './key-path.ts';
 import { bundledDrivers, runtimeTools } from './names.ts';
 import { durationSecs } from './units.ts';

@@ -104,13 +104,13 @@ function locateIn({ root, reading, at }: Located, path: KeyPath, part: 'key' | '
   let key: Node | null = null;
   for (const segment of path) {
     const next = childOf(reading.target(node), segment);
-    if (next === undefined) return placeOfKey(key ?? firstKey(root), at);
+    if (next === undefined) return placeOf(key ?? firstKey(root), at);
     key = next.key ?? (isBlock(next.value) ? (firstKey(next.value) ?? next.value) : next.value);
     node = next.value;
   }
   const isInline = isScalar(node) || isAlias(node) || isFlow(node);
-  if (part === 'value' && isInline && rangeOf(node) !== undefined && !isEmpty(node)) return placeOfKey(node, at);
-  return placeOfKey(key ?? firstKey(root), at);
+  if (part === 'value' && isInline && !isEmpty(node)) return placeOf(node, at);
+  return placeOf(key ?? firstKey(root), at);
 }
 
 interface Child {
@@ -147,11 +147,7 @@ function firstKey(node: Node | null): Node | null {
   return (node.items[0]?.key as Node | undefined) ?? node;
 }
 
-function rangeOf(node: Node | null): readonly [number, number] | undefined {
-  return node?.range === undefined || node.range === null ? undefined : [node.range[0], node.range[1]];
-}
-
-function placeOfKey(node: Node | null, at: PlaceOf): SourceLocation {
-  const [start, end] = rangeOf(node) ?? [0, 0];
+function placeOf(node: Node | null, at: PlaceOf): SourceLocation {
+  const [start, end] = node?.range ?? [0, 0];
   return at(start, end);
 }
