@@ -29,20 +29,18 @@ const script = new Script(wrap(source), {
   ...(cachedData === undefined ? {} : { cachedData }),
 });
 
-if (cachedData === undefined || script.cachedDataRejected) {
-  // After a run, when the functions that a start needs have been compiled. A directory that may not be written keeps none.
-  process.once('exit', () => {
-    if (process.argv[2] !== 'run') return;
-    const temporary = `${cacheFile}.${process.pid}`;
-    try {
-      writeFileSync(temporary, script.createCachedData());
-      renameSync(temporary, cacheFile);
-    } catch {
-      // Every start works without it.
-    }
-  });
+/** Right after a start: a component that runs later sets an engine flag, and the cache would not be taken under another set of flags. */
+function keepCodeCache() {
+  const temporary = `${cacheFile}.${process.pid}`;
+  try {
+    writeFileSync(temporary, script.createCachedData());
+    renameSync(temporary, cacheFile);
+  } catch {
+    // A directory that may not be written keeps none; every start works without it.
+  }
 }
 
+const isMissing = cachedData === undefined || script.cachedDataRejected;
 const loaded = { exports: {} };
 script.runInThisContext()(loaded.exports, require, loaded, bundle, dirname(bundle));
-void loaded.exports.main(process.argv.slice(2));
+void loaded.exports.main(process.argv.slice(2), isMissing ? keepCodeCache : undefined);

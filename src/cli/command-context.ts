@@ -6,4 +6,6 @@ export interface CommandContext {
   readonly stdout: NodeJS.WritableStream;
   readonly stderr: NodeJS.WritableStream;
   readonly stderrIsTerminal: boolean;
+  /** Told by `svc run` once its listener is up: what a start needs has been compiled by then. */
+  readonly onStarted?: () => void;
 }

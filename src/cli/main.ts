@@ -10,8 +10,8 @@ import { commands } from './commands.ts';
 const usageError = 2;
 const bugInSvc = 70;
 
-/** `svc`: argv to command to exit code. */
-export async function main(args: readonly string[]): Promise<void> {
+/** `svc`: argv to command to exit code. `onStarted` is told when a capsule's listener is up. */
+export async function main(args: readonly string[], onStarted?: () => void): Promise<void> {
   // A reader that went away (`svc list | head`) is no failure of ours.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
@@ -23,6 +23,7 @@ export async function main(args: readonly string[]): Promise<void> {
     stdout: process.stdout,
     stderr: process.stderr,
     stderrIsTerminal: process.stderr.isTTY ?? false,
+    ...(onStarted === undefined ? {} : { onStarted }),
   };
   try {
     await (await program(args, context)).parseAsync(args, { from: 'user' });

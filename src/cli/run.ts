@@ -82,7 +82,10 @@ function observer(options: RunOptions, context: CommandContext): RunObserver {
   const view = isLive ? new LiveView(context.stderr, usesColor(context)) : null;
   return {
     onWarning: (warning) => context.stderr.write(render([warning], context)),
-    onListening: (capsule) => context.stdout.write(options.json === true ? jsonLine(capsule) : lines(capsule, options)),
+    onListening: (capsule) => {
+      context.stdout.write(options.json === true ? jsonLine(capsule) : lines(capsule, options));
+      context.onStarted?.();
+    },
     onFrame: (frame) => view?.show(frame),
   };
 }
