@@ -10,40 +10,11 @@ export class BodyAborted extends Error {
   }
 }
 
-export type WholeBody = (body: Buffer | HttpRefusal) => void;
-
 /** The refusal of a body that is announced to exceed `maxBytes`. One of unknown length is measured as it is read. */
 export function announcedTooLarge(request: IncomingMessage, maxBytes: number): HttpRefusal | undefined {
   // The parser has checked that the header holds digits alone.
   const announced = Number(request.headers['content-length'] ?? 0);
   return announced > maxBytes ? tooLarge(maxBytes) : undefined;
-}
-
-/**
- * Hands over the body once it has ended well, or a refusal as soon as it exceeds `maxBytes`; nothing beyond the limit is kept.
- * Nothing is handed over when the body never ends well.
- */
-export function readWhole(request: IncomingMessage, maxBytes: number, handOver: WholeBody): void {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  function keep(chunk: Buffer): void {
-    bytes += chunk.length;
-    if (bytes > maxBytes) {
-      request.off('data', keep);
-      request.off('end', finish);
-      handOver(tooLarge(maxBytes));
-      return;
-    }
-    chunks.push(chunk);
-  }
-  function finish(): void {
-    // A body may be whole while what followed it in the same packet was not: the parser has then ended the connection.
-    if (request.socket.destroyed) return;
-    const [first] = chunks;
-    handOver(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, bytes));
-  }
-  request.on('data', keep);
-  request.on('end', finish);
 }
 
 /**
@@ -70,6 +41,6 @@ export async function* readStreamed(
   if (!request.complete) throw new BodyAborted();
 }
 
-function tooLarge(maxBytes: number): HttpRefusal {
+export function tooLarge(maxBytes: number): HttpRefusal {
   return kitRefusal('body_too_large', `The request body exceeds ${maxBytes} bytes.`);
 }

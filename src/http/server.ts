@@ -4,8 +4,9 @@ import type { Duplex } from 'node:stream';
 
 import type { Secret } from '../diagnostics/secret.ts';
 import { bearerCheck, type BearerCheck } from './bearer.ts';
-import { announcedTooLarge, BodyAborted, readStreamed, readWhole } from './body.ts';
+import { announcedTooLarge, BodyAborted, readStreamed } from './body.ts';
 import { announcesBody, hygieneRefusal } from './hygiene.ts';
+import { KitRequest } from './kit-request.ts';
 import { isLoopbackAddress, isLoopbackHost } from './loopback.ts';
 import { HttpRefusal, kitRefusal } from './refusal.ts';
 import type { Reply } from './reply.ts';
@@ -49,7 +50,7 @@ const maxHeaderBytes = 16 * 1024;
  * "Request hygiene"). It never sends a CORS permission. On a loopback address it answers to loopback names alone.
  */
 export class HttpServer {
-  readonly #server: Server;
+  readonly #server: Server<typeof KitRequest>;
   readonly #routes: RouteTable;
   readonly #isAuthorized: BearerCheck | null;
   readonly #onBug: (error: unknown) => void;
@@ -65,6 +66,7 @@ export class HttpServer {
     this.#onBug = options.onBug;
     this.#sendDate = options.sendDate ?? true;
     this.#server = createServer({
+      IncomingMessage: KitRequest,
       ...timeLimits,
       requestTimeout: options.requestTimeoutMs ?? timeLimits.requestTimeout,
       maxHeaderSize: maxHeaderBytes,
@@ -105,7 +107,7 @@ export class HttpServer {
     clearTimeout(cut);
   }
 
-  #accept(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+  #accept(request: KitRequest, response: ServerResponse, expectsContinue: boolean): void {
     if (this.#ending.size > 0 && this.#ending.has(request.socket)) return;
     if (!this.#sendDate) response.sendDate = false;
     const target = request.url ?? '';
@@ -154,7 +156,7 @@ export class HttpServer {
       this.#answer(exchange, route.handle, { method, path, query, headers, body });
     } else if (announcesBody(request)) {
       if (expectsContinue) response.writeContinue();
-      readWhole(request, route.maxBytes, (body) => {
+      request.readWhole(route.maxBytes, (body) => {
         if (body instanceof HttpRefusal) this.#send(request, response, body.reply);
         else this.#answer(exchange, route.handle, { method, path, query, headers, body });
       });
@@ -203,7 +205,7 @@ export class HttpServer {
 }
 
 interface Exchange {
-  readonly request: IncomingMessage;
+  readonly request: KitRequest;
   readonly response: ServerResponse;
   readonly path: string;
   readonly query: string;

@@ -1,0 +1,53 @@
+import { IncomingMessage } from 'node:http';
+
+import { tooLarge } from './body.ts';
+import type { HttpRefusal } from './refusal.ts';
+
+export type TakeBody = (body: Buffer | HttpRefusal) => void;
+
+/**
+ * A request whose body can be had whole without the events of a stream, which cost as much as the rest of a small request.
+ * Without `readWhole` it is the stream that it was.
+ */
+export class KitRequest extends IncomingMessage {
+  #take: TakeBody | null = null;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #maxBytes = 0;
+
+  /**
+   * Hands over the body once it has ended well, or a refusal as soon as it exceeds `maxBytes`; nothing beyond the limit is kept.
+   * Nothing is handed over when the body never ends well. To be called before the server reads on, so while it announces the request.
+   */
+  readWhole(maxBytes: number, take: TakeBody): void {
+    this.#maxBytes = maxBytes;
+    this.#take = take;
+  }
+
+  /** The parser's door into the stream: each piece of the body, and null once it has ended well. */
+  override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+    const take = this.#take;
+    if (take === null) return super.push(chunk, encoding);
+    if (chunk === null) {
+      this.#finish(take);
+      return false;
+    }
+    this.#bytes += chunk.length;
+    if (this.#bytes <= this.#maxBytes) this.#chunks.push(chunk);
+    else this.#handOver(take, tooLarge(this.#maxBytes));
+    return true;
+  }
+
+  #finish(take: TakeBody): void {
+    const [first] = this.#chunks;
+    const isOne = this.#chunks.length === 1 && first !== undefined;
+    this.#handOver(take, isOne ? first : Buffer.concat(this.#chunks, this.#bytes));
+  }
+
+  /** The connection keeps its last request until the next one comes: the body must not stay with it. */
+  #handOver(take: TakeBody, body: Buffer | HttpRefusal): void {
+    this.#take = null;
+    this.#chunks = [];
+    take(body);
+  }
+}
