@@ -3,6 +3,7 @@ import { serverSentEvents, type ServerSentEvent } from './event-source.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { retryAfter, withRetries } from './retry.ts';
 import { isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from './untrusted-json.ts';
+import { PairKeeper } from './well-formed.ts';
 
 const longestErrorBody = 64 * 1024;
 
@@ -42,21 +43,26 @@ export function runProviderTurn(turn: ProviderTurn, ports: DriverPorts): DriverR
   }
 }
 
+/** Passes pieces on once they are whole characters, and counts them. */
 class CountingSink implements ReplySink {
   readonly #ports: ReplySink;
+  readonly #text = new PairKeeper();
+  readonly #thinking = new PairKeeper();
   emitted = 0;
 
   constructor(ports: ReplySink) {
     this.#ports = ports;
   }
 
-  emitText(text: string): void {
+  emitText(piece: string): void {
+    const text = this.#text.push(piece);
     if (text === '') return;
     this.emitted += 1;
     this.#ports.emitText(text);
   }
 
-  emitThinking(text: string): void {
+  emitThinking(piece: string): void {
+    const text = this.#thinking.push(piece);
     if (text === '') return;
     this.emitted += 1;
     this.#ports.emitThinking(text);

@@ -1,3 +1,5 @@
+import { wellFormed } from './well-formed.ts';
+
 /** The types of `svc:tool/run@0.1.0` as a guest sees them. */
 
 export interface ToolInput {
@@ -14,9 +16,9 @@ export interface ToolOutput {
 }
 
 export function passed(content: string, truncated = false): ToolOutput {
-  return { status: 'passed', content, truncated };
+  return { status: 'passed', content: wellFormed(content), truncated };
 }
 
 export function failed(content: string): ToolOutput {
-  return { status: 'failed', content, truncated: false };
+  return { status: 'failed', content: wellFormed(content), truncated: false };
 }

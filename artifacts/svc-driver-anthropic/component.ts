@@ -1,8 +1,6 @@
-import type { DriverRequest, DriverResponse } from '../lib/driver-world.ts';
+import { driverExport } from '../lib/driver-export.ts';
 import { guestPorts } from '../lib/guest-ports.ts';
 import { infer } from './anthropic-driver.ts';
 
 /** `svc:driver/inference` */
-export const inference = {
-  infer: (request: DriverRequest): DriverResponse => infer(request, guestPorts),
-};
+export const inference = driverExport((request) => infer(request, guestPorts));

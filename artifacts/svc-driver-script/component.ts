@@ -1,12 +1,9 @@
-import { emitChunk, emitThinkingChunk } from 'svc:text/chunks@0.1.0';
-
-import type { DriverRequest, DriverResponse } from '../lib/driver-world.ts';
+import { driverExport } from '../lib/driver-export.ts';
+import { guestSink } from '../lib/guest-sink.ts';
 import { sleep } from '../lib/wasi-clock.ts';
 import { ScriptDriver } from './script-driver.ts';
 
-const driver = new ScriptDriver({ sleep, emitText: emitChunk, emitThinking: emitThinkingChunk });
+const driver = new ScriptDriver({ ...guestSink, sleep });
 
 /** `svc:driver/inference` */
-export const inference = {
-  infer: (request: DriverRequest): DriverResponse => driver.infer(request),
-};
+export const inference = driverExport((request) => driver.infer(request));

@@ -42,6 +42,7 @@ describe('read', () => {
     [{ path: '' }, 'failed: path must name a file'],
     [{}, 'failed: path is missing'],
     [{ path: 'a\0b' }, 'failed: the path holds a NUL character'],
+    [{ path: 'a\ud83db' }, 'failed: the path is not valid text'],
     [{ path: 'blob.bin' }, 'failed: blob.bin is a binary file of 3 bytes'],
     [{ path: 'latin1.txt' }, 'failed: latin1.txt is a binary file of 4 bytes'],
     [{ path: 'empty.txt' }, '[empty.txt is empty]'],
@@ -173,6 +174,18 @@ describe('list', () => {
     expect(said(tree, { command: 'list', path: 'a/', recursive: true })).toBe('a/b/\na/b/x.txt\na/y.txt');
   });
 
+  it('goes on past a directory that it cannot list', () => {
+    const partly = new MemoryTree({ 'a/x.txt': '', 'b/y.txt': 'y' });
+    partly.locked.add('a');
+    expect(said(partly, { command: 'list', recursive: true })).toBe(
+      'a/ [not listed: a may not be accessed]\nb/\nb/y.txt',
+    );
+    expect(said(partly, { command: 'list', path: 'a' })).toBe('failed: a may not be accessed');
+    expect(said(partly, { command: 'search', pattern: 'y' })).toBe(
+      'b/y.txt:1: y\n[skipped 1 binary, large or unreadable entry]',
+    );
+  });
+
   it('says what is no directory, not there, or empty', () => {
     expect(said(tree, { command: 'list', path: 'b.txt' })).toBe('failed: b.txt is not a directory; use read');
     expect(said(tree, { command: 'list', path: 'c' })).toBe('failed: c does not exist');
@@ -199,7 +212,7 @@ describe('search', () => {
 
   it('finds lines with their place', () => {
     expect(said(tree, { command: 'search', pattern: 'os' })).toBe(
-      'src/a.py:1: import os\nsrc/b.py:1: os\n[skipped 1 binary, large or unreadable file]',
+      'src/a.py:1: import os\nsrc/b.py:1: os\n[skipped 1 binary, large or unreadable entry]',
     );
   });
 

@@ -1,3 +1,5 @@
+import { wellFormed } from '../lib/well-formed.ts';
+
 export type EntryKind = 'file' | 'directory' | 'link' | 'other';
 
 export interface TreeEntry {
@@ -33,6 +35,7 @@ export class FileFault extends Error {
 /** A path as a person or a model writes it, in the form of `FileTree`. */
 export function treePath(given: string): string {
   if (given.includes('\0')) throw new FileFault('the path holds a NUL character');
+  if (wellFormed(given) !== given) throw new FileFault('the path is not valid text');
   const segments: string[] = [];
   for (const segment of given.split('/')) {
     if (segment === '' || segment === '.') continue;

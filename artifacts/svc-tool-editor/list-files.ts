@@ -22,6 +22,7 @@ export function listFiles(tree: FileTree, args: EditArguments): ToolOutput {
   return passed(lines.length === 0 ? `[${shown(path)} is empty]` : lines.join('\n'));
 }
 
-function line({ path, kind }: WalkedEntry): string {
-  return kind === 'directory' ? `${path}/` : kind === 'link' ? `${path}@` : path;
+function line({ path, kind, fault }: WalkedEntry): string {
+  const name = kind === 'directory' ? `${path}/` : kind === 'link' ? `${path}@` : path;
+  return fault === null ? name : `${name} [not listed: ${fault}]`;
 }

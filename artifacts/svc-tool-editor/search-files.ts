@@ -63,6 +63,7 @@ class Search {
     for (const entry of walk(this.#tree, path, true)) {
       entries += 1;
       if (entries > searchLimits.entries) this.#stopped = `${searchLimits.entries} files and directories`;
+      if (entry.fault !== null) this.#skipped += 1;
       if (entry.kind === 'file' && this.#stopped === '') this.#searchFile(entry.path);
       if (this.#stopped !== '') return;
     }
@@ -71,7 +72,7 @@ class Search {
   output(nothing: string): ToolOutput {
     const lines = this.#results.length === 0 ? [nothing] : [...this.#results];
     if (this.#skipped > 0)
-      lines.push(`[skipped ${this.#skipped} binary, large or unreadable ${this.#skipped === 1 ? 'file' : 'files'}]`);
+      lines.push(`[skipped ${this.#skipped} binary, large or unreadable ${this.#skipped === 1 ? 'entry' : 'entries'}]`);
     if (this.#stopped !== '')
       lines.push(`[stopped after ${this.#stopped}; search a directory below or a narrower pattern]`);
     return passed(lines.join('\n'), this.#stopped !== '');

@@ -1,20 +1,41 @@
-import { joined, type EntryKind, type FileTree } from './file-tree.ts';
+import { FileFault, joined, type EntryKind, type FileTree, type TreeEntry } from './file-tree.ts';
 
 const mostEntriesOfDirectory = 100_000;
 
 export interface WalkedEntry {
   readonly path: string;
   readonly kind: EntryKind;
+  /** Why a directory that was to be entered could not be. */
+  readonly fault: string | null;
 }
 
-/** What is in a directory, by name; below it too when `recursive`. Links are not followed, and `.git` is named but not entered. */
+/**
+ * What is in a directory, by name; below it too when `recursive`. Links are not followed, and `.git` is named but not entered.
+ * Throws `FileFault` when the directory itself cannot be listed; one below it is passed over with its fault.
+ */
 export function* walk(tree: FileTree, directory: string, recursive: boolean): Generator<WalkedEntry, void, void> {
-  const entries = [...tree.list(directory, mostEntriesOfDirectory)].sort((left, right) =>
-    left.name < right.name ? -1 : 1,
-  );
-  for (const { name, kind } of entries) {
+  yield* entriesOf(tree, directory, tree.list(directory, mostEntriesOfDirectory), recursive);
+}
+
+function* entriesOf(
+  tree: FileTree,
+  directory: string,
+  entries: readonly TreeEntry[],
+  recursive: boolean,
+): Generator<WalkedEntry, void, void> {
+  for (const { name, kind } of entries.toSorted((left, right) => (left.name < right.name ? -1 : 1))) {
     const path = joined(directory, name);
-    yield { path, kind };
-    if (recursive && kind === 'directory' && name !== '.git') yield* walk(tree, path, recursive);
+    const inside = recursive && kind === 'directory' && name !== '.git' ? contents(tree, path) : [];
+    yield { path, kind, fault: inside instanceof FileFault ? inside.message : null };
+    if (!(inside instanceof FileFault)) yield* entriesOf(tree, path, inside, recursive);
+  }
+}
+
+function contents(tree: FileTree, path: string): readonly TreeEntry[] | FileFault {
+  try {
+    return tree.list(path, mostEntriesOfDirectory);
+  } catch (error) {
+    if (error instanceof FileFault) return error;
+    throw error;
   }
 }

@@ -155,7 +155,11 @@ function readEntries(directory: Descriptor, path: string, maxEntries: number): r
 function writeTemporary(root: Descriptor, directory: string, bytes: Uint8Array): string {
   const { file, path } = createTemporary(root, directory);
   try {
-    for (let written = 0; written < bytes.length;) written += file.write(bytes.subarray(written), written);
+    for (let written = 0; written < bytes.length;) {
+      const taken = file.write(bytes.subarray(written), written);
+      if (taken === 0) throw new FileFault('the file cannot be written: nothing more is taken');
+      written += taken;
+    }
   } catch (error) {
     file[Symbol.dispose]();
     root.unlinkFileAt(path);

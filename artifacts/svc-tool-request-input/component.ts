@@ -1,6 +1,7 @@
 import { requestInput } from 'svc:task/task@0.1.0';
 
 import type { ToolInput, ToolOutput } from '../lib/tool-world.ts';
+import { wellFormed } from '../lib/well-formed.ts';
 import { payloadOf } from '../lib/wit-error.ts';
 import { answer } from './request-input-tool.ts';
 
@@ -11,7 +12,7 @@ export const run = {
 
 function ask(prompt: string): { readonly answer: string } | { readonly refusal: string } {
   try {
-    return { answer: requestInput(prompt) };
+    return { answer: requestInput(wellFormed(prompt)) };
   } catch (error) {
     const refusal = payloadOf(error);
     if (typeof refusal !== 'string') throw error;

@@ -11,6 +11,8 @@ import {
 export class MemoryTree implements FileTree {
   readonly files = new Map<string, Uint8Array>();
   readonly links = new Set<string>();
+  /** Directories that cannot be listed. */
+  readonly locked = new Set<string>();
   readonly #directories = new Set<string>(['']);
 
   constructor(files: Readonly<Record<string, string | Uint8Array>> = {}) {
@@ -38,6 +40,7 @@ export class MemoryTree implements FileTree {
   }
 
   list(path: string, maxEntries: number): readonly TreeEntry[] {
+    if (this.locked.has(path)) throw new FileFault(`${path} may not be accessed`);
     const inside = [...this.files.keys(), ...this.links, ...this.#directories].filter(
       (each) => each !== '' && parentOf(each) === path,
     );

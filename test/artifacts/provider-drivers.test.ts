@@ -127,6 +127,16 @@ describe.each(providers)('$name as it ships', ({ name, start, path, header, sent
     expect(seen).toEqual(['one', 'two']);
   });
 
+  it('joins characters that the provider cut in two', async () => {
+    await using provider = await start([says('Hi \ud83d', '\ude00', '!\ud800')], { key });
+    const { outcome, seen } = await turn(name, provider);
+    expect(seen).toEqual(['Hi ', '😀', '!']);
+    expect(outcome).toMatchObject({
+      kind: 'response',
+      response: { content: [{ type: 'text', text: 'Hi 😀!\ufffd' }] },
+    });
+  });
+
   it('holds a conversation with a tool', async () => {
     const tools = [{ name: 'g++', description: 'Compiles.', inputSchema: { type: 'object' } }];
     await using provider = await start([calls('g__', { command: '-v' }), says('Done.')], { key });

@@ -35,6 +35,20 @@ describe('svc-tool-request-input as it ships', () => {
     });
   });
 
+  it('asks with half a character in the question', async () => {
+    const asked: string[] = [];
+    const output = await callTool(
+      artifacts.component('svc-tool-request-input'),
+      { prompt: 'a\ud83db' },
+      async (prompt) => {
+        asked.push(prompt);
+        return { kind: 'answered', text: 'c' };
+      },
+    );
+    expect(asked).toEqual(['a\ufffdb']);
+    expect(output.status).toBe('passed');
+  });
+
   it('fails with the reason when nobody answers', async () => {
     expect(await ask({ kind: 'timed-out' })).toMatchObject({ status: 'failed', content: 'input-timeout' });
   });
@@ -95,6 +109,12 @@ describe('svc-tool-editor as it ships', () => {
     );
   });
 
+  it('takes text with half a character in it', async () => {
+    expect(await said({ command: 'write', path: 'half.txt', content: 'a\ud83db' })).toBe('created half.txt (5 bytes)');
+    expect(folder.read('half.txt')).toBe('a\ufffdb');
+    expect(await said({ command: 'read', path: 'a\ud83db' })).toBe('failed: the path is not valid text');
+  });
+
   it('says what is missing, a directory, or beneath a file', async () => {
     expect(await said({ command: 'read', path: 'none.txt' })).toBe('failed: none.txt does not exist');
     expect(await said({ command: 'read', path: 'src' })).toBe('failed: src is a directory; use list');
@@ -145,7 +165,7 @@ describe('svc-tool-editor as it ships', () => {
     folder.write('blob', Uint8Array.of(0, 1, 2));
     symlinkSync('main.py', folder.at('src/again.py'));
     expect(await said({ command: 'search', pattern: 'print' })).toBe(
-      'src/main.py:1: print("héllo")\n[skipped 1 binary, large or unreadable file]',
+      'src/main.py:1: print("héllo")\n[skipped 1 binary, large or unreadable entry]',
     );
   });
 
