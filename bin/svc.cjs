@@ -4,7 +4,7 @@
 const { readFileSync, renameSync, writeFileSync } = require('node:fs');
 const { dirname, join } = require('node:path');
 const { Script } = require('node:vm');
-const { wrap } = require('node:module');
+const { createRequire, wrap } = require('node:module');
 
 const bundle = join(__dirname, '..', 'dist', 'svc.cjs');
 const cacheFile = `${bundle}.${process.version}-${process.arch}.cache`;
@@ -42,5 +42,5 @@ function keepCodeCache() {
 
 const isMissing = cachedData === undefined || script.cachedDataRejected;
 const loaded = { exports: {} };
-script.runInThisContext()(loaded.exports, require, loaded, bundle, dirname(bundle));
+script.runInThisContext()(loaded.exports, createRequire(bundle), loaded, bundle, dirname(bundle));
 void loaded.exports.main(process.argv.slice(2), isMissing ? keepCodeCache : undefined);

@@ -9,6 +9,20 @@ import { buildArtifacts } from './build-artifacts.mjs';
 import { buildCodeCache, dropCodeCaches } from './build-code-cache.mjs';
 import { buildComponents } from './build-components.mjs';
 
+/** Packages that are imported on demand become files of their own, in `dist/packages/`. */
+const late = new Map();
+const latePackages = {
+  name: 'late-packages',
+  setup({ onResolve }) {
+    onResolve({ filter: /^[^.]/ }, ({ kind, path }) => {
+      if (kind !== 'dynamic-import' || path.startsWith('node:')) return undefined;
+      const file = `${path.replaceAll(/[^a-z0-9]+/gi, '-')}.cjs`;
+      late.set(file, path);
+      return { path: `./packages/${file}`, external: true };
+    });
+  },
+};
+
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 
 const {
@@ -22,14 +36,28 @@ const {
   platform: 'node',
   target: 'node20.19',
   format: 'cjs',
-  minify: true,
-  keepNames: true,
+  // Names stay, for the sake of bug reports; keeping them beside minified ones would cost each start a call a function.
+  minifyWhitespace: true,
+  minifySyntax: true,
   legalComments: 'none',
   logLevel: 'warning',
+  plugins: [latePackages],
   // The bundle runs as a script with a code cache, in which only require() is at hand.
   supported: { 'dynamic-import': false },
   banner: { js: "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
   define: { 'import.meta.url': 'importMetaUrl' },
+});
+await build({
+  entryPoints: [...late].map(([file, path]) => ({ in: path, out: file.slice(0, -'.cjs'.length) })),
+  outdir: 'dist/packages',
+  outExtension: { '.js': '.cjs' },
+  bundle: true,
+  platform: 'node',
+  target: 'node20.19',
+  format: 'cjs',
+  minify: true,
+  legalComments: 'none',
+  logLevel: 'warning',
 });
 mkdirSync('dist', { recursive: true });
 if (!existsSync(bundle.path) || readFileSync(bundle.path, 'utf8') !== bundle.text) {

@@ -9,6 +9,7 @@ import type { ArtifactGrants } from '../grants/artifact-grants.ts';
 import { destinationOf, isCovered, mayReach } from '../grants/network-coverage.ts';
 import { createComponentDriver } from '../inference/component-driver.ts';
 import type { Driver } from '../inference/driver.ts';
+import { createProcessDriver } from '../inference/process-driver.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
 import { stageNative } from '../store/stage-native.ts';
 import { createNativeTool } from '../tools/native-tool.ts';
@@ -101,7 +102,6 @@ class Stage {
     const { workdir } = this.#directories;
     if (inference.transport === 'process') {
       const place = { manifestDirectory: loaded.directory, launcher, cwd: workdir, env: this.#environment };
-      const { createProcessDriver } = await import('../inference/process-driver.ts');
       return createProcessDriver({ command: inference.command ?? '', ...place });
     }
     const artifact = artifacts.find(({ entry }) => entry.name === inference.driver?.artifact);

@@ -1,21 +1,31 @@
 import type { Command } from 'commander';
 
+import { buildCommand } from './build.ts';
 import type { CommandContext } from './command-context.ts';
+import { explainCommand } from './explain.ts';
+import { installCommand } from './install.ts';
+import { listCommand } from './list.ts';
+import { psCommand } from './ps.ts';
+import { runCommand } from './run.ts';
+import { stopCommand } from './stop.ts';
+import { watchCommand } from './watch.ts';
 
 export interface CommandEntry {
   readonly name: string;
-  /** Makes the command; its implementation is loaded only then. */
-  readonly load: (context: CommandContext) => Promise<Command>;
+  readonly make: (context: CommandContext) => Command;
 }
 
-/** Every command of `svc`, in the order that the help lists them. */
+/**
+ * Every command of `svc`, in the order that the help lists them. They are imported, not loaded on demand: an import that may come
+ * late keeps the bundler from joining the modules it leads to, which costs each start more than the modules themselves.
+ */
 export const commands: readonly CommandEntry[] = [
-  { name: 'run', load: async (context) => (await import('./run.ts')).runCommand(context) },
-  { name: 'stop', load: async (context) => (await import('./stop.ts')).stopCommand(context) },
-  { name: 'ps', load: async (context) => (await import('./ps.ts')).psCommand(context) },
-  { name: 'watch', load: async (context) => (await import('./watch.ts')).watchCommand(context) },
-  { name: 'install', load: async (context) => (await import('./install.ts')).installCommand(context) },
-  { name: 'build', load: async (context) => (await import('./build.ts')).buildCommand(context) },
-  { name: 'list', load: async (context) => (await import('./list.ts')).listCommand(context) },
-  { name: 'explain', load: async (context) => (await import('./explain.ts')).explainCommand(context) },
+  { name: 'run', make: runCommand },
+  { name: 'stop', make: stopCommand },
+  { name: 'ps', make: psCommand },
+  { name: 'watch', make: watchCommand },
+  { name: 'install', make: installCommand },
+  { name: 'build', make: buildCommand },
+  { name: 'list', make: listCommand },
+  { name: 'explain', make: explainCommand },
 ];

@@ -26,24 +26,22 @@ export async function main(args: readonly string[], onStarted?: () => void): Pro
     ...(onStarted === undefined ? {} : { onStarted }),
   };
   try {
-    await (await program(args, context)).parseAsync(args, { from: 'user' });
+    await program(args, context).parseAsync(args, { from: 'user' });
   } catch (error) {
     process.exitCode = report(error, context);
   }
 }
 
-/** Only the command asked for is loaded; without one that exists, all of them, for the help and its suggestions. */
-async function program(args: readonly string[], context: CommandContext): Promise<Command> {
+/** Only the command asked for is made; without one that exists, all of them, for the help and its suggestions. */
+function program(args: readonly string[], context: CommandContext): Command {
   const root = new Command('svc')
     .description('Runs AI agents as capsules.')
     .version(version)
     .showSuggestionAfterError()
     .exitOverride();
   const asked = commands.filter((command) => command.name === args[0]);
-  for (const entry of asked.length > 0 ? asked : commands) {
-    const command = await entry.load(context);
-    root.addCommand(command.copyInheritedSettings(root));
-  }
+  for (const { make } of asked.length > 0 ? asked : commands)
+    root.addCommand(make(context).copyInheritedSettings(root));
   return root;
 }
 

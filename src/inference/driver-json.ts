@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 
 import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
 
@@ -26,10 +26,10 @@ function encodeMessage(message: Message): Readonly<Record<string, unknown>> {
 }
 
 /** Keys that may be absent may also be null: many languages write them so. */
-const optionalText = z
-  .string()
-  .nullish()
-  .transform((text) => text ?? undefined);
+const optionalText = z.pipe(
+  z.nullish(z.string()),
+  z.transform((text) => text ?? undefined),
+);
 
 const contentBlock = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), text: z.string() }),
@@ -42,13 +42,13 @@ const contentBlock = z.discriminatedUnion('type', [
   }),
 ]);
 
-const tokenCount = z.int().min(0);
+const tokenCount = z.int().check(z.minimum(0));
 
 const driverResponse = z.object({
   content: z.array(contentBlock),
   stop_reason: z.string(),
   error: optionalText,
-  usage: z.object({ input_tokens: tokenCount, output_tokens: tokenCount }).nullish(),
+  usage: z.nullish(z.object({ input_tokens: tokenCount, output_tokens: tokenCount })),
   continuation_id: optionalText,
 });
 
@@ -97,7 +97,7 @@ function lowerBlock(block: z.infer<typeof contentBlock>): ContentBlock {
   }
 }
 
-function describeFirst(error: z.ZodError): string {
+function describeFirst(error: z.core.$ZodError): string {
   const [issue] = error.issues;
   if (issue === undefined) return 'it has another shape';
   const place = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');

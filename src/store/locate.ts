@@ -4,6 +4,7 @@ import type { ArtifactSource } from './artifact-source.ts';
 import type { ArtifactOrigin } from './installed-artifact.ts';
 import { storedVersions } from './list-stored.ts';
 import { bundledRoot, findStored, readVariant, type StoredArchive, storeRoot } from './store-layout.ts';
+import { putArchive } from './store-put.ts';
 
 /** Where artifacts are looked for. */
 export interface StorePlaces {
@@ -45,7 +46,6 @@ export async function locate(ref: ArtifactRef, places: StorePlaces): Promise<Loc
     const fetched = await source.fetch(ref, places.platform);
     if (fetched === null) continue;
     const root = storeRoot(places.manifestDir);
-    const { putArchive } = await import('./store-put.ts');
     const stored = await putArchive({
       root,
       chunks: fetched.bytes,

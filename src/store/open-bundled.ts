@@ -5,7 +5,7 @@ import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { readSmallText } from '../manifest/read-text.ts';
 import type { ArtifactManifest } from '../manifest/schema.ts';
-import type { ArchivedFiles } from './archived-files.ts';
+import { ArchivedFiles } from './archived-files.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
 import type { Location } from './locate.ts';
 
@@ -16,10 +16,7 @@ import type { Location } from './locate.ts';
 export function openBundled({ origin, stored }: Location): FoundArtifact {
   const directory = dirname(stored.path);
   const compiledDir = join(directory, 'compiled');
-  const open = async (): Promise<ArchivedFiles> => {
-    const { ArchivedFiles } = await import('./archived-files.ts');
-    return new ArchivedFiles(stored.path, stored.sha256, null);
-  };
+  const open = (): ArchivedFiles => new ArchivedFiles(stored.path, stored.sha256, null);
   return {
     manifest: manifestJson(directory) ?? manifestYaml(directory),
     origin,
@@ -27,7 +24,7 @@ export function openBundled({ origin, stored }: Location): FoundArtifact {
     platform: stored.platform,
     sha256: stored.sha256,
     compiledDir: existsSync(compiledDir) ? compiledDir : null,
-    read: async (name) => await (await open()).read(name),
+    read: async (name) => await open().read(name),
     archive: () => chunksOf(open),
   };
 }
@@ -45,6 +42,6 @@ function manifestYaml(directory: string): ArtifactManifest {
   throw new Diagnostic('E-ART-004', `${directory} has no readable svc.yaml`, { hint: 'install svc again' });
 }
 
-async function* chunksOf(open: () => Promise<ArchivedFiles>): AsyncGenerator<Uint8Array> {
-  yield* (await open()).chunks();
+async function* chunksOf(open: () => ArchivedFiles): AsyncGenerator<Uint8Array> {
+  yield* open().chunks();
 }
