@@ -2,18 +2,18 @@
 'use strict';
 // Runs the bundle with its V8 code cache beside it: compiling it anew would be most of a start's time.
 const { readFileSync, renameSync, writeFileSync } = require('node:fs');
-const { dirname, join } = require('node:path');
+const path = require('node:path');
 const { Script } = require('node:vm');
 const { createRequire, wrap } = require('node:module');
 
-const bundle = join(__dirname, '..', 'dist', 'svc.cjs');
+const bundle = path.join(__dirname, '..', 'dist', 'svc.cjs');
 const cacheFile = `${bundle}.${process.version}-${process.arch}.cache`;
 
 let source;
 try {
   source = readFileSync(bundle, 'latin1');
 } catch {
-  process.stderr.write('svc: it is not built yet; run npm ci in its folder\n');
+  process.stderr.write('svc: it is not built yet; run npm install and npm run build in its folder\n');
   process.exit(70);
 }
 
@@ -42,5 +42,5 @@ function keepCodeCache() {
 
 const isMissing = cachedData === undefined || script.cachedDataRejected;
 const loaded = { exports: {} };
-script.runInThisContext()(loaded.exports, createRequire(bundle), loaded, bundle, dirname(bundle));
+script.runInThisContext()(loaded.exports, createRequire(bundle), loaded, bundle, path.dirname(bundle));
 void loaded.exports.main(process.argv.slice(2), isMissing ? keepCodeCache : undefined);
