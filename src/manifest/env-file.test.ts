@@ -46,7 +46,8 @@ describe('the environment of a manifest', () => {
     );
   });
 
-  it.skipIf(process.getuid?.() === 0)('is a coded error when the file may not be read', () => {
+  it('is a coded error when the file may not be read', (context) => {
+    context.skip(process.getuid?.() === 0, 'root may read every file');
     writeFileSync(join(directory, '.env'), 'A=1\n');
     chmodSync(join(directory, '.env'), 0);
     expect(() => loadEnvironment({ directory, process: {}, useFile: true })).toThrow(/permission denied/);
