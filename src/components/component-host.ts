@@ -32,8 +32,9 @@ export function createComponentHost({ cacheDir, packageRoot }: ComponentHostOpti
       moduleCache.load(transpiled, grants.maxMemoryBytes),
       cache.codeCache(transpiled.glue),
     ]);
+    const { glue, imports } = transpiled;
     const { preopens, env, maxMemoryBytes } = grants;
-    return { kind: 'load', glue: transpiled.glue, codeCache, modules, preopens, env, maxMemoryBytes };
+    return { kind: 'load', glue, imports, codeCache, modules, preopens, env, maxMemoryBytes };
   }
 
   return {

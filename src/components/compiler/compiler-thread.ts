@@ -2,15 +2,18 @@ import { parentPort, workerData } from 'node:worker_threads';
 
 import { $init, generate } from '@bytecodealliance/jco-transpile/component';
 
+import { MalformedWasm } from '../wasm-reader.ts';
 import type { CompilerAnswer } from './compiler-messages.ts';
+import { harmfulName } from './core-names.ts';
 import { glueScript } from './glue-script.ts';
+import { strippedComponent } from './stripped-component.ts';
 
 /** The compiler's thread: transpiles the component in `workerData`, posts the answer and ends. */
 const name = 'component';
 const decoder = new TextDecoder();
 
 function transpile(component: Uint8Array): CompilerAnswer {
-  const { files, imports } = generate(component, {
+  const { files, imports } = generate(strippedComponent(component), {
     name,
     noTypescript: true,
     instantiation: { tag: 'sync' },
@@ -22,16 +25,23 @@ function transpile(component: Uint8Array): CompilerAnswer {
   const glue = files.find(([file]) => file === `${name}.js`);
   if (glue === undefined) throw new Error('the compiler wrote no module');
   const modules = files.filter(([file]) => file.endsWith('.wasm')).map(([file, bytes]) => ({ name: file, bytes }));
+  const harmful = modules.map(({ bytes }) => harmfulName(bytes)).find((name) => name !== null);
+  if (harmful !== undefined) {
+    return { kind: 'refused', reason: `a core module uses the name ${JSON.stringify(harmful.slice(0, 100))}` };
+  }
   return { kind: 'transpiled', imports, glue: glueScript(decoder.decode(glue[1])), modules };
 }
 
-/** The compiler throws what is wrong with a component as `payload`; anything else it throws is its own failure. */
+/** The compiler throws what is wrong with a component as `payload`. */
 function answer(component: Uint8Array): CompilerAnswer {
   try {
     return transpile(component);
   } catch (error) {
     if (error instanceof Error && 'payload' in error && typeof error.payload === 'string') {
       return { kind: 'refused', reason: error.payload };
+    }
+    if (error instanceof MalformedWasm || error instanceof WebAssembly.CompileError) {
+      return { kind: 'refused', reason: error.message };
     }
     throw error;
   }

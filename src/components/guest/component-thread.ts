@@ -21,12 +21,17 @@ function main({ port, shared }: ThreadData): void {
   const load = mailbox.next();
   if (load.kind !== 'load') throw new Error(`expected what to load and received ${load.kind}`);
   const instance = makeInstance(mailbox, load, output);
-  if (instance !== null) serve(mailbox, { instance, output });
+  if (instance !== null) return serve(mailbox, { instance, output });
+  // Ended from outside like every other: the end of a thread can be seen before the last thing it sent.
+  mailbox.next();
 }
 
 function makeInstance(mailbox: Mailbox, load: LoadMessage, output: OutputTail): LinkedInstance | null {
   try {
-    const instance = linkInstance(load, offeredImports(mailbox, { ...load, output }));
+    const imports = offeredImports(mailbox, { ...load, output });
+    const unknown = load.imports.filter((name) => !Object.hasOwn(imports, name));
+    if (unknown.length > 0) throw new Error(`it imports ${unknown.join(', ')}, which is not offered`);
+    const instance = linkInstance(load, imports);
     mailbox.send({ kind: 'ready' });
     return instance;
   } catch (error) {
@@ -70,9 +75,14 @@ function run(call: Call, instance: LinkedInstance, output: OutputTail): GuestMes
 }
 
 function exported({ exports }: LinkedInstance, { interface: name, function: member }: Call): Function | null {
-  const found = Object.hasOwn(exports, name) ? (exports[name] as Readonly<Record<string, unknown>>) : {};
-  const callee = found[camelCase(member)];
+  const callee = own(own(exports, name), camelCase(member));
   return typeof callee === 'function' ? (callee as Function) : null;
+}
+
+/** A property of the object itself: what every object inherits is no export. */
+function own(object: unknown, name: string): unknown {
+  if (typeof object !== 'object' || object === null || !Object.hasOwn(object, name)) return undefined;
+  return (object as Readonly<Record<string, unknown>>)[name];
 }
 
 main(workerData as ThreadData);

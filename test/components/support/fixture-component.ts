@@ -14,12 +14,15 @@ const built = join(root, 'test', '.tmp', 'components');
 /** Everything the bytes depend on beside the source itself. */
 const inputs = ['scripts/componentize.mjs', 'package-lock.json', ...witFiles()].map((name) => join(root, name));
 
-/** The component built from `test/fixtures/components/<name>.js`; built again only when something it is made of changed. */
+/**
+ * The component built from `test/fixtures/components/<name>.js`, a hook when the name ends in `-hook`, else a tool; built
+ * again only when something it is made of changed.
+ */
 export async function fixtureComponent(name: string): Promise<ComponentSource> {
   const source = readFileSync(join(sources, `${name}.js`), 'utf8');
   const key = digest([source, ...inputs.map((path) => readFileSync(path))]).slice(0, 24);
   const path = join(built, `${name}-${key}.wasm`);
-  if (!existsSync(path)) await buildFixture(source, path);
+  if (!existsSync(path)) await buildFixture(source, { path, world: name.endsWith('-hook') ? 'hook' : 'tool' });
   return componentSource(name, readFileSync(path));
 }
 
@@ -28,10 +31,13 @@ export function componentSource(name: string, wasm: Uint8Array): ComponentSource
   return { name, wasm, sha256: digest([wasm]) };
 }
 
-async function buildFixture(source: string, path: string): Promise<void> {
+async function buildFixture(
+  source: string,
+  { path, world }: { readonly path: string; readonly world: 'hook' | 'tool' },
+): Promise<void> {
   mkdirSync(built, { recursive: true });
   const temporary = join(built, temporaryName());
-  writeFileSync(temporary, await componentizeSource({ source, world: 'tool' }));
+  writeFileSync(temporary, await componentizeSource({ source, world }));
   renameSync(temporary, path);
 }
 
