@@ -51,6 +51,15 @@ export function unknownClauses(clauses, tests) {
 }
 
 /**
+ * Why a test was skipped: what it said when it skipped itself, or `(skipped without python3)` in its title or its suite's.
+ * @param {TestRecord} test
+ * @returns {string | undefined}
+ */
+export function skipReason({ note, title }) {
+  return note ?? /\(skipped ([^)]+)\)/.exec(title)?.[1];
+}
+
+/**
  * Per topic (`D1-CLI`), in the order of the documents: how many clauses are named by a test that passed, and which are not.
  * @param {readonly Clause[]} clauses
  * @param {readonly TestRecord[]} tests

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 
 import { startVitest } from 'vitest/node';
 
-import { countTopics, parseClauses, renderTopics, unknownClauses } from './conformance-count.mjs';
+import { countTopics, parseClauses, renderTopics, skipReason, unknownClauses } from './conformance-count.mjs';
 
 /** @typedef {import('./conformance-count.mjs').TestRecord} TestRecord */
 
@@ -43,7 +43,7 @@ await vitest.close();
 if (tests.length === 0) broken.push('no test was run');
 const skipped = tests.filter((test) => test.outcome === 'skipped');
 const unknown = unknownClauses(clauses, tests);
-const unexplained = skipped.filter((test) => test.note === undefined);
+const unexplained = skipped.filter((test) => skipReason(test) === undefined);
 const faults = [
   ...broken,
   ...unknown.map(({ id, file, title }) => `no such clause: ${id}, named in ${file}: ${title}`),
@@ -51,7 +51,8 @@ const faults = [
 ];
 
 console.log(`\nClauses with a passing test\n\n${renderTopics(countTopics(clauses, tests), values)}`);
-for (const test of skipped) console.log(`skipped: ${test.file}: ${test.title} (${test.note ?? 'no reason given'})`);
+for (const test of skipped)
+  console.log(`skipped: ${test.file}: ${test.title} (${skipReason(test) ?? 'no reason given'})`);
 for (const fault of faults) console.log(`failed: ${fault}`);
 
 const passed = tests.filter((test) => test.outcome === 'passed').length;

@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 
-import { countTopics, namedIds, parseClauses, renderTopics, unknownClauses } from '../../scripts/conformance-count.mjs';
+import {
+  countTopics,
+  namedIds,
+  parseClauses,
+  renderTopics,
+  skipReason,
+  unknownClauses,
+} from '../../scripts/conformance-count.mjs';
 import type { TestRecord } from '../../scripts/conformance-count.mjs';
 
 const clauses = [
@@ -53,6 +60,19 @@ describe('unknownClauses', () => {
 
   it('accepts every id of the list', () => {
     expect(unknownClauses(clauses, [passed('answers [D9-ONE-01, D9-OTHER-01]')])).toEqual([]);
+  });
+});
+
+describe('skipReason', () => {
+  const skipped = { file: 'a.test.ts', outcome: 'skipped' } as const;
+
+  it('is what the test said, else what its title says', () => {
+    expect(skipReason({ ...skipped, title: 'reads', note: 'needs Linux' })).toBe('needs Linux');
+    expect(skipReason({ ...skipped, title: 'reads (skipped without python3)' })).toBe('without python3');
+  });
+
+  it('is missing where neither says why', () => {
+    expect(skipReason({ ...skipped, title: 'reads' })).toBeUndefined();
   });
 });
 
