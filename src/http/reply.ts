@@ -26,11 +26,12 @@ export type Reply =
 
 /**
  * The handler writes the response itself, headers included, and ends it. `start` is called once, when the response is first in line
- * on its connection, so that its socket may be written to; it is never called when the client is gone by then.
+ * on its connection, so that its socket may be written to. When the client is gone by then, `abandon` is called instead.
  */
 export interface StreamReply {
   readonly kind: 'stream';
-  start(response: ServerResponse): void;
+  readonly start: (response: ServerResponse) => void;
+  readonly abandon?: () => void;
 }
 
 export function jsonReply(value: unknown, status = 200, headers?: ReplyHeaders): Reply {

@@ -13,27 +13,56 @@ type Sendable = Exclude<Reply, StreamReply>;
 
 /** Writes a reply. With `last` the connection closes after it. */
 export function sendReply(response: ServerResponse, reply: Reply, last: boolean): void {
-  if (reply.kind === 'stream') {
-    startInTurn(response, reply);
-    return;
-  }
-  response.writeHead(reply.status, headOf(reply, last));
   switch (reply.kind) {
+    case 'stream':
+      inTurn(response, () => reply.start(response), reply.abandon);
+      return;
+    case 'readable': {
+      const { source } = reply;
+      inTurn(
+        response,
+        () => pipeFrom(response, reply, last),
+        () => source.destroy(),
+      );
+      return;
+    }
     case 'empty':
+      response.writeHead(reply.status, headOf(reply, last));
       response.end();
       return;
     case 'json':
+      response.writeHead(reply.status, headOf(reply, last));
       response.end(reply.text);
       return;
     case 'bytes':
+      response.writeHead(reply.status, headOf(reply, last));
       if (reply.bytes.byteLength > largeReplyBytes) dropStalled(response);
       response.end(reply.bytes);
-      return;
-    case 'readable':
-      dropStalled(response);
-      // The error is the client's going or the source's failing: in both the connection is already cut, which is the answer.
-      pipeline(reply.source, exactly(reply.length), response, () => undefined);
   }
+}
+
+/** Starts once the answers before this one are written, or gives up when the connection ends before that. */
+function inTurn(response: ServerResponse, start: () => void, abandon: (() => void) | undefined): void {
+  const connection = response.req.socket;
+  if (connection.destroyed) {
+    abandon?.();
+  } else if (response.socket !== null) {
+    start();
+  } else {
+    const giveUp = (): void => abandon?.();
+    connection.once('close', giveUp);
+    response.once('socket', () => {
+      connection.off('close', giveUp);
+      start();
+    });
+  }
+}
+
+function pipeFrom(response: ServerResponse, reply: Extract<Reply, { kind: 'readable' }>, last: boolean): void {
+  response.writeHead(reply.status, headOf(reply, last));
+  dropStalled(response);
+  // An error is the client's going or the source's failing: the connection is cut in both, which is the answer.
+  pipeline(reply.source, exactly(reply.length), response, () => undefined);
 }
 
 /** Fails when the source has more or fewer bytes than the head announced: cut, the client sees it; ended, it would not. */
@@ -104,12 +133,6 @@ function lengthOf(reply: Sendable): number {
 
 function pushHeaders(head: string[], headers: ReplyHeaders): void {
   for (const name of Object.keys(headers)) head.push(name, headers[name] ?? '');
-}
-
-function startInTurn(response: ServerResponse, reply: StreamReply): void {
-  const { socket } = response;
-  if (socket === null) response.once('socket', () => reply.start(response));
-  else if (!socket.destroyed) reply.start(response);
 }
 
 function dropStalled(response: ServerResponse): void {
