@@ -1,7 +1,7 @@
 // Builds every folder of artifacts/ that has a svc.yaml into dist/bundled/<name>/<version>/:
 //   <name>-<version>.zip and its .sha256, as they would be published,
-//   svc.yaml, so that a start reads it without opening the archive, and
-//   compiled/, the component as the host runs it, so that a start never needs the compiler.
+//   svc.yaml and manifest.json, the same as it was read and checked: a start opens no archive and reads no YAML for it,
+//   and compiled/, the component as the host runs it, so that a start never needs the compiler.
 // Nothing is done for an artifact whose inputs are those of its last build.
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -40,7 +40,7 @@ async function buildArtifact(folder, tools) {
   const target = join(dist, 'bundled', name, version);
   const unchanged = (await textOrNull(join(target, '.inputs'))) === inputs;
   if (!unchanged) {
-    const component = await componentizeSource({ source, world: runtime });
+    const component = await componentOf(source, { world: runtime, toolsDigest: tools.componentDigest });
     await replaceDirectory(target, async (directory) => {
       await tools.compileComponent(component, join(directory, 'compiled'));
       await writeArtifact(directory, { file: `${name}-${version}.zip`, manifest, component, tools });
@@ -48,6 +48,18 @@ async function buildArtifact(folder, tools) {
     });
   }
   return { name, version, built: !unchanged, milliseconds: Math.round(performance.now() - started) };
+}
+
+/** A component of the same inputs is built once: building it again would take seconds and give other bytes. */
+async function componentOf(source, { world, toolsDigest }) {
+  const path = join(cache, 'components', `${digest([toolsDigest, world, source])}.wasm`);
+  const built = await readFile(path).catch(unlessAbsent);
+  if (built !== undefined) return built;
+  const component = await componentizeSource({ source, world });
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(`${path}.${process.pid}`, component);
+  await rename(`${path}.${process.pid}`, path);
+  return component;
 }
 
 /** One script for the guest's engine, which has neither a module resolver nor the globals of a browser. */
@@ -76,6 +88,8 @@ async function writeArtifact(directory, { file, manifest, component, tools }) {
   ]);
   await writeFile(join(directory, `${file}.sha256`), tools.encodeHashFile(sha256, file));
   await writeFile(join(directory, 'svc.yaml'), manifest);
+  const parsed = tools.parseArtifactManifest(manifest.toString('utf8'), 'svc.yaml').manifest;
+  await writeFile(join(directory, 'manifest.json'), JSON.stringify(parsed));
 }
 
 /** The directory is whole or as before: a build that is interrupted, or one beside it, leaves nothing half made. */
@@ -95,20 +109,29 @@ async function loadTools() {
   const writer = await bundleWriter();
   const compiler = join(dist, 'compiler');
   const wit = (await readdir(join(root, 'wit'), { recursive: true })).filter((name) => name.endsWith('.wit')).sort();
+  const componentFiles = [
+    join(root, 'node_modules', 'componentize-qjs', 'package.json'),
+    join(root, 'scripts', 'componentize.mjs'),
+    ...wit.map((name) => join(root, 'wit', name)),
+  ];
   const files = [
+    ...componentFiles,
     writer,
     join(compiler, 'compile-component.mjs'),
     join(compiler, 'compiler-thread.mjs'),
     join(compiler, 'compiler.json'),
-    join(root, 'package-lock.json'),
     join(root, 'scripts', 'build-artifacts.mjs'),
-    join(root, 'scripts', 'componentize.mjs'),
-    ...wit.map((name) => join(root, 'wit', name)),
   ];
-  const { writeArchive, encodeHashFile } = await import(pathToFileURL(writer).href);
+  const { writeArchive, encodeHashFile, parseArtifactManifest } = await import(pathToFileURL(writer).href);
   const { compileComponent } = await import(pathToFileURL(join(compiler, 'compile-component.mjs')).href);
-  const contents = await Promise.all(files.map((file) => readFile(file)));
-  return { writeArchive, encodeHashFile, compileComponent, digest: digest(contents) };
+  return {
+    writeArchive,
+    encodeHashFile,
+    parseArtifactManifest,
+    compileComponent,
+    componentDigest: await digestOf(componentFiles),
+    digest: await digestOf(files),
+  };
 }
 
 async function bundleWriter() {
@@ -116,6 +139,7 @@ async function bundleWriter() {
   const entry = [
     "export { writeArchive } from './src/store/archive-writer.ts';",
     "export { encodeHashFile } from './src/store/store-layout.ts';",
+    "export { parseArtifactManifest } from './src/manifest/artifact-manifest.ts';",
   ];
   await mkdir(dirname(outfile), { recursive: true });
   await build({
@@ -137,6 +161,10 @@ async function textOrNull(path) {
 /** Undefined for what is not there. */
 function unlessAbsent(error) {
   if (error.code !== 'ENOENT') throw error;
+}
+
+async function digestOf(files) {
+  return digest(await Promise.all(files.map((file) => readFile(file))));
 }
 
 function digest(parts) {

@@ -115,6 +115,7 @@ class Stage {
       endpoint: (inference.endpoint ?? '').replace(/\/+$/, ''),
       apiKeyPlaceholder: placeholder ?? undefined,
       config: this.#launch.driverConfig,
+      redact: (text) => this.#launch.redactor.redact(text),
     });
   }
 

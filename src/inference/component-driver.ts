@@ -10,6 +10,8 @@ export interface ComponentDriverSettings extends DriverSurroundings {
   readonly component: Component;
   /** `capabilities.limits.deadline` of the artifact. */
   readonly deadlineMs: number;
+  /** Takes the key out of a failure: a provider may repeat it in what it answers. */
+  readonly redact: (text: string) => string;
 }
 
 /** The driver behind `inference.transport: http`: a component of the world `svc:driver/driver` (contracts §4). */
@@ -18,11 +20,18 @@ export function createComponentDriver(settings: ComponentDriverSettings): Driver
   return {
     label,
     openTask: () => ({
-      infer: (request, call) => infer(request, call, settings),
+      infer: async (request, call) => redacted(await infer(request, call, settings), settings.redact),
       close: () => Promise.resolve(),
     }),
     close: () => component.close(),
   };
+}
+
+function redacted(outcome: DriverOutcome, redact: (text: string) => string): DriverOutcome {
+  if (outcome.kind !== 'response') return { ...outcome, error: redact(outcome.error) };
+  const { response } = outcome;
+  if (response.error === undefined) return outcome;
+  return { kind: 'response', response: { ...response, error: redact(response.error) } };
 }
 
 async function infer(

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 
+import { issueClause } from '../manifest/issue-clause.ts';
 import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
 
 /** The JSON spelling of a request (contracts §11), ready to be written. */
@@ -68,7 +69,7 @@ export type DriverLine =
 
 /** Reads the parsed JSON of one line (contracts §11). Unknown keys are passed over. */
 export function decodeDriverLine(value: unknown): DriverLine {
-  const parsed = driverLine.safeParse(value);
+  const parsed = driverLine.safeParse(value, { error: issueClause });
   if (!parsed.success) return { kind: 'wrong', problem: describeFirst(parsed.error) };
   const line = parsed.data;
   if (line.type !== 'response') return { kind: line.type, text: line.text };
@@ -101,6 +102,6 @@ function describeFirst(error: z.core.$ZodError): string {
   const [issue] = error.issues;
   if (issue === undefined) return 'it has another shape';
   const place = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
-  const described = `${place === '' ? 'the line' : place.replace(/^\./, '')}: ${issue.message}`;
+  const described = `${place === '' ? 'the line' : place.replace(/^\./, '')} ${issue.message}`;
   return described.length > 300 ? `${described.slice(0, 300)}…` : described;
 }

@@ -65,6 +65,7 @@ async function turn(
     endpoint: provider.endpoint,
     apiKeyPlaceholder: placeholder,
     config: setting.config ?? {},
+    redact: (text) => text,
   });
   const seen: string[] = [];
   const whole = {

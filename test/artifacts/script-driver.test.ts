@@ -31,6 +31,7 @@ async function turn(continuationId?: string): Promise<{ outcome: DriverOutcome; 
     endpoint: '',
     apiKeyPlaceholder: undefined,
     config: { script: 'demo.yaml', script_text: script },
+    redact: (text) => text,
   });
   const seen: string[] = [];
   const request: InferenceRequest = { model: '', system: '', messages: [], tools: [], maxTokens: 1 };

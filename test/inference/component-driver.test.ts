@@ -29,6 +29,7 @@ function driverOf(guest: Guest) {
     endpoint: 'https://api.example.test',
     apiKeyPlaceholder: 'key_1',
     config: { temperature: 0 },
+    redact: (text) => text.replaceAll('sk-1', '[secret]'),
   });
   return { driver, component };
 }
@@ -45,6 +46,15 @@ async function infer(guest: Guest, over: Partial<InferenceCall> = {}): Promise<D
 }
 
 describe('a component driver', () => {
+  it('takes a key that the provider repeats out of a failure', async () => {
+    expect(await infer(() => Promise.resolve({ tag: 'err', val: 'no such key: sk-1' }))).toEqual({
+      kind: 'failed',
+      error: 'no such key: [secret]',
+    });
+    const refused = { ...response, stopReason: { tag: 'error', val: 'sk-1 is revoked' } };
+    expect(await infer(() => Promise.resolve(refused))).toMatchObject({ response: { error: '[secret] is revoked' } });
+  });
+
   it('gets the request as the record of its world', async () => {
     const { driver, component } = driverOf(() => Promise.resolve(response));
     expect(driver.label).toBe('some-driver');

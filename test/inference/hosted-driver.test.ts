@@ -50,6 +50,7 @@ beforeAll(async () => {
     endpoint: 'https://api.example.test',
     apiKeyPlaceholder: 'key_1',
     config: { temperature: 0 },
+    redact: (text) => text,
   });
 });
 

@@ -161,8 +161,7 @@ describe('a process driver that goes wrong', () => {
       'other-shape',
       {
         kind: 'failed',
-        error:
-          'the driver wrote a line of another shape: response.content: Invalid input: expected array, received string',
+        error: 'the driver wrote a line of another shape: response.content must be a list',
       },
     ],
     ['too-deep', { kind: 'failed', error: 'the driver wrote JSON that is nested too deeply' }],
