@@ -21,8 +21,8 @@ function sectionOf(name: string): string {
 }
 
 describe('docs/cli.md', () => {
-  it.each(commands)('describes svc $name with each of its options', async ({ name, load }) => {
-    const options = (await load(context)).options.filter(({ hidden }) => !hidden);
+  it.each(commands)('describes svc $name with each of its options', ({ name, make }) => {
+    const options = make(context).options.filter(({ hidden }) => !hidden);
     const section = sectionOf(name);
     expect(section).not.toBe('');
     expect(options.map(({ long }) => long).filter((long) => !section.includes(`\`${long}`))).toEqual([]);
