@@ -122,22 +122,22 @@ describe('a line of a driver', () => {
   });
 
   it.each<[unknown, RegExp]>([
-    [7, /^the line: /],
-    [null, /^the line: /],
-    [[], /^the line: /],
-    [{}, /^type: /],
-    [{ type: 'log', text: 'x' }, /^type: /],
-    [{ type: 'chunk' }, /^text: /],
-    [{ type: 'response' }, /^response: /],
-    [{ type: 'response', response: { stop_reason: 'end_turn' } }, /^response\.content: /],
-    [{ type: 'response', response: { content: [], stop_reason: 3 } }, /^response\.stop_reason: /],
+    [7, /^the line /],
+    [null, /^the line /],
+    [[], /^the line /],
+    [{}, /^type /],
+    [{ type: 'log', text: 'x' }, /^type /],
+    [{ type: 'chunk' }, /^text /],
+    [{ type: 'response' }, /^response /],
+    [{ type: 'response', response: { stop_reason: 'end_turn' } }, /^response\.content /],
+    [{ type: 'response', response: { content: [], stop_reason: 3 } }, /^response\.stop_reason /],
     [
       { type: 'response', response: { content: [{ type: 'image' }], stop_reason: 'x' } },
-      /^response\.content\[0\]\.type: /,
+      /^response\.content\[0\]\.type /,
     ],
     [
       { type: 'response', response: { content: [], stop_reason: 'x', usage: { input_tokens: -1, output_tokens: 0 } } },
-      /^response\.usage\.input_tokens: /,
+      /^response\.usage\.input_tokens /,
     ],
   ])('is wrong when it is %j, and says where', (value, problem) => {
     const line = decodeDriverLine(value);
