@@ -1,13 +1,13 @@
 // @ts-check
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
 
 import { createWorkspace, program } from './support/capsule.mjs';
-import { median } from './support/rounds.mjs';
-
-const rounds = 11;
+import { alternate } from './support/rounds.mjs';
 
 const manifest = `
 name: first-call
@@ -25,7 +25,8 @@ const script = `
   stop_reason: end_turn
 `;
 
-/** The first call of a WebAssembly tool in a session, as its trace has it; the compiled component is on disk already. */
+/** The first call of a WebAssembly tool in a session, as its trace has it; the compiled component is on disk already. The floor says
+ * how much of it is the thread that a component gets of its own. */
 /** @type {import('./support/row.mjs').Row} */
 export const firstToolCall = {
   name: 'first-tool-call',
@@ -34,11 +35,12 @@ export const firstToolCall = {
   async measure() {
     const workspace = await createWorkspace({ manifest, script });
     try {
-      await firstCallMs(workspace);
-      /** @type {number[]} */
-      const taken = [];
-      for (let round = 0; round < rounds; round += 1) taken.push(await firstCallMs(workspace));
-      return { subject: 'svc-tool-editor, write', floor: '-', figure: median(taken) };
+      const { subject, floor } = await alternate({
+        rounds: 11,
+        subject: () => firstCallMs(workspace),
+        floor: emptyThreadMs,
+      });
+      return { subject: 'svc-tool-editor, write', floor: `empty thread ${floor.toFixed(0)} ms`, figure: subject };
     } finally {
       await workspace.remove();
     }
@@ -57,4 +59,14 @@ async function firstCallMs({ manifestPath, env }) {
   const call = lines.map((line) => JSON.parse(line)).find((line) => line.event_type === 'tool_call');
   if (call === undefined || call.is_error) throw new Error(`the tool call failed: ${JSON.stringify(call)}`);
   return call.duration_ms;
+}
+
+/** @returns {Promise<number>} */
+async function emptyThreadMs() {
+  const began = performance.now();
+  const thread = new Worker('', { eval: true });
+  await once(thread, 'online');
+  const startedMs = performance.now() - began;
+  await thread.terminate();
+  return startedMs;
 }

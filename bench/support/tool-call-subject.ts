@@ -77,9 +77,18 @@ async function linkHere(transpiled: TranspiledComponent): Promise<Run> {
   const { port1 } = new MessageChannel();
   port1.unref();
   const shared = new Int32Array(new SharedArrayBuffer(slotCount * Int32Array.BYTES_PER_ELEMENT));
-  const imports = offeredImports(new Mailbox(port1, shared), { preopens: [], env: {}, output: new OutputTail() });
-  const { glue } = transpiled;
-  const load = { kind: 'load', glue, codeCache: null, modules, preopens: [], env: {}, maxMemoryBytes } as const;
-  const { exports } = linkInstance(load, imports);
+  const offered = offeredImports(new Mailbox(port1, shared), { preopens: [], env: {}, output: new OutputTail() });
+  const { glue, imports } = transpiled;
+  const load = {
+    kind: 'load',
+    glue,
+    imports,
+    codeCache: null,
+    modules,
+    preopens: [],
+    env: {},
+    maxMemoryBytes,
+  } as const;
+  const { exports } = linkInstance(load, offered);
   return (exports['svc:tool/run@0.1.0'] as { readonly run: Run }).run;
 }
