@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 import type { LoadedManifest } from '../manifest/load.ts';
 import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
 
@@ -21,7 +22,8 @@ export function driverConfig({ manifest, directory, locate }: LoadedManifest): R
   try {
     return { ...config, script_text: readFileSync(join(directory, script), 'utf8') };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    if (!isSystemError(error)) throw error;
+    const reason = systemReason(error);
     throw new Diagnostic('E-RUN-009', `the script ${script} cannot be read: ${reason}`, { location, cause: error });
   }
 }

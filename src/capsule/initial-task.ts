@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 
 export interface InitialTaskRequest {
   /** What `--task` gave; undefined without the flag. */
@@ -64,7 +65,8 @@ function readTask(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    if (!isSystemError(error)) throw error;
+    const reason = systemReason(error);
     throw new Diagnostic('E-IO-001', `the task cannot be read: ${reason}`, { cause: error });
   }
 }

@@ -48,7 +48,7 @@ export interface OpenSession {
 export async function openSession(open: OpenSessionRequest): Promise<OpenSession> {
   const { request, launch, sessionId } = open;
   const directories = makeSessionDirectories({
-    root: launch.loaded.directory,
+    root: launch.source.root,
     sessionId,
     workdir: request.workdir,
   });

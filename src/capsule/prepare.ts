@@ -1,11 +1,11 @@
-import { dirname, resolve } from 'node:path';
 import { arch, platform } from 'node:process';
 
 import { createDirectLauncher } from '../containment/direct-launcher.ts';
-import { effectiveFloor, floorRefusal, type HostContainment } from '../containment/floor.ts';
+import { effectiveFloor, floorRefusal, parseCeiling, underCeiling } from '../containment/floor.ts';
 import type { Launcher } from '../containment/launcher.ts';
 import { DiagnosticList, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { Redactor } from '../diagnostics/redactor.ts';
+import { Secret } from '../diagnostics/secret.ts';
 import { lower, type EffectiveGrants } from '../grants/effective-grants.ts';
 import { encodeScope, type ScopeObject } from '../grants/scope-object.ts';
 import { loadWorkspaceConfig } from '../manifest/config.ts';
@@ -18,6 +18,7 @@ import { findPackageRoot } from '../store/package-root.ts';
 import { platformOf } from '../store/platform.ts';
 import { resolveArtifacts } from '../store/resolve.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
+import { findCapsule, type CapsuleSource } from './capsule-source.ts';
 import { driverConfig } from './driver-config.ts';
 import { findInitialTask, type InitialTask } from './initial-task.ts';
 import type { RunRequest } from './running-capsule.ts';
@@ -25,11 +26,12 @@ import { unavailableParts } from './unavailable-parts.ts';
 
 /** Everything that is decided before a port is bound or anything is written but `svc.lock`. */
 export interface PreparedLaunch {
+  readonly source: CapsuleSource;
   readonly loaded: LoadedManifest;
   /** The process environment over the `.env` file. */
   readonly env: Environment;
   readonly redactor: Redactor;
-  readonly floor: ContainmentClass;
+  readonly listenerToken: Secret | null;
   readonly launcher: Launcher;
   readonly grants: EffectiveGrants;
   readonly scope: ScopeObject;
@@ -47,70 +49,71 @@ export async function prepareLaunch(
   request: RunRequest,
   onWarning: (warning: Diagnostic) => void,
 ): Promise<PreparedLaunch> {
-  const file = resolve(request.cwd, request.manifestFile);
-  const directory = dirname(file);
-  const env = loadEnvironment({ directory, process: request.env, useFile: request.readEnvFile });
-  const loaded = loadCapsuleManifest({ file: request.manifestFile, env });
-  const workspace = loadWorkspaceConfig({ directory, env });
+  const packageRoot = findPackageRoot(import.meta.url);
+  const places = { userHome: request.home, packageRoot, platform: platformOf({ platform, arch }), sources: [] };
+  const source = await findCapsule(request, { ...places, manifestDir: request.cwd });
+  const env = loadEnvironment({ directory: source.root, process: request.env, useFile: request.readEnvFile });
+  const loaded = loadCapsuleManifest({ file: source.manifestFile, env });
+  const workspace = loadWorkspaceConfig({ directory: source.root, env });
   const { grants, warnings } = lower(loaded);
-  const { manifest } = loaded;
   const launcher = createDirectLauncher();
-  const floor = effectiveFloor({
-    manifest: manifest.capabilities.containment,
-    workspace: workspace.containment,
-    flag: request.floor,
-  });
-  const refusal = floorRefusal(floor, hostContainment(launcher));
-  if (refusal !== null) throw refusal;
+  const scope = heldToFloor(request, { grants, launcher, workspaceFloor: workspace.containment });
   const unavailable = unavailableParts(loaded);
   if (unavailable.refusals.length > 0) throw new DiagnosticList(unavailable.refusals);
   const initialTask = findInitialTask({
     flag: request.task,
     cwd: request.cwd,
-    manifestDirectory: directory,
-    taskAcceptance: manifest.lifecycle.task_acceptance,
+    manifestDirectory: source.manifestDirectory,
+    taskAcceptance: loaded.manifest.lifecycle.task_acceptance,
   });
-  for (const warning of [...loaded.warnings, ...workspace.warnings, ...warnings, ...unavailable.warnings])
-    onWarning(warning);
-  for (const warning of initialTask?.warnings ?? []) onWarning(warning);
-  const packageRoot = findPackageRoot(import.meta.url);
-  const redactor = new Redactor();
-  if (loaded.apiKey !== undefined) redactor.register(loaded.apiKey);
+  const all = [loaded.warnings, workspace.warnings, warnings, unavailable.warnings, initialTask?.warnings ?? []];
+  for (const warning of all.flat()) onWarning(warning);
+  const listenerToken = tokenOf(request.env);
   return {
+    source,
     loaded,
     env,
-    redactor,
-    floor,
+    redactor: redactorOf(loaded.apiKey ?? null, listenerToken),
+    listenerToken,
     launcher,
     grants,
-    scope: scopeOf({ grants, floor, launcher }),
+    scope,
     initialTask,
     driverConfig: driverConfig(loaded),
     packageRoot,
     artifacts: await resolveArtifacts({
-      entries: declaredArtifacts(manifest),
-      manifestDir: directory,
-      userHome: request.home,
-      packageRoot,
-      platform: platformOf({ platform, arch }),
-      sources: [],
+      ...places,
+      entries: declaredArtifacts(loaded.manifest),
+      manifestDir: source.manifestDirectory,
       lock: 'hold',
     }),
   };
 }
 
-/** Contained processes get no kernel enforcement from this launcher, and the reports say so. */
-function hostContainment({ achieved, mechanism }: Launcher): HostContainment {
-  return { achieved, mechanism, reason: 'this version enforces nothing in the kernel' };
-}
-
-interface ScopeParts {
+interface FloorParts {
   readonly grants: EffectiveGrants;
-  readonly floor: ContainmentClass;
   readonly launcher: Launcher;
+  readonly workspaceFloor: ContainmentClass | undefined;
 }
 
-function scopeOf({ grants, floor, launcher }: ScopeParts): ScopeObject {
-  const { achieved, mechanism } = launcher;
+/** The scope of a session whose floor the host meets; else throws `E-CAP-003` (D1 "Command line" 1 and 2). */
+function heldToFloor({ env, floor: flag }: RunRequest, { grants, launcher, workspaceFloor }: FloorParts): ScopeObject {
+  const manifest = grants.containmentFloor ?? undefined;
+  const floor = effectiveFloor({ manifest, workspace: workspaceFloor, flag });
+  const achieved = underCeiling(launcher.achieved, parseCeiling(env['SVC_CONTAINMENT_CEILING']));
+  const { mechanism } = launcher;
+  const refusal = floorRefusal(floor, { achieved, mechanism, reason: 'this version enforces nothing in the kernel' });
+  if (refusal !== null) throw refusal;
   return encodeScope(grants, { declared: floor, achieved, floorMet: true, mechanism, usernsGrant: 'n/a' });
+}
+
+function tokenOf(env: RunRequest['env']): Secret | null {
+  const token = env['SVC_LISTENER_TOKEN'] ?? '';
+  return token === '' ? null : new Secret(token);
+}
+
+function redactorOf(...secrets: readonly (Secret | null)[]): Redactor {
+  const redactor = new Redactor();
+  for (const secret of secrets) if (secret !== null) redactor.register(secret);
+  return redactor;
 }

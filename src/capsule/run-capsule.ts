@@ -1,5 +1,4 @@
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { Secret } from '../diagnostics/secret.ts';
 import { HttpServer } from '../http/server.ts';
 import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
 import type { SessionOutcome } from '../session/session.ts';
@@ -24,7 +23,7 @@ export async function runCapsule(request: RunRequest, observer: RunObserver): Pr
   const door = new Promise<CapsuleDoor>((resolve) => {
     openDoor = resolve;
   });
-  const token = listenerToken(request.env);
+  const token = launch.listenerToken;
   const server = new HttpServer({ routes: capsuleRoutes(door), token, onBug: raise });
   try {
     const listener = await bindListener(server, {
@@ -132,9 +131,4 @@ function raise(error: unknown): void {
   process.nextTick(() => {
     throw error;
   });
-}
-
-function listenerToken(env: RunRequest['env']): Secret | null {
-  const token = env['SVC_LISTENER_TOKEN'] ?? '';
-  return token === '' ? null : new Secret(token);
 }

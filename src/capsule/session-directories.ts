@@ -1,7 +1,7 @@
-import { mkdirSync, realpathSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, realpathSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
-import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { ioFault, isErrno } from '../store/io-fault.ts';
 import type { SessionId } from '../wire/ids.ts';
 
 export interface SessionDirectories {
@@ -31,12 +31,10 @@ export function makeSessionDirectories({ root, sessionId, workdir }: Directories
 
 function makeDirectory(path: string, mode: number): void {
   try {
-    mkdirSync(path, { recursive: true, mode });
+    mkdirSync(dirname(path), { recursive: true });
+    mkdirSync(path, { mode });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Diagnostic('E-IO-001', `the directory ${path} cannot be made: ${reason}`, {
-      hint: 'make its parent writable, or name another directory with --workdir',
-      cause: error,
-    });
+    if (isErrno(error, 'EEXIST') && statSync(path).isDirectory()) return;
+    throw ioFault(error, `the directory ${path} cannot be made`);
   }
 }

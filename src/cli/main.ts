@@ -25,6 +25,10 @@ export async function main(args: readonly string[], onStarted?: () => void): Pro
     stderrIsTerminal: process.stderr.isTTY ?? false,
     ...(onStarted === undefined ? {} : { onStarted }),
   };
+  process.on('uncaughtException', (error) => {
+    reportBug(error, context);
+    process.exit(bugInSvc);
+  });
   try {
     await program(args, context).parseAsync(args, { from: 'user' });
   } catch (error) {
@@ -53,7 +57,11 @@ function report(error: unknown, context: CommandContext): number {
     context.stderr.write(failure);
     return 1;
   }
+  reportBug(error, context);
+  return bugInSvc;
+}
+
+function reportBug(error: unknown, context: CommandContext): void {
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
   context.stderr.write(`svc: this is a bug in svc ${version}, please report it:\n${trace}\n`);
-  return bugInSvc;
 }

@@ -108,7 +108,7 @@ function lines(capsule: RunningCapsule, { verbose = false }: RunOptions): string
   const shown = [`svc: url ${capsule.reachableAt}`, `session: ${capsule.sessionId}`];
   if (verbose) {
     shown.push(`workdir: ${capsule.workdir}`, `manifest: ${capsule.name} v${capsule.version}`);
-    shown.push(`driver: ${capsule.driver} (${capsule.model})`);
+    shown.push(`driver: ${capsule.driver} (${capsule.model === '' ? 'no model' : capsule.model})`);
     if (capsule.skills > 0) shown.push(`skills: ${capsule.skills} installed`);
   }
   return shown.map((line) => `${line}\n`).join('');

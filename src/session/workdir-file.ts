@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 
@@ -38,7 +39,8 @@ export function writeWorkdirFile(file: WorkdirFile): void {
       closeSync(base.fd);
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    if (!isSystemError(error)) throw error;
+    const reason = systemReason(error);
     throw new Diagnostic('E-IO-001', `${shown} cannot be written in ${file.workdir}: ${reason}`, { cause: error });
   }
 }

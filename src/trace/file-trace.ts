@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 import { mintTraceEventId, type IdSource, type SessionId, type TraceEventId } from '../wire/ids.ts';
 import type { TraceEvent } from './events.ts';
 import type { Trace } from './trace.ts';
@@ -66,8 +67,8 @@ function append(fd: number, line: Buffer, path: string): void {
 }
 
 function writeFailure(path: string, error: unknown): Diagnostic {
-  const reason = error instanceof Error ? error.message : String(error);
-  return new Diagnostic('E-IO-002', `the trace ${path} cannot be written: ${reason}`, {
+  if (!isSystemError(error)) throw error;
+  return new Diagnostic('E-IO-002', `the trace ${path} cannot be written: ${systemReason(error)}`, {
     hint: 'free space on the disk or make the directory writable, then run the capsule again',
     cause: error,
   });

@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -367,3 +369,100 @@ describe('a running capsule', () => {
     expect((await svc(workspace, ['ps'])).stderr).toBe('no capsule is running\n');
   });
 });
+
+describe('a published capsule', () => {
+  it('runs from the store, with its workdir below the current directory', async () => {
+    const workspace = capsule({ files: taskFile });
+    const packed = await svc(workspace, ['build', '.']);
+    expect(packed.code).toBe(0);
+    const elsewhere = capsule();
+    const archive = join(workspace.folder, 'demo-1.2.3.zip');
+    const bytes = readFileSync(archive);
+    const store = join(elsewhere.home, '.svc', 'artifacts', 'demo', '1.2.3');
+    mkdirSync(store, { recursive: true });
+    writeFileSync(join(store, 'demo-1.2.3.zip'), bytes);
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    writeFileSync(join(store, 'demo-1.2.3.zip.sha256'), `${sha256}  demo-1.2.3.zip\n`);
+    rmSync(join(elsewhere.folder, 'svc.yaml'));
+    const args = ['run', '--capsule', 'demo', '--capsule-version', '1.2.3'];
+    for (let round = 0; round < 2; round += 1) {
+      const { code, stderr, stdout } = await svc(elsewhere, args);
+      expect(stderr).toBe('');
+      expect(stdout).toMatch(/\nstatus: {2}ok\n$/);
+      expect(code).toBe(0);
+    }
+    expect(readdirSync(join(elsewhere.folder, 'workdir'))).toHaveLength(2);
+  });
+
+  it('has to be named whole, and to exist', async () => {
+    const workspace = capsule();
+    expect((await svc(workspace, ['run', '--capsule', 'demo'])).code).toBe(2);
+    const missing = await svc(workspace, ['run', '--capsule', 'demo', '--capsule-version', '9.9.9']);
+    expect(missing).toMatchObject({ code: 1, stdout: '' });
+    expect(missing.stderr).toMatch(/^error\[E-REG-001\]: demo@9\.9\.9 /);
+  });
+});
+
+describe('a disk that refuses (needs root, to mount one)', () => {
+  const isRoot = process.getuid?.() === 0;
+
+  it.skipIf(!isRoot)('the trace in the middle of a task ends the session as trapped, every line whole', async () => {
+    const workspace = capsule({
+      manifest: 'capabilities: { shell: { allow: [sh] } }\n',
+      script: runsCommand(`: ${'x'.repeat(100_000)}`),
+      files: taskFile,
+    });
+    await withSmallDisk(workspace, async (small) => {
+      const { code, stdout, stderr } = await svc(workspace, ['run']);
+      expect(stderr).toMatch(/^error\[E-IO-002\]: the trace .* cannot be written: no space left on the device\nhint: /);
+      expect(stdout).toMatch(/\nstatus: {2}trapped\n$/);
+      expect(code).toBe(2);
+      const lines = readFileSync(join(small, onlySession(workspace), 'trace.jsonl'), 'utf8').split('\n');
+      expect(lines.slice(0, -1).map((line) => (JSON.parse(line) as { event_type: string }).event_type)).toEqual([
+        'session_start',
+        'task_received',
+        'task_start',
+        'inference',
+        'session_end',
+      ]);
+      expect(lines.at(-1)).toBe('');
+    });
+  });
+
+  it.skipIf(!isRoot)('the trace at its start leaves stdout empty', async () => {
+    const workspace = capsule();
+    await withSmallDisk(workspace, async () => {
+      const { code, stdout, stderr } = await svc(workspace, ['run', '--json', '--task', 'x'.repeat(100_000)]);
+      expect(stderr).toMatch(/^error\[E-IO-002\]: the trace .* cannot be written: no space left on the device\n/);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    });
+  });
+
+  it.skipIf(!isRoot)('a workdir on a read-only file system is a coded error before anything is said', async () => {
+    const workspace = capsule({ files: taskFile });
+    const sealed = join(workspace.folder, 'sealed');
+    mkdirSync(sealed);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro,size=64k', 'tmpfs', sealed]);
+    try {
+      const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', join(sealed, 'work')]);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(/^error\[E-IO-001\]: the directory .* cannot be made: the file system is read-only/);
+    } finally {
+      execFileSync('umount', [sealed]);
+    }
+  });
+});
+
+/** Puts the traces of a workspace on a file system of 64 KiB while `use` runs. */
+async function withSmallDisk(workspace: Workspace, use: (small: string) => Promise<void>): Promise<void> {
+  const small = join(workspace.folder, 'small');
+  mkdirSync(small);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', small]);
+  try {
+    mkdirSync(join(workspace.folder, '.svc'));
+    symlinkSync(small, join(workspace.folder, '.svc', 'sessions'));
+    await use(small);
+  } finally {
+    execFileSync('umount', [small]);
+  }
+}
