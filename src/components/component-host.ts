@@ -30,17 +30,17 @@ export function createComponentHost({ cacheDir, packageRoot }: ComponentHostOpti
     const transpiled = await cache.load(source);
     const [modules, codeCache] = await Promise.all([
       moduleCache.load(transpiled, grants.maxMemoryBytes),
-      cache.codeCache(transpiled.glue),
+      cache.codeCache(transpiled),
     ]);
-    const { glue, imports } = transpiled;
+    const { glue, glueSha256, imports } = transpiled;
     const { preopens, env, maxMemoryBytes } = grants;
-    return { kind: 'load', glue, imports, codeCache, modules, preopens, env, maxMemoryBytes };
+    return { kind: 'load', glue, glueSha256, imports, codeCache, modules, preopens, env, maxMemoryBytes };
   }
 
   return {
     open(source, grants) {
       const component: HostedComponent = new HostedComponent({
-        instance: { packageRoot, grants, onCodeCache: (glue, data) => cache.keepCodeCache(glue, data) },
+        instance: { packageRoot, grants, onCodeCache: (glueSha256, data) => cache.keepCodeCache(glueSha256, data) },
         prepare: () => prepare(source, grants),
         onClose: () => open.delete(component),
       });

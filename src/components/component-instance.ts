@@ -21,7 +21,7 @@ export interface InstanceOptions {
   readonly packageRoot: string;
   readonly grants: HttpGrants;
   /** Given what the engine made of the glue, once, when the load message brought none. */
-  readonly onCodeCache: (glue: string, data: Uint8Array) => void;
+  readonly onCodeCache: (glueSha256: string, data: Uint8Array) => void;
 }
 
 export interface InstanceCall {
@@ -49,7 +49,7 @@ export class ComponentInstance {
   readonly #shared: Int32Array<SharedArrayBuffer>;
   readonly #options: InstanceOptions;
   readonly #http: OutboundHttp;
-  #glue = '';
+  #glueSha256 = '';
   #pending: Pending | null = null;
   #fault: ComponentFault | null = null;
   #ended: Promise<void> | null = null;
@@ -89,7 +89,7 @@ export class ComponentInstance {
 
   /** Makes the instance. Rejects with `unavailable` when it cannot be linked or its start code fails. */
   async load(message: LoadMessage): Promise<void> {
-    this.#glue = message.glue;
+    this.#glueSha256 = message.glueSha256;
     await this.#exchange(message, null);
   }
 
@@ -143,7 +143,7 @@ export class ComponentInstance {
       case 'remote':
         return void this.#answerRemote(message);
       case 'code-cache':
-        return this.#options.onCodeCache(this.#glue, message.data);
+        return this.#options.onCodeCache(this.#glueSha256, message.data);
     }
   }
 

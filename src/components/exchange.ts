@@ -33,6 +33,7 @@ export interface ThreadData {
 export interface LoadMessage {
   readonly kind: 'load';
   readonly glue: string;
+  readonly glueSha256: string;
   /** Interfaces the component imports, without versions. */
   readonly imports: readonly string[];
   /** From an earlier run of the same glue in the same engine; null makes the thread send a fresh one. */

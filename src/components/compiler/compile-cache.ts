@@ -12,6 +12,7 @@ import type { Compiler } from './compiler.ts';
 import {
   decodeTranspiled,
   encodeTranspiled,
+  transpiledComponent,
   transpiledFormat,
   type TranspiledComponent,
 } from './transpiled-component.ts';
@@ -47,62 +48,52 @@ export class CompileCache {
 
   /** The compiled component. Asked twice at once it compiles once. Rejects with a `ComponentFault` of kind `unavailable`. */
   async load(source: ComponentSource): Promise<TranspiledComponent> {
-    const key = source.sha256 ?? source.precompiledDir ?? source.name;
-    const running = this.#loading.get(key);
-    if (running !== undefined) return running;
-    const loading = this.#load(source);
-    this.#loading.set(key, loading);
-    try {
-      return await loading;
-    } finally {
-      this.#loading.delete(key);
-    }
-  }
-
-  async #load(source: ComponentSource): Promise<TranspiledComponent> {
     if (source.precompiledDir !== undefined) {
       const shipped = await readTranspiled(join(source.precompiledDir, compiledFileName), source.sha256);
       if (shipped !== null) return shipped;
     }
-    const expected = source.sha256 ?? (await contentHash(source));
+    const expected = source.sha256 ?? digest(await componentBytes(source)).toString('hex');
     if (!/^[0-9a-f]{64}$/.test(expected)) throw unavailable(source, 'its SHA-256 is malformed');
-    const path = join(this.#directory, await this.#key(expected));
-    return (await readTranspiled(path, expected)) ?? (await this.#compile(source, { path, expected }));
+    const running = this.#loading.get(expected);
+    if (running !== undefined) return running;
+    const loading = this.#load(source, expected).finally(() => this.#loading.delete(expected));
+    this.#loading.set(expected, loading);
+    return loading;
   }
 
-  async #compile(
-    source: ComponentSource,
-    { path, expected }: { readonly path: string; readonly expected: string },
-  ): Promise<TranspiledComponent> {
+  async #load(source: ComponentSource, expected: string): Promise<TranspiledComponent> {
+    const path = join(this.#directory, await this.#fileName(expected));
+    const cached = await readTranspiled(path, expected);
+    if (cached !== null) return cached;
     const component = await componentBytes(source);
-    if (sha256(component).toString('hex') !== expected) {
+    if (digest(component).toString('hex') !== expected) {
       throw unavailable(source, 'its bytes do not have the expected SHA-256');
     }
     const answer = await this.#compiler.compile(component);
     if (answer.kind === 'refused') throw unavailable(source, answer.reason);
-    const { imports, glue, modules } = answer;
-    const transpiled = { componentSha256: expected, imports, glue, modules };
+    const transpiled = transpiledComponent(expected, answer);
     await keep(path, [encodeTranspiled(transpiled)]);
     return transpiled;
   }
 
-  async #key(componentSha256: string): Promise<string> {
-    const maker = sha256(Buffer.from(`${await this.#compiler.identity()}\n${transpiledFormat}`));
+  async #fileName(componentSha256: string): Promise<string> {
+    const maker = digest(Buffer.from(`${await this.#compiler.identity()}\n${transpiledFormat}`));
     return `${componentSha256}-${maker.toString('hex', 0, 8)}.compiled`;
   }
 
   /** What this engine made of the glue in an earlier run; null when there is none or it is damaged. */
-  async codeCache(glue: string): Promise<Uint8Array | null> {
-    const file = await readOrNull(this.#codeCachePath(glue));
+  async codeCache({ glueSha256 }: TranspiledComponent): Promise<Uint8Array | null> {
+    const file = await readOrNull(this.#codeCachePath(glueSha256));
     if (file === null || file.length < digestBytes) return null;
     // The engine trusts these bytes, so that what was cut short or altered must not reach it.
     const data = file.subarray(digestBytes);
-    return sha256(data).equals(file.subarray(0, digestBytes)) ? data : null;
+    return digest(data).equals(file.subarray(0, digestBytes)) ? data : null;
   }
 
   /** Keeps it in the background; `settled` waits for that. */
-  keepCodeCache(glue: string, data: Uint8Array): void {
-    const keeping = keep(this.#codeCachePath(glue), [sha256(data), data]).finally(() => this.#keeping.delete(keeping));
+  keepCodeCache(glueSha256: string, data: Uint8Array): void {
+    const path = this.#codeCachePath(glueSha256);
+    const keeping = keep(path, [digest(data), data]).finally(() => this.#keeping.delete(keeping));
     this.#keeping.add(keeping);
   }
 
@@ -111,14 +102,10 @@ export class CompileCache {
     await Promise.all(this.#keeping);
   }
 
-  #codeCachePath(glue: string): string {
+  #codeCachePath(glueSha256: string): string {
     const engine = `${process.version}-${process.arch}-${cachedDataVersionTag()}`;
-    return join(this.#directory, `${sha256(Buffer.from(glue)).toString('hex', 0, 16)}-${engine}.code`);
+    return join(this.#directory, `${glueSha256.slice(0, 32)}-${engine}.code`);
   }
-}
-
-async function contentHash(source: ComponentSource): Promise<string> {
-  return sha256(await componentBytes(source)).toString('hex');
 }
 
 async function componentBytes(source: ComponentSource): Promise<Uint8Array> {
@@ -168,6 +155,6 @@ function unavailable(source: ComponentSource, reason: string): ComponentFault {
   return new ComponentFault('unavailable', `the component of ${source.name} cannot be used: ${reason}`);
 }
 
-function sha256(bytes: Uint8Array): Buffer {
+function digest(bytes: Uint8Array): Buffer {
   return createHash('sha256').update(bytes).digest();
 }

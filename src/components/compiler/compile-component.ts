@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { writeDurably } from '../../store/durable-file.ts';
 import { findPackageRoot } from '../../store/package-root.ts';
 import { Compiler } from './compiler.ts';
-import { encodeTranspiled } from './transpiled-component.ts';
+import { encodeTranspiled, transpiledComponent } from './transpiled-component.ts';
 
 /** The one file of a directory of compiled form; `precompiledDir` of a component source names the directory. */
 export const compiledFileName = 'component.compiled';
@@ -16,8 +16,7 @@ export const compiledFileName = 'component.compiled';
 export async function compileComponent(component: Uint8Array, directory: string): Promise<void> {
   const answer = await new Compiler(findPackageRoot(import.meta.url)).compile(component);
   if (answer.kind === 'refused') throw new Error(`the component cannot be compiled: ${answer.reason}`);
-  const { imports, glue, modules } = answer;
   const componentSha256 = createHash('sha256').update(component).digest('hex');
-  const file = encodeTranspiled({ componentSha256, imports, glue, modules });
+  const file = encodeTranspiled(transpiledComponent(componentSha256, answer));
   await writeDurably(join(directory, compiledFileName), [file]);
 }

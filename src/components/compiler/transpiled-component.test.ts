@@ -7,6 +7,7 @@ const component = {
   componentSha256: 'ab'.repeat(32),
   imports: ['svc:text/chunks'],
   glue: '(() => "ü")()',
+  glueSha256: 'cd'.repeat(32),
   modules: [
     { name: 'a.wasm', bytes: Buffer.from([1, 2, 3]) },
     { name: 'b.wasm', bytes: Buffer.alloc(0) },

@@ -15,6 +15,8 @@ type Link = (
   ) => WebAssembly.Instance,
 ) => Readonly<Record<string, unknown>>;
 
+export type LinkOptions = Pick<LoadMessage, 'glue' | 'codeCache' | 'modules' | 'maxMemoryBytes'>;
+
 /** A linked component: its exports, and what is known of its memory. */
 export interface LinkedInstance {
   readonly exports: Readonly<Record<string, unknown>>;
@@ -26,7 +28,8 @@ export interface LinkedInstance {
 }
 
 /** Runs the glue, which makes the core modules into instances and gives the component's exports. The guest's start code runs here. */
-export function linkInstance(load: LoadMessage, imports: Imports): LinkedInstance {
+export function linkInstance(load: LinkOptions, imports: Imports): LinkedInstance {
+  offerPromising();
   const script = new Script(load.glue, {
     filename: 'component-glue.js',
     ...(load.codeCache === null ? {} : { cachedData: Buffer.from(load.codeCache) }),
@@ -58,6 +61,14 @@ export function linkInstance(load: LoadMessage, imports: Imports): LinkedInstanc
     codeCache: () => script.createCachedData(),
     codeCacheUsed: load.codeCache !== null && script.cachedDataRejected !== true,
   };
+}
+
+/**
+ * The glue tries this function on what it finds and goes on with the original where the engine has none. Each failed try
+ * makes the engine read the whole glue again to word the error, 4 ms a time: so there always is one that gives the original.
+ */
+function offerPromising(): void {
+  if (!Reflect.has(WebAssembly, 'promising')) Reflect.set(WebAssembly, 'promising', (original: unknown) => original);
 }
 
 function find(modules: ReadonlyMap<string, LinkedModule>, name: string): LinkedModule {
