@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer';
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 
 const largestFile = 1024 * 1024;
+const smallestRead = 4096;
 
 export type TextReading =
   | { readonly kind: 'text'; readonly text: string }
@@ -37,7 +38,7 @@ function readBounded(file: string): Buffer | Exclude<TextReading, { kind: 'text'
     return refusal(error);
   }
   try {
-    return readUpTo(descriptor, largestFile + 1);
+    return readWhole(descriptor, fstatSync(descriptor).size);
   } catch (error) {
     return refusal(error);
   } finally {
@@ -45,15 +46,19 @@ function readBounded(file: string): Buffer | Exclude<TextReading, { kind: 'text'
   }
 }
 
-function readUpTo(descriptor: number, most: number): Buffer {
-  const buffer = Buffer.allocUnsafe(most);
+/** All of it, and no more than a byte above the limit. The size is a guess: a pipe has none, and a file may be growing. */
+function readWhole(descriptor: number, size: number): Buffer {
+  let buffer = Buffer.allocUnsafe(Math.min(size, largestFile) + 1);
   let filled = 0;
-  while (filled < most) {
-    const count = readSync(descriptor, buffer, filled, most - filled, null);
-    if (count === 0) break;
+  for (;;) {
+    const count = readSync(descriptor, buffer, filled, buffer.length - filled, null);
     filled += count;
+    if (count === 0 || filled > largestFile) return buffer.subarray(0, filled);
+    if (filled < buffer.length) continue;
+    const larger = Buffer.allocUnsafe(Math.min(buffer.length * 2 + smallestRead, largestFile + 1));
+    buffer.copy(larger);
+    buffer = larger;
   }
-  return buffer.subarray(0, filled);
 }
 
 function refusal(error: unknown): Exclude<TextReading, { kind: 'text' }> {

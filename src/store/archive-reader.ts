@@ -1,9 +1,17 @@
-import { RandomAccessReader } from 'yauzl';
+import { fromRandomAccessReaderPromise, RandomAccessReader, type ZipFile } from 'yauzl';
 
 import type { RegularFile } from './regular-file.ts';
 
+/** Opens the directory of an archive. A malformed one rejects with a plain error. This module is loaded when an archive is read. */
+export async function openZip(file: RegularFile): Promise<ZipFile> {
+  return await fromRandomAccessReaderPromise(new ArchiveReader(file), file.size, {
+    autoClose: false,
+    decodeStrings: false,
+  });
+}
+
 /** The file as yauzl reads it. A position out of bounds, which a hostile archive can name, is an error and not an exception. */
-export class ArchiveReader extends RandomAccessReader {
+class ArchiveReader extends RandomAccessReader {
   readonly #file: RegularFile;
 
   constructor(file: RegularFile) {

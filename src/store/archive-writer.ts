@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
 
-import { ZipFile } from 'yazl';
-
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { quoted } from '../diagnostics/printable.ts';
 import { type ArchiveLimits, archiveLimits } from './archive-limits.ts';
@@ -28,6 +26,12 @@ export function packArchive(
   limits: ArchiveLimits = archiveLimits,
 ): AsyncIterable<Buffer> {
   checkFiles(files, limits);
+  return pack(files);
+}
+
+async function* pack(files: readonly PackedFile[]): AsyncGenerator<Buffer> {
+  // Loaded when something is packed: every start would pay for it otherwise.
+  const { ZipFile } = await import('yazl');
   const zip = new ZipFile();
   for (const file of [...files].sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)))) {
     zip.addBuffer(file.data, file.name, {
@@ -39,7 +43,7 @@ export function packArchive(
     });
   }
   zip.end();
-  return zip.outputStream as unknown as AsyncIterable<Buffer>;
+  yield* zip.outputStream as unknown as AsyncIterable<Buffer>;
 }
 
 /** SHA-256 of the archive that these files make, in lowercase hex; nothing is written. */

@@ -3,14 +3,13 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { crc32, inflateRaw } from 'node:zlib';
 
-import { fromRandomAccessReaderPromise, type ZipFile } from 'yauzl';
+import type { ZipFile } from 'yauzl';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { quoted } from '../diagnostics/printable.ts';
 import { type ArchiveEntry, checkEntry, forbidden } from './archive-entry.ts';
 import { type ArchiveLimits, archiveLimits } from './archive-limits.ts';
 import type { ArtifactContent } from './artifact-content.ts';
-import { ArchiveReader } from './archive-reader.ts';
 import { NameTable } from './entry-name.ts';
 import { ioFault } from './io-fault.ts';
 import type { RegularFile } from './regular-file.ts';
@@ -127,10 +126,8 @@ export async function readArchive(file: RegularFile, limits: ArchiveLimits = arc
     throw new Diagnostic('E-ART-003', `${file.label} is larger than ${inMebibytes(limits.maxArchiveBytes)}`);
   }
   try {
-    const zip = await fromRandomAccessReaderPromise(new ArchiveReader(file), file.size, {
-      autoClose: false,
-      decodeStrings: false,
-    });
+    const { openZip } = await import('./archive-reader.ts');
+    const zip = await openZip(file);
     return new Archive(file, await readEntries(zip, file, limits), limits);
   } catch (error) {
     // The reader reports a malformed archive with plain errors; any other class of error is a bug.

@@ -1,27 +1,40 @@
 const markerWord = 'untrustedcontent';
 const broken = '[broken]';
 
-/** Everything a reader may take for the opening bracket of a marker. */
-const opener = /[<≮＜﹤‹«≪〈⟨〈˂ᐸ❮]|&(?:lt|#0*60|#x0*3c);?/giu;
+interface Patterns {
+  /** Everything a reader may take for the opening bracket of a marker. */
+  readonly opener: RegExp;
+  /** What may stand between the letters of a marker without a reader noticing: blanks, controls, marks, dashes. */
+  readonly passedOver: RegExp;
+  readonly slash: RegExp;
+  /** Letters that look like the marker's, beside what compatibility decomposition already folds. */
+  readonly lookAlikes: ReadonlyMap<string, string>;
+}
 
-/** What may stand between the letters of a marker without a reader noticing: blanks, controls, marks, dashes. */
-const passedOver = /^[\s\p{Z}\p{C}\p{M}\p{Default_Ignorable_Code_Point}\p{Pd}_−˗⁃~.]$/u;
-const slash = /^[/\\⁄∕⧸╱⟋|]$/u;
+let made: Patterns | undefined;
 
-/** Letters that look like the marker's, beside what compatibility decomposition already folds. */
-const lookAlikes: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    u: 'υսᴜμ',
-    n: 'пηνոɴռ',
-    t: 'тτᴛ',
-    r: 'гʀꭇᴦ',
-    s: 'ѕꜱ5$ʂ',
-    e: 'еεᴇ3єҽ',
-    d: 'ԁᴅɗ',
-    c: 'сϲᴄ',
-    o: 'оοօᴏ0σ',
-  }).flatMap(([letter, others]) => Array.from(others, (other): [string, string] => [other, letter])),
-);
+/** Made when something is first fenced: the character classes take their time, and a start fences nothing. */
+function patterns(): Patterns {
+  made ??= {
+    opener: /[<≮＜﹤‹«≪〈⟨〈˂ᐸ❮]|&(?:lt|#0*60|#x0*3c);?/giu,
+    passedOver: /^[\s\p{Z}\p{C}\p{M}\p{Default_Ignorable_Code_Point}\p{Pd}_−˗⁃~.]$/u,
+    slash: /^[/\\⁄∕⧸╱⟋|]$/u,
+    lookAlikes: new Map(
+      Object.entries({
+        u: 'υսᴜμ',
+        n: 'пηνոɴռ',
+        t: 'тτᴛ',
+        r: 'гʀꭇᴦ',
+        s: 'ѕꜱ5$ʂ',
+        e: 'еεᴇ3єҽ',
+        d: 'ԁᴅɗ',
+        c: 'сϲᴄ',
+        o: 'оοօᴏ0σ',
+      }).flatMap(([letter, others]) => Array.from(others, (other): [string, string] => [other, letter])),
+    ),
+  };
+  return made;
+}
 
 /**
  * Puts text that somebody else wrote between the markers by which the model knows it as data (contracts §5).
@@ -37,7 +50,7 @@ export function fenceUntrusted(source: string, content: string): string {
 function breakMarkers(content: string): string {
   let result = '';
   let copied = 0;
-  for (const match of content.matchAll(opener)) {
+  for (const match of content.matchAll(patterns().opener)) {
     const after = match.index + match[0].length;
     if (!startsMarker(content, after)) continue;
     result += content.slice(copied, after) + broken;
@@ -48,6 +61,7 @@ function breakMarkers(content: string): string {
 
 /** Reads on from a bracket until a character is no part of a marker, so that all brackets together cost one pass. */
 function startsMarker(content: string, from: number): boolean {
+  const { lookAlikes, passedOver, slash } = patterns();
   let matched = 0;
   for (let index = from; index < content.length;) {
     const character = String.fromCodePoint(content.codePointAt(index) ?? 0);
