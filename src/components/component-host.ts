@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+
 import type { Component, ComponentGrants } from './component.ts';
 import { CompileCache, type ComponentSource } from './compiler/compile-cache.ts';
 import { Compiler } from './compiler/compiler.ts';
@@ -34,7 +36,18 @@ export function createComponentHost({ cacheDir, packageRoot }: ComponentHostOpti
     ]);
     const { glue, glueSha256, imports } = transpiled;
     const { preopens, env, maxMemoryBytes } = grants;
-    return { kind: 'load', glue, glueSha256, imports, codeCache, modules, preopens, env, maxMemoryBytes };
+    return {
+      kind: 'load',
+      glue,
+      glueSha256,
+      imports,
+      codeCache,
+      modules,
+      preopens,
+      env,
+      maxMemoryBytes,
+      seed: randomSeed(),
+    };
   }
 
   return {
@@ -53,4 +66,9 @@ export function createComponentHost({ cacheDir, packageRoot }: ComponentHostOpti
       await cache.settled();
     },
   };
+}
+
+function randomSeed(): [bigint, bigint] {
+  const bytes = randomBytes(16);
+  return [bytes.readBigUInt64LE(0), bytes.readBigUInt64LE(8)];
 }

@@ -42,6 +42,8 @@ export interface LoadMessage {
   readonly preopens: readonly Preopen[];
   readonly env: Readonly<Record<string, string>>;
   readonly maxMemoryBytes: number;
+  /** Random numbers for hash tables of the guest. */
+  readonly seed: readonly [bigint, bigint];
 }
 
 export interface LinkedModule extends Pick<CoreModule, 'name'> {

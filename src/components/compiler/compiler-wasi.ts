@@ -11,7 +11,7 @@ import { OutputTail } from '../guest/output-tail.ts';
  */
 const shared = new Int32Array(new SharedArrayBuffer(slotCount * Int32Array.BYTES_PER_ELEMENT));
 const mailbox = new Mailbox(new MessageChannel().port1, shared);
-const imports = offeredImports(mailbox, { preopens: [], env: {}, output: new OutputTail() });
+const imports = offeredImports(mailbox, { preopens: [], env: {}, seed: [0n, 0n], output: new OutputTail() });
 
 type Interface = Readonly<Record<string, unknown>>;
 

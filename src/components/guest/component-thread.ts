@@ -1,7 +1,6 @@
 import { workerData } from 'node:worker_threads';
 
 import type { GuestMessage, HostMessage, LoadMessage, ThreadData } from '../exchange.ts';
-import { allowExtendedConst } from '../extended-const.ts';
 import { errorText, faultOf } from './fault-of.ts';
 import { type LinkedInstance, linkInstance } from './linked-instance.ts';
 import { Mailbox } from './mailbox.ts';
@@ -15,7 +14,6 @@ type Function = (...args: readonly unknown[]) => unknown;
 
 /** The thread of one component instance: makes it, then answers its calls one after another until it is ended from outside. */
 function main({ port, shared }: ThreadData): void {
-  allowExtendedConst();
   const mailbox = new Mailbox(port, new Int32Array(shared));
   const output = new OutputTail();
   const load = mailbox.next();

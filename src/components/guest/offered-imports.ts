@@ -17,11 +17,12 @@ export type Imports = Readonly<Record<string, Readonly<Record<string, unknown>>>
 interface GuestGrants {
   readonly preopens: readonly Preopen[];
   readonly env: Readonly<Record<string, string>>;
+  readonly seed: readonly [bigint, bigint];
   readonly output: OutputTail;
 }
 
 /** Everything a component may import, under its grants. */
-export function offeredImports(mailbox: Mailbox, { preopens, env, output }: GuestGrants): Imports {
+export function offeredImports(mailbox: Mailbox, { preopens, env, seed, output }: GuestGrants): Imports {
   const room: WaitingRoom = {
     now: () => process.hrtime.bigint(),
     sleep: (ms) => mailbox.sleep(ms),
@@ -35,7 +36,7 @@ export function offeredImports(mailbox: Mailbox, { preopens, env, output }: Gues
     'wasi:clocks/wall-clock': wallClock,
     'wasi:random/random': random,
     'wasi:random/insecure': insecure,
-    'wasi:random/insecure-seed': insecureSeed,
+    'wasi:random/insecure-seed': { ...insecureSeed(seed) },
     ...commandLine({ env, output, room }),
     ...filesystem(preopens, { room, guard: filesystemGuard() }),
     ...http(mailbox, room),
