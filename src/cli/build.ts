@@ -3,6 +3,8 @@ import { Command } from 'commander';
 
 import { loadEnvironment } from '../manifest/env-file.ts';
 import { buildArchive } from '../store/build-archive.ts';
+import type { ArtifactManifest } from '../manifest/schema.ts';
+import { inputSchemaProblem } from '../tools/argument-check.ts';
 import type { CommandContext } from './command-context.ts';
 import { render } from './render-failure.ts';
 
@@ -24,6 +26,7 @@ export function buildCommand(context: CommandContext): Command {
         directory,
         outDirectory: resolve(context.cwd, options.out),
         env: loadEnvironment({ directory, process: context.env, useFile: true }),
+        checkArtifact: checkInputSchema,
       });
       if (warnings.length > 0) context.stderr.write(render(warnings, context));
       if (options.json === true) {
@@ -34,4 +37,10 @@ export function buildCommand(context: CommandContext): Command {
       context.stderr.write(`packed ${kind} ${ref.name}@${ref.version}, ${bytes} bytes, sha256 ${sha256}\n`);
       context.stdout.write(`${path}\n`);
     });
+}
+
+/** A tool whose arguments could never be checked is found here, not at its first call. */
+async function checkInputSchema({ name, input_schema: schema }: ArtifactManifest): Promise<void> {
+  const problem = schema === undefined ? null : await inputSchemaProblem(name, schema);
+  if (problem !== null) throw problem;
 }

@@ -4,6 +4,7 @@ import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { loadCapsuleManifest } from '../manifest/load.ts';
 import type { Environment } from '../manifest/references.ts';
+import type { ArtifactManifest } from '../manifest/schema.ts';
 import { writeArchive, type WrittenArchive } from './archive-writer.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 import { DirectoryContent, readArtifactDirectory, readCapsuleDirectory } from './directory-content.ts';
@@ -16,6 +17,8 @@ export interface BuildRequest {
   readonly outDirectory: string;
   /** What references in the manifest of a capsule are checked with; they are packed as they are written. */
   readonly env: Environment;
+  /** Looks at the manifest of an artifact before it is packed; what it throws is what the build throws. */
+  readonly checkArtifact: (manifest: ArtifactManifest) => Promise<void>;
 }
 
 export interface BuiltArchive extends WrittenArchive {
@@ -25,10 +28,10 @@ export interface BuiltArchive extends WrittenArchive {
 }
 
 /** Checks and packs a folder (`svc build`). Throws what is wrong with it; the archive is then not written. */
-export async function buildArchive({ directory, outDirectory, env }: BuildRequest): Promise<BuiltArchive> {
-  const { content, warnings } = await readFolder(directory, env);
+export async function buildArchive(request: BuildRequest): Promise<BuiltArchive> {
+  const { content, warnings } = await readFolder(request);
   const { ref, kind } = await inspectContent(content);
-  const path = join(outDirectory, `${ref.name}-${ref.version}.zip`);
+  const path = join(request.outDirectory, `${ref.name}-${ref.version}.zip`);
   return { ...(await writeArchive(path, content.files)), ref, kind, warnings };
 }
 
@@ -37,13 +40,14 @@ interface Folder {
   readonly warnings: readonly Diagnostic[];
 }
 
-async function readFolder(directory: string, env: Environment): Promise<Folder> {
+async function readFolder({ directory, env, checkArtifact }: BuildRequest): Promise<Folder> {
   const probe = new DirectoryContent(directory);
   await probe.include(manifestFile);
   const text = await readManifestText(probe);
   const file = join(directory, manifestFile);
   if (archiveKind(text, file) === 'artifact') {
-    const { warnings } = parseArtifactManifest(text, file);
+    const { manifest, warnings } = parseArtifactManifest(text, file);
+    await checkArtifact(manifest);
     return { content: await readArtifactDirectory(directory), warnings };
   }
   const { manifest, warnings } = loadCapsuleManifest({ file, text, env, purpose: 'inspect' });

@@ -466,3 +466,19 @@ async function withSmallDisk(workspace: Workspace, use: (small: string) => Promi
     execFileSync('umount', [small]);
   }
 }
+
+describe('svc build', () => {
+  it('refuses a tool whose input schema could never be used', async () => {
+    const workspace = capsule({
+      files: {
+        'tool/svc.yaml':
+          'name: broken\nversion: 1.0.0\nruntime: tool\ninput_schema: { type: object, properties: { a: { type: strng } } }\n',
+        'tool/component.wasm': '\0asm\r\0\u0001\0',
+      },
+    });
+    const { code, stdout, stderr } = await svc(workspace, ['build', 'tool']);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^error\[E-MAN-003\]: input_schema of broken cannot be used: /);
+    expect(readdirSync(workspace.folder)).not.toContain('broken-1.0.0.zip');
+  });
+});
