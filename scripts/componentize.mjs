@@ -34,7 +34,7 @@ export async function componentizeSource({ source, world }) {
     writeWorld(directory, { imports: importedInterfaces(source), exports: worldExports[world] });
     const { component } = await componentize({
       witPath: directory,
-      world: 'component',
+      world: 'built',
       jsSource: respell(source),
       sync: true,
       optSize: true,
@@ -45,15 +45,16 @@ export async function componentizeSource({ source, world }) {
   }
 }
 
+/** The packages of `wit/` with one world more: what this component imports, and what its kind exports. */
 function writeWorld(directory, { imports, exports }) {
-  cpSync(join(witRoot, 'deps'), join(directory, 'deps'), { recursive: true });
-  for (const name of readdirSync(join(directory, 'deps'), { recursive: true })) {
+  cpSync(witRoot, directory, { recursive: true });
+  for (const name of readdirSync(directory, { recursive: true })) {
     if (!name.endsWith('.wit')) continue;
-    const path = join(directory, 'deps', name);
+    const path = join(directory, name);
     writeFileSync(path, respell(readFileSync(path, 'utf8')));
   }
   const lines = [...imports.map((id) => `import ${respell(id)};`), ...exports.map((id) => `export ${id};`)];
-  writeFileSync(join(directory, 'world.wit'), `package svc:build;\nworld component {\n${lines.join('\n')}\n}\n`);
+  writeFileSync(join(directory, 'built.wit'), `package svc:worlds@0.1.0;\nworld built {\n${lines.join('\n')}\n}\n`);
 }
 
 function importedInterfaces(source) {

@@ -1,5 +1,3 @@
-import { performance } from 'node:perf_hooks';
-
 const longestTimerMs = 2 ** 31 - 1;
 
 /** How long a call may take. Time while it is paused does not count. */

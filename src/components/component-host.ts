@@ -12,6 +12,8 @@ export interface ComponentHostOptions {
   readonly cacheDir: string;
   /** The directory of the installed package, as `findPackageRoot` gives it. */
   readonly packageRoot: string;
+  /** Told the name of a source that has to be compiled first, which takes a second or more. */
+  readonly onCompile?: (name: string) => void;
 }
 
 /** Makes components out of their bytes. One serves a whole process: what it compiled is shared by all that it opened. */
@@ -22,9 +24,9 @@ export interface ComponentHost {
   close(): Promise<void>;
 }
 
-export function createComponentHost({ cacheDir, packageRoot }: ComponentHostOptions): ComponentHost {
+export function createComponentHost({ cacheDir, packageRoot, onCompile }: ComponentHostOptions): ComponentHost {
   const compiler = new Compiler(packageRoot);
-  const cache = new CompileCache(cacheDir, compiler);
+  const cache = new CompileCache({ cacheDir, compiler, onCompile: onCompile ?? (() => {}) });
   const moduleCache = new ModuleCache();
   const open = new Set<HostedComponent>();
 

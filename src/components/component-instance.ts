@@ -157,8 +157,9 @@ export class ComponentInstance {
     const call = this.#pending?.call;
     call?.onRuntimeWait(true);
     const value = await runtimeAnswer(hostFunction(call?.host, name), name, args);
+    if (this.#fault !== null) return;
     call?.onRuntimeWait(false);
-    if (this.#fault === null) this.#send({ kind: 'answer', value });
+    this.#send({ kind: 'answer', value });
   }
 
   async #answerRemote({ request }: Extract<GuestMessage, { readonly kind: 'remote' }>): Promise<void> {

@@ -107,7 +107,7 @@ export class HostedComponent implements Component {
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const waiting of this.#queue.splice(0)) waiting.reject(canceled());
+    for (const waiting of [this.#running, ...this.#queue.splice(0)]) waiting?.reject(canceled());
     const instance = this.#live?.instance;
     instance?.end(canceled());
     await instance?.ended();

@@ -55,10 +55,14 @@ function withoutBytes(): ComponentSource {
 }
 
 describe('the compile cache', () => {
-  it('compiles a component once for all later runs', async () => {
-    await run(source);
+  it('compiles a component once for all later runs, and says so before it does', async () => {
+    const told: string[] = [];
+    const host = createComponentHost({ cacheDir: cache.path, packageRoot, onCompile: (name) => told.push(name) });
+    hosts.push(host);
+    await run(source, host);
     expect(kept().length).toBe(1);
-    expect(await run(withoutBytes())).toBe('{"op":"echo"}');
+    expect(await run(withoutBytes(), host)).toBe('{"op":"echo"}');
+    expect(told).toEqual(['probe-tool']);
   });
 
   it('compiles once for callers that ask at the same time, in one process or two', async () => {

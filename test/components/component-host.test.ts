@@ -23,6 +23,26 @@ describe('a component', () => {
     expect(await order(tool, { op: 'echo', n: 1 })).toBe('{"op":"echo","n":1}');
   });
 
+  it('can be made ready before its first call', async () => {
+    const early = host.open(await fixtureComponent('probe-tool'), noGrants);
+    early.warm();
+    early.warm();
+    expect(await order(early, { op: 'count' })).toBe('1');
+    await early.close();
+    early.warm();
+  });
+
+  it('that cannot be made ready says so at its first call', async () => {
+    const broken = host.open({ name: 'broken', wasm: '/nowhere', sha256: '0'.repeat(64) }, noGrants);
+    broken.warm();
+    const fault = await faultOf(order(broken, { op: 'echo' }));
+    expect({ kind: fault.kind, message: fault.message }).toEqual({
+      kind: 'unavailable',
+      message: 'the component of broken cannot be used: /nowhere cannot be read',
+    });
+    await broken.close();
+  });
+
   it('keeps its instance between calls', async () => {
     const before = Number(await order(tool, { op: 'count' }));
     expect(await order(tool, { op: 'count' })).toBe(String(before + 1));

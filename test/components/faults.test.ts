@@ -57,10 +57,11 @@ describe('a fault', () => {
 
   it('does not count the time a person takes to answer', async () => {
     const host = {
-      'svc:task/task@0.1.0#request-input': async () => new Promise((resolve) => setTimeout(() => resolve('late'), 600)),
+      'svc:task/task@0.1.0#request-input': async () =>
+        new Promise((resolve) => setTimeout(() => resolve('late'), 2_000)),
     };
     await order(tool, { op: 'echo' });
-    expect(await order(tool, { op: 'ask', prompt: 'when?' }, { host, deadlineMs: 400 })).toBe('answered: late');
+    expect(await order(tool, { op: 'ask', prompt: 'when?' }, { host, deadlineMs: 1_500 })).toBe('answered: late');
   });
 
   it('ends a call that waits for an answer when it is canceled', async () => {
@@ -110,6 +111,21 @@ describe('a fault', () => {
     expect((await second).kind).toBe('canceled');
     expect(await first).toMatch(/^-?\d+$/);
     expect(await third).toBe('{"op":"echo","n":3}');
+  });
+
+  it('meets a call at once while its component is still being compiled', async () => {
+    const folder = temporaryFolder();
+    const cold = testHost(folder.path);
+    const component = cold.open(await fixtureComponent('probe-tool'), noGrants);
+    const controller = new AbortController();
+    const canceled = faultOf(order(component, { op: 'echo' }, { signal: controller.signal }));
+    const closed = faultOf(order(component, { op: 'echo' }));
+    controller.abort();
+    expect((await canceled).kind).toBe('canceled');
+    await component.close();
+    expect((await closed).kind).toBe('canceled');
+    await cold.close();
+    folder.remove();
   });
 
   it('meets a call whose signal was aborted before', async () => {

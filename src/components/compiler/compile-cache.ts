@@ -29,6 +29,13 @@ export interface ComponentSource {
   readonly precompiledDir?: string;
 }
 
+interface CompileCacheOptions {
+  readonly cacheDir: string;
+  readonly compiler: Compiler;
+  /** Told the name of a source before it is compiled. */
+  readonly onCompile: (name: string) => void;
+}
+
 const digestBytes = 32;
 
 /**
@@ -38,12 +45,14 @@ const digestBytes = 32;
 export class CompileCache {
   readonly #directory: string;
   readonly #compiler: Compiler;
+  readonly #onCompile: (name: string) => void;
   readonly #loading = new Map<string, Promise<TranspiledComponent>>();
   readonly #keeping = new Set<Promise<void>>();
 
-  constructor(cacheDir: string, compiler: Compiler) {
+  constructor({ cacheDir, compiler, onCompile }: CompileCacheOptions) {
     this.#directory = join(cacheDir, 'components');
     this.#compiler = compiler;
+    this.#onCompile = onCompile;
   }
 
   /** The compiled component. Asked twice at once it compiles once. Rejects with a `ComponentFault` of kind `unavailable`. */
@@ -69,6 +78,7 @@ export class CompileCache {
     if (digest(component).toString('hex') !== expected) {
       throw unavailable(source, 'its bytes do not have the expected SHA-256');
     }
+    this.#onCompile(source.name);
     const answer = await this.#compiler.compile(component);
     if (answer.kind === 'refused') throw unavailable(source, answer.reason);
     const transpiled = transpiledComponent(expected, answer);
