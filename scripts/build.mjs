@@ -8,6 +8,7 @@ import { build } from 'esbuild';
 import { buildArtifacts } from './build-artifacts.mjs';
 import { buildCodeCache, dropCodeCaches } from './build-code-cache.mjs';
 import { buildComponents } from './build-components.mjs';
+import { lateBuiltinPrologue, lateChildProcess, withLateBuiltins } from './late-builtins.mjs';
 
 /** Packages that are imported on demand become files of their own, in `dist/packages/`. */
 const late = new Map();
@@ -41,10 +42,10 @@ const {
   minifySyntax: true,
   legalComments: 'none',
   logLevel: 'warning',
-  plugins: [latePackages],
+  plugins: [latePackages, lateChildProcess],
   // The bundle runs as a script with a code cache, in which only require() is at hand.
   supported: { 'dynamic-import': false },
-  banner: { js: "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
+  banner: { js: `${lateBuiltinPrologue}const importMetaUrl = require('node:url').pathToFileURL(__filename).href;` },
   define: { 'import.meta.url': 'importMetaUrl' },
 });
 await build({
@@ -60,9 +61,10 @@ await build({
   logLevel: 'warning',
 });
 mkdirSync('dist', { recursive: true });
-if (!existsSync(bundle.path) || readFileSync(bundle.path, 'utf8') !== bundle.text) {
+const code = withLateBuiltins(bundle.text);
+if (!existsSync(bundle.path) || readFileSync(bundle.path, 'utf8') !== code) {
   dropCodeCaches('dist');
-  writeFileSync(bundle.path, bundle.contents);
+  writeFileSync(bundle.path, code);
 }
 await buildComponents('dist');
 for (const { name, version, built, milliseconds } of await buildArtifacts()) {

@@ -1,4 +1,5 @@
 import { homedir } from 'node:os';
+import { isatty } from 'node:tty';
 import { Command, CommanderError } from 'commander';
 
 import { renderFailure } from './render-failure.ts';
@@ -12,17 +13,17 @@ const bugInSvc = 70;
 
 /** `svc`: argv to command to exit code. `onStarted` is told when a capsule's listener is up. */
 export async function main(args: readonly string[], onStarted?: () => void): Promise<void> {
-  // A reader that went away (`svc list | head`) is no failure of ours.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-  });
   const context: CommandContext = {
     cwd: process.cwd(),
     home: process.env['HOME'] ?? homedir(),
     env: process.env,
-    stdout: process.stdout,
-    stderr: process.stderr,
-    stderrIsTerminal: process.stderr.isTTY ?? false,
+    get stdout() {
+      return openStdout();
+    },
+    get stderr() {
+      return process.stderr;
+    },
+    stderrIsTerminal: isatty(2),
     ...(onStarted === undefined ? {} : { onStarted }),
   };
   process.on('uncaughtException', (error) => {
@@ -47,6 +48,21 @@ function program(args: readonly string[], context: CommandContext): Command {
   for (const { make } of asked.length > 0 ? asked : commands)
     root.addCommand(make(context).copyInheritedSettings(root));
   return root;
+}
+
+let stdoutIsGuarded = false;
+
+/** Opened when something is printed: making the stream takes a good part of a start. */
+function openStdout(): NodeJS.WriteStream {
+  const { stdout } = process;
+  if (!stdoutIsGuarded) {
+    stdoutIsGuarded = true;
+    // A reader that went away (`svc list | head`) is no failure of ours.
+    stdout.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
+  }
+  return stdout;
 }
 
 function report(error: unknown, context: CommandContext): number {

@@ -1,0 +1,37 @@
+// Makes the builtin modules of a bundle load when they are first used: a start needs few of them, and each costs it up to 2 ms.
+
+/** Those that are cheap, loaded by Node itself, or used by every start anyway. */
+const early = new Set(['node:fs', 'node:path', 'node:url', 'node:events', 'node:util', 'node:buffer', 'node:process']);
+
+/**
+ * In what esbuild writes, an imported builtin is `var import_x = require("node:x")` and each use of it `import_x.y`. The uses become
+ * calls of a function that requires it. Throws when a name is used in any other way.
+ */
+export function withLateBuiltins(code) {
+  const declaration = /\b(import_\w+)=require\("(node:[\w/]+)"\)/g;
+  const late = new Map();
+  for (const [, name, module] of code.matchAll(declaration)) if (!early.has(module)) late.set(name, module);
+  if (late.size === 0) return code;
+  const names = new RegExp(`\\b(${[...late.keys()].join('|')})\\b(=require\\("node:[\\w/]+"\\)|\\.)?`, 'g');
+  return code.replaceAll(names, (_all, name, next) => {
+    if (next === '.') return `(${name}()).`;
+    if (next === undefined) throw new Error(`${name} is used as a whole: list ${late.get(name)} as early`);
+    return `${name}=lateBuiltin("${late.get(name)}")`;
+  });
+}
+
+/** What the bundle needs in front of it. */
+export const lateBuiltinPrologue = 'const lateBuiltin=(id)=>{let loaded;return()=>(loaded??=require(id))};';
+
+/** Commander requires it for subcommands that are programs of their own, which `svc` has none of. */
+export const lateChildProcess = {
+  name: 'late-child-process',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
+      importer.includes('/commander/') ? { path: 'child_process', namespace: 'late' } : undefined,
+    );
+    onLoad({ filter: /.*/, namespace: 'late' }, () => ({
+      contents: `exports.spawn = (...args) => require('node:child_process').spawn(...args);`,
+    }));
+  },
+};
