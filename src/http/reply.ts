@@ -15,11 +15,14 @@ export type Reply =
   /** JSON text, sent as `application/json`. */
   | (ReplyHead & { readonly kind: 'json'; readonly text: string })
   | (ReplyHead & { readonly kind: 'bytes'; readonly contentType: string; readonly bytes: Uint8Array })
-  /** Exactly `length` bytes from a source that the kit destroys in every case, also when the client is gone already. */
+  /**
+   * Bytes from a source that the kit destroys in every case, also when the client is gone already. A source that fails, or has not
+   * exactly `length` bytes, has the connection cut; null where the length is not known.
+   */
   | (ReplyHead & {
       readonly kind: 'readable';
       readonly contentType: string;
-      readonly length: number;
+      readonly length: number | null;
       readonly source: Readable;
     })
   | StreamReply;

@@ -11,31 +11,39 @@ const largeReplyBytes = 64 * 1024;
 
 type Sendable = Exclude<Reply, StreamReply>;
 
-/** Writes a reply. With `last` the connection closes after it. */
-export function sendReply(response: ServerResponse, reply: Reply, last: boolean): void {
+export interface SendOptions {
+  /** The connection closes after the reply. */
+  readonly last: boolean;
+  /** Told of an error of a source that is neither the system's nor the client's doing. */
+  readonly onBug: (error: unknown) => void;
+}
+
+export function sendReply(response: ServerResponse, reply: Reply, options: SendOptions): void {
   switch (reply.kind) {
-    case 'stream':
-      inTurn(response, () => reply.start(response), reply.abandon);
+    case 'stream': {
+      const { start, abandon } = reply;
+      inTurn(response, () => start(response), abandon);
       return;
+    }
     case 'readable': {
       const { source } = reply;
       inTurn(
         response,
-        () => pipeFrom(response, reply, last),
+        () => pipeFrom(response, reply, options),
         () => source.destroy(),
       );
       return;
     }
     case 'empty':
-      response.writeHead(reply.status, headOf(reply, last));
+      response.writeHead(reply.status, headOf(reply, options.last));
       response.end();
       return;
     case 'json':
-      response.writeHead(reply.status, headOf(reply, last));
+      response.writeHead(reply.status, headOf(reply, options.last));
       response.end(reply.text);
       return;
     case 'bytes':
-      response.writeHead(reply.status, headOf(reply, last));
+      response.writeHead(reply.status, headOf(reply, options.last));
       if (reply.bytes.byteLength > largeReplyBytes) dropStalled(response);
       response.end(reply.bytes);
   }
@@ -58,14 +66,24 @@ function inTurn(response: ServerResponse, start: () => void, abandon: (() => voi
   }
 }
 
-function pipeFrom(response: ServerResponse, reply: Extract<Reply, { kind: 'readable' }>, last: boolean): void {
+function pipeFrom(response: ServerResponse, reply: ReadableReply, { last, onBug }: SendOptions): void {
   response.writeHead(reply.status, headOf(reply, last));
   dropStalled(response);
-  // An error is the client's going or the source's failing: the connection is cut in both, which is the answer.
-  pipeline(reply.source, exactly(reply.length), response, () => undefined);
+  // Whatever the error, the connection is cut, which tells the client. Errors of the system and of streams carry a code.
+  const done = (error: Error | null | undefined): void => {
+    if (error instanceof Error && !('code' in error)) onBug(error);
+  };
+  if (reply.length === null) pipeline(reply.source, response, done);
+  else pipeline(reply.source, exactly(reply.length), response, done);
 }
 
-/** Fails when the source has more or fewer bytes than the head announced: cut, the client sees it; ended, it would not. */
+type ReadableReply = Extract<Reply, { kind: 'readable' }>;
+
+/** More or fewer bytes than the head announced: cut, the client sees it; ended, it would not. */
+class LengthMismatch extends Error {
+  readonly code = 'ERR_LENGTH_MISMATCH';
+}
+
 function exactly(length: number): (source: AsyncIterable<Buffer>) => AsyncGenerator<Buffer> {
   return async function* (source) {
     let sent = 0;
@@ -74,7 +92,7 @@ function exactly(length: number): (source: AsyncIterable<Buffer>) => AsyncGenera
       if (sent > length) break;
       yield chunk;
     }
-    if (sent !== length) throw new RangeError(`the source has not the ${length} bytes announced`);
+    if (sent !== length) throw new LengthMismatch(`the source has not the ${length} bytes announced`);
   };
 }
 
@@ -82,10 +100,11 @@ function exactly(length: number): (source: AsyncIterable<Buffer>) => AsyncGenera
  * Writes a reply to a request whose body has not been read. The body is thrown away, within limits, and the connection closes after
  * it: closing over unread bytes would reset the connection, and the client might then never see the answer.
  */
-export function sendOverBody(request: IncomingMessage, response: ServerResponse, reply: Reply): void {
+export function sendOverBody(response: ServerResponse, reply: Reply, options: SendOptions): void {
+  const request = response.req;
   if (reply.kind === 'stream' || reply.kind === 'readable') {
     request.resume();
-    sendReply(response, reply, true);
+    sendReply(response, reply, options);
     return;
   }
   // Complete for the client by its length; the response stays open so that the connection does.
@@ -119,13 +138,14 @@ function headOf(reply: Sendable, last: boolean): string[] {
   const head: string[] = [];
   if (reply.kind === 'json') head.push('content-type', 'application/json');
   else if (reply.kind !== 'empty') head.push('content-type', reply.contentType);
-  head.push('content-length', String(lengthOf(reply)));
+  const length = lengthOf(reply);
+  if (length !== null) head.push('content-length', String(length));
   if (reply.headers !== undefined) pushHeaders(head, reply.headers);
   if (last && reply.headers?.['connection'] === undefined) head.push('connection', 'close');
   return head;
 }
 
-function lengthOf(reply: Sendable): number {
+function lengthOf(reply: Sendable): number | null {
   if (reply.kind === 'empty') return 0;
   if (reply.kind === 'json') return Buffer.byteLength(reply.text);
   return reply.kind === 'bytes' ? reply.bytes.byteLength : reply.length;

@@ -11,7 +11,7 @@ import { isLoopbackAddress, isLoopbackHost } from './loopback.ts';
 import { HttpRefusal, kitRefusal } from './refusal.ts';
 import type { Reply } from './reply.ts';
 import { RouteTable, type Handler, type RequestHead, type Route } from './route.ts';
-import { sendOverBody, sendReply } from './send-reply.ts';
+import { sendOverBody, sendReply, type SendOptions } from './send-reply.ts';
 
 export interface HttpServerOptions {
   readonly routes: readonly Route[];
@@ -55,6 +55,8 @@ export class HttpServer {
   readonly #isAuthorized: BearerCheck | null;
   readonly #onBug: (error: unknown) => void;
   readonly #sendDate: boolean;
+  readonly #reply: SendOptions;
+  readonly #lastReply: SendOptions;
   /** Connections on which a request was answered over its unread body: what follows there is not looked at. */
   readonly #ending = new Set<Socket>();
   #onLoopback = false;
@@ -65,6 +67,8 @@ export class HttpServer {
     this.#isAuthorized = options.token === null ? null : bearerCheck(options.token);
     this.#onBug = options.onBug;
     this.#sendDate = options.sendDate ?? true;
+    this.#reply = { last: false, onBug: options.onBug };
+    this.#lastReply = { last: true, onBug: options.onBug };
     this.#server = createServer({
       IncomingMessage: KitRequest,
       ...timeLimits,
@@ -194,13 +198,13 @@ export class HttpServer {
 
   #send(request: IncomingMessage, response: ServerResponse, reply: Reply): void {
     if (request.complete || !announcesBody(request)) {
-      sendReply(response, reply, this.#closing);
+      sendReply(response, reply, this.#closing ? this.#lastReply : this.#reply);
       return;
     }
     const { socket } = request;
     this.#ending.add(socket);
     socket.once('close', () => this.#ending.delete(socket));
-    sendOverBody(request, response, reply);
+    sendOverBody(response, reply, this.#lastReply);
   }
 }
 

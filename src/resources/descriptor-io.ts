@@ -1,0 +1,35 @@
+import { close, read, write } from 'node:fs';
+import { promisify } from 'node:util';
+
+const readAt = promisify(read);
+const writeAt = promisify(write);
+
+/** Closes a descriptor without waiting; a failing close leaves nothing to be done about it. */
+export function release(descriptor: number): void {
+  close(descriptor, () => undefined);
+}
+
+export interface Slice {
+  readonly descriptor: number;
+  readonly target: Buffer;
+  readonly position: number;
+}
+
+/** Fills as much of `target` as the file has from `position` on; resolves to the bytes read, fewer only at the end of the file. */
+export async function fill({ descriptor, target, position }: Slice): Promise<number> {
+  let filled = 0;
+  while (filled < target.length) {
+    const { bytesRead } = await readAt(descriptor, target, filled, target.length - filled, position + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return filled;
+}
+
+export async function writeAll(descriptor: number, bytes: Buffer): Promise<void> {
+  let written = 0;
+  while (written < bytes.length) {
+    const { bytesWritten } = await writeAt(descriptor, bytes, written, bytes.length - written, null);
+    written += bytesWritten;
+  }
+}

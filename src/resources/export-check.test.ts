@@ -1,0 +1,57 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { checkExportRoots, type ExportCheck } from './export-check.ts';
+
+let workdir = '';
+
+beforeEach(() => {
+  workdir = realpathSync(mkdtempSync(join(tmpdir(), 'svc-check-')));
+  mkdirSync(join(workdir, 'out'));
+});
+
+afterEach(() => rmSync(workdir, { recursive: true }));
+
+function problems(exports: ExportCheck['exports']): string[] {
+  return checkExportRoots({ workdir, exports }).map(({ code, message }) => `${code} ${message}`);
+}
+
+describe('the export roots at launch', () => {
+  it('are sound when they are directories of the workdir, or do not exist yet [D3-EXPORT-01]', () => {
+    expect(problems({})).toEqual([]);
+    expect(problems({ files: { root: '.' }, peer_files: { root: './out/' } })).toEqual([]);
+    expect(problems({ files: { root: 'later/deep' } })).toEqual([]);
+  });
+
+  it('may be links that stay inside', () => {
+    symlinkSync('out', join(workdir, 'alias'));
+    symlinkSync('later', join(workdir, 'early'));
+    expect(problems({ files: { root: 'alias' }, peer_files: { root: 'early/deep' } })).toEqual([]);
+  });
+
+  it.each(['..', '/etc', '/none/none', '../none', 'out/../..'])(
+    'are refused when one is a link to %s [D3-EXPORT-07] [D3-ERR-19]',
+    (target) => {
+      symlinkSync(target, join(workdir, 'leak'));
+      expect(problems({ files: { root: 'leak' } })).toEqual([
+        'E-CAP-007 exports.files.root "leak" resolves outside the accessible workdir',
+      ]);
+      expect(problems({ files: { root: 'out' }, peer_files: { root: 'leak/deep' } })).toEqual([
+        'E-CAP-007 exports.peer_files.root "leak/deep" resolves outside the accessible workdir',
+      ]);
+    },
+  );
+
+  it('are refused by their spelling too', () => {
+    expect(problems({ files: { root: '../out' }, peer_files: { root: '/etc' } })).toHaveLength(2);
+  });
+
+  it('are refused when no header could carry them', () => {
+    expect(problems({ files: { root: 'a\nb' } })).toEqual([
+      'E-MAN-003 exports.files.root must not hold control characters, not "a\\nb"',
+    ]);
+  });
+});

@@ -1,0 +1,134 @@
+import type { Reply } from '../http/reply.ts';
+import type { RequestHead, Route } from '../http/route.ts';
+import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import type { ContainmentClass } from '../wire/containment-class.ts';
+import { handleId, redactHandles } from './handle-id.ts';
+import { OperatorPlane, refused, type PlaneAnswer } from './operator-plane.ts';
+import { parseResourcePath } from './resource-path.ts';
+
+export type ResourceEvent = Extract<
+  TraceEvent,
+  { readonly event_type: 'resource_list' | 'resource_read' | 'peer_handle_redeem' }
+>;
+
+/** Answers `GET /resources/peer/<handle>`, and records it. `handle` is as sent and never empty. */
+export interface PeerPlane {
+  redeem(handle: string, request: RequestHead): Reply | Promise<Reply>;
+}
+
+export interface ResourceRoutesOptions {
+  /** The accessible workdir, canonical. */
+  readonly workdir: string;
+  /** `exports.files`; null when it is not declared. */
+  readonly files: { readonly root: string; readonly max_bytes: number } | null;
+  /** Null when `exports.peer_files` is not declared. */
+  readonly peerPlane: PeerPlane | null;
+  readonly achieved: ContainmentClass;
+  /** Tasks that reached a terminal state in this process (D3 "Generation"). */
+  readonly generation: () => number;
+  /** A directory of `svc` alone. */
+  readonly spoolDirectory: string;
+  /** Called once for every request, refusals too (D3 "Events"). */
+  readonly onRequest: (event: ResourceEvent) => void;
+}
+
+const prefix = '/resources/';
+
+/** Everything under `/resources/`, every method included (D3 "Endpoints"). Neither plane exists unless it is declared. */
+export function resourceRoutes(options: ResourceRoutesOptions): readonly Route[] {
+  const planes = new ResourcePlanes(options);
+  return [{ method: '*', path: prefix, prefix: true, body: 'unread', handle: (request) => planes.answer(request) }];
+}
+
+/** What a path under `/resources/` addresses; `raw` and `handle` are as sent. */
+type Target =
+  | { readonly kind: 'list' }
+  | { readonly kind: 'read'; readonly raw: string }
+  | { readonly kind: 'peer'; readonly handle: string }
+  | { readonly kind: 'nothing'; readonly path: string };
+
+class ResourcePlanes {
+  readonly #operator: OperatorPlane | null;
+  readonly #peer: PeerPlane | null;
+  readonly #onRequest: (event: ResourceEvent) => void;
+
+  constructor({ files, peerPlane, onRequest, ...rest }: ResourceRoutesOptions) {
+    this.#operator = files === null ? null : operatorPlane(files, rest);
+    this.#peer = peerPlane;
+    this.#onRequest = onRequest;
+  }
+
+  answer(request: RequestHead): Reply | Promise<Reply> {
+    const target = targetOf(request.path);
+    if (request.method !== 'GET') return this.#record(target, refused('method_not_allowed'));
+    switch (target.kind) {
+      case 'list':
+        return this.#list(target);
+      case 'read':
+        return this.#read(target);
+      case 'peer':
+        if (this.#peer === null) return this.#record(target, refused('no_peer_plane'));
+        if (target.handle === '') return this.#record(target, refused('not_found'));
+        return this.#peer.redeem(target.handle, request);
+      case 'nothing':
+        return this.#record(target, refused('not_found'));
+    }
+  }
+
+  async #list(target: Target): Promise<Reply> {
+    if (this.#operator === null) return this.#record(target, refused('no_resource_plane'));
+    const answer = await this.#operator.list((listing) => {
+      this.#onRequest({ event_type: 'resource_list', status: 200, ...listing });
+    });
+    return answer.reply.kind === 'readable' ? answer.reply : this.#record(target, answer);
+  }
+
+  #read(target: Extract<Target, { kind: 'read' }>): Reply | Promise<Reply> {
+    if (this.#operator === null) return this.#record(target, refused('no_resource_plane'));
+    const answer = this.#operator.read(target.raw);
+    if (!(answer instanceof Promise)) return this.#record(target, answer);
+    return answer.then((settled) => this.#record(target, settled));
+  }
+
+  #record(target: Target, answer: PlaneAnswer): Reply {
+    this.#onRequest(eventOf(target, answer));
+    return answer.reply;
+  }
+}
+
+function operatorPlane(
+  files: NonNullable<ResourceRoutesOptions['files']>,
+  rest: Pick<ResourceRoutesOptions, 'workdir' | 'achieved' | 'generation' | 'spoolDirectory'>,
+): OperatorPlane {
+  const root = normalizeWorkdirPath(files.root);
+  if (root === undefined) throw new Error(`the manifest let an export root leave the workdir: ${files.root}`);
+  return new OperatorPlane({ ...rest, configuredRoot: files.root, root, maxBytes: files.max_bytes });
+}
+
+function targetOf(path: string): Target {
+  const rest = path.slice(prefix.length);
+  if (rest === 'files') return { kind: 'list' };
+  if (rest.startsWith('files/')) return { kind: 'read', raw: rest.slice('files/'.length) };
+  if (rest === 'peer') return { kind: 'peer', handle: '' };
+  if (rest.startsWith('peer/')) return { kind: 'peer', handle: rest.slice('peer/'.length) };
+  return { kind: 'nothing', path };
+}
+
+function eventOf(target: Target, { reply, outcome, bytes, entries }: PlaneAnswer): ResourceEvent {
+  const common = { outcome, status: reply.kind === 'stream' ? 200 : reply.status };
+  switch (target.kind) {
+    case 'list':
+      return { event_type: 'resource_list', ...common, ...(entries === undefined ? {} : { entries }) };
+    case 'peer':
+      if (target.handle !== '')
+        return { event_type: 'peer_handle_redeem', handle_id: handleId(target.handle), ...common };
+      return { event_type: 'resource_read', path: `${prefix}peer`, ...common };
+    case 'read': {
+      const path = redactHandles(parseResourcePath(target.raw) ?? target.raw);
+      return { event_type: 'resource_read', path, ...common, ...(bytes === undefined ? {} : { bytes }) };
+    }
+    case 'nothing':
+      return { event_type: 'resource_read', path: redactHandles(target.path), ...common };
+  }
+}
