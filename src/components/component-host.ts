@@ -26,7 +26,7 @@ export interface ComponentHost {
 
 export function createComponentHost({ cacheDir, packageRoot, onCompile }: ComponentHostOptions): ComponentHost {
   const compiler = new Compiler(packageRoot);
-  const cache = new CompileCache({ cacheDir, compiler, onCompile: onCompile ?? (() => {}) });
+  const cache = new CompileCache(cacheDir, compiler, onCompile);
   const moduleCache = new ModuleCache();
   const open = new Set<HostedComponent>();
 

@@ -29,13 +29,6 @@ export interface ComponentSource {
   readonly precompiledDir?: string;
 }
 
-interface CompileCacheOptions {
-  readonly cacheDir: string;
-  readonly compiler: Compiler;
-  /** Told the name of a source before it is compiled. */
-  readonly onCompile: (name: string) => void;
-}
-
 const digestBytes = 32;
 
 /**
@@ -49,7 +42,8 @@ export class CompileCache {
   readonly #loading = new Map<string, Promise<TranspiledComponent>>();
   readonly #keeping = new Set<Promise<void>>();
 
-  constructor({ cacheDir, compiler, onCompile }: CompileCacheOptions) {
+  /** `onCompile` is told the name of a source before it is compiled. */
+  constructor(cacheDir: string, compiler: Compiler, onCompile: (name: string) => void = () => {}) {
     this.#directory = join(cacheDir, 'components');
     this.#compiler = compiler;
     this.#onCompile = onCompile;
