@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { pipeline } from 'node:stream';
+import { pipeline, Transform } from 'node:stream';
 
 import type { Reply, ReplyHeaders, StreamReply } from './reply.ts';
 
@@ -84,16 +84,20 @@ class LengthMismatch extends Error {
   readonly code = 'ERR_LENGTH_MISMATCH';
 }
 
-function exactly(length: number): (source: AsyncIterable<Buffer>) => AsyncGenerator<Buffer> {
-  return async function* (source) {
-    let sent = 0;
-    for await (const chunk of source) {
+/** A stream, since a pipeline waits for a generator even after everything around it has gone. */
+function exactly(length: number): Transform {
+  const mismatch = (): Error => new LengthMismatch(`the source has not the ${length} bytes announced`);
+  let sent = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
       sent += chunk.length;
-      if (sent > length) break;
-      yield chunk;
-    }
-    if (sent !== length) throw new LengthMismatch(`the source has not the ${length} bytes announced`);
-  };
+      if (sent > length) done(mismatch());
+      else done(null, chunk);
+    },
+    flush(done) {
+      done(sent === length ? null : mismatch());
+    },
+  });
 }
 
 /**

@@ -17,6 +17,8 @@ let handled: string[] = [];
 let bugs: unknown[] = [];
 let release: () => void = () => undefined;
 let opened: HttpServer[] = [];
+let holding: Promise<Readable>;
+let hold: (source: Readable) => void = () => undefined;
 
 const routes: readonly Route[] = [
   {
@@ -106,6 +108,16 @@ const routes: readonly Route[] = [
   },
   {
     method: 'GET',
+    path: '/held',
+    body: 'unread',
+    handle: () => {
+      const source = new Readable({ read: () => undefined });
+      hold(source);
+      return { kind: 'readable', status: 200, contentType: 'text/plain', length: 1, source };
+    },
+  },
+  {
+    method: 'GET',
     path: '/refused',
     body: 'unread',
     handle: () => {
@@ -137,6 +149,9 @@ beforeEach(async () => {
   handled = [];
   bugs = [];
   opened = [];
+  holding = new Promise((resolve) => {
+    hold = resolve;
+  });
   port = await open();
 });
 
@@ -489,6 +504,19 @@ describe('a handler', () => {
     expect(response.headers['content-length']).toBe('10');
     expect(response.body.length).toBeLessThan(10);
   });
+
+  it.each(['', 'GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n'])(
+    'whose client leaves has its source destroyed, also while it waits for its turn: %j',
+    async (before) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.write(`${before}GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+      const source = await holding;
+      expect(source.destroyed).toBe(false);
+      socket.destroy();
+      await new Promise((resolve) => source.once('close', resolve));
+      expect(bugs).toEqual([]);
+    },
+  );
 
   it('may go without Date', async () => {
     const dateless = await open({ sendDate: false });
