@@ -38,6 +38,7 @@ const ambientAdapters: ReadonlySet<string> = new Set([
   // What WASI gives a component is this machine's own.
   'components/guest/clocks.ts',
   'components/guest/filesystem/descriptor.ts',
+  'components/guest/random.ts',
   'components/guest/offered-imports.ts',
   // Compiled code is kept for one engine; how a path is walked safely depends on the system.
   'components/compiler/compile-cache.ts',

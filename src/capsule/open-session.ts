@@ -1,7 +1,11 @@
 import { join } from 'node:path';
 
 import { createComponentHost } from '../components/component-host.ts';
+import { diagnosticOf, DiagnosticList } from '../diagnostics/diagnostic.ts';
+import type { Handler, RequestHead } from '../http/route.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
+import { checkExportRoots } from '../resources/export-check.ts';
+import { resourceHandler } from '../resources/resource-routes.ts';
 import { statelessConversations, threadedConversations } from '../session/conversations.ts';
 import { SessionEventIds } from '../session/event-ids.ts';
 import { EventStream } from '../session/event-stream.ts';
@@ -52,6 +56,8 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     sessionId,
     workdir: request.workdir,
   });
+  const problems = checkExportRoots({ workdir: directories.workdir, exports: launch.loaded.manifest.exports });
+  if (problems.length > 0) throw new DiagnosticList(problems);
   const trace = openFileTrace({
     path: directories.trace,
     sessionId,
@@ -72,6 +78,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
       conversationMode: launch.loaded.manifest.lifecycle.conversation,
       delegation: { isOpen: () => false },
       residue: () => [],
+      resources: resourcesOf(open, { session, directories, trace, sessionStart }),
     },
     directories,
     driver: staged.driver.label,
@@ -83,6 +90,30 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
       trace.close();
     },
   };
+}
+
+interface ResourceParts {
+  readonly session: Session;
+  readonly directories: SessionDirectories;
+  readonly trace: Trace;
+  readonly sessionStart: TraceEventId;
+}
+
+/** The file planes. A request that cannot be recorded ends the session as any other lost trace line does (D1 "Task states" 2). */
+function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): Handler<RequestHead> {
+  const { session, directories, trace, sessionStart } = parts;
+  return resourceHandler({
+    workdir: directories.workdir,
+    files: launch.loaded.manifest.exports.files ?? null,
+    peerPlane: null,
+    achieved: launch.scope.containment.achieved,
+    generation: () => session.board.generation,
+    spoolDirectory: directories.session,
+    onRequest: (event) => {
+      const lost = diagnosticOf(() => trace.write(event, sessionStart));
+      if (lost !== null) session.trap(lost);
+    },
+  });
 }
 
 interface SessionParts {

@@ -1,4 +1,4 @@
-import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { diagnosticOf } from '../diagnostics/diagnostic.ts';
 import { HttpServer } from '../http/server.ts';
 import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
 import type { SessionOutcome } from '../session/session.ts';
@@ -87,22 +87,11 @@ async function runSession(open: OpenSession, stop: AbortSignal): Promise<Session
       tasks: session.board.accepted,
       duration_ms: Math.round(systemClock.monotonicMs() - startedMs),
     } as const;
-    const lost = attempt(() => trace.write(end, sessionStart));
+    const lost = diagnosticOf(() => trace.write(end, sessionStart));
     return lost === null || outcome.trap !== null ? outcome : { status: 'trapped', trap: lost, stoppedIdle: false };
   } finally {
     stop.removeEventListener('abort', onStop);
     session.events.end();
-  }
-}
-
-/** The Diagnostic that `write` fails with; null when it does not. */
-function attempt(write: () => void): Diagnostic | null {
-  try {
-    write();
-    return null;
-  } catch (error) {
-    if (error instanceof Diagnostic) return error;
-    throw error;
   }
 }
 

@@ -43,3 +43,14 @@ export class DiagnosticList extends Error {
     this.diagnostics = diagnostics;
   }
 }
+
+/** The Diagnostic that `work` throws; null when it does not. Anything else is thrown on. */
+export function diagnosticOf(work: () => void): Diagnostic | null {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    if (error instanceof Diagnostic) return error;
+    throw error;
+  }
+}

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { calls, hangs, says, type Turn } from '../../test/support/fake-driver.ts';
 import { bodyOf, postBytes, RawSocket } from '../../test/support/raw-socket.ts';
 import { fakeTool, passed, SessionFixture, type FixtureOptions } from '../../test/support/session-fixture.ts';
+import { emptyReply } from '../http/reply.ts';
 import { HttpServer } from '../http/server.ts';
 import { agentCard } from '../wire/agent-card.ts';
 import { capsuleRoutes } from './capsule-listener.ts';
@@ -41,6 +42,7 @@ async function listen(options: FixtureOptions): Promise<Listening> {
     conversationMode: 'stateless',
     delegation: { isOpen: (id: string) => id === 'dlg_open' },
     residue: () => [],
+    resources: () => emptyReply(404),
   } as const;
   const server = new HttpServer({
     routes: capsuleRoutes(Promise.resolve(door)),

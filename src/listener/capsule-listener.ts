@@ -1,7 +1,8 @@
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isJsonMediaType } from '../http/media-type.ts';
 import { emptyReply, jsonReply, type Reply } from '../http/reply.ts';
-import type { HttpRequest, Route } from '../http/route.ts';
+import type { Handler, HttpRequest, RequestHead, Route } from '../http/route.ts';
+import { resourceRoute } from '../resources/resource-routes.ts';
 import type { Session } from '../session/session.ts';
 import type { AgentCard } from '../wire/agent-card.ts';
 import {
@@ -24,10 +25,12 @@ export interface CapsuleDoor {
   readonly conversationMode: 'stateless' | 'threaded';
   readonly delegation: DelegationDoor;
   readonly residue: () => readonly unknown[];
+  /** Answers everything under `/resources/`. */
+  readonly resources: Handler<RequestHead>;
 }
 
 /**
- * The card and `POST /` of a capsule (D1 "HTTP routes of a running capsule"). `door` resolves when the session is ready:
+ * The card, `POST /` and the resource planes of a capsule (D1 "HTTP routes of a running capsule"). `door` resolves when the session is ready:
  * a request that comes right after the port is bound waits for it.
  */
 export function capsuleRoutes(door: Promise<CapsuleDoor>): readonly Route[] {
@@ -51,10 +54,12 @@ export function capsuleRoutes(door: Promise<CapsuleDoor>): readonly Route[] {
         return ready.use(({ dispatch }) => dispatch.handle(request));
       },
     },
+    resourceRoute((request) => ready.use(({ resources }) => resources(request))),
   ];
 }
 
 interface OpenDoor {
+  readonly resources: Handler<RequestHead>;
   readonly dispatch: Dispatch;
   readonly cardReply: Reply;
 }
@@ -66,7 +71,11 @@ class ReadyDoor {
 
   constructor(door: Promise<CapsuleDoor>) {
     this.#opening = door.then((opened) => {
-      this.#open = { dispatch: new Dispatch(opened), cardReply: jsonReply(opened.card) };
+      this.#open = {
+        dispatch: new Dispatch(opened),
+        cardReply: jsonReply(opened.card),
+        resources: opened.resources,
+      };
       return this.#open;
     });
     // A launch that fails closes the listener; whoever waited loses the connection.

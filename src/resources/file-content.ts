@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import { createReadStream, readSync } from 'node:fs';
+import { closeSync, createReadStream, readSync } from 'node:fs';
 import { Readable } from 'node:stream';
 
 import { fill, release, writeAll } from './descriptor-io.ts';
@@ -119,7 +119,7 @@ export function readAtOnce({ descriptor, size }: OpenedFile): FileContent & { re
     const body = bytes.subarray(0, length);
     return { sha256: hash('sha256', body, 'hex'), length, body };
   } finally {
-    release(descriptor);
+    closeSync(descriptor);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Reply } from '../http/reply.ts';
-import type { RequestHead, Route } from '../http/route.ts';
+import type { Handler, RequestHead, Route } from '../http/route.ts';
 import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
@@ -17,7 +17,7 @@ export interface PeerPlane {
   redeem(handle: string, request: RequestHead): Reply | Promise<Reply>;
 }
 
-export interface ResourceRoutesOptions {
+export interface ResourcePlanesOptions {
   /** The accessible workdir, canonical. */
   readonly workdir: string;
   /** `exports.files`; null when it is not declared. */
@@ -35,10 +35,15 @@ export interface ResourceRoutesOptions {
 
 const prefix = '/resources/';
 
-/** Everything under `/resources/`, every method included (D3 "Endpoints"). Neither plane exists unless it is declared. */
-export function resourceRoutes(options: ResourceRoutesOptions): readonly Route[] {
+/** Everything under `/resources/`, every method included (D3 "Endpoints"). */
+export function resourceRoute(handle: Handler<RequestHead>): Route {
+  return { method: '*', path: prefix, prefix: true, body: 'unread', handle };
+}
+
+/** Answers what `resourceRoute` takes. Neither plane exists unless it is declared. */
+export function resourceHandler(options: ResourcePlanesOptions): Handler<RequestHead> {
   const planes = new ResourcePlanes(options);
-  return [{ method: '*', path: prefix, prefix: true, body: 'unread', handle: (request) => planes.answer(request) }];
+  return (request) => planes.answer(request);
 }
 
 /** What a path under `/resources/` addresses; `raw` and `handle` are as sent. */
@@ -53,7 +58,7 @@ class ResourcePlanes {
   readonly #peer: PeerPlane | null;
   readonly #onRequest: (event: ResourceEvent) => void;
 
-  constructor({ files, peerPlane, onRequest, ...rest }: ResourceRoutesOptions) {
+  constructor({ files, peerPlane, onRequest, ...rest }: ResourcePlanesOptions) {
     this.#operator = files === null ? null : operatorPlane(files, rest);
     this.#peer = peerPlane;
     this.#onRequest = onRequest;
@@ -98,8 +103,8 @@ class ResourcePlanes {
 }
 
 function operatorPlane(
-  files: NonNullable<ResourceRoutesOptions['files']>,
-  rest: Pick<ResourceRoutesOptions, 'workdir' | 'achieved' | 'generation' | 'spoolDirectory'>,
+  files: NonNullable<ResourcePlanesOptions['files']>,
+  rest: Pick<ResourcePlanesOptions, 'workdir' | 'achieved' | 'generation' | 'spoolDirectory'>,
 ): OperatorPlane {
   const root = normalizeWorkdirPath(files.root);
   if (root === undefined) throw new Error(`the manifest let an export root leave the workdir: ${files.root}`);

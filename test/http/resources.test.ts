@@ -20,7 +20,12 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { HttpServer } from '../../src/http/server.ts';
-import { resourceRoutes, type ResourceEvent, type ResourceRoutesOptions } from '../../src/resources/resource-routes.ts';
+import {
+  resourceHandler,
+  resourceRoute,
+  type ResourceEvent,
+  type ResourcePlanesOptions,
+} from '../../src/resources/resource-routes.ts';
 import { ask, exchange, parseResponse, type RawResponse } from './raw-client.ts';
 
 const mebibyte = 1024 * 1024;
@@ -50,8 +55,8 @@ afterEach(async () => {
   if (bugs.length > 0) throw new AggregateError(bugs, 'a handler had a bug');
 });
 
-async function open(options: Partial<ResourceRoutesOptions> = {}): Promise<number> {
-  const routes = resourceRoutes({
+async function open(options: Partial<ResourcePlanesOptions> = {}): Promise<number> {
+  const handle = resourceHandler({
     workdir: join(base, 'workdir'),
     files: { root: 'out', max_bytes: 100 * mebibyte },
     peerPlane: null,
@@ -61,7 +66,7 @@ async function open(options: Partial<ResourceRoutesOptions> = {}): Promise<numbe
     onRequest: (event) => events.push(event),
     ...options,
   });
-  const server = new HttpServer({ routes, token: null, onBug: (error) => bugs.push(error) });
+  const server = new HttpServer({ routes: [resourceRoute(handle)], token: null, onBug: (error) => bugs.push(error) });
   servers.push(server);
   const bound = await server.bind({ address: '127.0.0.1', port: 0 });
   if (bound.kind !== 'bound') throw new Error(bound.kind);

@@ -303,15 +303,53 @@ describe('the containment floor', () => {
       {},
       ['--containment', 'advisory'],
     ],
-  ])('of %s is refused before anything is made', async (_where, manifest, files, args) => {
-    const workspace = capsule({ manifest, files: { ...taskFile, ...files } });
-    const { code, stdout, stderr } = await svc(workspace, ['run', ...args]);
+  ])(
+    'of %s is refused before anything is made [D1-CLI-12, D1-CLI-18, D1-CLI-19, D1-CLI-21, D1-ERR-02, D1-ERR-03, D1-ERR-04, D1-ERR-05]',
+    async (_where, manifest, files, args) => {
+      const workspace = capsule({ manifest, files: { ...taskFile, ...files } });
+      const { code, stdout, stderr } = await svc(workspace, ['run', ...args]);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(
+        /^error\[E-CAP-003\]: .*declared (scoped|sealed), achieved advisory .*\nhint: lower the floor/,
+      );
+      expect(existsSync(join(workspace.folder, 'workdir'))).toBe(false);
+      expect(existsSync(join(workspace.folder, 'svc.lock'))).toBe(false);
+    },
+  );
+});
+
+describe('the doors of a capsule', () => {
+  it('are the card, POST / and the resource planes [D1-CORE-05, D1-HTTP-01, D1-HTTP-02, D1-HTTP-03]', async () => {
+    const workspace = capsule({
+      manifest: 'lifecycle: { task_acceptance: queue, after_task: sleep }\nexports: { files: { root: out } }\n',
+      files: taskFile,
+    });
+    const { process, line } = await startCapsule(workspace);
+    const watch = new SvcProcess(workspace, ['watch', line.url]);
+    await watch.printed(/session ended/);
+    const card = await fetch(`http://${line.url}/.well-known/agent-card.json`);
+    expect(await card.json()).toMatchObject({ serves: { planes: ['files'] } });
+    expect(await rpc(line.url, 'tasks/get')).toMatchObject({ result: { status: { state: 'completed' } } });
+    const listing = (await (await fetch(`http://${line.url}/resources/files`)).json()) as Record<string, unknown>;
+    expect(listing).toMatchObject({ root: 'out', mode: 'read-only', generation: 1 });
+    expect(listing['entries']).toMatchObject([{ path: 'result.txt', size_bytes: 5 }]);
+    const read = await fetch(`http://${line.url}/resources/files/result.txt`);
+    expect(await read.text()).toBe('Done.');
+    expect((await fetch(`http://${line.url}/elsewhere`)).status).toBe(404);
+    process.child.kill('SIGTERM');
+    expect((await process.ended).code).toBe(0);
+    const events = readTrace(tracePath(workspace, line.session_id)).map((event) => event['event_type']);
+    expect(events.slice(-3)).toEqual(['resource_list', 'resource_read', 'session_end']);
+  });
+
+  it('stay shut on an export root that leaves the workdir by a link [D1-ERR-06]', async () => {
+    const workspace = capsule({ manifest: 'exports: { files: { root: out } }\n', files: taskFile });
+    const work = join(workspace.folder, 'work');
+    mkdirSync(work);
+    symlinkSync('/etc', join(work, 'out'));
+    const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', work]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(
-      /^error\[E-CAP-003\]: .*declared (scoped|sealed), achieved advisory .*\nhint: lower the floor/,
-    );
-    expect(existsSync(join(workspace.folder, 'workdir'))).toBe(false);
-    expect(existsSync(join(workspace.folder, 'svc.lock'))).toBe(false);
+    expect(stderr).toMatch(/^error\[E-CAP-007\]: exports\.files\.root "out" resolves outside the accessible workdir/);
   });
 });
 
