@@ -18,7 +18,8 @@ export interface BoundListener {
   readonly warnings: readonly Diagnostic[];
 }
 
-const anyAddress = new Set(['0.0.0.0', '::']);
+/** Addresses on which a listener is reached by the name `localhost`. */
+const localhostAnswers = new Set(['127.0.0.1', '::1', '0.0.0.0', '::']);
 
 /** Binds the listener, exactly the declared port when there is one: a taken one is `E-RUN-010` (D1 "Command line" 5). */
 export async function bindListener(server: HttpServer, address: ListenerAddress): Promise<BoundListener> {
@@ -27,9 +28,8 @@ export async function bindListener(server: HttpServer, address: ListenerAddress)
   switch (outcome.kind) {
     case 'bound': {
       const isPublic = !isLoopbackAddress(outcome.address);
-      const isNamed = isPublic && !anyAddress.has(outcome.address);
-      const host = isNamed || outcome.address.startsWith('127.0.0.') ? bracketed(outcome.address) : 'localhost';
-      const advertised = `${outcome.address === '127.0.0.1' ? 'localhost' : host}:${outcome.port}`;
+      const host = localhostAnswers.has(outcome.address) ? 'localhost' : bracketed(outcome.address);
+      const advertised = `${host}:${outcome.port}`;
       return { port: outcome.port, advertised, warnings: isPublic && !hasToken ? [openDoor(bind)] : [] };
     }
     case 'port-taken':

@@ -1,6 +1,7 @@
 import { mkdirSync, realpathSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { ioFault, isErrno } from '../store/io-fault.ts';
 import type { SessionId } from '../wire/ids.ts';
 
@@ -25,8 +26,18 @@ export function makeSessionDirectories({ root, sessionId, workdir }: Directories
   const accessible = workdir ?? join(root, 'workdir', sessionId);
   const session = join(root, '.svc', 'sessions', sessionId);
   makeDirectory(accessible, 0o755);
+  refuseWithin(realpathSync(accessible), realpathSync(root));
   makeDirectory(session, 0o700);
   return { workdir: realpathSync(accessible), session, trace: join(session, 'trace.jsonl') };
+}
+
+/** The trace, the logs and the manifest must stay out of the agent's reach: its workdir may lie in the workspace, not around it. */
+function refuseWithin(workdir: string, root: string): void {
+  const way = relative(workdir, root);
+  if (way === '..' || way.startsWith(`..${sep}`)) return;
+  throw new Diagnostic('E-RUN-029', `the workdir ${workdir} holds the workspace itself, with its manifest and traces`, {
+    hint: 'name a directory of its own with --workdir, or leave the flag out',
+  });
 }
 
 function makeDirectory(path: string, mode: number): void {

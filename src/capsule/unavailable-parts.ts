@@ -1,6 +1,8 @@
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { LoadedManifest } from '../manifest/load.ts';
 
+const defaultGraceSecs = 10;
+
 /**
  * What the manifest declares and this version does not do. A hook may be there to refuse things, so a capsule never runs without it
  * (`E-RUN-025`); of the rest the operator is told that it is missing (`W-RUN-002`).
@@ -15,7 +17,7 @@ export function unavailableParts({ manifest, locate }: LoadedManifest): {
     const hint = 'remove the entry: a capsule is not started without a hook it declares';
     return new Diagnostic('E-RUN-025', message, { hint, location: locate(['artifacts', index], 'value') });
   });
-  const { capabilities, exports, inference } = manifest;
+  const { capabilities, exports, inference, lifecycle } = manifest;
   const missing: readonly (readonly [declared: boolean, path: readonly string[], what: string])[] = [
     [(capabilities.spawn?.allow.length ?? 0) > 0, ['capabilities', 'spawn'], 'the model gets no delegate-task tool'],
     [capabilities.peer_fetch !== undefined, ['capabilities', 'peer_fetch'], 'the model gets no fetch-peer-file tool'],
@@ -23,6 +25,8 @@ export function unavailableParts({ manifest, locate }: LoadedManifest): {
     [capabilities.state !== undefined, ['capabilities', 'state'], 'no store is mounted'],
     [exports.peer_files !== undefined, ['exports', 'peer_files'], 'no handle can be minted'],
     [inference.context.max_tokens !== undefined, ['inference', 'context'], 'a conversation is never compacted'],
+    [capabilities.resources !== undefined, ['capabilities', 'resources'], 'only workdir_max_bytes is held'],
+    [lifecycle.shell_grace_secs !== defaultGraceSecs, ['lifecycle', 'shell_grace_secs'], 'a command runs to its end'],
   ];
   const warnings = missing
     .filter(([declared]) => declared)

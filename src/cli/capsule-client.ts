@@ -17,7 +17,10 @@ export interface CapsuleCall {
 const backOffMs = [50, 100, 200, 400];
 
 /** Opens `POST /` of a capsule; resolves when the response head is there. Throws `E-IO-003` when it cannot be reached. */
-export async function openCall(call: CapsuleCall): Promise<IncomingMessage> {
+export async function openCall(
+  call: CapsuleCall,
+  wait: (ms: number) => Promise<unknown> = delay,
+): Promise<IncomingMessage> {
   for (const waitMs of [...backOffMs, null]) {
     try {
       return await send(call);
@@ -30,7 +33,7 @@ export async function openCall(call: CapsuleCall): Promise<IncomingMessage> {
           cause: error,
         });
       }
-      await delay(waitMs);
+      await wait(waitMs);
     }
   }
   throw new Error('the last attempt returns or throws');

@@ -169,6 +169,10 @@ export const catalogue = {
     explanation:
       'The files of the workdir hold more than capabilities.resources.workdir_max_bytes. The session ends, because its task could not be trusted to stop.',
   },
+  'E-RUN-029': {
+    title: 'the workdir holds the workspace',
+    explanation: 'The agent could alter the manifest and the trace. Give it a directory of its own.',
+  },
   'W-MAN-001': {
     title: 'sleep has no effect',
     explanation:

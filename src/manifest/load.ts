@@ -95,7 +95,7 @@ function readManifestText(file: string): string {
   const reading = readSmallText(file);
   if (reading.kind === 'text') return reading.text;
   if (reading.kind === 'unreadable') throw new DiagnosticList([unreadableFile(file, reading)]);
-  const hint = 'run svc new to make a capsule, or name its manifest with --manifest';
+  const hint = 'go to the folder of the capsule, or name its manifest with --manifest';
   throw new DiagnosticList([new Diagnostic('E-IO-001', `cannot read ${file}: no such file`, { hint })]);
 }
 

@@ -520,3 +520,21 @@ describe('svc build', () => {
     expect(readdirSync(workspace.folder)).not.toContain('broken-1.0.0.zip');
   });
 });
+
+describe('the workdir of --workdir', () => {
+  it.each(['.', '..', '/'])(
+    'is refused when it is %s: the agent could alter the manifest and the trace',
+    async (workdir) => {
+      const workspace = capsule({ files: taskFile });
+      const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', workdir]);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(/^error\[E-RUN-029\]: the workdir .* holds the workspace itself/);
+    },
+  );
+
+  it('is itself the accessible workdir', async () => {
+    const workspace = capsule({ files: taskFile });
+    expect((await svc(workspace, ['run', '--workdir', 'work'])).code).toBe(0);
+    expect(readFileSync(join(workspace.folder, 'work', 'out', 'result.txt'), 'utf8')).toBe('Done.');
+  });
+});

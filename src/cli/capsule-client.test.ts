@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { callCapsule, openCall } from './capsule-client.ts';
+
+const servers: Server[] = [];
+
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+});
+
+function answering(text: string, status = 200): Server {
+  const server = createServer((request, response) => {
+    request.resume();
+    request.once('end', () => response.writeHead(status, { 'content-type': 'application/json' }).end(text));
+  });
+  servers.push(server);
+  return server;
+}
+
+async function listen(server: Server, port = 0): Promise<string> {
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function unusedAddress(): Promise<string> {
+  const server = createServer();
+  const address = await listen(server);
+  server.close();
+  await once(server, 'close');
+  return address;
+}
+
+const call = { method: 'tasks/get', params: {}, token: undefined };
+
+describe('a call to a capsule', () => {
+  it('is tried again with growing waits while the port is not there yet [D1-CLI-23]', async () => {
+    const address = await unusedAddress();
+    const server = answering('{}');
+    const waits: number[] = [];
+    const response = await openCall({ ...call, address }, async (ms) => {
+      waits.push(ms);
+      if (waits.length === 2) await listen(server, Number(address.split(':')[1]));
+    });
+    response.resume();
+    expect(response.statusCode).toBe(200);
+    expect(waits).toEqual([50, 100]);
+  });
+
+  it('gives up on an address where nothing listens', async () => {
+    const address = await unusedAddress();
+    const waits: number[] = [];
+    const opening = openCall({ ...call, address }, async (ms) => waits.push(ms));
+    await expect(opening).rejects.toMatchObject({ code: 'E-IO-003' });
+    expect(waits).toEqual([50, 100, 200, 400]);
+  });
+
+  it.each([
+    [
+      'a refusal',
+      '{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Task not found"}}',
+      200,
+      'tasks/get was refused by the capsule at',
+    ],
+    ['no JSON', '<html>', 200, 'did not answer with JSON'],
+    ['neither result nor error', '[]', 200, 'neither a result nor an error'],
+    ['a missing token', '', 401, 'answered 401'],
+  ])('fails with E-IO-003 on %s', async (_name, text, status, message) => {
+    const address = await listen(answering(text, status));
+    await expect(callCapsule({ ...call, address })).rejects.toMatchObject({
+      code: 'E-IO-003',
+      message: expect.stringContaining(message),
+    });
+  });
+
+  it('takes a result with keys it does not know [D1-VER-03]', async () => {
+    const address = await listen(answering('{"jsonrpc":"2.0","id":1,"result":{"later":true},"extra":1}'));
+    expect(await callCapsule({ ...call, address })).toEqual({ later: true });
+  });
+});
