@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-import { kitRefusal, type HttpRefusal } from './refusal.ts';
+import { HttpRefusal, kitRefusal } from './refusal.ts';
 
 /** The client left, or its body was malformed: the connection is gone and there is nobody to answer. */
 export class BodyAborted extends Error {
@@ -36,7 +36,7 @@ export async function* readStreamed(
       yield chunk;
     }
   } catch (error) {
-    throw request.errored === null ? error : new BodyAborted();
+    throw error instanceof HttpRefusal ? error : new BodyAborted();
   }
   if (!request.complete) throw new BodyAborted();
 }

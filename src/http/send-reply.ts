@@ -150,7 +150,7 @@ function headOf(reply: Sendable, last: boolean): string[] {
 }
 
 function lengthOf(reply: Sendable): number | null {
-  if (reply.kind === 'empty') return 0;
+  if (reply.kind === 'empty') return reply.status === 204 || reply.status === 304 ? null : 0;
   if (reply.kind === 'json') return Buffer.byteLength(reply.text);
   return reply.kind === 'bytes' ? reply.bytes.byteLength : reply.length;
 }

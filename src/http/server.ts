@@ -141,7 +141,7 @@ export class HttpServer {
     }
     if (match.kind === 'none') return kitRefusal('not_found', 'Nothing is served at this path.');
     if (match.kind === 'method-not-served') {
-      return kitRefusal('method_not_allowed', `Only ${match.allow} is served here.`, { allow: match.allow });
+      return kitRefusal('method_not_allowed', `This path takes ${match.allow}.`, { allow: match.allow });
     }
     const { route } = match;
     return route.body === 'unread' ? route : (announcedTooLarge(request, route.maxBytes) ?? route);

@@ -130,10 +130,15 @@ function eventOf(target: Target, { reply, outcome, bytes, entries }: PlaneAnswer
         return { event_type: 'peer_handle_redeem', handle_id: handleId(target.handle), ...common };
       return { event_type: 'resource_read', path: `${prefix}peer`, ...common };
     case 'read': {
-      const path = redactHandles(parseResourcePath(target.raw) ?? target.raw);
+      const path = recorded(target.raw);
       return { event_type: 'resource_read', path, ...common, ...(bytes === undefined ? {} : { bytes }) };
     }
     case 'nothing':
-      return { event_type: 'resource_read', path: redactHandles(target.path), ...common };
+      return { event_type: 'resource_read', path: `/${recorded(target.path.slice(1))}`, ...common };
   }
+}
+
+/** A path as the record has it: decoded where it can be, without a handle that strayed into it. */
+function recorded(raw: string): string {
+  return redactHandles(parseResourcePath(raw) ?? raw);
 }

@@ -131,16 +131,18 @@ class AgentLoop {
     request: InferenceRequest,
     infer: Infer,
   ): Promise<{ outcome: DriverOutcome; streamedText: boolean }> {
-    const { clock, spend, trace, taskStart } = this.#deps;
+    const { clock, inventory, spend, trace, taskStart } = this.#deps;
     const attempt = this.#attempt;
     const startedMs = clock.monotonicMs();
-    const result = await attempt.inference(() =>
-      infer(request, {
+    const result = await attempt.inference(() => {
+      const answer = infer(request, {
         signal: attempt.task.signal,
         onText: (text) => attempt.text(text),
         onThinking: (text) => attempt.thinking(text),
-      }),
-    );
+      });
+      inventory.warm();
+      return answer;
+    });
     const { outcome } = result;
     const usage = outcome.kind === 'response' ? spend.record(request, outcome.response) : null;
     if (usage !== null) this.#addUsage(usage);

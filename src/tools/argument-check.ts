@@ -38,6 +38,12 @@ export class ArgumentCheck {
   }
 
   /** Sentences a model can act on, `arguments.path: must be string`; empty when the arguments fit. */
+  /** Compiles the schema ahead of the first check, which tells of one that cannot be used. */
+  warm(): void {
+    this.#first ??= compile(this.#schema, false);
+    this.#first.catch(() => undefined);
+  }
+
   async problemsOf(args: unknown): Promise<readonly string[]> {
     try {
       this.#first ??= compile(this.#schema, false);

@@ -17,6 +17,9 @@ export const runtimeToolNames: ReadonlySet<string> = new Set([
   'submit-plan',
 ]);
 
+/** Each warm component is a thread that holds some 20 MB. */
+const mostWarmed = 4;
+
 /** Everything the model of a session can call, by name. */
 export class Inventory {
   /** As the model is told, in the order of names. */
@@ -24,6 +27,7 @@ export class Inventory {
   readonly names: readonly string[];
   readonly #tools: ReadonlyMap<string, CallableTool>;
   readonly #clock: { monotonicMs(): number };
+  #warmed = false;
 
   /** Throws when two tools share a name or one takes a name of the runtime (`E-CAP-014`, `E-CAP-013`). */
   constructor(tools: readonly Tool[], clock: { monotonicMs(): number }) {
@@ -36,6 +40,16 @@ export class Inventory {
       sorted.map((tool) => [tool.name, { tool, argumentCheck: new ArgumentCheck(tool.inputSchema) }]),
     );
     this.#clock = clock;
+  }
+
+  /** Makes the first tools ready while the model is still thinking: a component that starts then is waited for by nobody. */
+  warm(): void {
+    if (this.#warmed) return;
+    this.#warmed = true;
+    for (const { tool, argumentCheck } of [...this.#tools.values()].slice(0, mostWarmed)) {
+      tool.warm?.();
+      argumentCheck.warm();
+    }
   }
 
   /** Carries out one call of the model; unknown names and unfit arguments come back as results (contracts §5). */

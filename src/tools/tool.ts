@@ -34,4 +34,6 @@ export interface Tool {
   /** JSON Schema of the arguments; checked before `call`. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
   call(args: Readonly<Record<string, unknown>>, context: ToolCallContext): Promise<ToolOutcome>;
+  /** Gets ready for a call that may come soon. What goes wrong is that call's to tell. */
+  warm?(): void;
 }

@@ -31,6 +31,7 @@ export function createWasmTool(settings: WasmToolSettings): Tool {
     kind: 'wasm',
     inputSchema,
     call: (args, context) => callComponent(args, context, settings),
+    warm: () => settings.component.warm(),
   };
 }
 
