@@ -340,7 +340,7 @@ describe('a path on the wire', () => {
       '/resources/filesx',
       '/resources/Files',
       '/resources/../resources/files',
-      '/resources/x/mh1.a.b',
+      '/resources/x/mh1%2Ea.b',
     ]) {
       expect(refusalOf(await get(port, path))).toBe('404 not_found');
     }

@@ -67,6 +67,24 @@ const routes: readonly Route[] = [
       return jsonReply({ bytes });
     },
   },
+  {
+    method: 'PUT',
+    path: '/late',
+    body: 'streamed',
+    maxBytes: mebibyte,
+    handle: async ({ body }) => {
+      handled.push('late');
+      await new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      try {
+        for await (const chunk of body) handled.push(`${chunk.length} bytes`);
+      } finally {
+        handled.push('over');
+      }
+      return emptyReply(200);
+    },
+  },
   { method: 'PUT', path: '/unwanted', body: 'streamed', maxBytes: mebibyte, handle: () => emptyReply(409) },
   {
     method: 'GET',
@@ -290,7 +308,7 @@ describe('an unsound request is refused and reaches no handler', () => {
     expect(response.headers['allow']).toBe('GET, HEAD');
     expect(JSON.parse(response.body)).toEqual({
       error: 'method_not_allowed',
-      message: 'Only GET, HEAD is served here.',
+      message: 'This path takes GET, HEAD.',
     });
   });
 
@@ -396,6 +414,18 @@ describe('a streamed body', () => {
   ])('that %s is never acted upon', async (_name, rest) => {
     expect((await send(`PUT /streamed HTTP/1.1\r\nHost: localhost\r\n${rest}`)).status).toBe(400);
     expect(handled).toEqual([]);
+    expect(bugs).toEqual([]);
+  });
+
+  it('whose sender has left before it is read is no bug', async () => {
+    const socket = connect(port, '127.0.0.1');
+    socket.write('PUT /late HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30\r\n\r\nabc');
+    while (!handled.includes('late')) await new Promise(setImmediate);
+    socket.resetAndDestroy();
+    await once(socket, 'close');
+    await ask(port, 'GET /card HTTP/1.1');
+    release();
+    while (!handled.includes('over')) await new Promise(setImmediate);
     expect(bugs).toEqual([]);
   });
 
