@@ -8,6 +8,7 @@ const compilerEntry = fileURLToPath(import.meta.resolve('@bytecodealliance/jco-t
 const compilerPackage = dirname(dirname(compilerEntry));
 
 const common = {
+  absWorkingDir: fileURLToPath(new URL('..', import.meta.url)),
   bundle: true,
   platform: 'node',
   target: 'node20.19',

@@ -24,11 +24,13 @@ const latePackages = {
   },
 };
 
-process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+const root = fileURLToPath(new URL('..', import.meta.url));
+process.chdir(root);
 
 const {
   outputFiles: [bundle],
 } = await build({
+  absWorkingDir: root,
   write: false,
   entryPoints: { svc: 'src/cli/main.ts' },
   outdir: 'dist',
@@ -49,6 +51,7 @@ const {
   define: { 'import.meta.url': 'importMetaUrl' },
 });
 await build({
+  absWorkingDir: root,
   entryPoints: [...late].map(([file, path]) => ({ in: path, out: file.slice(0, -'.cjs'.length) })),
   outdir: 'dist/packages',
   outExtension: { '.js': '.cjs' },

@@ -1,6 +1,6 @@
 import type { Session } from '../session/session.ts';
 import type { Task, TaskSource } from '../session/task.ts';
-import { JsonRpcFault } from '../wire/json-rpc.ts';
+import { EncodedJson, JsonRpcFault } from '../wire/json-rpc.ts';
 import { parseMessage } from '../wire/message.ts';
 import { taskSource, type DelegationDoor, type OriginHeaders } from './task-source.ts';
 import { rejectedTaskObject, taskObject, type TaskObject } from './task-object.ts';
@@ -36,10 +36,25 @@ export function parseTaskSource(params: unknown, headers: OriginHeaders, deps: M
 }
 
 /** `tasks/get`: the task of `params.id`; without an id the running one, else the last (contracts §6). */
-export function getTask(params: unknown, { session }: MethodDeps): TaskObject {
+export function getTask(params: unknown, { session }: MethodDeps): TaskObject | EncodedJson {
   const id = taskId(params);
-  const task = id === undefined ? session.board.current() : session.board.find(id);
-  return taskObject(known(task, id));
+  const found = id === undefined ? session.board.current() : session.board.find(id);
+  const task = known(found, id);
+  return task.isTerminal ? endedTask(task) : taskObject(task);
+}
+
+const endedTasks = new WeakMap<Task, { readonly result: string | null; readonly encoded: EncodedJson }>();
+/** Longer answers are encoded each time rather than held twice. */
+const longestKept = 16 * 1024;
+
+/** Clients that poll ask for an ended task again and again: it is encoded once for each end it comes to. */
+function endedTask(task: Task): EncodedJson {
+  const { result } = task;
+  const kept = endedTasks.get(task);
+  if (kept !== undefined && kept.result === result) return kept.encoded;
+  const encoded = new EncodedJson(taskObject(task));
+  if (encoded.text.length <= longestKept) endedTasks.set(task, { result, encoded });
+  return encoded;
 }
 
 /** `tasks/cancel`: the task as it then stands; a terminal one is returned unchanged (contracts §6). */

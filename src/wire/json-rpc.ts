@@ -58,8 +58,18 @@ export function parseJsonRpcRequest(body: Uint8Array): JsonRpcRequest | JsonRpcR
   return { kind: 'request', id, method, params };
 }
 
+/** JSON text of a result that was encoded before. */
+export class EncodedJson {
+  readonly text: string;
+
+  constructor(value: unknown) {
+    this.text = JSON.stringify(value);
+  }
+}
+
 export function encodeJsonRpcResult(id: JsonRpcId, result: unknown): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, result });
+  if (!(result instanceof EncodedJson)) return JSON.stringify({ jsonrpc: '2.0', id, result });
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result.text}}`;
 }
 
 export function encodeJsonRpcFault(id: JsonRpcId | null, { code, message }: JsonRpcFault): string {
