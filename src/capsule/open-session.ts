@@ -9,7 +9,7 @@ import { resourceHandler } from '../resources/resource-routes.ts';
 import { statelessConversations, threadedConversations } from '../session/conversations.ts';
 import { SessionEventIds } from '../session/event-ids.ts';
 import { EventStream } from '../session/event-stream.ts';
-import { Session } from '../session/session.ts';
+import { Session, type SessionStatus } from '../session/session.ts';
 import { SpendMeter } from '../session/spend-meter.ts';
 import { TaskBoard } from '../session/task-board.ts';
 import { writeWorkdirFile } from '../session/workdir-file.ts';
@@ -42,34 +42,69 @@ export interface OpenSession {
   readonly door: CapsuleDoor;
   readonly directories: SessionDirectories;
   readonly driver: string;
-  readonly trace: Trace;
-  readonly sessionStart: TraceEventId;
+  /** The last line of the trace. Throws the Diagnostic of a line that cannot be written. */
+  readonly writeEnd: (status: SessionStatus, reason: string | null) => void;
   /** Ends components, driver and trace. */
   readonly close: () => Promise<void>;
 }
 
-/** Makes the directories and the trace of a session, stages its tools and submits its first task. */
+/** Makes the directories of a session, stages its tools, opens its trace and submits its first task. What fails leaves nothing open. */
 export async function openSession(open: OpenSessionRequest): Promise<OpenSession> {
   const { request, launch, sessionId } = open;
-  const directories = makeSessionDirectories({
-    root: launch.source.root,
-    sessionId,
-    workdir: request.workdir,
-  });
+  const directories = makeSessionDirectories({ root: launch.source.root, sessionId, workdir: request.workdir });
   const problems = checkExportRoots({ workdir: directories.workdir, exports: launch.loaded.manifest.exports });
   if (problems.length > 0) throw new DiagnosticList(problems);
-  const trace = openFileTrace({
-    path: directories.trace,
-    sessionId,
-    ids: systemClock,
-    redact: (line) => launch.redactor.redact(line),
-  });
-  const host = createComponentHost({ cacheDir: join(request.home, '.svc', 'cache'), packageRoot: launch.packageRoot });
-  const staged = await stageSession({ launch, directories, host });
-  const inventory = new Inventory(staged.tools, systemClock);
+  const closing: (() => Promise<void> | void)[] = [];
+  const close = async (): Promise<void> => {
+    for (const end of closing.splice(0).toReversed()) await end();
+  };
+  try {
+    const host = createComponentHost({
+      cacheDir: join(request.home, '.svc', 'cache'),
+      packageRoot: launch.packageRoot,
+    });
+    closing.push(() => host.close());
+    const staged = await stageSession({ launch, directories, host });
+    closing.push(() => staged.close());
+    const inventory = new Inventory(staged.tools, systemClock);
+    const trace = openTrace(open, directories);
+    closing.push(() => trace.close());
+    return { ...ready(open, { directories, trace, staged, inventory }), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function openTrace({ launch, sessionId }: OpenSessionRequest, directories: SessionDirectories): Trace {
+  const redact = (text: string): string => launch.redactor.redact(text);
+  return openFileTrace({ path: directories.trace, sessionId, ids: systemClock, redact });
+}
+
+interface StagedParts {
+  readonly directories: SessionDirectories;
+  readonly trace: Trace;
+  readonly staged: StagedSession;
+  readonly inventory: Inventory;
+}
+
+function ready(open: OpenSessionRequest, parts: StagedParts): Omit<OpenSession, 'close'> {
+  const { launch } = open;
+  const { directories, trace, staged, inventory } = parts;
+  const startedMs = systemClock.monotonicMs();
   const sessionStart = traceStart(trace, launch, inventory);
-  const session = buildSession(open, { directories, trace, staged, inventory, sessionStart });
-  submitFirst(session, launch, directories);
+  const session = buildSession(open, { ...parts, sessionStart });
+  const writeEnd = (status: SessionStatus, reason: string | null): void => {
+    const durationMs = Math.round(systemClock.monotonicMs() - startedMs);
+    const why = reason === null ? {} : { reason };
+    const end = { event_type: 'session_end', status, ...why, tasks: session.board.accepted } as const;
+    trace.write({ ...end, duration_ms: durationMs }, sessionStart);
+  };
+  const refused = diagnosticOf(() => submitFirst(session, launch, directories));
+  if (refused !== null) {
+    diagnosticOf(() => writeEnd('trapped', refused.message));
+    throw refused;
+  }
   return {
     session,
     door: {
@@ -82,13 +117,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     },
     directories,
     driver: staged.driver.label,
-    trace,
-    sessionStart,
-    close: async () => {
-      await staged.close();
-      await host.close();
-      trace.close();
-    },
+    writeEnd,
   };
 }
 

@@ -1,4 +1,4 @@
-import { diagnosticOf } from '../diagnostics/diagnostic.ts';
+import { diagnosticOf, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { HttpServer } from '../http/server.ts';
 import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
 import type { SessionOutcome } from '../session/session.ts';
@@ -32,7 +32,8 @@ export async function runCapsule(request: RunRequest, observer: RunObserver): Pr
       hasToken: token !== null,
     });
     for (const warning of listener.warnings) observer.onWarning(warning);
-    return await runBound({ request, observer, launch, listener, openDoor });
+    const closeDoor = async (): Promise<void> => await server.close(closeGraceMs);
+    return await runBound({ request, observer, launch, listener, openDoor, closeDoor });
   } finally {
     await server.close(closeGraceMs);
   }
@@ -44,9 +45,12 @@ interface BoundLaunch {
   readonly launch: PreparedLaunch;
   readonly listener: BoundListener;
   readonly openDoor: (door: CapsuleDoor) => void;
+  /** Lets running answers end, then serves nothing more. */
+  readonly closeDoor: () => Promise<void>;
 }
 
-async function runBound({ request, observer, launch, listener, openDoor }: BoundLaunch): Promise<RunOutcome> {
+async function runBound(bound: BoundLaunch): Promise<RunOutcome> {
+  const { request, observer, launch, listener, openDoor, closeDoor } = bound;
   const sessionId = mintSessionId(systemClock);
   const url = listener.advertised;
   const onFrame = observer.onFrame.bind(observer);
@@ -64,34 +68,49 @@ async function runBound({ request, observer, launch, listener, openDoor }: Bound
   try {
     openDoor(open.door);
     observer.onListening(runningCapsule(launch, open, listener));
-    return await runSession(open, request.stop);
+    return await runSession(open, { stop: request.stop, closeDoor });
   } finally {
     forget();
     await open.close();
   }
 }
 
-/** Runs to the end, records it and closes the event streams: `capsule-closed` is the last frame (contracts §1). */
-async function runSession(open: OpenSession, stop: AbortSignal): Promise<SessionOutcome> {
-  const { session, trace, sessionStart } = open;
-  const startedMs = systemClock.monotonicMs();
+interface SessionEnds {
+  readonly stop: AbortSignal;
+  readonly closeDoor: () => Promise<void>;
+}
+
+/**
+ * Runs to the end, closes the event streams and the door, and records the end: `capsule-closed` is the last frame, `session_end`
+ * the last line (contracts §1, §8).
+ */
+async function runSession(open: OpenSession, { stop, closeDoor }: SessionEnds): Promise<SessionOutcome> {
+  const { session } = open;
   const onStop = (): void => void session.shutDown().catch(raise);
   stop.addEventListener('abort', onStop, { once: true });
   if (stop.aborted) onStop();
+  let status: SessionOutcome['status'] = 'trapped';
+  let reason: string | null = 'internal error';
+  let lost: Diagnostic | null = null;
   try {
     const outcome = await session.run();
-    const end = {
-      event_type: 'session_end',
-      status: outcome.status,
-      ...(outcome.trap === null ? {} : { reason: outcome.trap.message }),
-      tasks: session.board.accepted,
-      duration_ms: Math.round(systemClock.monotonicMs() - startedMs),
-    } as const;
-    const lost = diagnosticOf(() => trace.write(end, sessionStart));
-    return lost === null || outcome.trap !== null ? outcome : { status: 'trapped', trap: lost, stoppedIdle: false };
+    status = outcome.status;
+    reason = outcome.trap?.message ?? null;
+    await endSession();
+    if (lost === null || outcome.trap !== null) return outcome;
+    return { status: 'trapped', trap: lost, stoppedIdle: false };
+  } catch (error) {
+    // A bug: the trace says at least that the session is over.
+    await endSession();
+    throw error;
   } finally {
     stop.removeEventListener('abort', onStop);
+  }
+
+  async function endSession(): Promise<void> {
     session.events.end();
+    await closeDoor();
+    lost = diagnosticOf(() => open.writeEnd(status, reason));
   }
 }
 

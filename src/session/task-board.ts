@@ -156,7 +156,11 @@ export class TaskBoard {
         this.#running = task;
         return task;
       }
-      if (this.#isExhausted()) return null;
+      if (this.#isExhausted()) {
+        // From here on nobody would run a task: whoever sends one is told so.
+        this.#closed = true;
+        return null;
+      }
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });

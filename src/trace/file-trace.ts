@@ -25,6 +25,7 @@ export function openFileTrace(options: FileTraceOptions): Trace {
   let open = true;
 
   function write(event: TraceEvent, parent: TraceEventId | null): TraceEventId {
+    if (!open) throw new Diagnostic('E-IO-002', `the trace ${options.path} is closed: the session has ended`);
     const { event_type: eventType, ...fields } = event;
     const eventId = mintTraceEventId(options.ids);
     const line = {
