@@ -12,11 +12,13 @@ function redactorOf(...values: string[]): Redactor {
 
 describe('a redactor', () => {
   it('replaces every secret everywhere, and nothing else', () => {
-    expect(redactorOf('abc', 'xyz').redact('abc, xyz and abc; ab c')).toBe('[secret], [secret] and [secret]; ab c');
+    expect(redactorOf('abcd', 'wxyz').redact('abcd, wxyz and abcd; ab cd')).toBe(
+      '[secret], [secret] and [secret]; ab cd',
+    );
   });
 
   it('leaves no rest of a secret that holds another', () => {
-    expect(redactorOf('abc', 'abcdef').redact('abcdef')).toBe('[secret]');
+    expect(redactorOf('abcd', 'abcdef').redact('abcdef')).toBe('[secret]');
   });
 
   it('knows a secret as JSON text and as part of a URL', () => {
@@ -27,8 +29,9 @@ describe('a redactor', () => {
     );
   });
 
-  it('ignores an empty secret, and treats its characters as nothing but characters', () => {
+  it('ignores one too short to be a secret, and treats its characters as nothing but characters', () => {
     expect(redactorOf('').redact('text')).toBe('text');
+    expect(redactorOf('tex').redact('text')).toBe('text');
     expect(redactorOf('$&.*').redact('a $&.* b')).toBe('a [secret] b');
   });
 

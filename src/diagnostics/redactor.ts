@@ -1,16 +1,20 @@
 import type { Secret } from './secret.ts';
 
 const mark = '[secret]';
+const shortestSecret = 4;
 
 /** Takes the known secrets out of text that is to be printed or kept. */
 export class Redactor {
   /** Longest first, so that a secret within another does not leave the rest of it behind. */
   #spellings: string[] = [];
 
-  /** From now on the value of `secret` is replaced, also as JSON text and as a URL part spell it. An empty one is ignored. */
+  /**
+   * From now on the value of `secret` is replaced, also as JSON text and as a URL part spell it. One of fewer than four characters is no
+   * secret, and replacing it would leave no text readable: it is ignored.
+   */
   register(secret: Secret): void {
     const value = secret.reveal();
-    if (value === '') return;
+    if (value.length < shortestSecret) return;
     const spellings = [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(Buffer.from(value).toString())];
     this.#spellings = [...new Set([...this.#spellings, ...spellings])].toSorted((a, b) => b.length - a.length);
   }

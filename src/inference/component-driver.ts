@@ -83,5 +83,8 @@ function faultOutcome(fault: ComponentFault, deadlineMs: number): DriverOutcome 
     memory: 'used up its memory',
     canceled: 'was canceled',
   };
-  return { kind: 'failed', error: `the driver ${happenings[fault.kind]}` };
+  const error = `the driver ${happenings[fault.kind]}`;
+  return fault.kind === 'trap' || fault.kind === 'memory'
+    ? { kind: 'failed', error, trapped: true }
+    : { kind: 'failed', error };
 }

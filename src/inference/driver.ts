@@ -46,8 +46,8 @@ export interface InferenceResponse {
 /** What a driver call came to. Only `malformed` ends the task without a final frame (D1 "Task states" 2). */
 export type DriverOutcome =
   | { readonly kind: 'response'; readonly response: InferenceResponse }
-  /** The driver ran and failed: a trap, a provider error, an exit before the response. */
-  | { readonly kind: 'failed'; readonly error: string }
+  /** The driver ran and failed: a provider error, an exit before the response; `trapped` when its component broke off. */
+  | { readonly kind: 'failed'; readonly error: string; readonly trapped?: boolean }
   /** The driver could not be called at all: it cannot be loaded or started. */
   | { readonly kind: 'unavailable'; readonly error: string }
   /** A line of a process driver that is not JSON. */

@@ -4,7 +4,7 @@ import { OutputTail } from '../containment/output-tail.ts';
 import { readLines, type OutputLine } from '../containment/read-lines.ts';
 import type { DriverOutcome, DriverTask, InferenceCall, InferenceRequest } from './driver.ts';
 import { decodeDriverLine, encodeDriverRequest } from './driver-json.ts';
-import { parseJsonText } from './json-text.ts';
+import { parseJsonText } from '../wire/json-text.ts';
 
 const maxLineBytes = 16 * 1024 * 1024;
 const stderrTailBytes = 4096;

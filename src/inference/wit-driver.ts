@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 
 import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
-import { parseJsonText } from './json-text.ts';
+import { parseJsonText } from '../wire/json-text.ts';
 
 /** What the runtime adds to a request for a component (wit/driver.wit, record `request`). */
 export interface DriverSurroundings {

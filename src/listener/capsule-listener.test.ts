@@ -321,6 +321,21 @@ describe('stream/watch', () => {
   });
 });
 
+describe('a reader that keeps up', () => {
+  it('loses none of 600 frames that are written at once', async () => {
+    const burst: Turn = async (_request, call) => {
+      for (let chunk = 0; chunk < 600; chunk += 1) call.onText(`${chunk} `);
+      return says('Done.');
+    };
+    const { fixture, port } = await sleeping([burst]);
+    void fixture.session.run();
+    const socket = await RawSocket.open(port);
+    socket.send(postBytes(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/stream', params: say('Go') })));
+    const texts = bodyOf(await socket.untilClosed()).match(/^event: text$/gm);
+    expect(texts).toHaveLength(601);
+  });
+});
+
 describe('message/stream', () => {
   it('streams its task and closes on the final status [D1-CARD-15]', async () => {
     const { fixture, port } = await sleeping([says('Hello.')]);

@@ -19,7 +19,7 @@ export interface EventConnectionOptions {
 
 /**
  * One open event stream: an unchunked response whose body ends with the connection (D1 "`message/stream` and `stream/watch`").
- * A reader that stalls costs its ring of 128 frames and nothing else.
+ * A reader that stalls costs its ring of 128 live frames, beside the replay it asked for.
  */
 export class EventConnection implements FrameSink {
   readonly #response: ServerResponse;
@@ -66,8 +66,10 @@ export class EventConnection implements FrameSink {
 
   accept(frame: WrittenFrame): void {
     if (!this.#open) return;
+    // Only a reader that is behind loses frames, not one whose turn has merely not come yet.
+    if (this.#queue.length >= liveQueueCapacity) this.flush();
     if (this.#queue.length >= liveQueueCapacity) this.#queue.shift();
-    this.#queue.push(frame);
+    if (this.#open) this.#queue.push(frame);
   }
 
   flush(): void {

@@ -5,7 +5,7 @@ import type { StreamReply } from '../http/reply.ts';
 import type { Session } from '../session/session.ts';
 import type { TaskSource } from '../session/task.ts';
 import { parseLastEventId } from '../wire/event-id.ts';
-import type { ConnectionFrame } from '../wire/frames.ts';
+import type { ConnectionFrame, EventId } from '../wire/frames.ts';
 import { JsonRpcFault } from '../wire/json-rpc.ts';
 import { EventConnection } from './event-connection.ts';
 
@@ -23,17 +23,14 @@ export class EventStreams {
   watch(lastEventId: string | undefined): StreamReply {
     return this.#stream({ closesOnFinal: false }, (connection) => {
       connection.write({ event: 'connection-ack', conversationMode: this.#conversationMode });
-      this.#subscribe(connection);
-      connection.replay(this.#session.events.replayFrom(parseLastEventId(lastEventId) ?? 0n));
+      this.#replayAndFollow(connection, parseLastEventId(lastEventId) ?? 0n);
     });
   }
 
   /** `message/stream`: the replay when one was asked for, the task, then everything live until a final status. `parse` may throw a fault. */
   submit(parse: () => TaskSource, lastEventId: string | undefined): StreamReply {
     return this.#stream({ closesOnFinal: true }, (connection) => {
-      const replayId = parseLastEventId(lastEventId);
-      this.#subscribe(connection);
-      if (replayId !== undefined) connection.replay(this.#session.events.replayFrom(replayId));
+      this.#replayAndFollow(connection, parseLastEventId(lastEventId));
       const refusal = this.#hand(parse);
       if (refusal === null) return;
       connection.write(refusal);
@@ -52,8 +49,11 @@ export class EventStreams {
     };
   }
 
-  #subscribe(connection: EventConnection): void {
-    this.#session.events.subscribe(connection);
+  /** In one turn of the event loop: no frame is lost or written twice between the two. */
+  #replayAndFollow(connection: EventConnection, lastEventId: EventId | undefined): void {
+    const { events } = this.#session;
+    if (lastEventId !== undefined) connection.replay(events.replayFrom(lastEventId));
+    events.subscribe(connection);
   }
 
   /** Null once the task is in the queue, else the frame that closes the connection. */
@@ -63,13 +63,20 @@ export class EventStreams {
       if (kind === 'accepted') return null;
       return kind === 'rejected' ? { event: 'rejected', taskId: task.id } : queueSendFailed;
     } catch (error) {
-      if (error instanceof JsonRpcFault) return { event: 'error', error: error.message };
+      if (error instanceof JsonRpcFault) return invalidParams(error.message);
       // The trace failed: the session cannot go on, and the client is told that its task went nowhere.
       if (!(error instanceof Diagnostic)) throw error;
       this.#session.trap(error);
       return queueSendFailed;
     }
   }
+}
+
+const invalidPrefix = 'Invalid params: ';
+
+/** One of the two errors this stream knows (D1 "Frame types", `error`). */
+function invalidParams(problem: string): ConnectionFrame {
+  return { event: 'error', error: problem.startsWith(invalidPrefix) ? problem : `${invalidPrefix}${problem}` };
 }
 
 const queueSendFailed: ConnectionFrame = { event: 'error', error: 'internal error: queue send failed' };

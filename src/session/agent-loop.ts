@@ -1,11 +1,4 @@
-import type {
-  Driver,
-  DriverOutcome,
-  InferenceRequest,
-  InferenceResponse,
-  Message,
-  Usage,
-} from '../inference/driver.ts';
+import type { Driver, DriverOutcome, InferenceRequest, InferenceResponse, Message } from '../inference/driver.ts';
 import { judgeResponse, type ToolCallBlock } from '../inference/response-check.ts';
 import type { Inventory } from '../tools/inventory.ts';
 import type { Trace } from '../trace/trace.ts';
@@ -39,7 +32,8 @@ export interface AgentLoopDeps {
 /** How an attempt ended, before anything final is written. A cancel arrives as a rejection with `TaskCanceled`. */
 export type AttemptEnd =
   | { readonly kind: 'completed'; readonly reply: string; readonly replyWasStreamed: boolean }
-  | { readonly kind: 'driver-failed'; readonly error: string }
+  /** `trapped`: the driver's component broke off, which the session's own status tells of. */
+  | { readonly kind: 'driver-failed'; readonly error: string; readonly trapped: boolean }
   | { readonly kind: 'driver-unavailable'; readonly error: string }
   | { readonly kind: 'driver-malformed'; readonly error: string }
   | { readonly kind: 'turns-exhausted' }
@@ -47,8 +41,6 @@ export type AttemptEnd =
 
 export interface AttemptResult {
   readonly end: AttemptEnd;
-  readonly turns: number;
-  readonly usage: Usage;
   /** The conversation with everything the attempt added. */
   readonly messages: readonly Message[];
 }
@@ -63,7 +55,7 @@ export async function runAttempt(
   const driverTask = context.driver.openTask();
   try {
     const end = await loop.run((request, call) => driverTask.infer(request, call));
-    return { end, turns: loop.turns, usage: loop.usage, messages: loop.messages };
+    return { end, messages: loop.messages };
   } finally {
     await driverTask.close();
   }
@@ -78,8 +70,6 @@ class AgentLoop {
   readonly #attempt: Attempt;
   readonly #deps: AgentLoopDeps & { readonly taskStart: TraceEventId };
   #continuationId: string | undefined;
-  turns = 0;
-  usage: Usage = { inputTokens: 0, outputTokens: 0 };
 
   constructor(
     attempt: Attempt,
@@ -103,12 +93,14 @@ class AgentLoop {
   async #turn(turn: number, infer: Infer): Promise<TurnEnd> {
     this.#attempt.throwIfCanceled();
     this.#attempt.announce({ type: 'turn-started', turn });
-    this.turns = turn;
+    this.#attempt.turns = turn;
     const request = this.#request();
     const refusal = this.#deps.spend.check(request);
     if (refusal !== null) return { kind: 'spend-refused', refusal };
     const { outcome, streamedText } = await this.#infer(turn, request, infer);
-    if (outcome.kind === 'failed') return { kind: 'driver-failed', error: outcome.error };
+    if (outcome.kind === 'failed') {
+      return { kind: 'driver-failed', error: outcome.error, trapped: outcome.trapped ?? false };
+    }
     if (outcome.kind === 'unavailable') return { kind: 'driver-unavailable', error: outcome.error };
     if (outcome.kind === 'malformed') return { kind: 'driver-malformed', error: outcome.error };
     return await this.#act(turn, outcome.response, streamedText);
@@ -145,7 +137,7 @@ class AgentLoop {
     });
     const { outcome } = result;
     const usage = outcome.kind === 'response' ? spend.record(request, outcome.response) : null;
-    if (usage !== null) this.#addUsage(usage);
+    if (usage !== null) attempt.addUsage(usage);
     trace.write(
       {
         event_type: 'inference',
@@ -166,7 +158,7 @@ class AgentLoop {
   async #act(turn: number, response: InferenceResponse, replyWasStreamed: boolean): Promise<TurnEnd> {
     const verdict = judgeResponse(response);
     this.#continuationId = response.continuationId;
-    if (verdict.kind === 'failed') return { kind: 'driver-failed', error: verdict.error };
+    if (verdict.kind === 'failed') return { kind: 'driver-failed', error: verdict.error, trapped: false };
     this.messages.push({ role: 'assistant', content: response.content });
     if (verdict.kind === 'complete') return { kind: 'completed', reply: verdict.reply, replyWasStreamed };
     for (const block of verdict.calls) await this.#dispatch(turn, block);
@@ -178,14 +170,24 @@ class AgentLoop {
     const { inventory, trace, taskStart, requestInput } = this.#deps;
     const { task } = this.#attempt;
     this.#attempt.throwIfCanceled();
+    let lost: unknown;
     const dispatched = await inventory.dispatch(block, {
       taskId: task.id,
       signal: task.signal,
       emitText: (text) => this.#attempt.text(text),
       emitThinking: (text) => this.#attempt.thinking(text),
-      requestInput: (prompt) => requestInput(task, prompt, taskStart),
+      requestInput: async (prompt) => {
+        try {
+          return await requestInput(task, prompt, taskStart);
+        } catch (error) {
+          lost = error;
+          throw error;
+        }
+      },
     });
     this.#attempt.throwIfCanceled();
+    // A tool takes any failure of the question for an answer: one of the runtime's own must not end there.
+    if (lost !== undefined) throw lost;
     trace.write(callTrace({ taskId: task.id, turn, input: block.input, call: dispatched }), taskStart);
     this.#attempt.artifact({
       toolName: dispatched.toolName,
@@ -203,13 +205,6 @@ class AgentLoop {
       isError: dispatched.isError,
       content: [{ type: 'text', text: dispatched.content }],
     });
-  }
-
-  #addUsage(usage: Usage): void {
-    this.usage = {
-      inputTokens: this.usage.inputTokens + usage.inputTokens,
-      outputTokens: this.usage.outputTokens + usage.outputTokens,
-    };
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Usage } from '../inference/driver.ts';
 import { TaskCanceled, type Task } from './task.ts';
 import type { EventIdCounter, SessionEventIds } from './event-ids.ts';
 import type { EventStream } from './event-stream.ts';
@@ -14,6 +15,9 @@ export class Attempt {
   readonly #counter: EventIdCounter;
   #textChunks = 0;
   #chunks = 0;
+  /** Inference turns begun. */
+  turns = 0;
+  usage: Usage = { inputTokens: 0, outputTokens: 0 };
 
   constructor(task: Task, stream: EventStream, ids: SessionEventIds) {
     this.task = task;
@@ -77,6 +81,13 @@ export class Attempt {
   /** The whole reply of a task whose last turn streamed none of it. */
   async wholeReply(reply: string): Promise<void> {
     await this.#ids.handOver(this.#counter, () => this.#markText(reply));
+  }
+
+  addUsage({ inputTokens, outputTokens }: Usage): void {
+    this.usage = {
+      inputTokens: this.usage.inputTokens + inputTokens,
+      outputTokens: this.usage.outputTokens + outputTokens,
+    };
   }
 
   throwIfCanceled(): void {

@@ -13,13 +13,19 @@ export const statelessConversations: Conversations = {
   save: () => {},
 };
 
-/** `threaded`: tasks of one context continue each other for as long as the session lives. */
+/** Contexts remembered; every message without one opens another, so that a capsule that stays up would grow for weeks. */
+const remembered = 256;
+
+/** `threaded`: tasks of one context continue each other for as long as the session lives. The contexts last used are kept. */
 export function threadedConversations(): Conversations {
   const threads = new Map<ContextId, readonly Message[]>();
   return {
     history: (context) => threads.get(context) ?? [],
     save: (context, messages) => {
+      threads.delete(context);
       threads.set(context, messages);
+      const [oldest] = threads.keys();
+      if (threads.size > remembered && oldest !== undefined) threads.delete(oldest);
     },
   };
 }

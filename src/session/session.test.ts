@@ -182,12 +182,50 @@ describe('a task that fails', () => {
     fixture.session.board.submit(messageTask);
     expect(await fixture.session.run()).toMatchObject({ status: 'failed', trap: null });
     expect(task.state).toBe('failed');
+    expect(task.statusMessage).toBe('the driver wrote: oops');
     expect(fixture.lines).toEqual([
       '0 status working "inference turn 1"',
       '0 status working "inference turn 1"',
       '1 text "fine" true',
       '2 status completed "session ended"',
     ]);
+  });
+});
+
+describe('a result that cannot be written', () => {
+  it('fails its task alone', async () => {
+    const fixture = new SessionFixture({ turns: [says('one'), says('two')], resultRefused: true });
+    fixture.session.board.submit(userTask);
+    fixture.session.board.submit(messageTask);
+    expect(await fixture.session.run()).toMatchObject({ status: 'failed', trap: null });
+    expect(fixture.lines.filter((line) => line.includes('failed'))).toHaveLength(2);
+    expect(fixture.traced.filter((event) => event.event_type === 'task_end')).toMatchObject([
+      { state: 'failed', error: 'out/result.txt cannot be written' },
+      { state: 'failed', error: 'out/result.txt cannot be written' },
+    ]);
+  });
+});
+
+describe('a driver whose component traps', () => {
+  it('fails its task, and the session goes on and says trapped at its end', async () => {
+    const trap = { kind: 'failed', error: 'the driver broke off: unreachable', trapped: true } as const;
+    const fixture = new SessionFixture({ turns: [trap, says('fine')] });
+    fixture.session.board.submit(userTask);
+    fixture.session.board.submit(messageTask);
+    expect(await fixture.session.run()).toMatchObject({ status: 'trapped', trap: null });
+    expect(fixture.lines.at(1)).toBe('1 status failed "session ended"');
+    expect(fixture.lines.at(-1)).toBe('2 status completed "session ended"');
+  });
+});
+
+describe('a session whose last task has ended', () => {
+  it('accepts nothing more', async () => {
+    const fixture = new SessionFixture({ turns: [says('ok')] });
+    fixture.session.board.submit(userTask);
+    await fixture.session.run();
+    const traced = fixture.traced.length;
+    expect(fixture.session.board.submit(messageTask).kind).toBe('closed');
+    expect(fixture.traced).toHaveLength(traced);
   });
 });
 
@@ -273,6 +311,7 @@ describe('cancellation', () => {
     expect(fixture.lines).toEqual(['0 status working "inference turn 1"', '1 status canceled "task canceled"']);
     expect(fixture.results).toEqual([]);
     expect(fixture.tracedTypes().slice(-2)).toEqual(['task_canceled', 'task_end']);
+    expect(fixture.traced.at(-1)).toMatchObject({ state: 'canceled', turns: 1 });
   });
 
   it('of a queued task takes the queued-cancel counter and starts nothing [D1-ID-04]', async () => {
@@ -322,6 +361,26 @@ describe('a conversation', () => {
       'assistant: [{"type":"text","text":"Hello Ada."}]',
       'user: [{"type":"text","text":"Who am I?"}]',
     ]);
+  });
+});
+
+describe('a question that the runtime cannot put', () => {
+  it('ends the session, whatever the tool makes of it', async () => {
+    const stubborn = fakeTool('ask', async (_args, context) => {
+      await context.requestInput('Which one?').catch(() => undefined);
+      return passed('as if nothing had happened');
+    });
+    const fixture = new SessionFixture({
+      turns: [calls(['ask', {}]), says('never')],
+      tools: [stubborn],
+      traceFailsAt: 'task_input_required',
+    });
+    fixture.session.board.submit(userTask);
+    const running = fixture.session.run();
+    await fixture.frame((frame) => frame.id === 9223372036854775807n);
+    fixture.session.board.answerInput('blue');
+    expect((await running).status).toBe('trapped');
+    expect(fixture.driver.requests).toHaveLength(1);
   });
 });
 

@@ -10,7 +10,7 @@ export type SessionStatus = 'ok' | 'failed' | 'trapped';
 
 export interface SessionOutcome {
   readonly status: SessionStatus;
-  /** What the session could not survive; only with `trapped`. */
+  /** What the session could not survive. Null with `trapped` when it went on, but a driver's component had trapped. */
   readonly trap: Diagnostic | null;
   /** True when a stop request met no live task: that is a clean end whatever earlier tasks came to. */
   readonly stoppedIdle: boolean;
@@ -29,6 +29,7 @@ export class Session {
   readonly #runner: TaskRunnerDeps;
   #trap: Diagnostic | null = null;
   #stoppedIdle = false;
+  #componentTrapped = false;
 
   constructor(deps: SessionDeps) {
     this.id = deps.id;
@@ -47,6 +48,7 @@ export class Session {
     }
     const trap = this.#trap;
     if (trap !== null) return { status: 'trapped', trap, stoppedIdle: false };
+    if (this.#componentTrapped) return { status: 'trapped', trap, stoppedIdle: false };
     return { status: this.board.everyTaskCompleted ? 'ok' : 'failed', trap, stoppedIdle: this.#stoppedIdle };
   }
 
@@ -65,7 +67,8 @@ export class Session {
 
   async #run(task: Task): Promise<void> {
     try {
-      await runTask(task, this.#runner);
+      const { trapped } = await runTask(task, this.#runner);
+      this.#componentTrapped ||= trapped;
     } catch (error) {
       if (!(error instanceof Diagnostic)) throw error;
       this.trap(error);

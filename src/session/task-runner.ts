@@ -1,4 +1,4 @@
-import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { Diagnostic, diagnosticOf } from '../diagnostics/diagnostic.ts';
 import type { Message } from '../inference/driver.ts';
 import type { InputAnswer } from '../tools/tool.ts';
 import { fenceUntrusted } from '../tools/untrusted-fence.ts';
@@ -25,15 +25,15 @@ export interface TaskRunnerDeps extends Omit<AgentLoopDeps, 'requestInput'> {
 }
 
 /**
- * Runs one task from its first turn to its last frame. Rejects with the Diagnostic that ends the session when the trace or the
- * workdir fails; the task is `failed` then and no final frame is written (D1 "Task states" 2).
+ * Runs one task from its first turn to its last frame; tells whether a component trapped outside a tool call on the way. Rejects with
+ * the Diagnostic that ends the session when the trace or the workdir fails; the task is `failed` then and no final frame is written
+ * (D1 "Task states" 2).
  */
-export async function runTask(task: Task, deps: TaskRunnerDeps): Promise<void> {
-  const run = new TaskRun(task, deps);
+export async function runTask(task: Task, deps: TaskRunnerDeps): Promise<{ readonly trapped: boolean }> {
   try {
-    await run.toTheEnd();
+    return await new TaskRun(task, deps).toTheEnd();
   } catch (error) {
-    if (error instanceof Diagnostic && !task.isTerminal) task.apply({ type: 'broke' });
+    if (error instanceof Diagnostic && !task.isTerminal) task.apply({ type: 'broke', reason: error.message });
     throw error;
   }
 }
@@ -44,8 +44,6 @@ class TaskRun {
   readonly #attempt: Attempt;
   readonly #startedMs: number;
   readonly #taskStart: TraceEventId;
-  #turns = 0;
-  #usage = { inputTokens: 0, outputTokens: 0 };
 
   constructor(task: Task, deps: TaskRunnerDeps) {
     this.#task = task;
@@ -56,14 +54,16 @@ class TaskRun {
     this.#taskStart = deps.trace.write(start, deps.sessionStart);
   }
 
-  async toTheEnd(): Promise<void> {
+  async toTheEnd(): Promise<{ readonly trapped: boolean }> {
     try {
-      const result = await this.#runAttempt();
-      await this.#conclude(result.end, result.messages);
+      const { end, messages } = await this.#runAttempt();
+      await this.#conclude(end, messages);
+      return { trapped: end.kind === 'driver-failed' && end.trapped };
     } catch (error) {
       if (!(error instanceof TaskCanceled)) throw error;
       this.#deps.trace.write({ event_type: 'task_canceled', task_id: this.#task.id, queued: false }, this.#taskStart);
       this.#end({ type: 'canceled' });
+      return { trapped: false };
     }
   }
 
@@ -75,8 +75,6 @@ class TaskRun {
       taskStart: this.#taskStart,
       requestInput: (_task, prompt, parent) => this.#requestInput(prompt, parent),
     });
-    this.#turns = result.turns;
-    this.#usage = result.usage;
     this.#attempt.throwIfCanceled();
     return result;
   }
@@ -84,14 +82,10 @@ class TaskRun {
   async #conclude(end: AttemptEnd, messages: readonly Message[]): Promise<void> {
     switch (end.kind) {
       case 'completed':
-        this.#writeResult(end.reply);
-        if (end.reply !== '' && !end.replyWasStreamed) await this.#attempt.wholeReply(end.reply);
-        this.#attempt.throwIfCanceled();
-        this.#deps.conversations.save(this.#task.contextId, messages);
-        return this.#end({ type: 'session-ended' });
+        return await this.#complete(end, messages);
       case 'driver-failed':
         this.#writeResult(`error: ${end.error}`);
-        return this.#end({ type: 'driver-failed' });
+        return this.#end({ type: 'driver-failed' }, end.error);
       case 'driver-unavailable':
         this.#writeResult(`error: driver invocation failed: ${end.error}`);
         return this.#end({ type: 'driver-unavailable', error: end.error });
@@ -101,8 +95,18 @@ class TaskRun {
         return this.#refuseSpend(end.refusal);
       case 'driver-malformed':
         this.#writeResult(`error: ${end.error}`);
-        return this.#end({ type: 'broke' }, end.error);
+        return this.#end({ type: 'broke', reason: end.error }, end.error);
     }
+  }
+
+  /** A result that cannot be put where it belongs is the task's failure, not the session's end: the agent itself may stand in its way. */
+  async #complete(end: Extract<AttemptEnd, { kind: 'completed' }>, messages: readonly Message[]): Promise<void> {
+    const refused = this.#writeResult(end.reply);
+    if (refused !== null) return this.#end({ type: 'driver-failed' }, refused.message);
+    if (end.reply !== '' && !end.replyWasStreamed) await this.#attempt.wholeReply(end.reply);
+    this.#attempt.throwIfCanceled();
+    this.#deps.conversations.save(this.#task.contextId, messages);
+    this.#end({ type: 'session-ended' });
   }
 
   #refuseSpend({ ceiling, spent, estimate }: SpendRefusal): void {
@@ -120,23 +124,26 @@ class TaskRun {
     this.#end(event);
   }
 
-  #writeResult(text: string): void {
-    this.#deps.writeResult(text);
-    this.#task.result = text;
+  #writeResult(text: string): Diagnostic | null {
+    const refused = diagnosticOf(() => this.#deps.writeResult(text));
+    if (refused === null) this.#task.result = text;
+    return refused;
   }
 
   /** The trace line comes first: a client that saw the final frame finds the task's end recorded. */
-  #end(event: TaskEvent, unannounced = ''): void {
+  #end(event: TaskEvent, error?: string): void {
     const { clock, trace } = this.#deps;
     const { announcement, state } = step(this.#task.state, event);
+    const { turns, usage } = this.#attempt;
     trace.write(
       {
         event_type: 'task_end',
         task_id: this.#task.id,
         state: endState(state),
-        message: announcement?.message ?? unannounced,
-        turns: this.#turns,
-        usage: { input_tokens: this.#usage.inputTokens, output_tokens: this.#usage.outputTokens },
+        message: announcement?.message ?? error ?? '',
+        ...(error === undefined ? {} : { error }),
+        turns,
+        usage: { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens },
         duration_ms: elapsedMs(clock, this.#startedMs),
       },
       this.#taskStart,

@@ -119,7 +119,7 @@ const rows: readonly [string, TaskState, TaskEvent, TaskState, string | null, st
   [
     'an error the loop does not report writes no status [D1-STATE-23]',
     'working',
-    { type: 'broke' },
+    { type: 'broke', reason: 'no JSON' },
     'failed',
     null,
     null,

@@ -15,7 +15,7 @@ export type TaskEvent =
   | { readonly type: 'canceled' }
   | { readonly type: 'reopened' }
   /** A non-JSON driver response, a trace write failure, a workdir size breach (D1 "Task states" 2). */
-  | { readonly type: 'broke' };
+  | { readonly type: 'broke'; readonly reason: string };
 
 /** What a transition says on the wire. `final` is decided here and nowhere else. */
 export interface Announcement {

@@ -62,7 +62,7 @@ export class Task {
     return this.#state;
   }
 
-  /** What the last status frame said; null before the first. */
+  /** What the last status frame said, or why there is none; null before the first. */
   get statusMessage(): string | null {
     return this.#statusMessage;
   }
@@ -85,6 +85,8 @@ export class Task {
     const transition = step(this.#state, event);
     this.#state = transition.state;
     if (transition.announcement !== null) this.#statusMessage = transition.announcement.message;
+    // Said to whoever asks for the task, though no frame says it (D1 "Task states" 2).
+    if (event.type === 'broke') this.#statusMessage = event.reason;
     return transition.announcement;
   }
 

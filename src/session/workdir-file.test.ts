@@ -74,9 +74,18 @@ describe('a file of the runtime in the workdir', () => {
     expect(readFileSync(join(workdir, 'out', 'result.txt'), 'utf8')).toBe('done');
   });
 
-  it('says what is in its way when it cannot be written', () => {
-    mkdirSync(join(workdir, 'out', 'result.txt'), { recursive: true });
+  it('moves a directory aside that stands in its place', () => {
+    mkdirSync(join(workdir, 'out', 'result.txt', 'kept'), { recursive: true });
+    writeWorkdirFile({ workdir, ...result, text: 'done' });
+    expect(readFileSync(join(workdir, 'out', 'result.txt'), 'utf8')).toBe('done');
+    expect(existsSync(join(workdir, 'out', '.result.txt.0.tmp.displaced', 'kept'))).toBe(true);
+  });
+
+  it('says why it cannot be written, and leaves nothing', () => {
+    mkdirSync(join(workdir, 'out'));
+    for (let number = 0; number <= 100; number += 1)
+      writeFileSync(join(workdir, 'out', `.result.txt.${number}.tmp`), '');
     expect(() => writeWorkdirFile({ workdir, ...result, text: 'done' })).toThrow('out/result.txt cannot be written');
-    expect(existsSync(join(workdir, 'out', '.result.txt.0.tmp'))).toBe(false);
+    expect(existsSync(join(workdir, 'out', 'result.txt'))).toBe(false);
   });
 });

@@ -95,10 +95,21 @@ function replaceFile(base: OpenPath, file: WorkdirFile): void {
     } finally {
       closeSync(fd);
     }
-    renameSync(path, join(base.path, file.name));
+    moveInto(path, join(base.path, file.name));
   } catch (error) {
     unlinkSync(path);
     throw error;
+  }
+}
+
+/** What stands where the runtime's file belongs gives way: a directory is moved aside, since it may hold the agent's work. */
+function moveInto(temporary: string, target: string): void {
+  try {
+    renameSync(temporary, target);
+  } catch (error) {
+    if (!hasCode(error, 'EISDIR')) throw error;
+    renameSync(target, `${temporary}.displaced`);
+    renameSync(temporary, target);
   }
 }
 

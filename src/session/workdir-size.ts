@@ -2,6 +2,7 @@ import { opendir, lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isSystemError } from '../diagnostics/system-reason.ts';
 import type { SessionClock } from './clock.ts';
 
 /** A walk never takes more than this share of the time between two walks. */
@@ -32,7 +33,7 @@ export function workdirSizeCheck({ workdir, maxBytes, clock }: WorkdirLimit): ()
   };
 }
 
-/** Bytes of the files below a directory; links are not followed, what vanishes meanwhile does not count. */
+/** Bytes of the files below a directory. Links are not followed; what the system does not let be looked at does not count. */
 async function bytesBelow(root: string): Promise<number> {
   let total = 0;
   const directories = [root];
@@ -51,7 +52,7 @@ async function entriesOf(directory: string, directories: string[]): Promise<stri
       else if (entry.isFile()) files.push(path);
     }
   } catch (error) {
-    if (!isGone(error)) throw error;
+    if (!isSystemError(error)) throw error;
   }
   return files;
 }
@@ -60,11 +61,7 @@ async function sizeOf(path: string): Promise<number> {
   try {
     return (await lstat(path)).size;
   } catch (error) {
-    if (isGone(error)) return 0;
+    if (isSystemError(error)) return 0;
     throw error;
   }
-}
-
-function isGone(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'EACCES');
 }

@@ -80,7 +80,7 @@ function foundNowhere(ref: ArtifactRef, places: StorePlaces): Diagnostic {
   const others = local.flatMap(({ name, root }) =>
     storedVersions(root, ref.name).map((version) => `${version} (${name})`),
   );
-  const unasked = places.sources.length === 0 ? '; no artifact source is configured' : '';
+  const unasked = places.sources.length === 0 ? '; this version reads no artifact source' : '';
   return new Diagnostic('E-REG-001', `${spell(ref)} for ${places.platform} is not in ${looked.join(', ')}${unasked}`, {
     hint:
       others.length > 0

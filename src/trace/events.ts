@@ -84,6 +84,8 @@ export const traceEventSchemas = {
     task_id: z.string(),
     state: z.enum(['completed', 'failed', 'canceled']),
     message: z.string(),
+    /** Why, where the message does not say it. */
+    error: z.string().optional(),
     turns: count,
     usage,
     duration_ms: count,

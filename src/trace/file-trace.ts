@@ -10,7 +10,7 @@ export interface FileTraceOptions {
   readonly path: string;
   readonly sessionId: SessionId;
   readonly ids: IdSource;
-  /** Takes secrets out of a line. */
+  /** Takes secrets out of a text. */
   readonly redact: (line: string) => string;
 }
 
@@ -36,7 +36,7 @@ export function openFileTrace(options: FileTraceOptions): Trace {
       timestamp: options.ids.now(),
       ...fields,
     };
-    append(fd, Buffer.from(`${options.redact(JSON.stringify(line))}\n`), options.path);
+    append(fd, Buffer.from(`${withoutSecrets(line, options.redact)}\n`), options.path);
     return eventId;
   }
 
@@ -47,6 +47,35 @@ export function openFileTrace(options: FileTraceOptions): Trace {
   }
 
   return { write, close };
+}
+
+/** What the event brought is searched for secrets, the line's own ids and types are not: they would be mangled by a short one. */
+function withoutSecrets(line: Readonly<Record<string, unknown>>, redact: (text: string) => string): string {
+  const encoded = JSON.stringify(line);
+  if (redact(encoded) === encoded) return encoded;
+  return JSON.stringify(
+    Object.fromEntries(
+      Object.entries(line).map(([key, value]) => [key, own.has(key) ? value : redacted(value, redact)]),
+    ),
+  );
+}
+
+const own: ReadonlySet<string> = new Set([
+  'event_type',
+  'event_id',
+  'parent_id',
+  'session_id',
+  'timestamp',
+  'task_id',
+  'context_id',
+]);
+
+/** The same value with every text in it redacted, names of keys included. */
+function redacted(value: unknown, redact: (text: string) => string): unknown {
+  if (typeof value === 'string') return redact(value);
+  if (Array.isArray(value)) return value.map((each) => redacted(each, redact));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [redact(key), redacted(each, redact)]));
 }
 
 function openTraceFile(path: string): number {

@@ -70,10 +70,10 @@ describe('a JSON-RPC request', () => {
     },
   );
 
-  it('survives a million nested arrays', () => {
+  it('does not read a million nested arrays, which would hold up everything else for seconds', () => {
     const nested = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
-    expect(parse(`{"jsonrpc":"2.0","id":1,"method":"a","params":${nested}}`).kind).toBe('request');
-    expect(faultOf(nested)).toMatchObject({ code: -32600 });
+    expect(faultOf(`{"jsonrpc":"2.0","id":1,"method":"a","params":${nested}}`)).toMatchObject({ code: -32700 });
+    expect(faultOf(nested)).toMatchObject({ code: -32700 });
   });
 
   it('is never more than a value: any bytes give a request or a fault', () => {

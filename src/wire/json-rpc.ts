@@ -1,3 +1,5 @@
+import { parseJsonText } from './json-text.ts';
+
 export type JsonRpcId = string | number;
 
 export interface JsonRpcRequest {
@@ -58,6 +60,9 @@ export function parseJsonRpcRequest(body: Uint8Array): JsonRpcRequest | JsonRpcR
   return { kind: 'request', id, method, params };
 }
 
+/** Shorter texts cannot nest so deep that reading them would hold up anything else. */
+const briefText = 16 * 1024;
+
 /** JSON text of a result that was encoded before. */
 export class EncodedJson {
   readonly text: string;
@@ -82,7 +87,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** Undefined for what is no JSON text: JSON has no undefined. */
 function parseJson(body: Uint8Array): unknown {
   try {
-    return JSON.parse(utf8.decode(body)) as unknown;
+    const text = utf8.decode(body);
+    if (text.length <= briefText) return JSON.parse(text) as unknown;
+    const parsed = parseJsonText(text);
+    return parsed.kind === 'json' ? parsed.value : undefined;
   } catch (error) {
     // The decoder's error is a TypeError, the parser's a SyntaxError.
     if (error instanceof TypeError || error instanceof SyntaxError) return undefined;

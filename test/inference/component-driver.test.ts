@@ -112,9 +112,9 @@ describe('a component driver', () => {
 
   it.each<[ComponentFaultKind, DriverOutcome]>([
     ['unavailable', { kind: 'unavailable', error: 'why' }],
-    ['trap', { kind: 'failed', error: 'the driver broke off: why' }],
+    ['trap', { kind: 'failed', error: 'the driver broke off: why', trapped: true }],
     ['deadline', { kind: 'failed', error: 'the driver did not answer within 20 s' }],
-    ['memory', { kind: 'failed', error: 'the driver used up its memory' }],
+    ['memory', { kind: 'failed', error: 'the driver used up its memory', trapped: true }],
   ])('tells the fault %s', async (kind, outcome) => {
     expect(await infer(() => Promise.reject(new ComponentFault(kind, 'why')))).toEqual(outcome);
   });

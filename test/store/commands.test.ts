@@ -154,7 +154,7 @@ describe('svc install', () => {
   it('says that no source is configured for what is not here, and that GitHub cannot be asked', async () => {
     await expect(run(installCommand, ['other@1.0.0'])).rejects.toMatchObject({
       code: 'E-REG-001',
-      message: expect.stringMatching(/^other@1\.0\.0 .*; no artifact source is configured$/) as string,
+      message: expect.stringMatching(/^other@1\.0\.0 .*; this version reads no artifact source$/) as string,
     });
     await expect(run(installCommand, ['github:someone/tools@v1'])).rejects.toMatchObject({
       code: 'E-REG-001',

@@ -157,7 +157,7 @@ describe('an artifact that is found nowhere', () => {
       message:
         `echo@1.0.0 for linux-x86_64 is not in the bundled artifacts (${bundledRoot(places.packageRoot)}), ` +
         `the project store (${storeRoot(places.manifestDir)}), the user store (${storeRoot(places.userHome)}); ` +
-        'no artifact source is configured',
+        'this version reads no artifact source',
     });
   });
 

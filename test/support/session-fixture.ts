@@ -22,6 +22,8 @@ export interface FixtureOptions {
   readonly spendCeiling?: number;
   readonly inputTimeoutMs?: number;
   readonly threaded?: boolean;
+  /** The result cannot be put where it belongs. */
+  readonly resultRefused?: boolean;
   /** The trace fails from this event type on, as on a full disk. */
   readonly traceFailsAt?: TraceEvent['event_type'];
 }
@@ -70,6 +72,7 @@ export class SessionFixture implements FrameSink {
         conversations: threaded ? threadedConversations() : { history: () => [], save: () => {} },
         inputTimeoutMs: options.inputTimeoutMs ?? null,
         writeResult: (text) => {
+          if (options.resultRefused === true) throw new Diagnostic('E-IO-001', 'out/result.txt cannot be written');
           this.results.push(text);
         },
       },
