@@ -1,5 +1,7 @@
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { renderKeyPath, type KeyPath } from '../manifest/key-path.ts';
 import type { LoadedManifest } from '../manifest/load.ts';
+import type { CapsuleManifest } from '../manifest/schema.ts';
 
 const defaultGraceSecs = 10;
 
@@ -18,7 +20,7 @@ export function unavailableParts({ manifest, locate }: LoadedManifest): {
     return new Diagnostic('E-RUN-025', message, { hint, location: locate(['artifacts', index], 'value') });
   });
   const { capabilities, exports, inference, lifecycle } = manifest;
-  const missing: readonly (readonly [declared: boolean, path: readonly string[], what: string])[] = [
+  const missing: [declared: boolean, path: KeyPath, what: string][] = [
     [(capabilities.spawn?.allow.length ?? 0) > 0, ['capabilities', 'spawn'], 'the model gets no delegate-task tool'],
     [capabilities.peer_fetch !== undefined, ['capabilities', 'peer_fetch'], 'the model gets no fetch-peer-file tool'],
     [capabilities.plan?.submit === true, ['capabilities', 'plan'], 'the model gets no submit-plan tool'],
@@ -28,11 +30,33 @@ export function unavailableParts({ manifest, locate }: LoadedManifest): {
     [capabilities.resources !== undefined, ['capabilities', 'resources'], 'only workdir_max_bytes is held'],
     [lifecycle.shell_grace_secs !== defaultGraceSecs, ['lifecycle', 'shell_grace_secs'], 'a command runs to its end'],
   ];
+  for (const [index, artifact] of manifest.artifacts.entries()) {
+    missing.push([artifact.config !== undefined, ['artifacts', index, 'config'], 'it is handed to nobody']);
+  }
+  if (runsPrograms(manifest)) {
+    const { filesystem, network } = capabilities;
+    const restricted = filesystem?.scope !== undefined || filesystem?.read_only === true;
+    missing.push([
+      restricted,
+      ['capabilities', 'filesystem'],
+      'components are held to it, commands and programs are not',
+    ]);
+    missing.push([
+      network !== undefined,
+      ['capabilities', 'network'],
+      'components are held to it, commands and programs are not',
+    ]);
+  }
   const warnings = missing
     .filter(([declared]) => declared)
     .map(([, path, what]) => {
-      const message = `${path.join('.')} is declared, but not available in this version: ${what}`;
+      const message = `${renderKeyPath(path)} is declared, but not available in this version: ${what}`;
       return new Diagnostic('W-RUN-002', message, { location: locate(path, 'key') });
     });
   return { refusals, warnings };
+}
+
+/** Whether something runs outside a component: a command, or a model behind a process. Native tools are known by their archives only. */
+function runsPrograms({ capabilities, inference }: CapsuleManifest): boolean {
+  return (capabilities.shell?.allow.length ?? 0) > 0 || inference.transport === 'process';
 }
