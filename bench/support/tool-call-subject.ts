@@ -77,7 +77,12 @@ async function linkHere(transpiled: TranspiledComponent): Promise<Run> {
   const { port1 } = new MessageChannel();
   port1.unref();
   const shared = new Int32Array(new SharedArrayBuffer(slotCount * Int32Array.BYTES_PER_ELEMENT));
-  const offered = offeredImports(new Mailbox(port1, shared), { preopens: [], env: {}, seed: [0n, 0n], output: new OutputTail() });
+  const offered = offeredImports(new Mailbox(port1, shared), {
+    preopens: [],
+    env: {},
+    seed: [0n, 0n],
+    output: new OutputTail(),
+  });
   const { glue, imports } = transpiled;
   const load = {
     kind: 'load',
