@@ -1,4 +1,5 @@
 import type { Usage } from '../inference/driver.ts';
+import type { ArtifactFrame } from '../wire/frames.ts';
 import { TaskCanceled, type Task } from './task.ts';
 import type { EventIdCounter, SessionEventIds } from './event-ids.ts';
 import type { EventStream } from './event-stream.ts';
@@ -44,7 +45,7 @@ export class Attempt {
     });
   }
 
-  artifact(fields: ArtifactFields): void {
+  artifact(fields: Omit<ArtifactFrame, 'event' | 'taskId'>): void {
     this.#stream.publish(this.#counter.next(), { event: 'artifact', taskId: this.task.id, ...fields });
   }
 
@@ -97,15 +98,4 @@ export class Attempt {
   #markText(text: string): void {
     this.#stream.publish(this.#ids.chunks.next(), { event: 'text', taskId: this.task.id, text, final: true });
   }
-}
-
-export interface ArtifactFields {
-  readonly toolName: string;
-  readonly content: string;
-  readonly fenceSource: string | null;
-  readonly toolCallId: string | null;
-  readonly isError: boolean;
-  readonly durationMs: number | null;
-  readonly exitCode: number | null;
-  readonly truncated: boolean;
 }

@@ -13,6 +13,7 @@ import { join } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
+import { isErrno } from '../store/io-fault.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 
@@ -60,13 +61,13 @@ function openDirectory(workdir: string, directory: string | null): OpenPath {
   try {
     mkdirSync(path);
   } catch (error) {
-    if (!hasCode(error, 'EEXIST')) throw error;
+    if (!isErrno(error, 'EEXIST')) throw error;
   }
   try {
     return openExactly(path);
   } catch (error) {
     // A link or a file where the directory belongs is the agent's doing: it gives way.
-    if (!hasCode(error, 'ENOTDIR') && !hasCode(error, 'ELOOP')) throw error;
+    if (!isErrno(error, 'ENOTDIR', 'ELOOP')) throw error;
     unlinkSync(path);
     mkdirSync(path);
     return openExactly(path);
@@ -107,7 +108,7 @@ function moveInto(temporary: string, target: string): void {
   try {
     renameSync(temporary, target);
   } catch (error) {
-    if (!hasCode(error, 'EISDIR')) throw error;
+    if (!isErrno(error, 'EISDIR')) throw error;
     renameSync(target, `${temporary}.displaced`);
     renameSync(temporary, target);
   }
@@ -120,11 +121,7 @@ function createTemporary(base: OpenPath, name: string): OpenPath {
     try {
       return { fd: openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644), path };
     } catch (error) {
-      if (!hasCode(error, 'EEXIST') || attempt === mostTemporaries) throw error;
+      if (!isErrno(error, 'EEXIST') || attempt === mostTemporaries) throw error;
     }
   }
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }
