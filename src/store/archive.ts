@@ -15,7 +15,9 @@ import { ioFault } from './io-fault.ts';
 import type { RegularFile } from './regular-file.ts';
 import { temporaryName } from './temporary-name.ts';
 
-const inflate = promisify<Buffer, { maxOutputLength: number }, Buffer>(inflateRaw);
+async function inflate(packed: Buffer, options: { readonly maxOutputLength: number }): Promise<Buffer> {
+  return await promisify<Buffer, { maxOutputLength: number }, Buffer>(inflateRaw)(packed, options);
+}
 
 /** An archive whose every entry has been found harmless; `file` stays open as long as it is read (contracts §4). */
 export class Archive implements ArtifactContent {
