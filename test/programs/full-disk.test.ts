@@ -1,0 +1,75 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+import { onlySession, taskFile, useCapsules } from '../support/capsule-folders.ts';
+import { runsCommand } from '../support/script-capsule.ts';
+import { svc } from '../support/svc-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+const capsule = useCapsules();
+
+describe('a disk that refuses (needs root, to mount one)', () => {
+  const isRoot = process.getuid?.() === 0;
+
+  it.skipIf(!isRoot)('the trace in the middle of a task ends the session as trapped, every line whole', async () => {
+    const workspace = capsule({
+      manifest: 'capabilities: { shell: { allow: [sh] } }\n',
+      script: runsCommand(`: ${'x'.repeat(100_000)}`),
+      files: taskFile,
+    });
+    await withSmallDisk(workspace, async (small) => {
+      const { code, stdout, stderr } = await svc(workspace, ['run']);
+      expect(stderr).toMatch(/^error\[E-IO-002\]: the trace .* cannot be written: no space left on the device\nhint: /);
+      expect(stdout).toMatch(/\nstatus: {2}trapped\n$/);
+      expect(code).toBe(2);
+      const lines = readFileSync(join(small, onlySession(workspace), 'trace.jsonl'), 'utf8').split('\n');
+      expect(lines.slice(0, -1).map((line) => (JSON.parse(line) as { event_type: string }).event_type)).toEqual([
+        'session_start',
+        'task_received',
+        'task_start',
+        'inference',
+        'session_end',
+      ]);
+      expect(lines.at(-1)).toBe('');
+    });
+  });
+
+  it.skipIf(!isRoot)('the trace at its start leaves stdout empty', async () => {
+    const workspace = capsule();
+    await withSmallDisk(workspace, async () => {
+      const { code, stdout, stderr } = await svc(workspace, ['run', '--json', '--task', 'x'.repeat(100_000)]);
+      expect(stderr).toMatch(/^error\[E-IO-002\]: the trace .* cannot be written: no space left on the device\n/);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    });
+  });
+
+  it.skipIf(!isRoot)('a workdir on a read-only file system is a coded error before anything is said', async () => {
+    const workspace = capsule({ files: taskFile });
+    const sealed = join(workspace.folder, 'sealed');
+    mkdirSync(sealed);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro,size=64k', 'tmpfs', sealed]);
+    try {
+      const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', join(sealed, 'work')]);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(/^error\[E-IO-001\]: the directory .* cannot be made: the file system is read-only/);
+    } finally {
+      execFileSync('umount', [sealed]);
+    }
+  });
+});
+
+/** Puts the traces of a workspace on a file system of 64 KiB while `use` runs. */
+async function withSmallDisk(workspace: Workspace, use: (small: string) => Promise<void>): Promise<void> {
+  const small = join(workspace.folder, 'small');
+  mkdirSync(small);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', small]);
+  try {
+    mkdirSync(join(workspace.folder, '.svc'));
+    symlinkSync(small, join(workspace.folder, '.svc', 'sessions'));
+    await use(small);
+  } finally {
+    execFileSync('umount', [small]);
+  }
+}

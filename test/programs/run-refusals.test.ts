@@ -1,0 +1,89 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+import { taskFile, useCapsules } from '../support/capsule-folders.ts';
+import { startCapsule, svc } from '../support/svc-process.ts';
+
+const capsule = useCapsules();
+
+describe('the port', () => {
+  it('is exactly network.internal_port, and a taken one is E-RUN-010 [D1-MAN-17, D1-CLI-24, D1-CLI-25, D1-ERR-01, D1-ERR-14]', async () => {
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    const { port } = holder.address() as { port: number };
+    const workspace = capsule({ manifest: `network: { internal_port: ${port} }\n` });
+    const refused = await svc(workspace, ['run', '--json']);
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toMatch(/^error\[E-RUN-010\]: port \d+ of network\.internal_port is already bound\nhint: /);
+    expect(existsSync(join(workspace.folder, 'workdir'))).toBe(false);
+    holder.close();
+    await once(holder, 'close');
+    const { process, line } = await startCapsule(workspace);
+    expect(line.url).toBe(`localhost:${port}`);
+    process.child.kill('SIGTERM');
+    expect((await process.ended).code).toBe(0);
+  });
+
+  it('has to be on an address of this machine', async () => {
+    const workspace = capsule();
+    const { code, stdout, stderr } = await svc(workspace, ['run', '--bind', '192.0.2.1']);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^error\[E-RUN-011\]: the listener cannot bind 192\.0\.2\.1/);
+  });
+});
+
+describe('a launch that fails', () => {
+  it('leaves stdout empty, in both modes [D1-CLI-22]', async () => {
+    const workspace = capsule({ manifest: 'lifecycle: { queue_depth: -1 }\ncapabilites: {}\n' });
+    for (const args of [['run'], ['run', '--json']]) {
+      const { code, stdout, stderr } = await svc(workspace, args);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toContain('error[E-MAN-003]');
+      expect(stderr).toContain('svc.yaml:9');
+    }
+    expect(existsSync(join(workspace.folder, 'workdir'))).toBe(false);
+  });
+
+  it('says so when there is no manifest', async () => {
+    const workspace = capsule();
+    const { code, stderr } = await svc(workspace, ['run', '--manifest', 'nowhere/svc.yaml']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error\[E-IO-001\]: cannot read nowhere\/svc\.yaml/);
+  });
+
+  it('tells a wrong flag from a failure by exit code 2', async () => {
+    const workspace = capsule();
+    const { code, stdout, stderr } = await svc(workspace, ['run', '--jsn']);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('--json');
+  });
+});
+
+describe('the containment floor', () => {
+  it.each([
+    ['the manifest', 'capabilities: { containment: scoped }\n', {}, []],
+    ['the workspace', '', { '.svc/config.yaml': 'containment: sealed\n' }, []],
+    ['the flag', '', {}, ['--containment', 'scoped']],
+    [
+      'the manifest, which the flag cannot lower',
+      'capabilities: { containment: sealed }\n',
+      {},
+      ['--containment', 'advisory'],
+    ],
+  ])(
+    'of %s is refused before anything is made [D1-CLI-12, D1-CLI-18, D1-CLI-19, D1-CLI-21, D1-ERR-02, D1-ERR-03, D1-ERR-04, D1-ERR-05]',
+    async (_where, manifest, files, args) => {
+      const workspace = capsule({ manifest, files: { ...taskFile, ...files } });
+      const { code, stdout, stderr } = await svc(workspace, ['run', ...args]);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(
+        /^error\[E-CAP-003\]: .*declared (scoped|sealed), achieved advisory .*\nhint: lower the floor/,
+      );
+      expect(existsSync(join(workspace.folder, 'workdir'))).toBe(false);
+      expect(existsSync(join(workspace.folder, 'svc.lock'))).toBe(false);
+    },
+  );
+});
