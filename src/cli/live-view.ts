@@ -29,7 +29,9 @@ export class LiveView {
         const mark = frame.isError ? this.#color.red('✗') : this.#color.green('✓');
         const exit = frame.exitCode === null ? '' : ` exit ${frame.exitCode}`;
         const took = frame.durationMs === null ? '' : ` ${frame.durationMs} ms`;
-        return this.#line(`${mark} ${frame.toolName}${this.#color.dim(`${exit}${took}`)}${this.#reason(frame)}`);
+        return this.#line(
+          `${mark} ${plainText(frame.toolName)}${this.#color.dim(`${exit}${took}`)}${this.#reason(frame)}`,
+        );
       }
       case 'status':
         return this.#status(frame.state, frame.message);

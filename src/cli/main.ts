@@ -21,7 +21,7 @@ export async function main(args: readonly string[], onStarted?: () => void): Pro
       return openStdout();
     },
     get stderr() {
-      return process.stderr;
+      return openStderr();
     },
     stderrIsTerminal: isatty(2),
     ...(onStarted === undefined ? {} : { onStarted }),
@@ -57,12 +57,25 @@ function openStdout(): NodeJS.WriteStream {
   const { stdout } = process;
   if (!stdoutIsGuarded) {
     stdoutIsGuarded = true;
-    // A reader that went away (`svc list | head`) is no failure of ours.
-    stdout.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
-    });
+    stdout.on('error', ignoreGoneReader);
   }
   return stdout;
+}
+
+let stderrIsGuarded = false;
+
+function openStderr(): NodeJS.WriteStream {
+  const { stderr } = process;
+  if (!stderrIsGuarded) {
+    stderrIsGuarded = true;
+    stderr.on('error', ignoreGoneReader);
+  }
+  return stderr;
+}
+
+/** A reader that went away (`svc list | head`) is no failure of ours. */
+function ignoreGoneReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
 }
 
 function report(error: unknown, context: CommandContext): number {

@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { runCapsule } from '../capsule/run-capsule.ts';
 import type { RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
+import { parseArtifactRef } from '../store/artifact-ref.ts';
 import { containmentClasses, type ContainmentClass } from '../wire/containment-class.ts';
 import type { CommandContext } from './command-context.ts';
 import { LiveView } from './live-view.ts';
@@ -32,7 +33,7 @@ export function runCommand(context: CommandContext): Command {
     .option('--workdir <dir>', 'the directory the agent reads and writes, instead of a fresh one')
     .option('--capsule <name>', 'run a published capsule from the store instead of a manifest file')
     .option('--capsule-version <version>', 'the exact version of that capsule')
-    .option('--bind <address>', 'address the listener binds; 0.0.0.0 accepts other machines', '127.0.0.1')
+    .option('--bind <address>', 'address the listener binds; 0.0.0.0 accepts other machines', anAddress, '127.0.0.1')
     .option('--no-env-file', 'do not read the .env file of the workspace')
     .option('--offline', 'never fetch an artifact')
     .addOption(new Option('--containment <class>', 'raise the containment floor').choices(containmentClasses))
@@ -42,8 +43,16 @@ export function runCommand(context: CommandContext): Command {
       if ((options.capsule === undefined) !== (options.capsuleVersion === undefined)) {
         command.error('error: --capsule and --capsule-version go together');
       }
+      // The system takes an empty address for all of them.
+      if (options.bind.trim() === '') command.error('error: --bind needs an address, such as 127.0.0.1 or 0.0.0.0');
       process.exitCode = await run(options, context);
     });
+}
+
+/** An empty one, of an unset variable, would mean every address. */
+function anAddress(value: string): string {
+  if (value.trim() === '') throw new InvalidArgumentError('it is empty');
+  return value;
 }
 
 async function run(options: RunOptions, context: CommandContext): Promise<number> {
@@ -55,7 +64,7 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
         published:
           options.capsule === undefined || options.capsuleVersion === undefined
             ? null
-            : { name: options.capsule, version: options.capsuleVersion },
+            : parseArtifactRef(`${options.capsule}@${options.capsuleVersion}`),
         workdir: options.workdir === undefined ? null : resolve(context.cwd, options.workdir),
         task: options.task,
         bind: options.bind,

@@ -1,10 +1,16 @@
+import { constants } from 'node:os';
+
+import { killLiveGroups } from '../containment/child-group.ts';
 import type { CommandContext } from './command-context.ts';
 
 export interface StopSignals {
-  /** Aborted by the first SIGINT or SIGTERM. */
+  /** Aborted by the first SIGINT, SIGTERM or SIGHUP. */
   readonly signal: AbortSignal;
   dispose(): void;
 }
+
+/** SIGHUP is what a terminal sends that is closed. */
+const stopping = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** A session that was asked to stop ends within this time, or is ended (contracts §2: within 20 s). */
 const longestEndMs = 18_000;
@@ -15,7 +21,7 @@ export function stopOnSignals(context: CommandContext): StopSignals {
   let deadline: NodeJS.Timeout | undefined;
 
   function onSignal(signal: NodeJS.Signals): void {
-    if (controller.signal.aborted) process.exit(signal === 'SIGINT' ? 130 : 143);
+    if (controller.signal.aborted) process.exit(128 + constants.signals[signal]);
     if (context.stderrIsTerminal) context.stderr.write('\nstopping; once more to end at once\n');
     deadline = setTimeout(() => {
       context.stderr.write('svc: the session did not end in time\n');
@@ -25,14 +31,15 @@ export function stopOnSignals(context: CommandContext): StopSignals {
     controller.abort();
   }
 
-  process.on('SIGINT', onSignal);
-  process.on('SIGTERM', onSignal);
+  // However the process ends, what the agent started ends with it.
+  process.on('exit', killLiveGroups);
+  for (const signal of stopping) process.on(signal, onSignal);
   return {
     signal: controller.signal,
     dispose: () => {
       clearTimeout(deadline);
-      process.off('SIGINT', onSignal);
-      process.off('SIGTERM', onSignal);
+      process.off('exit', killLiveGroups);
+      for (const signal of stopping) process.off(signal, onSignal);
     },
   };
 }

@@ -37,6 +37,12 @@ async function watch(address: string, json: boolean, context: CommandContext): P
       hint: response.statusCode === 401 ? 'set SVC_LISTENER_TOKEN to the token of that capsule' : 'is it a capsule?',
     });
   }
+  // Nobody reads what is printed any more: there is nothing left to do.
+  let unread = false;
+  context.stdout.once('error', () => {
+    unread = true;
+    response.destroy();
+  });
   const view = new WatchView(context, json);
   let lastId: string | undefined;
   let closed = false;
@@ -52,8 +58,9 @@ async function watch(address: string, json: boolean, context: CommandContext): P
     for await (const chunk of response) parser.feed(decoder.decode(chunk as Buffer, { stream: true }));
   } catch (error) {
     // A reset connection is a lost one, like an end without a word.
-    if (!(error instanceof Error && 'code' in error && error.code === 'ECONNRESET')) throw error;
+    if (!unread && !(error instanceof Error && 'code' in error && error.code === 'ECONNRESET')) throw error;
   }
+  if (unread) return;
   view.end();
   if (!closed) throw connectionLost(address, lastId);
   context.stderr.write('the capsule closed its stream\n');

@@ -11,6 +11,15 @@ export interface GroupLeader {
   readonly stderr: Readable;
 }
 
+/** Leaders of groups that run, by pid. */
+const live = new Set<number>();
+
+/** For the end of the process itself: no group that was started outlives it. Synchronous, so that an exit hook may call it. */
+export function killLiveGroups(): void {
+  for (const pid of live) signalGroup(pid, 'SIGKILL');
+  live.clear();
+}
+
 /**
  * The launched process over a group leader. What the leader leaves running in its group gets `drainMs` after the leader's
  * exit to finish writing and is then killed; outputs that a process outside the group still holds are closed after
@@ -19,6 +28,7 @@ export interface GroupLeader {
 export function superviseGroup(leader: GroupLeader, drainMs: number): LaunchedProcess {
   const { child, pid, stdout, stderr } = leader;
   let over = false;
+  live.add(pid);
   // A reader that closes its stdin early is not a failure of the writer: how the process ended is told by `ended`.
   child.stdin?.on('error', () => {});
   const kill = (signal: NodeJS.Signals): void => {
@@ -39,6 +49,7 @@ export function superviseGroup(leader: GroupLeader, drainMs: number): LaunchedPr
       clearTimeout(drain);
       kill('SIGKILL');
       over = true;
+      live.delete(pid);
       resolve(signal === null ? { kind: 'exited', exitCode: code ?? 0 } : { kind: 'signaled', signal });
     });
   });

@@ -34,7 +34,8 @@ export function parseInstallTarget(argument: string): InstallTarget {
   return { kind: 'artifact', ref: parseArtifactRef(argument) };
 }
 
-function parseArtifactRef(argument: string): ArtifactRef {
+/** `<name>@<version>`. `E-ART-008` when it is none, `E-REG-004` for a reserved version. */
+export function parseArtifactRef(argument: string): ArtifactRef {
   const at = argument.indexOf('@');
   const name = artifactName.safeParse(argument.slice(0, Math.max(0, at)));
   const version = artifactVersion.safeParse(argument.slice(at + 1));

@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+import { runsCommand, scriptCapsule } from '../support/script-capsule.ts';
+import { startCapsule, svc, SvcProcess } from '../support/svc-process.ts';
+
+const manifest = 'capabilities: { shell: { allow: [sh] } }\n';
+
+/** A capsule whose command writes its pid and then stays; resolves once it runs. */
+async function busyCapsule() {
+  const workspace = scriptCapsule({
+    manifest,
+    script: runsCommand('echo $$ > pid', 'echo $$ > pid; trap "" TERM INT HUP; while :; do sleep 1; done'),
+    files: { 'task.md': 'Stay.\n' },
+  });
+  const { process, line } = await startCapsule(workspace);
+  const watch = new SvcProcess(workspace, ['watch']);
+  await watch.printed(/inference turn 2/);
+  const pid = async (): Promise<number> => {
+    const first = readFileSync(join(line.workdir, 'pid'), 'utf8');
+    for (let tries = 0; tries < 500; tries += 1) {
+      const text = readFileSync(join(line.workdir, 'pid'), 'utf8');
+      if (text !== first && text.endsWith('\n')) return Number(text);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    throw new Error('the command did not start');
+  };
+  return { workspace, process, watch, commandPid: await pid() };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe('a capsule that is told to stop', () => {
+  it('at once, by a second signal, leaves nothing of its agent running', async () => {
+    const { workspace, process, watch, commandPid } = await busyCapsule();
+    // Two signals of their own: the command ignores both, so a clean stop would take its time.
+    process.child.kill('SIGINT');
+    process.child.kill('SIGTERM');
+    const { code } = await process.ended;
+    expect([130, 143]).toContain(code);
+    await watch.ended;
+    expect(isAlive(commandPid)).toBe(false);
+    workspace.remove();
+  });
+
+  it('by the closing of its terminal, ends in order', async () => {
+    const { workspace, process, commandPid } = await busyCapsule();
+    process.child.kill('SIGHUP');
+    const { code, signal } = await process.ended;
+    expect({ code, signal }).toEqual({ code: 1, signal: null });
+    expect(isAlive(commandPid)).toBe(false);
+    workspace.remove();
+  });
+});
+
+describe('what svc run is given', () => {
+  it.each([
+    [['--bind', ''], 2, 'it is empty'],
+    [['--capsule', 'demo', '--capsule-version', 'latest'], 1, 'error[E-REG-004]'],
+    [['--capsule', '../x', '--capsule-version', '1.0.0'], 1, 'error[E-ART-008]'],
+    [['--capsule', 'demo', '--capsule-version', '../../x'], 1, 'error[E-ART-008]'],
+  ])('%j is refused with code %i', async (args, code, text) => {
+    const workspace = scriptCapsule();
+    const end = await svc(workspace, ['run', ...args]);
+    expect(end).toMatchObject({ code, stdout: '' });
+    expect(end.stderr).toContain(text);
+    workspace.remove();
+  });
+});
