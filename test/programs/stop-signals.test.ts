@@ -29,12 +29,22 @@ async function busyCapsule() {
   return { workspace, process, watch, commandPid: await pid() };
 }
 
-function isAlive(pid: number): boolean {
+/** A killed process is there until whoever inherited it has taken note; a zombie runs nothing any more. */
+async function isGone(pid: number): Promise<boolean> {
+  for (let tries = 0; tries < 300; tries += 1) {
+    const state = stateOf(pid);
+    if (state === null || state === 'Z') return true;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  return false;
+}
+
+function stateOf(pid: number): string | null {
   try {
-    process.kill(pid, 0);
-    return true;
+    return /\) (\S)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1] ?? null;
   } catch {
-    return false;
+    // No such process.
+    return null;
   }
 }
 
@@ -47,7 +57,7 @@ describe('a capsule that is told to stop', () => {
     const { code } = await process.ended;
     expect([130, 143]).toContain(code);
     await watch.ended;
-    expect(isAlive(commandPid)).toBe(false);
+    expect(await isGone(commandPid)).toBe(true);
     workspace.remove();
   });
 
@@ -56,7 +66,7 @@ describe('a capsule that is told to stop', () => {
     process.child.kill('SIGHUP');
     const { code, signal } = await process.ended;
     expect({ code, signal }).toEqual({ code: 1, signal: null });
-    expect(isAlive(commandPid)).toBe(false);
+    expect(await isGone(commandPid)).toBe(true);
     workspace.remove();
   });
 });
