@@ -18,8 +18,8 @@ export interface BoundListener {
   readonly warnings: readonly Diagnostic[];
 }
 
-/** Addresses on which a listener is reached by the name `localhost`. */
-const localhostAnswers = new Set(['127.0.0.1', '::1', '0.0.0.0', '::']);
+/** Addresses on which a listener is reached by the name `localhost`; on many machines that is no name of `::1`. */
+const localhostAnswers = new Set(['127.0.0.1', '0.0.0.0', '::']);
 
 /** Binds the listener, exactly the declared port when there is one: a taken one is `E-RUN-010` (D1 "Command line" 5). */
 export async function bindListener(server: HttpServer, address: ListenerAddress): Promise<BoundListener> {

@@ -8,7 +8,7 @@ import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
 
 /**
  * `inference.driver.config` as the driver gets it. A component cannot read beside the manifest, so the script driver is given the
- * text of the file that `script` names, as `script_text` (contracts §11). `E-RUN-009` when that file cannot be read.
+ * text of the file that `script` names, as `script_text` (contracts §11). `E-RUN-030` when that file cannot be read.
  */
 export function driverConfig({ manifest, directory, locate }: LoadedManifest): Readonly<Record<string, unknown>> {
   const { artifact, config = {} } = manifest.inference.driver ?? {};
@@ -24,6 +24,6 @@ export function driverConfig({ manifest, directory, locate }: LoadedManifest): R
   } catch (error) {
     if (!isSystemError(error)) throw error;
     const reason = systemReason(error);
-    throw new Diagnostic('E-RUN-009', `the script ${script} cannot be read: ${reason}`, { location, cause: error });
+    throw new Diagnostic('E-RUN-030', `the script ${script} cannot be read: ${reason}`, { location, cause: error });
   }
 }

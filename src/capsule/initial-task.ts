@@ -1,8 +1,12 @@
+import { isUtf8 } from 'node:buffer';
 import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
+import { isSystemError } from '../diagnostics/system-reason.ts';
+import { ioFault } from '../store/io-fault.ts';
+
+const largestTask = 10 * 1024 * 1024;
 
 export interface InitialTaskRequest {
   /** What `--task` gave; undefined without the flag. */
@@ -56,17 +60,36 @@ function nonEmpty(text: string, where: string): string {
 }
 
 function isFile(path: string): boolean {
-  // Text given as a task may hold what no path can: NUL bytes, thousands of characters.
-  if (path.includes('\0') || path.length > 4096) return false;
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+  // Text given as a task may hold what no path can.
+  if (path.includes('\0')) return false;
+  try {
+    return statSync(path).isFile();
+  } catch (error) {
+    // Whatever keeps the system from finding a file there, a name that is too long included: the words are the task.
+    if (!isSystemError(error)) throw error;
+    return false;
+  }
 }
 
+/** `task.md` becomes a copy of the file: what text cannot carry over unchanged is refused. */
 function readTask(path: string): string {
+  const bytes = readBytes(path);
+  if (bytes.length > largestTask) throw unusable(path, 'it is larger than 10 MiB');
+  if (!isUtf8(bytes)) throw unusable(path, 'it is not UTF-8 text');
+  return bytes.toString('utf8');
+}
+
+function readBytes(path: string): Buffer {
   try {
-    return readFileSync(path, 'utf8');
+    if (statSync(path).size > largestTask) throw unusable(path, 'it is larger than 10 MiB');
+    return readFileSync(path);
   } catch (error) {
-    if (!isSystemError(error)) throw error;
-    const reason = systemReason(error);
-    throw new Diagnostic('E-IO-001', `the task cannot be read: ${reason}`, { cause: error });
+    throw ioFault(error, `the task ${path} cannot be read`);
   }
+}
+
+function unusable(path: string, reason: string): Diagnostic {
+  return new Diagnostic('E-IO-001', `the task ${path} cannot be read: ${reason}`, {
+    hint: 'give the model a text, and put anything larger into the workdir',
+  });
 }

@@ -1,7 +1,8 @@
-import { closeSync, constants, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs';
-import { join, relative, sep } from 'node:path';
+import { closeSync, constants, existsSync, lstatSync, mkdirSync, openSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { ioFault, isErrno } from '../store/io-fault.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
@@ -13,15 +14,49 @@ export interface ScopeDirectory {
 
 /**
  * The directory `scope` below the workdir, made where it is missing. An agent may have left links there in an earlier session:
- * none is followed, and one on the way is `E-CAP-002`.
+ * none is followed, and one on the way is `E-CAP-002`. `E-IO-001` when the file system refuses.
  */
 export function openScopeDirectory(workdir: string, scope: string): ScopeDirectory {
-  if (!existsSync('/proc/self/fd')) return checkedDirectory(workdir, scope);
-  let fd = openSync(workdir, O_RDONLY | O_DIRECTORY);
-  for (const segment of scope.split('/').filter((each) => each !== '' && each !== '.')) {
+  const obstacle = new Diagnostic('E-CAP-002', `the filesystem scope ${scope} is not a directory of the workdir`, {
+    hint: 'remove the link or file that stands in its place',
+  });
+  return openBelow({ workdir, path: scope, mode: 0o777, obstacle });
+}
+
+/** Makes the runtime's own directory `path` below the workdir, owner-only, in the same way; `E-IO-001` for whatever is against it. */
+export function makePrivateDirectory(workdir: string, path: string): void {
+  const obstacle = new Diagnostic(
+    'E-IO-001',
+    `${path} cannot be made in ${workdir}: a link or a file is in its place`,
+    {
+      hint: 'remove it, or leave --workdir out for a fresh workdir',
+    },
+  );
+  openBelow({ workdir, path, mode: 0o700, obstacle }).close();
+}
+
+interface DirectoryBelow {
+  readonly workdir: string;
+  readonly path: string;
+  readonly mode: number;
+  /** Thrown for a link or file on the way. */
+  readonly obstacle: Diagnostic;
+}
+
+function openBelow(below: DirectoryBelow): ScopeDirectory {
+  try {
+    return existsSync('/proc/self/fd') ? heldDirectory(below) : checkedDirectory(below);
+  } catch (error) {
+    throw ioFault(error, `the directory ${below.path} of ${below.workdir} cannot be made`);
+  }
+}
+
+function heldDirectory(below: DirectoryBelow): ScopeDirectory {
+  let fd = openSync(below.workdir, O_RDONLY | O_DIRECTORY);
+  for (const segment of segmentsOf(below.path)) {
     const parent = fd;
     try {
-      fd = openBelow(parent, segment, scope);
+      fd = openSegment(`/proc/self/fd/${parent}/${segment}`, below);
     } finally {
       closeSync(parent);
     }
@@ -29,36 +64,35 @@ export function openScopeDirectory(workdir: string, scope: string): ScopeDirecto
   return { path: `/proc/self/fd/${fd}/.`, close: () => closeSync(fd) };
 }
 
-function openBelow(parent: number, segment: string, scope: string): number {
-  const path = `/proc/self/fd/${parent}/${segment}`;
-  try {
-    mkdirSync(path);
-  } catch (error) {
-    if (!hasCode(error, 'EEXIST')) throw error;
-  }
+function openSegment(path: string, { mode, obstacle }: DirectoryBelow): number {
+  makeMissing(path, mode);
   try {
     return openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   } catch (error) {
-    if (hasCode(error, 'ELOOP') || hasCode(error, 'ENOTDIR')) throw notADirectory(scope);
+    if (isErrno(error, 'ELOOP', 'ENOTDIR')) throw obstacle;
     throw error;
   }
 }
 
-/** Without /proc there is only the path, checked once. */
-function checkedDirectory(workdir: string, scope: string): ScopeDirectory {
-  const path = join(workdir, scope);
-  mkdirSync(path, { recursive: true });
-  const way = relative(realpathSync(workdir), realpathSync(path));
-  if (way === '..' || way.startsWith(`..${sep}`)) throw notADirectory(scope);
+/** Without /proc there is only the path, each part of it checked once. */
+function checkedDirectory({ workdir, path: below, mode, obstacle }: DirectoryBelow): ScopeDirectory {
+  let path = workdir;
+  for (const segment of segmentsOf(below)) {
+    path = join(path, segment);
+    makeMissing(path, mode);
+    if (!lstatSync(path).isDirectory()) throw obstacle;
+  }
   return { path, close: () => {} };
 }
 
-function notADirectory(scope: string): Diagnostic {
-  return new Diagnostic('E-CAP-002', `the filesystem scope ${scope} is not a directory of the workdir`, {
-    hint: 'remove the link or file that stands in its place',
-  });
+function segmentsOf(path: string): string[] {
+  return path.split('/').filter((each) => each !== '' && each !== '.');
 }
 
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
+function makeMissing(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error;
+  }
 }

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 
 import type { ComponentHost } from '../components/component-host.ts';
 import type { Component, Preopen } from '../components/component.ts';
@@ -17,8 +16,8 @@ import { createShellTools } from '../tools/shell-tool.ts';
 import { createSkillTool } from '../tools/skill-tool.ts';
 import type { Tool } from '../tools/tool.ts';
 import { createWasmTool } from '../tools/wasm-tool.ts';
-import { openScopeDirectory, type ScopeDirectory } from './scope-directory.ts';
 import type { PreparedLaunch } from './prepare.ts';
+import { makePrivateDirectory, openScopeDirectory, type ScopeDirectory } from './scope-directory.ts';
 import type { SessionDirectories } from './session-directories.ts';
 
 export interface StageRequest {
@@ -42,7 +41,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     held: launch.env,
     allow: launch.grants.envAllow,
   });
-  makeHome(directories.workdir);
+  makePrivateDirectory(directories.workdir, relative(directories.workdir, containedHome(directories.workdir)));
   const stage = new Stage(request, environment);
   const tools: Tool[] = [];
   for (const artifact of launch.artifacts) tools.push(...(await stage.toolsOf(artifact)));
@@ -58,10 +57,6 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
       await stage.close();
     },
   };
-}
-
-function makeHome(workdir: string): void {
-  mkdirSync(containedHome(workdir), { recursive: true, mode: 0o700 });
 }
 
 class Stage {
@@ -100,9 +95,10 @@ class Stage {
     const { artifacts, launcher, loaded } = this.#launch;
     const { inference } = loaded.manifest;
     const { workdir } = this.#directories;
+    const redact = (text: string): string => this.#launch.redactor.redact(text);
     if (inference.transport === 'process') {
       const place = { manifestDirectory: loaded.directory, launcher, cwd: workdir, env: this.#environment };
-      return createProcessDriver({ command: inference.command ?? '', ...place });
+      return createProcessDriver({ command: inference.command ?? '', redact, ...place });
     }
     const artifact = artifacts.find(({ entry }) => entry.name === inference.driver?.artifact);
     if (artifact === undefined) throw new Error('the manifest was checked to name a driver it lists');
@@ -115,7 +111,7 @@ class Stage {
       endpoint: (inference.endpoint ?? '').replace(/\/+$/, ''),
       apiKeyPlaceholder: placeholder ?? undefined,
       config: this.#launch.driverConfig,
-      redact: (text) => this.#launch.redactor.redact(text),
+      redact,
     });
   }
 

@@ -170,8 +170,13 @@ export const catalogue = {
       'The files of the workdir hold more than capabilities.resources.workdir_max_bytes. The session ends, because its task could not be trusted to stop.',
   },
   'E-RUN-029': {
-    title: 'the workdir holds the workspace',
-    explanation: 'The agent could alter the manifest and the trace. Give it a directory of its own.',
+    title: 'the workdir holds the workspace or what svc keeps',
+    explanation:
+      'The agent could alter the manifest, the trace or the artifact store. Give it a directory of its own, outside the .svc directories of the workspace and of the user.',
+  },
+  'E-RUN-030': {
+    title: 'the script of a scripted model cannot be read',
+    explanation: 'inference.driver.config.script names a file below the manifest that is missing or cannot be read.',
   },
   'W-MAN-001': {
     title: 'sleep has no effect',

@@ -1,5 +1,6 @@
 import { type Component, ComponentFault } from '../components/component.ts';
 import type { Driver, DriverOutcome, InferenceCall, InferenceRequest } from './driver.ts';
+import { redactedOutcome } from './redacted-outcome.ts';
 import { decodeWitResponse, type DriverSurroundings, encodeWitRequest } from './wit-driver.ts';
 
 const inferExport = 'svc:driver/inference@0.1.0#infer';
@@ -20,18 +21,11 @@ export function createComponentDriver(settings: ComponentDriverSettings): Driver
   return {
     label,
     openTask: () => ({
-      infer: async (request, call) => redacted(await infer(request, call, settings), settings.redact),
+      infer: async (request, call) => redactedOutcome(await infer(request, call, settings), settings.redact),
       close: () => Promise.resolve(),
     }),
     close: () => component.close(),
   };
-}
-
-function redacted(outcome: DriverOutcome, redact: (text: string) => string): DriverOutcome {
-  if (outcome.kind !== 'response') return { ...outcome, error: redact(outcome.error) };
-  const { response } = outcome;
-  if (response.error === undefined) return outcome;
-  return { kind: 'response', response: { ...response, error: redact(response.error) } };
 }
 
 async function infer(

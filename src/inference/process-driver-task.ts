@@ -3,6 +3,7 @@ import type { LaunchedProcess, LaunchEnd, LaunchOutcome } from '../containment/l
 import { OutputTail } from '../containment/output-tail.ts';
 import { readLines, type OutputLine } from '../containment/read-lines.ts';
 import type { DriverOutcome, DriverTask, InferenceCall, InferenceRequest } from './driver.ts';
+import { redactedOutcome } from './redacted-outcome.ts';
 import { decodeDriverLine, encodeDriverRequest } from './driver-json.ts';
 import { parseJsonText } from '../wire/json-text.ts';
 
@@ -14,6 +15,8 @@ export interface ProcessDriverTaskSettings {
   readonly launch: () => Promise<LaunchOutcome>;
   /** As the manifest names it, for messages. */
   readonly name: string;
+  /** Takes secrets out of a failure. */
+  readonly redact: (text: string) => string;
   readonly endGraceMs: number;
   readonly onClosed: () => void;
 }
@@ -41,7 +44,7 @@ export class ProcessDriverTask implements DriverTask {
       return { kind: 'unavailable', error: `${this.#settings.name} could not be started: ${outcome.reason}` };
     }
     this.#driver ??= new RunningDriver(outcome.process, this.#settings);
-    return await this.#driver.exchange(request, call);
+    return redactedOutcome(await this.#driver.exchange(request, call), this.#settings.redact);
   }
 
   close(): Promise<void> {

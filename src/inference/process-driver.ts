@@ -15,6 +15,8 @@ export interface ProcessDriverSettings {
   /** The accessible workdir. */
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Takes secrets out of a failure: a driver may repeat its key in what it prints. */
+  readonly redact: (text: string) => string;
   /** How long a driver may take to end by itself, and again after it was asked to; 2,000 when absent. */
   readonly endGraceMs?: number;
 }
@@ -39,15 +41,17 @@ export function createProcessDriver(settings: ProcessDriverSettings): Driver {
       },
     );
   }
-  const { launcher, manifestDirectory, cwd, env, endGraceMs = 2000 } = settings;
+  const { launcher, manifestDirectory, cwd, env, redact, endGraceMs = 2000 } = settings;
   const command = program.includes('/') && !isAbsolute(program) ? resolve(manifestDirectory, program) : program;
   const open = new Set<ProcessDriverTask>();
   return {
-    label: words.join(' '),
+    // The arguments may hold values of the environment.
+    label: program,
     openTask() {
       const task = new ProcessDriverTask({
         launch: () => launcher.launch({ command, args, cwd, env, stdin: 'pipe' }),
         name: program,
+        redact,
         endGraceMs,
         onClosed: () => open.delete(task),
       });

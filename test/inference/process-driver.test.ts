@@ -42,6 +42,7 @@ function driver(command: string | readonly string[], endGraceMs = 5000): Driver 
     launcher,
     cwd: folder,
     env: { PATH: '/usr/bin:/bin', MODEL_HOME: '/models' },
+    redact: (text) => text.replaceAll('sk-live-1', '[secret]'),
     endGraceMs,
   });
 }
@@ -123,7 +124,7 @@ describe('a process driver', () => {
     writeFileSync(join(folder, 'my driver'), `#!/bin/sh\nexec ${process.execPath} ${program} "$1"\n`);
     chmodSync(join(folder, 'my driver'), 0o755);
     const named = driver(`./'my driver' echo`);
-    expect(named.label).toBe('./my driver echo');
+    expect(named.label).toBe('./my driver');
     expect(replyOf(await firstTurn(named))).toMatch(/^turn 1 of \d+: hello$/);
   });
 
@@ -132,6 +133,15 @@ describe('a process driver', () => {
     expect(await firstTurn(scenario('no-line-feed'))).toEqual({
       kind: 'response',
       response: { content: [], stopReason: 'end_turn' },
+    });
+  });
+
+  it('has its arguments in no label and its secrets in no failure', async () => {
+    const failing = driver(['sh', '-c', 'read line; echo refused: sk-live-1 >&2; exit 4', 'sk-live-1']);
+    expect(failing.label).toBe('sh');
+    expect(await firstTurn(failing)).toEqual({
+      kind: 'failed',
+      error: 'the driver exited with status 4 before its response: refused: [secret]',
     });
   });
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -52,6 +52,14 @@ describe('a launch that fails', () => {
     const { code, stderr } = await svc(workspace, ['run', '--manifest', 'nowhere/svc.yaml']);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^error\[E-IO-001\]: cannot read nowhere\/svc\.yaml/);
+  });
+
+  it('says so when the script of a scripted model is missing', async () => {
+    const workspace = capsule({ files: taskFile });
+    rmSync(join(workspace.folder, 'script.yaml'));
+    const { code, stdout, stderr } = await svc(workspace, ['run']);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^error\[E-RUN-030\]: the script script\.yaml cannot be read: no such file or directory/);
   });
 
   it('tells a wrong flag from a failure by exit code 2', async () => {

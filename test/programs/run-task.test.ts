@@ -85,8 +85,8 @@ describe('svc run with a task beside its manifest', () => {
     );
     const { code, stdout, stderr } = await svc(workspace, ['run', '-v']);
     expect(stderr).toBe('');
-    expect(stdout).toContain('\ndriver: sh -c ');
-    expect(stdout).toContain('(local)\n');
+    // Its arguments may hold resolved variables, which are nobody's to read.
+    expect(stdout).toContain('\ndriver: sh (local)\n');
     expect(code).toBe(0);
     const session = onlySession(workspace);
     expect(readFileSync(join(workspace.folder, 'workdir', session, 'out', 'result.txt'), 'utf8')).toBe('Hi.');

@@ -1,0 +1,60 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { findInitialTask, type InitialTask } from './initial-task.ts';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-initial-task-'));
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function find(flag?: string): InitialTask | null {
+  return findInitialTask({ flag, cwd: folder, manifestDirectory: folder, taskAcceptance: 'none' });
+}
+
+describe('the first task', () => {
+  it.each([300, 5000, 100_000])('may be a text of %i characters [D1-CLI-02]', (length) => {
+    const text = 'x'.repeat(length);
+    expect(find(text)).toEqual({ text, warnings: [] });
+  });
+
+  it.each(['loop', 'loop/below', 'file/below', 'a\0b'])('is the text %j when no file can be there', (text) => {
+    symlinkSync('loop', join(folder, 'loop'));
+    writeFileSync(join(folder, 'file'), '');
+    expect(find(text)?.text).toBe(text);
+  });
+
+  it('is the text of a directory’s name', () => {
+    mkdirSync(join(folder, 'docs'));
+    expect(find('docs')).toEqual({ text: 'docs', warnings: [] });
+  });
+
+  it('is a copy of its file, byte for byte', () => {
+    writeFileSync(join(folder, 'task.txt'), '\uFEFFGrüße\r\n');
+    expect(find('task.txt')?.text).toBe('\uFEFFGrüße\r\n');
+  });
+
+  it.each([
+    ['is not UTF-8', Buffer.from([0x47, 0xfc, 0x0a]), 'it is not UTF-8 text'],
+    ['is larger than 10 MiB', Buffer.alloc(10 * 1024 * 1024 + 1, 0x61), 'it is larger than 10 MiB'],
+  ])('is refused when its file %s', (_name, bytes, reason) => {
+    writeFileSync(join(folder, 'task.md'), bytes);
+    for (const flag of ['task.md', undefined]) {
+      expect(() => find(flag)).toThrow(
+        expect.objectContaining({ code: 'E-IO-001', message: expect.stringContaining(reason) }),
+      );
+    }
+  });
+
+  it('may be a file of 10 MiB', () => {
+    writeFileSync(join(folder, 'task.md'), Buffer.alloc(10 * 1024 * 1024, 0x61));
+    expect(find()?.text).toHaveLength(10 * 1024 * 1024);
+  });
+});

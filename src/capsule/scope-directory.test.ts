@@ -1,0 +1,69 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { makePrivateDirectory, openScopeDirectory } from './scope-directory.ts';
+
+let root: string;
+let workdir: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'svc-scope-'));
+  workdir = join(root, 'workdir');
+  mkdirSync(workdir);
+  mkdirSync(join(root, 'outside'));
+});
+
+afterEach(() => {
+  rmSync(root, { recursive: true, force: true });
+});
+
+/** What an agent of an earlier session may have left in a workdir that is used again. */
+const planted: readonly [string, (workdir: string) => void][] = [
+  ['a link out of the workdir', () => symlinkSync(join(root, 'outside'), join(workdir, 'a'))],
+  ['a link to nowhere', () => symlinkSync(join(root, 'nowhere'), join(workdir, 'a'))],
+  ['a file', () => writeFileSync(join(workdir, 'a'), '')],
+  ['a link below', () => symlinkSync(join(root, 'outside'), join(makeDirectory('a'), 'b'))],
+  ['a file below', () => writeFileSync(join(makeDirectory('a'), 'b'), '')],
+];
+
+function makeDirectory(name: string): string {
+  mkdirSync(join(workdir, name));
+  return join(workdir, name);
+}
+
+describe('a directory of the runtime in the workdir', () => {
+  it('is made with all above it, for its owner alone', () => {
+    makePrivateDirectory(workdir, 'a/b');
+    expect(statSync(join(workdir, 'a')).mode & 0o777).toBe(0o700);
+    expect(statSync(join(workdir, 'a/b')).mode & 0o777).toBe(0o700);
+    makePrivateDirectory(workdir, 'a/b');
+  });
+
+  it.each(planted)('is refused over %s, and nothing is made outside', (_name, plant) => {
+    plant(workdir);
+    expect(() => makePrivateDirectory(workdir, 'a/b')).toThrow(expect.objectContaining({ code: 'E-IO-001' }));
+    expect(readdirSync(join(root, 'outside'))).toEqual([]);
+    expect(existsSync(join(root, 'nowhere'))).toBe(false);
+  });
+
+  it('is refused with the reason of the file system', () => {
+    const name = 'x'.repeat(300);
+    expect(() => makePrivateDirectory(workdir, name)).toThrow(
+      expect.objectContaining({ code: 'E-IO-001', message: expect.stringContaining('the path is too long') }),
+    );
+  });
+});
+
+describe('the scope of a component', () => {
+  it.each(planted)('is refused over %s, and nothing is made outside', (_name, plant) => {
+    plant(workdir);
+    expect(() => openScopeDirectory(workdir, 'a/b')).toThrow(expect.objectContaining({ code: 'E-CAP-002' }));
+    expect(readdirSync(join(root, 'outside'))).toEqual([]);
+  });
+
+  it('is refused with the reason of the file system', () => {
+    expect(() => openScopeDirectory(workdir, 'x'.repeat(300))).toThrow(expect.objectContaining({ code: 'E-IO-001' }));
+  });
+});
