@@ -51,7 +51,8 @@ export interface OpenSession {
 /** Makes the directories of a session, stages its tools, opens its trace and submits its first task. What fails leaves nothing open. */
 export async function openSession(open: OpenSessionRequest): Promise<OpenSession> {
   const { request, launch, sessionId } = open;
-  const directories = makeSessionDirectories({ root: launch.source.root, sessionId, workdir: request.workdir });
+  const { home, workdir } = request;
+  const directories = makeSessionDirectories({ root: launch.source.root, home, sessionId, workdir });
   const problems = checkExportRoots({ workdir: directories.workdir, exports: launch.loaded.manifest.exports });
   if (problems.length > 0) throw new DiagnosticList(problems);
   const closing: (() => Promise<void> | void)[] = [];

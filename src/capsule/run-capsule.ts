@@ -1,4 +1,4 @@
-import { diagnosticOf, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { Diagnostic, diagnosticOf } from '../diagnostics/diagnostic.ts';
 import { HttpServer } from '../http/server.ts';
 import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
 import type { SessionOutcome } from '../session/session.ts';
@@ -55,23 +55,35 @@ async function runBound(bound: BoundLaunch): Promise<RunOutcome> {
   const url = listener.advertised;
   const onFrame = observer.onFrame.bind(observer);
   const open = await openSession({ request, launch, sessionId, url, onFrame });
-  const forget = writeRunningRecord(request.home, {
-    session_id: sessionId,
-    url,
-    pid: process.pid,
-    process_start: processStart(process.pid),
-    name: launch.loaded.manifest.name,
-    version: launch.loaded.manifest.version,
-    workdir: open.directories.workdir,
-    started_at_ms: systemClock.now(),
-  });
+  let forget = (): void => {};
   try {
+    forget = listSession(bound, open);
     openDoor(open.door);
     observer.onListening(runningCapsule(launch, open, listener));
     return await runSession(open, { stop: request.stop, closeDoor });
   } finally {
     forget();
     await open.close();
+  }
+}
+
+/** Puts the session among the running ones. When that is refused, the trace is ended: nothing has run yet. */
+function listSession({ request, launch, listener }: BoundLaunch, open: OpenSession): () => void {
+  const { name, version } = launch.loaded.manifest;
+  try {
+    return writeRunningRecord(request.home, {
+      session_id: open.session.id,
+      url: listener.advertised,
+      pid: process.pid,
+      process_start: processStart(process.pid),
+      name,
+      version,
+      workdir: open.directories.workdir,
+      started_at_ms: systemClock.now(),
+    });
+  } catch (error) {
+    if (error instanceof Diagnostic) diagnosticOf(() => open.writeEnd('trapped', error.message));
+    throw error;
   }
 }
 

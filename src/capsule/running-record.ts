@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 
+import { ioFault, isErrno } from '../store/io-fault.ts';
 import { isSessionId } from '../wire/ids.ts';
 
 const recordShape = z.object({
@@ -26,15 +27,19 @@ function recordsDirectory(home: string): string {
 /** Writes the record whole, under a temporary name first. Returns what takes it away again. */
 export function writeRunningRecord(home: string, record: RunningRecord): () => void {
   const directory = recordsDirectory(home);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
   const path = join(directory, `${record.session_id}.json`);
   const temporary = `${path}.tmp`;
-  writeFileSync(temporary, `${JSON.stringify(record)}\n`, { mode: 0o600 });
-  renameSync(temporary, path);
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    writeFileSync(temporary, `${JSON.stringify(record)}\n`, { mode: 0o600 });
+    renameSync(temporary, path);
+  } catch (error) {
+    throw ioFault(error, `the session cannot be listed in ${directory}`);
+  }
   return () => rmSync(path, { force: true });
 }
 
-/** Live sessions, newest first. Records of dead processes and unreadable files are removed on the way. */
+/** Live sessions, newest first. Records of dead processes are removed on the way; what is no record is passed over. */
 export function readRunningRecords(home: string): RunningRecord[] {
   const directory = recordsDirectory(home);
   const live: RunningRecord[] = [];
@@ -42,7 +47,7 @@ export function readRunningRecords(home: string): RunningRecord[] {
     const path = join(directory, name);
     const record = parseRecord(path);
     if (record !== null && isAlive(record)) live.push(record);
-    else if (record !== null || !name.endsWith('.tmp')) rmSync(path, { force: true });
+    else if (record !== null) rmSync(path, { force: true });
   }
   return live.toSorted((a, b) => b.started_at_ms - a.started_at_ms || (a.session_id < b.session_id ? 1 : -1));
 }
@@ -51,8 +56,8 @@ function namesIn(directory: string): string[] {
   try {
     return readdirSync(directory);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
-    throw error;
+    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
+    throw ioFault(error, `the running sessions in ${directory} cannot be listed`);
   }
 }
 
@@ -60,7 +65,7 @@ function parseRecord(path: string): RunningRecord | null {
   try {
     return recordShape.parse(JSON.parse(readFileSync(path, 'utf8')));
   } catch {
-    // Gone meanwhile, or not a record: either way it names no live session.
+    // Gone meanwhile, not readable by this user, or of another version: either way it names no session that can be dealt with.
     return null;
   }
 }

@@ -1,5 +1,5 @@
-import { mkdirSync, realpathSync, statSync } from 'node:fs';
-import { dirname, join, relative, sep } from 'node:path';
+import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join, relative, sep } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { ioFault, isErrno } from '../store/io-fault.ts';
@@ -14,6 +14,8 @@ export interface SessionDirectories {
 }
 
 export interface DirectoriesRequest {
+  /** The user's home, with `.svc/` of its own. */
+  readonly home: string;
   /** Where `workdir/` and `.svc/` lie: the directory of the manifest. */
   readonly root: string;
   readonly sessionId: SessionId;
@@ -22,22 +24,40 @@ export interface DirectoriesRequest {
 }
 
 /** Makes the directories of a session (contracts §2 "Layout on disk"). `E-IO-001` when the file system refuses. */
-export function makeSessionDirectories({ root, sessionId, workdir }: DirectoriesRequest): SessionDirectories {
+export function makeSessionDirectories(request: DirectoriesRequest): SessionDirectories {
+  const { root, sessionId, workdir } = request;
   const accessible = workdir ?? join(root, 'workdir', sessionId);
   const session = join(root, '.svc', 'sessions', sessionId);
+  if (workdir !== null) refuseOwnPlaces(workdir, request);
   makeDirectory(accessible, 0o755);
-  refuseWithin(realpathSync(accessible), realpathSync(root));
   makeDirectory(session, 0o700);
   return { workdir: realpathSync(accessible), session, trace: join(session, 'trace.jsonl') };
 }
 
-/** The trace, the logs and the manifest must stay out of the agent's reach: its workdir may lie in the workspace, not around it. */
-function refuseWithin(workdir: string, root: string): void {
-  const way = relative(workdir, root);
-  if (way === '..' || way.startsWith(`..${sep}`)) return;
-  throw new Diagnostic('E-RUN-029', `the workdir ${workdir} holds the workspace itself, with its manifest and traces`, {
+/**
+ * The manifest, the traces and what `svc` runs from its home must stay out of the agent's reach: its workdir may lie in the workspace, not
+ * around it, and neither around nor inside a `.svc/`. Looked at before anything is made.
+ */
+function refuseOwnPlaces(workdir: string, { root, home }: DirectoriesRequest): void {
+  const place = realPath(workdir);
+  const own = [realPath(root), realPath(join(root, '.svc')), realPath(join(home, '.svc'))];
+  const states = own.slice(1);
+  if (!own.some((path) => contains(place, path)) && !states.some((path) => contains(path, place))) return;
+  throw new Diagnostic('E-RUN-029', `the workdir ${workdir} would give the agent what svc itself keeps`, {
     hint: 'name a directory of its own with --workdir, or leave the flag out',
   });
+}
+
+function contains(directory: string, path: string): boolean {
+  const way = relative(directory, path);
+  return way !== '..' && !way.startsWith(`..${sep}`);
+}
+
+/** With links resolved as far as the path exists. */
+function realPath(path: string): string {
+  if (existsSync(path)) return realpathSync(path);
+  const parent = dirname(path);
+  return parent === path ? path : join(realPath(parent), basename(path));
 }
 
 function makeDirectory(path: string, mode: number): void {

@@ -1,20 +1,22 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
+import { readTrace } from '../../src/trace/read.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { svc } from '../support/svc-process.ts';
 
 const capsule = useCapsules();
 
 describe('the workdir of --workdir', () => {
-  it.each(['.', '..', '/'])(
-    'is refused when it is %s: the agent could alter the manifest and the trace',
+  it.each(['.', '..', '/', '.svc', '.svc/fresh', '../home', '../home/.svc/cache'])(
+    'is refused when it is %s: the agent could alter the manifest, the trace or what svc runs',
     async (workdir) => {
       const workspace = capsule({ files: taskFile });
       const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', workdir]);
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-      expect(stderr).toMatch(/^error\[E-RUN-029\]: the workdir .* holds the workspace itself/);
+      expect(stderr).toMatch(/^error\[E-RUN-029\]: the workdir .* would give the agent what svc itself keeps/);
+      expect(existsSync(join(workspace.folder, '.svc'))).toBe(false);
     },
   );
 
@@ -22,5 +24,19 @@ describe('the workdir of --workdir', () => {
     const workspace = capsule({ files: taskFile });
     expect((await svc(workspace, ['run', '--workdir', 'work'])).code).toBe(0);
     expect(readFileSync(join(workspace.folder, 'work', 'out', 'result.txt'), 'utf8')).toBe('Done.');
+  });
+});
+
+describe('a home that cannot be written', () => {
+  it('is a coded error before anything is said, and leaves a whole trace', async () => {
+    const workspace = capsule({ files: taskFile });
+    const { code, stdout, stderr } = await svc(workspace, ['run', '--json'], { env: { HOME: '/dev/null' } });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^error\[E-IO-001\]: the session cannot be listed in \/dev\/null\/\.svc\/running/);
+    const sessions = join(workspace.folder, '.svc', 'sessions');
+    const [session = ''] = readdirSync(sessions);
+    const trace = readTrace(join(sessions, session, 'trace.jsonl'));
+    expect(trace.at(-1)).toMatchObject({ event_type: 'session_end', status: 'trapped' });
+    expect((await svc(workspace, ['ps'], { env: { HOME: '/dev/null' } })).code).toBe(0);
   });
 });
