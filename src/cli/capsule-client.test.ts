@@ -76,6 +76,36 @@ describe('a call to a capsule', () => {
     });
   });
 
+  it('fails with E-IO-003 when no answer comes in time', async () => {
+    const server = createServer(() => {});
+    servers.push(server);
+    const address = await listen(server);
+    await expect(callCapsule({ ...call, address, timeoutMs: 30 })).rejects.toMatchObject({
+      code: 'E-IO-003',
+      message: expect.stringContaining('no answer within 0.03 s'),
+    });
+    server.closeAllConnections();
+  });
+
+  it.each([
+    ['stays away', undefined, 'cannot be reached'],
+    ['is cut off by a reset', 'reset', 'aborted'],
+  ])('fails with E-IO-003 when the rest of the answer %s', async (_name, end, message) => {
+    const server = createServer((_request, response) => {
+      response.writeHead(200, { 'content-length': 100 });
+      response.write('{', () => {
+        if (end === 'reset') response.socket?.resetAndDestroy();
+      });
+    });
+    servers.push(server);
+    const address = await listen(server);
+    await expect(callCapsule({ ...call, address, timeoutMs: end === undefined ? 50 : 5000 })).rejects.toMatchObject({
+      code: 'E-IO-003',
+      message: expect.stringContaining(message),
+    });
+    server.closeAllConnections();
+  });
+
   it('takes a result with keys it does not know [D1-VER-03]', async () => {
     const address = await listen(answering('{"jsonrpc":"2.0","id":1,"result":{"later":true},"extra":1}'));
     expect(await callCapsule({ ...call, address })).toEqual({ later: true });

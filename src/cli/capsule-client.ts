@@ -11,6 +11,8 @@ export interface CapsuleCall {
   /** Sent as a bearer token when the capsule requires one (`SVC_LISTENER_TOKEN`). */
   readonly token: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
+  /** For the whole exchange; without it a call waits for ever. */
+  readonly timeoutMs?: number;
 }
 
 /** Waits between attempts right after a capsule's port is bound (D1 "Command line" 4). */
@@ -21,18 +23,13 @@ export async function openCall(
   call: CapsuleCall,
   wait: (ms: number) => Promise<unknown> = delay,
 ): Promise<IncomingMessage> {
+  const timeout = call.timeoutMs === undefined ? undefined : AbortSignal.timeout(call.timeoutMs);
   for (const waitMs of [...backOffMs, null]) {
     try {
-      return await send(call);
+      return await send(call, timeout);
     } catch (error) {
       const refused = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
-      if (!refused || waitMs === null) {
-        const reason = error instanceof Error ? error.message : String(error);
-        throw new Diagnostic('E-IO-003', `the capsule at ${call.address} cannot be reached: ${reason}`, {
-          hint: 'svc ps lists the running capsules',
-          cause: error,
-        });
-      }
+      if (!refused || waitMs === null) throw unreachable(call, error);
       await wait(waitMs);
     }
   }
@@ -42,9 +39,7 @@ export async function openCall(
 /** A JSON-RPC call with one answer. Throws `E-IO-003` on anything but a result. */
 export async function callCapsule(call: CapsuleCall): Promise<unknown> {
   const response = await openCall(call);
-  const chunks: Buffer[] = [];
-  for await (const chunk of response) chunks.push(chunk as Buffer);
-  const text = Buffer.concat(chunks).toString('utf8');
+  const text = await readText(response, call);
   if (response.statusCode !== 200) {
     throw new Diagnostic('E-IO-003', `the capsule at ${call.address} answered ${response.statusCode}`, {
       hint: response.statusCode === 401 ? 'set SVC_LISTENER_TOKEN to the token of that capsule' : 'is it a capsule?',
@@ -53,7 +48,28 @@ export async function callCapsule(call: CapsuleCall): Promise<unknown> {
   return resultOf(text, call);
 }
 
-function send(call: CapsuleCall): Promise<IncomingMessage> {
+async function readText(response: IncomingMessage, call: CapsuleCall): Promise<string> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of response) chunks.push(chunk as Buffer);
+  } catch (error) {
+    // Reset, or cut by the timeout, in the middle of the answer.
+    throw unreachable(call, error);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function unreachable({ address, timeoutMs }: CapsuleCall, error: unknown): unknown {
+  if (!(error instanceof Error && 'code' in error)) return error;
+  const isLate = error.code === 'ABORT_ERR';
+  const reason = isLate ? `no answer within ${(timeoutMs ?? 0) / 1000} s` : error.message;
+  return new Diagnostic('E-IO-003', `the capsule at ${address} cannot be reached: ${reason}`, {
+    hint: 'svc ps lists the running capsules',
+    cause: error,
+  });
+}
+
+function send(call: CapsuleCall, timeout: AbortSignal | undefined): Promise<IncomingMessage> {
   const { address, method, params, token, headers } = call;
   const colon = address.lastIndexOf(':');
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
@@ -65,6 +81,7 @@ function send(call: CapsuleCall): Promise<IncomingMessage> {
         method: 'POST',
         path: '/',
         agent: false,
+        ...(timeout === undefined ? {} : { signal: timeout }),
         headers: {
           'content-type': 'application/json',
           'content-length': Buffer.byteLength(body),

@@ -6,6 +6,8 @@ export interface LocatedCapsule {
   /** `host:port` */
   readonly address: string;
   readonly record: RunningRecord | null;
+  /** By an address, which another process may have taken since, or as a session. */
+  readonly named: 'address' | 'session';
 }
 
 const shortestSuffix = 4;
@@ -20,10 +22,11 @@ export function locateCapsule(home: string, wanted: string | undefined): Located
   if (wanted === undefined) {
     const newest = records[0];
     if (newest === undefined) throw notFound('no capsule is running', 'start one with svc run');
-    return { address: newest.url, record: newest };
+    return { address: newest.url, record: newest, named: 'session' };
   }
   if (addressShape.test(wanted)) {
-    return { address: wanted, record: records.find((record) => samePort(record.url, wanted)) ?? null };
+    const record = records.find(({ url }) => isSameDoor(url, wanted)) ?? null;
+    return { address: wanted, record, named: 'address' };
   }
   const matches = wanted.length < shortestSuffix ? [] : records.filter((record) => record.session_id.endsWith(wanted));
   const [match, another] = matches;
@@ -32,14 +35,24 @@ export function locateCapsule(home: string, wanted: string | undefined): Located
     throw notFound(`${wanted} fits more than one session: ${ids}`, 'give more characters of the id');
   }
   if (match === undefined) throw notFound(`no running session is ${wanted}`, 'svc ps lists the running ones');
-  return { address: match.url, record: match };
+  return { address: match.url, record: match, named: 'session' };
 }
 
 const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-function samePort(url: string, wanted: string): boolean {
-  const [host, port] = [wanted.slice(0, wanted.lastIndexOf(':')), wanted.slice(wanted.lastIndexOf(':'))];
-  return loopbackNames.has(host) && url.endsWith(port);
+/** Spelled alike, or the same port of this machine under two of its own names. */
+function isSameDoor(url: string, wanted: string): boolean {
+  const [one, other] = [splitAddress(url), splitAddress(wanted)];
+  return one.port === other.port && (one.host === other.host || (isLoopback(one.host) && isLoopback(other.host)));
+}
+
+function splitAddress(address: string): { readonly host: string; readonly port: string } {
+  const colon = address.lastIndexOf(':');
+  return { host: address.slice(0, colon), port: address.slice(colon + 1) };
+}
+
+function isLoopback(host: string): boolean {
+  return loopbackNames.has(host);
 }
 
 function notFound(message: string, hint: string): Diagnostic {

@@ -43,8 +43,6 @@ export function runCommand(context: CommandContext): Command {
       if ((options.capsule === undefined) !== (options.capsuleVersion === undefined)) {
         command.error('error: --capsule and --capsule-version go together');
       }
-      // The system takes an empty address for all of them.
-      if (options.bind.trim() === '') command.error('error: --bind needs an address, such as 127.0.0.1 or 0.0.0.0');
       process.exitCode = await run(options, context);
     });
 }

@@ -43,12 +43,21 @@ export class SvcProcess {
 
   /** Resolves with the first match in what stdout holds; rejects when the process ends without it. */
   async printed(pattern: RegExp): Promise<RegExpExecArray> {
+    return await this.#shown('stdout', pattern);
+  }
+
+  /** As `printed`, of stderr. */
+  async complained(pattern: RegExp): Promise<RegExpExecArray> {
+    return await this.#shown('stderr', pattern);
+  }
+
+  async #shown(output: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray> {
     for (;;) {
-      const match = pattern.exec(this.stdout);
+      const match = pattern.exec(this[output]);
       if (match !== null) return match;
       if (this.child.exitCode !== null || this.child.signalCode !== null) {
         const end = await this.ended;
-        const last = pattern.exec(end.stdout);
+        const last = pattern.exec(end[output]);
         if (last !== null) return last;
         throw new Error(
           `svc ended (${end.code ?? end.signal}) before it printed ${pattern}:\n${end.stdout}${end.stderr}`,

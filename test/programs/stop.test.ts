@@ -1,0 +1,59 @@
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+import { useCapsules } from '../support/capsule-folders.ts';
+import { startCapsule, svc, SvcProcess } from '../support/svc-process.ts';
+
+const capsule = useCapsules();
+const manifest = 'lifecycle: { task_acceptance: queue, after_task: sleep }\n';
+
+describe('svc stop', () => {
+  it('ends the process of a capsule that does not answer, and says why', async () => {
+    const workspace = capsule({ manifest });
+    const { process, line } = await startCapsule(workspace);
+    process.child.kill('SIGSTOP');
+    const stop = new SvcProcess(workspace, ['stop']);
+    await stop.complained(/no answer within 5 s; its process \d+ is sent SIGTERM\n/);
+    process.child.kill('SIGCONT');
+    expect((await process.ended).code).toBe(0);
+    const { code, stderr } = await stop.ended;
+    expect(stderr).toContain(`stopped ${line.session_id}\n`);
+    expect(code).toBe(0);
+  });
+
+  it('ends the process of a capsule that refuses its token', async () => {
+    const workspace = capsule({ manifest });
+    const { process, line } = await startCapsule(workspace, [], { env: { SVC_LISTENER_TOKEN: 'a-token-of-its-own' } });
+    const { code, stderr } = await svc(workspace, ['stop', line.session_id]);
+    expect(stderr).toContain('answered 401');
+    expect(code).toBe(0);
+    expect((await process.ended).code).toBe(0);
+  });
+
+  it('signals nobody when another session answers at the address it was given', async () => {
+    const workspace = capsule({ manifest });
+    const { process: running, line } = await startCapsule(workspace);
+    const other = createServer((request, response) => {
+      request.resume();
+      response.end('{"jsonrpc":"2.0","id":1,"result":{"session_id":"ses_other","canceled":[],"residue":[]}}');
+    }).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const address = `127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const directory = join(workspace.home, '.svc', 'running');
+    mkdirSync(directory, { recursive: true });
+    const file = join(directory, `${line.session_id}.json`);
+    const record = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+    writeFileSync(file, JSON.stringify({ ...record, url: address }));
+    const { code, stderr } = await svc(workspace, ['stop', address]);
+    other.close();
+    expect(stderr).toContain('stopped ses_other: 0 tasks canceled; the process at');
+    expect(code).toBe(0);
+    expect(running.child.exitCode).toBe(null);
+    running.child.kill('SIGTERM');
+    expect((await running.ended).code).toBe(0);
+  });
+});
