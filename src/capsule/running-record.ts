@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import * as z from 'zod/mini';
 
 import { ioFault, isErrno } from '../store/io-fault.ts';
+import { isSystemError } from '../diagnostics/system-reason.ts';
 import { isSessionId } from '../wire/ids.ts';
 
 const recordShape = z.object({
@@ -36,7 +37,17 @@ export function writeRunningRecord(home: string, record: RunningRecord): () => v
   } catch (error) {
     throw ioFault(error, `the session cannot be listed in ${directory}`);
   }
-  return () => rmSync(path, { force: true });
+  return () => removeIfPossible(path);
+}
+
+/** A record that stays names a dead process: the next command that may remove it does. */
+function removeIfPossible(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch (error) {
+    // The file system has become read-only, or the directory is another user's.
+    if (!isSystemError(error)) throw error;
+  }
 }
 
 /** Live sessions, newest first. Records of dead processes are removed on the way; what is no record is passed over. */
@@ -46,8 +57,10 @@ export function readRunningRecords(home: string): RunningRecord[] {
   for (const name of namesIn(directory)) {
     const path = join(directory, name);
     const record = parseRecord(path);
-    if (record !== null && isAlive(record)) live.push(record);
-    else if (record !== null) rmSync(path, { force: true });
+    if (record === null) continue;
+    if (!isAlive(record)) removeIfPossible(path);
+    // Under a temporary name it is about to appear under its own.
+    else if (name.endsWith('.json')) live.push(record);
   }
   return live.toSorted((a, b) => b.started_at_ms - a.started_at_ms || (a.session_id < b.session_id ? 1 : -1));
 }

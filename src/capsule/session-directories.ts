@@ -65,7 +65,7 @@ function makeDirectory(path: string, mode: number): void {
     mkdirSync(dirname(path), { recursive: true });
     mkdirSync(path, { mode });
   } catch (error) {
-    if (isErrno(error, 'EEXIST') && statSync(path).isDirectory()) return;
+    if (isErrno(error, 'EEXIST') && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;
     throw ioFault(error, `the directory ${path} cannot be made`);
   }
 }

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
@@ -19,6 +19,26 @@ describe('the workdir of --workdir', () => {
       expect(existsSync(join(workspace.folder, '.svc'))).toBe(false);
     },
   );
+
+  it('is refused when it is a link to nowhere', async () => {
+    const workspace = capsule({ files: taskFile });
+    symlinkSync('nowhere', join(workspace.folder, 'work'));
+    const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', 'work']);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^error\[E-IO-001\]: the directory .* cannot be made/);
+  });
+
+  it('may be used again, but not with a link where the agent has its home', async () => {
+    const workspace = capsule({ files: taskFile });
+    const outside = join(workspace.folder, 'outside');
+    mkdirSync(outside);
+    mkdirSync(join(workspace.folder, 'work'));
+    symlinkSync(outside, join(workspace.folder, 'work', '.svc'));
+    const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', 'work']);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^error\[E-IO-001\]: \.svc\/home cannot be made in .*: a link or a file is in its place/);
+    expect(readdirSync(outside)).toEqual([]);
+  });
 
   it('is itself the accessible workdir', async () => {
     const workspace = capsule({ files: taskFile });

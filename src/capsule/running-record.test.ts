@@ -1,0 +1,62 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { processStart, readRunningRecords, writeRunningRecord, type RunningRecord } from './running-record.ts';
+
+let home: string;
+let directory: string;
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'svc-running-'));
+  directory = join(home, '.svc', 'running');
+});
+
+afterEach(() => {
+  rmSync(home, { recursive: true, force: true });
+});
+
+const live: RunningRecord = {
+  session_id: 'ses_00000000000070008000000000000001',
+  url: 'localhost:4000',
+  pid: process.pid,
+  process_start: processStart(process.pid),
+  name: 'demo',
+  version: '1.0.0',
+  workdir: '/w',
+  started_at_ms: 1,
+};
+
+describe('the records of running sessions', () => {
+  it('are there until they are taken away', () => {
+    const forget = writeRunningRecord(home, live);
+    expect(readRunningRecords(home)).toEqual([live]);
+    forget();
+    forget();
+    expect(readRunningRecords(home)).toEqual([]);
+  });
+
+  it('lose those of dead processes and keep what cannot be understood', () => {
+    writeRunningRecord(home, live);
+    const dead = JSON.stringify({ ...live, process_start: '1' });
+    writeFileSync(join(directory, 'dead.json'), dead);
+    writeFileSync(join(directory, 'dead.json.tmp'), dead);
+    writeFileSync(join(directory, 'later.json'), '{"format":2}');
+    writeFileSync(join(directory, 'half.json.tmp'), '{"ses');
+    expect(readRunningRecords(home)).toEqual([live]);
+    expect(readdirSync(directory).toSorted()).toEqual(['half.json.tmp', 'later.json', `${live.session_id}.json`]);
+  });
+
+  it('do not show one twice that is being written', () => {
+    writeRunningRecord(home, live);
+    writeFileSync(join(directory, `${live.session_id}.json.tmp`), JSON.stringify(live));
+    expect(readRunningRecords(home)).toEqual([live]);
+  });
+
+  it('cannot be where a file is, and are then none', () => {
+    writeFileSync(join(home, '.svc'), '');
+    expect(() => writeRunningRecord(home, live)).toThrow(expect.objectContaining({ code: 'E-IO-001' }));
+    expect(readRunningRecords(home)).toEqual([]);
+  });
+});
