@@ -30,7 +30,7 @@ export class LiveView {
         const exit = frame.exitCode === null ? '' : ` exit ${frame.exitCode}`;
         const took = frame.durationMs === null ? '' : ` ${frame.durationMs} ms`;
         return this.#line(
-          `${mark} ${plainText(frame.toolName)}${this.#color.dim(`${exit}${took}`)}${this.#reason(frame)}`,
+          `${mark} ${oneLine(frame.toolName)}${this.#color.dim(`${exit}${took}`)}${this.#reason(frame)}`,
         );
       }
       case 'status':
@@ -49,7 +49,7 @@ export class LiveView {
   #status(state: string, message: string): void {
     const { bold, cyan, dim, red, yellow } = this.#color;
     if (state === 'input-required') return this.#line(yellow(`? ${plainText(message)}`));
-    if (state === 'working') return this.#line(cyan(`• ${message}`));
+    if (state === 'working') return this.#line(cyan(`• ${plainText(message)}`));
     if (state === 'completed') return this.#line(dim(bold('done')));
     return this.#line(red(`${state}: ${plainText(message)}`));
   }
@@ -73,4 +73,9 @@ export class LiveView {
     this.#endText();
     this.#out.write(`${text}\n`);
   }
+}
+
+/** A name that a model made up may hold line feeds, and be of any length. */
+function oneLine(text: string): string {
+  return plainText(text).replaceAll('\n', ' ').slice(0, longestLine);
 }

@@ -65,6 +65,19 @@ describe('a running capsule', () => {
     expect((await svc(workspace, ['ps'])).stderr).toBe('no capsule is running\n');
   });
 
+  it('loses a watcher whose own reader went away, without a word', async () => {
+    const workspace = capsule({ manifest: queue, files: taskFile });
+    const { process } = await startCapsule(workspace);
+    const first = new SvcProcess(workspace, ['watch']);
+    await first.printed(/session ended/);
+    const unread = new SvcProcess(workspace, ['watch']);
+    unread.child.stdout?.destroy();
+    expect(await unread.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+    process.child.kill('SIGTERM');
+    expect((await process.ended).code).toBe(0);
+    await first.ended;
+  });
+
   it('ends with 1 when a signal cancels its task', async () => {
     const workspace = capsule({
       manifest: 'capabilities: { shell: { allow: [sh] } }\n',

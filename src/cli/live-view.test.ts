@@ -1,0 +1,22 @@
+import { PassThrough } from 'node:stream';
+import { expect, it } from 'vitest';
+
+import type { TaskId } from '../wire/ids.ts';
+import { LiveView } from './live-view.ts';
+
+it('shows a name that a model made up on one line, without control sequences', () => {
+  const out = new PassThrough();
+  new LiveView(out, false).show({
+    event: 'artifact',
+    taskId: 'tsk_1' as TaskId,
+    toolName: '\u001B]0;owned\u0007sh\nfake\u001B[2J',
+    content: '',
+    fenceSource: null,
+    toolCallId: null,
+    isError: false,
+    durationMs: 5,
+    exitCode: 0,
+    truncated: false,
+  });
+  expect(String(out.read())).toBe('✓ sh fake exit 0 5 ms\n');
+});
