@@ -101,29 +101,20 @@ async function runSession(open: OpenSession, { stop, closeDoor }: SessionEnds): 
   const onStop = (): void => void session.shutDown().catch(raise);
   stop.addEventListener('abort', onStop, { once: true });
   if (stop.aborted) onStop();
-  let status: SessionOutcome['status'] = 'trapped';
-  let reason: string | null = 'internal error';
+  let outcome: SessionOutcome | null = null;
   let lost: Diagnostic | null = null;
   try {
-    const outcome = await session.run();
-    status = outcome.status;
-    reason = outcome.trap?.message ?? null;
-    await endSession();
-    if (lost === null || outcome.trap !== null) return outcome;
-    return { status: 'trapped', trap: lost, stoppedIdle: false };
-  } catch (error) {
-    // A bug: the trace says at least that the session is over.
-    await endSession();
-    throw error;
+    outcome = await session.run();
   } finally {
     stop.removeEventListener('abort', onStop);
-  }
-
-  async function endSession(): Promise<void> {
     session.events.end();
     await closeDoor();
-    lost = diagnosticOf(() => open.writeEnd(status, reason));
+    // Without an outcome there was a bug: the trace says at least that the session is over.
+    const reason = outcome === null ? 'internal error' : (outcome.trap?.message ?? null);
+    lost = diagnosticOf(() => open.writeEnd(outcome?.status ?? 'trapped', reason));
   }
+  if (lost === null || outcome.trap !== null) return outcome;
+  return { status: 'trapped', trap: lost, stoppedIdle: false };
 }
 
 function runningCapsule(

@@ -5,7 +5,7 @@ import type { ComponentHost } from '../components/component-host.ts';
 import type { Component, Preopen } from '../components/component.ts';
 import { containedEnvironment, containedHome } from '../containment/contained-environment.ts';
 import type { ArtifactGrants } from '../grants/artifact-grants.ts';
-import { destinationOf, isCovered, mayReach } from '../grants/network-coverage.ts';
+import { mayReach } from '../grants/network-coverage.ts';
 import { createComponentDriver } from '../inference/component-driver.ts';
 import type { Driver } from '../inference/driver.ts';
 import { createProcessDriver } from '../inference/process-driver.ts';
@@ -36,13 +36,9 @@ export interface StagedSession {
 /** What the agent loop calls, from the artifacts, the shell grants and the driver of a capsule. Compiles and starts nothing. */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
   const { launch, directories } = request;
-  const environment = containedEnvironment({
-    accessibleWorkdir: directories.workdir,
-    held: launch.env,
-    allow: launch.grants.envAllow,
-  });
   makePrivateDirectory(directories.workdir, relative(directories.workdir, containedHome(directories.workdir)));
-  const stage = new Stage(request, environment);
+  const stage = new Stage(request);
+  const environment = stage.environmentOf(launch.grants.envAllow);
   const tools: Tool[] = [];
   for (const artifact of launch.artifacts) tools.push(...(await stage.toolsOf(artifact)));
   const { shellAllow } = launch.grants;
@@ -63,15 +59,13 @@ class Stage {
   readonly #launch: PreparedLaunch;
   readonly #directories: SessionDirectories;
   readonly #host: ComponentHost;
-  readonly #environment: Readonly<Record<string, string>>;
   readonly #components: Component[] = [];
   readonly #scopes: ScopeDirectory[] = [];
 
-  constructor({ launch, directories, host }: StageRequest, environment: Readonly<Record<string, string>>) {
+  constructor({ launch, directories, host }: StageRequest) {
     this.#launch = launch;
     this.#directories = directories;
     this.#host = host;
-    this.#environment = environment;
   }
 
   async toolsOf(artifact: InstalledArtifact): Promise<readonly Tool[]> {
@@ -87,7 +81,7 @@ class Stage {
     }
     const program = await stageNative(artifact, join(this.#directories.session, 'tools'));
     const { launcher } = this.#launch;
-    const place = { launcher, program, cwd: this.#directories.workdir, env: this.#environmentOf(grants) };
+    const place = { launcher, program, cwd: this.#directories.workdir, env: this.environmentOf(grants.envAllow) };
     return [createNativeTool({ name, description, inputSchema, deadlineMs, ...place })];
   }
 
@@ -97,7 +91,12 @@ class Stage {
     const { workdir } = this.#directories;
     const redact = (text: string): string => this.#launch.redactor.redact(text);
     if (inference.transport === 'process') {
-      const place = { manifestDirectory: loaded.directory, launcher, cwd: workdir, env: this.#environment };
+      const place = {
+        manifestDirectory: loaded.directory,
+        launcher,
+        cwd: workdir,
+        env: this.environmentOf(this.#launch.grants.envAllow),
+      };
       return createProcessDriver({ command: inference.command ?? '', redact, ...place });
     }
     const artifact = artifacts.find(({ entry }) => entry.name === inference.driver?.artifact);
@@ -147,7 +146,8 @@ class Stage {
       {
         preopens: this.#preopensOf(own),
         env: this.#variablesOf(own),
-        mayReach: (url) => mayReach(own.networkAllow, url) || (isDriver && endpoint !== null && reaches(endpoint, url)),
+        mayReach: (url) =>
+          mayReach(own.networkAllow, url) || (isDriver && endpoint !== null && mayReach([endpoint], url)),
         maxMemoryBytes: own.maxMemoryBytes,
         ...credential,
       },
@@ -170,12 +170,10 @@ class Stage {
     return grants;
   }
 
-  #environmentOf(grants: ArtifactGrants): Readonly<Record<string, string>> {
-    return containedEnvironment({
-      accessibleWorkdir: this.#directories.workdir,
-      held: this.#launch.env,
-      allow: grants.envAllow,
-    });
+  /** Of a program, with these variables of the runtime's. */
+  environmentOf(allow: readonly string[]): Readonly<Record<string, string>> {
+    const { workdir: accessibleWorkdir } = this.#directories;
+    return containedEnvironment({ accessibleWorkdir, held: this.#launch.env, allow });
   }
 
   #variablesOf({ envAllow }: ArtifactGrants): Readonly<Record<string, string>> {
@@ -188,8 +186,3 @@ class Stage {
 }
 
 const anyObject = { type: 'object' } as const;
-
-function reaches(endpoint: Parameters<typeof isCovered>[1], url: URL): boolean {
-  const inner = destinationOf(url);
-  return inner !== undefined && isCovered([endpoint], inner);
-}

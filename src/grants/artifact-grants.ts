@@ -12,13 +12,8 @@ export interface ScopedPreopen {
   readonly writable: boolean;
 }
 
-/** What one tool, driver or hook may do. Everything not named here is refused. */
-export interface ArtifactGrants {
-  readonly name: string;
-  readonly version: string;
-  readonly runtime: 'tool' | 'driver' | 'hook';
-  /** Null when it sees no file at all. */
-  readonly preopen: ScopedPreopen | null;
+/** What a capsule and each of its artifacts have in common. Of a capsule, `stateStores` are those of every component that declares none. */
+interface Reach {
   readonly workdirExec: boolean;
   readonly networkAllow: readonly NetworkDestination[];
   readonly unixSockets: boolean;
@@ -28,19 +23,20 @@ export interface ArtifactGrants {
   readonly deadlineSecs: number;
 }
 
+/** What one tool, driver or hook may do. Everything not named here is refused. */
+export interface ArtifactGrants extends Reach {
+  readonly name: string;
+  readonly version: string;
+  readonly runtime: 'tool' | 'driver' | 'hook';
+  /** Null when it sees no file at all. */
+  readonly preopen: ScopedPreopen | null;
+}
+
 /** What the capsule grants: the most that any of its artifacts can get. */
-export interface CapsuleGrants {
+export interface CapsuleGrants extends Reach {
   readonly capsuleName: string;
   readonly scope: WorkdirPath;
   readonly readOnly: boolean;
-  readonly workdirExec: boolean;
-  readonly networkAllow: readonly NetworkDestination[];
-  readonly unixSockets: boolean;
-  readonly envAllow: readonly string[];
-  /** Of every component that declares none. */
-  readonly stateStores: readonly string[];
-  readonly maxMemoryBytes: number;
-  readonly deadlineSecs: number;
 }
 
 export interface NarrowRequest {

@@ -2,6 +2,7 @@ import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isJsonMediaType } from '../http/media-type.ts';
 import { emptyReply, jsonReply, type Reply } from '../http/reply.ts';
 import type { Handler, HttpRequest, RequestHead, Route } from '../http/route.ts';
+import { singleHeader } from '../http/single-header.ts';
 import { resourceRoute } from '../resources/resource-routes.ts';
 import type { Session } from '../session/session.ts';
 import type { AgentCard } from '../wire/agent-card.ts';
@@ -117,7 +118,7 @@ class Dispatch {
 
   #call({ method, params }: JsonRpcRequest, { headers }: HttpRequest): unknown {
     if (!this.#served.has(method)) throw new JsonRpcFault('method-not-found');
-    const lastEventId = single(headers['last-event-id']);
+    const lastEventId = singleHeader(headers['last-event-id']);
     switch (method) {
       case 'message/send':
         return sendMessage(params, headers, this.#deps);
@@ -151,8 +152,4 @@ function reply(text: string): Reply {
 
 function isStream(answer: unknown): answer is Extract<Reply, { kind: 'stream' }> {
   return typeof answer === 'object' && answer !== null && 'kind' in answer && answer.kind === 'stream';
-}
-
-function single(value: string | string[] | undefined): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }

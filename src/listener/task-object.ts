@@ -1,5 +1,6 @@
 import type { Task } from '../session/task.ts';
 import type { TaskState } from '../session/task-state.ts';
+import { rejectedMessage } from '../wire/frames.ts';
 
 /** A task as `message/send`, `tasks/get` and `tasks/cancel` answer it (contracts §6). */
 export interface TaskObject {
@@ -29,7 +30,7 @@ export function taskObject(task: Task): TaskObject {
 
 /** A task there was no room for; `tasks/get` does not know it later. */
 export function rejectedTaskObject(task: Task): TaskObject {
-  const status = { state: 'rejected', message: 'task rejected: capsule is busy' } as const;
+  const status = { state: 'rejected', message: rejectedMessage } as const;
   return { id: task.id, contextId: task.contextId, status };
 }
 

@@ -1,3 +1,4 @@
+import { singleHeader } from '../http/single-header.ts';
 import type { TaskSource, Trust } from '../session/task.ts';
 import type { ContextId, SessionId } from '../wire/ids.ts';
 import { JsonRpcFault } from '../wire/json-rpc.ts';
@@ -18,7 +19,7 @@ export interface SourceContext {
 
 /** Origin and trust of a message (contracts §7). Throws the fault `-32004` for a completion that is not this session's. */
 export function taskSource(message: InboundMessage, headers: OriginHeaders, context: SourceContext): TaskSource {
-  const origin = single(headers['x-svc-task-origin']);
+  const origin = singleHeader(headers['x-svc-task-origin']);
   const common = {
     text: message.text,
     ...(message.contextId === undefined ? {} : { contextId: message.contextId as ContextId }),
@@ -31,22 +32,18 @@ export function taskSource(message: InboundMessage, headers: OriginHeaders, cont
 
 /** The delegation headers are read only for a completion (D2 "Events" 3). */
 function checkCompletion(headers: OriginHeaders, { sessionId, delegation }: SourceContext): void {
-  if (single(headers['x-svc-completion-session']) !== sessionId) {
+  if (singleHeader(headers['x-svc-completion-session']) !== sessionId) {
     throw new JsonRpcFault(
       'completion-refused',
       'The completion is addressed to a session that is not the one running',
     );
   }
-  const delegationId = single(headers['x-svc-delegation-id']);
+  const delegationId = singleHeader(headers['x-svc-delegation-id']);
   if (delegationId === undefined || !delegation.isOpen(delegationId)) {
     throw new JsonRpcFault('completion-refused', 'The completion names no delegation that this session has open');
   }
 }
 
 function trustOf(headers: OriginHeaders): Trust {
-  return single(headers['x-svc-task-trust']) === 'trusted' ? 'trusted' : 'untrusted';
-}
-
-function single(value: string | string[] | undefined): string | undefined {
-  return typeof value === 'string' ? value : undefined;
+  return singleHeader(headers['x-svc-task-trust']) === 'trusted' ? 'trusted' : 'untrusted';
 }

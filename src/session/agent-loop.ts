@@ -8,7 +8,6 @@ import { callTrace } from './call-trace.ts';
 import type { SessionClock } from './clock.ts';
 import type { SpendMeter, SpendRefusal } from './spend-meter.ts';
 import type { InputAnswer } from '../tools/tool.ts';
-import type { Task } from './task.ts';
 
 export interface InferenceSettings {
   readonly model: string;
@@ -26,7 +25,7 @@ export interface AgentLoopDeps {
   readonly clock: SessionClock;
   /** Throws the Diagnostic that ends the session when the workdir has outgrown its limit. */
   readonly checkWorkdirSize: () => Promise<void>;
-  readonly requestInput: (task: Task, prompt: string, parent: TraceEventId) => Promise<InputAnswer>;
+  readonly requestInput: (prompt: string) => Promise<InputAnswer>;
 }
 
 /** How an attempt ended, before anything final is written. A cancel arrives as a rejection with `TaskCanceled`. */
@@ -178,7 +177,7 @@ class AgentLoop {
       emitThinking: (text) => this.#attempt.thinking(text),
       requestInput: async (prompt) => {
         try {
-          return await requestInput(task, prompt, taskStart);
+          return await requestInput(prompt);
         } catch (error) {
           lost = error;
           throw error;

@@ -73,7 +73,7 @@ class TaskRun {
     const result = await runAttempt(this.#attempt, history, {
       ...this.#deps,
       taskStart: this.#taskStart,
-      requestInput: (_task, prompt, parent) => this.#requestInput(prompt, parent),
+      requestInput: (prompt) => this.#requestInput(prompt),
     });
     this.#attempt.throwIfCanceled();
     return result;
@@ -151,7 +151,7 @@ class TaskRun {
     this.#attempt.announce(event);
   }
 
-  async #requestInput(prompt: string, parent: TraceEventId): Promise<InputAnswer> {
+  async #requestInput(prompt: string): Promise<InputAnswer> {
     const { clock, ids, inputTimeoutMs, stream, trace } = this.#deps;
     const startedMs = clock.monotonicMs();
     let outcome: 'answered' | 'timed-out' | 'canceled' = 'canceled';
@@ -162,7 +162,7 @@ class TaskRun {
     } finally {
       const durationMs = elapsedMs(clock, startedMs);
       const event = { event_type: 'task_input_required', task_id: this.#task.id, prompt, outcome } as const;
-      trace.write({ ...event, duration_ms: durationMs }, parent);
+      trace.write({ ...event, duration_ms: durationMs }, this.#taskStart);
     }
   }
 }

@@ -89,7 +89,8 @@ export type ConnectionFrame = RejectedFrame | GapFrame | ConnectionAckFrame | Ca
 
 export const heartbeat: Buffer = Buffer.from(':heartbeat\n\n');
 
-const rejectedMessage = 'task rejected: capsule is busy';
+/** What a rejected task is told, in a frame and in an answer alike (D1 "Task states"). */
+export const rejectedMessage = 'task rejected: capsule is busy';
 
 /** The bytes of a frame with its id: id, event and data lines, ended by a blank line (D1 "Frame format"). */
 export function encodeNumberedFrame(id: EventId, frame: NumberedFrame): Buffer {

@@ -7,8 +7,6 @@ export type SessionId = Branded<'SessionId'>;
 export type TaskId = Branded<'TaskId'>;
 export type ContextId = Branded<'ContextId'>;
 export type TraceEventId = Branded<'TraceEventId'>;
-/** The id of a background command, `wrk_`. */
-export type WorkId = Branded<'WorkId'>;
 
 /** Where ids get their time and randomness from. */
 export interface IdSource {
@@ -34,10 +32,6 @@ export function mintContextId(source: IdSource): ContextId {
 
 export function mintTraceEventId(source: IdSource): TraceEventId {
   return `evt_${uuidV7Hex(source)}` as TraceEventId;
-}
-
-export function mintWorkId(source: IdSource): WorkId {
-  return `wrk_${uuidV7Hex(source)}` as WorkId;
 }
 
 const sessionIdShape = /^ses_[0-9a-f]{32}$/;
