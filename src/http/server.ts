@@ -59,6 +59,8 @@ export class HttpServer {
   readonly #lastReply: SendOptions;
   /** Connections on which a request was answered over its unread body: what follows there is not looked at. */
   readonly #ending = new Set<Socket>();
+  /** Connections whose last answer ends with them: what is asked there afterwards can never be answered. */
+  readonly #streaming = new WeakSet<Socket>();
   #onLoopback = false;
   #closing = false;
 
@@ -113,6 +115,11 @@ export class HttpServer {
 
   #accept(request: KitRequest, response: ServerResponse, expectsContinue: boolean): void {
     if (this.#ending.size > 0 && this.#ending.has(request.socket)) return;
+    if (this.#streaming.has(request.socket)) {
+      // Dropped rather than held: a client that goes on asking would pile up requests.
+      request.socket.destroy();
+      return;
+    }
     if (!this.#sendDate) response.sendDate = false;
     const target = request.url ?? '';
     const mark = target.indexOf('?');
@@ -197,6 +204,7 @@ export class HttpServer {
   }
 
   #send(request: IncomingMessage, response: ServerResponse, reply: Reply): void {
+    if (reply.kind === 'stream') this.#streaming.add(request.socket);
     if (request.complete || !announcesBody(request)) {
       sendReply(response, reply, this.#closing ? this.#lastReply : this.#reply);
       return;

@@ -1,14 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-import type { FrameSink } from '../session/event-stream.ts';
+import type { FrameBatch, FrameSink } from '../session/event-stream.ts';
+import { FrameRing } from '../session/frame-ring.ts';
 import type { Replay, WrittenFrame } from '../session/replay-buffer.ts';
 import { encodeConnectionFrame, heartbeat, type ConnectionFrame } from '../wire/frames.ts';
 
 /** Live frames a connection may be behind before it loses the oldest (D1 "Missed frames"). */
 export const liveQueueCapacity = 128;
 
-export const heartbeatIntervalMs = 15_000;
+/** How long a connection that has ended may take to take what was written to it before it is cut. */
+const lingerMs = 60_000;
 
 export interface EventConnectionOptions {
   /** `message/stream` closes once a live final status is written; `stream/watch` does not. */
@@ -19,15 +21,15 @@ export interface EventConnectionOptions {
 
 /**
  * One open event stream: an unchunked response whose body ends with the connection (D1 "`message/stream` and `stream/watch`").
- * A reader that stalls costs its ring of 128 live frames, beside the replay it asked for.
+ * While its reader keeps up it holds nothing. A reader that stalls costs a queue of 128 live frames, which all readers share,
+ * beside what is on its way to it already.
  */
 export class EventConnection implements FrameSink {
   readonly #response: ServerResponse;
   readonly #socket: Socket;
   readonly #options: EventConnectionOptions;
-  readonly #heartbeat: NodeJS.Timeout;
-  #queue: WrittenFrame[] = [];
-  #stalled = false;
+  /** Live frames that wait for the reader; null while it keeps up. */
+  #missed: FrameRing<WrittenFrame> | null = null;
   #open = true;
 
   /** The response is first in line on its connection, so its socket is there. */
@@ -46,7 +48,6 @@ export class EventConnection implements FrameSink {
     response.flushHeaders();
     socket.setNoDelay(true);
     response.once('close', () => this.#gone());
-    this.#heartbeat = setInterval(() => this.#beat(), heartbeatIntervalMs);
   }
 
   get isOpen(): boolean {
@@ -55,7 +56,7 @@ export class EventConnection implements FrameSink {
 
   /** A frame of this connection alone, written at once. */
   write(frame: ConnectionFrame): void {
-    if (this.#open) this.#send([encodeConnectionFrame(frame)]);
+    if (this.#open) this.#watchFlow(this.#socket.write(encodeConnectionFrame(frame)));
   }
 
   /** Buffered frames, ahead of everything live; a final status among them closes nothing. */
@@ -64,60 +65,69 @@ export class EventConnection implements FrameSink {
     if (this.#open) this.#send(frames.map((frame) => frame.bytes));
   }
 
-  accept(frame: WrittenFrame): void {
+  deliver({ frames, bytes }: FrameBatch): void {
     if (!this.#open) return;
-    // Only a reader that is behind loses frames, not one whose turn has merely not come yet.
-    if (this.#queue.length >= liveQueueCapacity) this.flush();
-    if (this.#queue.length >= liveQueueCapacity) this.#queue.shift();
-    if (this.#open) this.#queue.push(frame);
+    if (this.#missed !== null) {
+      for (const frame of frames) this.#missed.push(frame);
+    } else if (this.#options.closesOnFinal && frames.some((frame) => frame.final)) {
+      this.#sendLive(frames);
+    } else {
+      this.#watchFlow(this.#socket.write(bytes));
+    }
   }
 
-  flush(): void {
-    if (!this.#open || this.#stalled || this.#queue.length === 0) return;
-    const last = this.#options.closesOnFinal ? this.#queue.findIndex((frame) => frame.final) : -1;
-    const frames = last === -1 ? this.#queue : this.#queue.slice(0, last + 1);
-    this.#queue = [];
-    this.#send(frames.map((frame) => frame.bytes));
-    if (last !== -1) this.close();
+  /** A reader that has not taken what it was sent hears nothing: it would only pile up. */
+  beat(): void {
+    if (this.#open && this.#missed === null) this.#watchFlow(this.#socket.write(heartbeat));
   }
 
   /** The capsule ends its stream: what is queued goes out whatever the reader's pace, then the connection closes. */
   end(): void {
-    this.#stalled = false;
-    this.flush();
+    if (this.#missed !== null) this.#sendLive(this.#missed.drain());
     if (!this.#options.closesOnFinal) this.write({ event: 'capsule-closed' });
     this.close();
   }
 
   close(): void {
     if (!this.#open) return;
+    this.#socket.setTimeout(lingerMs, () => this.#socket.destroy());
     this.#response.end();
     this.#gone();
   }
 
-  #send(frames: readonly Buffer[]): void {
-    this.#socket.cork();
-    let flowing = true;
-    for (const bytes of frames) flowing = this.#socket.write(bytes);
-    this.#socket.uncork();
-    if (flowing || this.#stalled) return;
-    this.#stalled = true;
-    this.#socket.once('drain', () => {
-      this.#stalled = false;
-      this.flush();
-    });
+  /** Live frames one by one, up to the final status that closes the connection, if it is one that closes. */
+  #sendLive(frames: readonly WrittenFrame[]): void {
+    const last = this.#options.closesOnFinal ? frames.findIndex((frame) => frame.final) : -1;
+    const sent = last === -1 ? frames : frames.slice(0, last + 1);
+    this.#send(sent.map((frame) => frame.bytes));
+    if (last !== -1) this.close();
   }
 
-  #beat(): void {
-    // A stalled reader would only pile them up; it hears the next one after it has caught up.
-    if (this.#open && !this.#stalled) this.#send([heartbeat]);
+  #send(pieces: readonly Buffer[]): void {
+    this.#socket.cork();
+    let flowing = true;
+    for (const bytes of pieces) flowing = this.#socket.write(bytes);
+    this.#socket.uncork();
+    this.#watchFlow(flowing);
+  }
+
+  #watchFlow(flowing: boolean): void {
+    // What the system took at once leaves nothing to wait for, however much it was.
+    if (flowing || this.#socket.writableLength === 0 || this.#missed !== null) return;
+    this.#missed = new FrameRing(liveQueueCapacity);
+    this.#socket.once('drain', () => this.#catchUp());
+  }
+
+  #catchUp(): void {
+    const missed = this.#missed?.drain() ?? [];
+    this.#missed = null;
+    if (this.#open && missed.length > 0) this.#sendLive(missed);
   }
 
   #gone(): void {
     if (!this.#open) return;
     this.#open = false;
-    this.#queue = [];
-    clearInterval(this.#heartbeat);
+    this.#missed = null;
     this.#options.onGone(this);
   }
 }

@@ -8,15 +8,18 @@ import { parseLastEventId } from '../wire/event-id.ts';
 import type { ConnectionFrame, EventId } from '../wire/frames.ts';
 import { JsonRpcFault } from '../wire/json-rpc.ts';
 import { EventConnection } from './event-connection.ts';
+import { Heartbeats } from './heartbeats.ts';
 
 /** The two event streams of a session (D1 "`message/stream` and `stream/watch`"). */
 export class EventStreams {
   readonly #session: Session;
   readonly #conversationMode: 'stateless' | 'threaded';
+  readonly #heartbeats: Heartbeats;
 
   constructor(session: Session, conversationMode: 'stateless' | 'threaded') {
     this.#session = session;
     this.#conversationMode = conversationMode;
+    this.#heartbeats = new Heartbeats(session.clock);
   }
 
   /** `stream/watch`: the acknowledgement, the replay, then everything live until the capsule ends its stream. */
@@ -43,8 +46,15 @@ export class EventStreams {
     return {
       kind: 'stream',
       start: (response: ServerResponse) => {
-        const onGone = (connection: EventConnection): void => events.unsubscribe(connection);
-        open(new EventConnection(response, { ...options, onGone }));
+        const connection = new EventConnection(response, {
+          ...options,
+          onGone: (gone) => {
+            events.unsubscribe(gone);
+            this.#heartbeats.leave(gone);
+          },
+        });
+        this.#heartbeats.join(connection);
+        open(connection);
       },
     };
   }

@@ -1,46 +1,57 @@
 import { encodeNumberedFrame, type EventId, type NumberedFrame } from '../wire/frames.ts';
 import { ReplayBuffer, type Replay, type WrittenFrame } from './replay-buffer.ts';
 
-/** A live reader of the stream. `accept` only queues; `flush` sends what was queued, once per turn of the event loop. */
+/** Frames published in one turn of the event loop. */
+export interface FrameBatch {
+  /** In the order published; never empty. */
+  readonly frames: readonly WrittenFrame[];
+  /** The bytes of all of them in one piece, which every reader shares. */
+  readonly bytes: Buffer;
+}
+
+/** A live reader of the stream. */
 export interface FrameSink {
-  accept(frame: WrittenFrame): void;
-  flush(): void;
+  deliver(batch: FrameBatch): void;
   /** The stream has ended in good order; nothing follows (D1 "Frame types", `capsule-closed`). */
   end(): void;
 }
 
+/** Frames that wait for the end of the turn; with this many the batch is full. A reader's own queue holds as many (D1 "Missed frames"). */
+const batchFrames = 128;
+
+/** Small frames are copied into one piece; what would make it longer than this goes out in a batch of its own, uncopied. */
+const batchBytes = 64 * 1024;
+
 /**
- * Every frame of a session, to every reader: encoded once, kept for replay, handed to each live sink.
+ * Every frame of a session, to every reader: encoded once, kept for replay, handed on once per turn of the event loop.
  * Neither endpoint filters by task (D1 "`message/stream` and `stream/watch`" 2).
  */
 export class EventStream {
-  readonly #onFrame: (frame: NumberedFrame) => void;
+  readonly #onFrame: (frame: NumberedFrame, id: EventId) => void;
   readonly #buffer = new ReplayBuffer();
   readonly #sinks = new Set<FrameSink>();
+  #batch: WrittenFrame[] = [];
+  #batchSize = 0;
   #flushing: NodeJS.Immediate | null = null;
   #ended = false;
 
-  /** `onFrame` sees every frame before it is encoded, for the live view of the terminal. */
-  constructor(onFrame: (frame: NumberedFrame) => void = () => {}) {
+  /** `onFrame` sees every frame as it is published, for the live view of the terminal. */
+  constructor(onFrame: (frame: NumberedFrame, id: EventId) => void = () => {}) {
     this.#onFrame = onFrame;
   }
 
   publish(id: EventId, frame: NumberedFrame): void {
     if (this.#ended) return;
-    this.#onFrame(frame);
-    const written: WrittenFrame = {
-      id,
-      bytes: encodeNumberedFrame(id, frame),
-      final: frame.event === 'status' && frame.final,
-    };
+    this.#onFrame(frame, id);
+    const bytes = encodeNumberedFrame(id, frame);
+    const written: WrittenFrame = { id, bytes, final: frame.event === 'status' && frame.final };
     this.#buffer.push(written);
-    if (this.#sinks.size === 0) return;
-    for (const sink of this.#sinks) sink.accept(written);
-    this.#flushing ??= setImmediate(() => this.#flush());
+    if (this.#sinks.size > 0) this.#queue(written);
   }
 
   /** Adds a reader. Frames published from now on reach it, so a replay read in the same turn misses and repeats none. */
   subscribe(sink: FrameSink): void {
+    this.#flush();
     if (this.#ended) sink.end();
     else this.#sinks.add(sink);
   }
@@ -62,9 +73,23 @@ export class EventStream {
     this.#sinks.clear();
   }
 
+  #queue(frame: WrittenFrame): void {
+    const size = this.#batchSize + frame.bytes.length;
+    if (this.#batch.length === batchFrames || size > batchBytes) this.#flush();
+    this.#batch.push(frame);
+    this.#batchSize += frame.bytes.length;
+    this.#flushing ??= setImmediate(() => this.#flush());
+  }
+
   #flush(): void {
     if (this.#flushing !== null) clearImmediate(this.#flushing);
     this.#flushing = null;
-    for (const sink of this.#sinks) sink.flush();
+    const [first, ...others] = this.#batch;
+    if (first === undefined) return;
+    const frames = this.#batch;
+    const bytes = others.length === 0 ? first.bytes : Buffer.concat(frames.map((frame) => frame.bytes));
+    this.#batch = [];
+    this.#batchSize = 0;
+    for (const sink of this.#sinks) sink.deliver({ frames, bytes });
   }
 }

@@ -1,4 +1,5 @@
 import type { EventId } from '../wire/frames.ts';
+import { FrameRing } from './frame-ring.ts';
 
 /** A frame as it was written, with its id. `final` marks a status that ends a task. */
 export interface WrittenFrame {
@@ -18,21 +19,15 @@ export const replayCapacity = 512;
 
 /** The most recent frames that carry ids, in write order, one for the whole session (D1 "Replay" 1). */
 export class ReplayBuffer {
-  readonly #slots: WrittenFrame[] = [];
-  #oldest = 0;
+  readonly #kept = new FrameRing<WrittenFrame>(replayCapacity);
 
   push(frame: WrittenFrame): void {
-    if (this.#slots.length < replayCapacity) {
-      this.#slots.push(frame);
-      return;
-    }
-    this.#slots[this.#oldest] = frame;
-    this.#oldest = (this.#oldest + 1) % replayCapacity;
+    this.#kept.push(frame);
   }
 
   /** Frames after `lastEventId` in buffer order; ids are labels, so this compares them and never counts (D1 "Replay" 4). */
   replayFrom(lastEventId: EventId): Replay {
-    const frames = [...this.#slots.slice(this.#oldest), ...this.#slots.slice(0, this.#oldest)];
+    const frames = this.#kept.toArray();
     const first = frames[0];
     if (first === undefined) return { gap: null, frames };
     if (first.id > lastEventId + 1n) return { gap: first.id, frames };

@@ -1,5 +1,6 @@
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { SessionId } from '../wire/ids.ts';
+import type { SessionClock } from './clock.ts';
 import type { EventStream } from './event-stream.ts';
 import type { TaskBoard } from './task-board.ts';
 import { runTask, type TaskRunnerDeps } from './task-runner.ts';
@@ -39,6 +40,10 @@ export class Session {
 
   get events(): EventStream {
     return this.#runner.stream;
+  }
+
+  get clock(): SessionClock {
+    return this.#runner.clock;
   }
 
   /** Resolves when the session is over; the event stream is still open then. A rejection is a bug. */

@@ -1,8 +1,7 @@
 import { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import { threadedConversations } from '../../src/session/conversations.ts';
 import { SessionEventIds } from '../../src/session/event-ids.ts';
-import { EventStream, type FrameSink } from '../../src/session/event-stream.ts';
-import type { WrittenFrame } from '../../src/session/replay-buffer.ts';
+import { EventStream } from '../../src/session/event-stream.ts';
 import { Session } from '../../src/session/session.ts';
 import { SpendMeter } from '../../src/session/spend-meter.ts';
 import { TaskBoard, type Acceptance } from '../../src/session/task-board.ts';
@@ -10,6 +9,7 @@ import { Inventory } from '../../src/tools/inventory.ts';
 import type { Tool } from '../../src/tools/tool.ts';
 import type { TraceEvent } from '../../src/trace/events.ts';
 import type { Trace } from '../../src/trace/trace.ts';
+import { encodeNumberedFrame } from '../../src/wire/frames.ts';
 import { mintTraceEventId, type SessionId } from '../../src/wire/ids.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeDriver, type Turn } from './fake-driver.ts';
@@ -36,14 +36,14 @@ export interface SeenFrame {
 }
 
 /** A whole session with a driver, clock and trace that tests can see into. */
-export class SessionFixture implements FrameSink {
+export class SessionFixture {
   readonly clock = new FakeClock();
   readonly traced: TraceEvent[] = [];
   readonly results: string[] = [];
   readonly frames: SeenFrame[] = [];
   readonly driver: FakeDriver;
   readonly session: Session;
-  readonly stream = new EventStream();
+  readonly stream = new EventStream((frame, id) => this.#see(id, encodeNumberedFrame(id, frame).toString()));
   #traceFails = false;
   #watchers: (() => void)[] = [];
 
@@ -77,19 +77,7 @@ export class SessionFixture implements FrameSink {
         },
       },
     });
-    stream.subscribe(this);
   }
-
-  accept(frame: WrittenFrame): void {
-    const data = /^data: (.*)$/m.exec(frame.bytes.toString())?.[1] ?? '';
-    const event = /^event: (.*)$/m.exec(frame.bytes.toString())?.[1] ?? '';
-    this.frames.push({ id: frame.id, event, data: JSON.parse(data) as Record<string, unknown> });
-    for (const watcher of this.#watchers.splice(0)) watcher();
-  }
-
-  flush(): void {}
-
-  end(): void {}
 
   /** Resolves once a frame satisfies `wanted`, those already seen included. */
   async frame(wanted: (frame: SeenFrame) => boolean): Promise<SeenFrame> {
@@ -107,6 +95,13 @@ export class SessionFixture implements FrameSink {
 
   tracedTypes(): string[] {
     return this.traced.map((event) => event.event_type);
+  }
+
+  #see(id: bigint, bytes: string): void {
+    const data = /^data: (.*)$/m.exec(bytes)?.[1] ?? '';
+    const event = /^event: (.*)$/m.exec(bytes)?.[1] ?? '';
+    this.frames.push({ id, event, data: JSON.parse(data) as Record<string, unknown> });
+    for (const watcher of this.#watchers.splice(0)) watcher();
   }
 
   #trace(failsAt: TraceEvent['event_type'] | undefined): Trace {
