@@ -59,8 +59,8 @@ export class HttpServer {
   readonly #lastReply: SendOptions;
   /** Connections on which a request was answered over its unread body: what follows there is not looked at. */
   readonly #ending = new Set<Socket>();
-  /** Connections whose last answer ends with them: what is asked there afterwards can never be answered. */
-  readonly #streaming = new WeakSet<Socket>();
+  /** The answer that ends with its connection: what is asked behind it can never be answered. */
+  readonly #streams = new WeakMap<Socket, ServerResponse>();
   #onLoopback = false;
   #closing = false;
 
@@ -115,9 +115,10 @@ export class HttpServer {
 
   #accept(request: KitRequest, response: ServerResponse, expectsContinue: boolean): void {
     if (this.#ending.size > 0 && this.#ending.has(request.socket)) return;
-    if (this.#streaming.has(request.socket)) {
-      // Dropped rather than held: a client that goes on asking would pile up requests.
-      request.socket.destroy();
+    const stream = this.#streams.get(request.socket);
+    if (stream !== undefined) {
+      // Once the stream has begun the connection is dropped: a client that goes on asking would pile up requests.
+      if (stream.headersSent) request.socket.destroy();
       return;
     }
     if (!this.#sendDate) response.sendDate = false;
@@ -204,7 +205,7 @@ export class HttpServer {
   }
 
   #send(request: IncomingMessage, response: ServerResponse, reply: Reply): void {
-    if (reply.kind === 'stream') this.#streaming.add(request.socket);
+    if (reply.kind === 'stream') this.#streams.set(request.socket, response);
     if (request.complete || !announcesBody(request)) {
       sendReply(response, reply, this.#closing ? this.#lastReply : this.#reply);
       return;

@@ -116,6 +116,19 @@ export class Kit {
       },
       {
         method: 'GET',
+        path: '/endless',
+        body: 'unread',
+        handle: () => ({
+          kind: 'stream',
+          start: (response) => {
+            response.useChunkedEncodingByDefault = false;
+            response.writeHead(200, { 'content-type': 'text/event-stream', connection: 'keep-alive' });
+            response.flushHeaders();
+          },
+        }),
+      },
+      {
+        method: 'GET',
         path: '/short',
         body: 'unread',
         handle: () => ({

@@ -185,20 +185,33 @@ describe('a handler', () => {
     expect(kit.handled).toEqual(['GET', 'HEAD', 'DELETE', 'PROPFIND', 'OPTIONS']);
   });
 
-  it('starts a stream only when the answers before it are written', async () => {
-    const text = exchange({
-      port,
-      bytes: [
-        'GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n',
-        'GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n',
-        'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\na',
-      ],
-      halfClose: true,
-    });
+  const [slow, events] = [
+    'GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    'GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  ];
+  const post = 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\na';
+
+  it('starts a stream only when the answers before it are written, and nothing behind it', async () => {
+    const text = exchange({ port, bytes: [slow, post, events, post], halfClose: true });
     await kit.noted('POST / 1');
-    expect(kit.handled).toEqual(['slow', 'POST / 1']);
     kit.release();
-    expect(await text).toMatch(/"slow"HTTP\/1\.1 200 OK\r\ncontent-type: text\/event-stream\r\n[^]*\r\n\r\nframes$/);
+    expect(await text).toMatch(
+      /"slow"HTTP\/1\.1 200 OK\r\n[^]*HTTP\/1\.1 200 OK\r\ncontent-type: text\/event-stream\r\n[^]*\r\n\r\nframes$/,
+    );
+    expect(kit.handled).toEqual(['slow', 'POST / 1', 'started']);
+  });
+
+  it('that streams loses its connection when the client asks on', async () => {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => {});
+    const received: string[] = [];
+    socket.setEncoding('utf8').on('data', (text: string) => received.push(text));
+    socket.write('GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await once(socket, 'data');
+    socket.write(post);
+    await once(socket, 'close');
+    expect(received.join('')).toMatch(/\r\n\r\n$/);
+    expect(kit.handled).toEqual([]);
   });
 
   it('whose source is shorter than announced has the connection cut', async () => {
