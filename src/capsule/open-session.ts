@@ -11,6 +11,7 @@ import { SessionEventIds } from '../session/event-ids.ts';
 import { EventStream } from '../session/event-stream.ts';
 import { Session, type SessionStatus } from '../session/session.ts';
 import { SpendMeter } from '../session/spend-meter.ts';
+import { noHooks } from '../session/task-hooks.ts';
 import { TaskBoard } from '../session/task-board.ts';
 import { writeWorkdirFile } from '../session/workdir-file.ts';
 import { workdirSizeCheck } from '../session/workdir-size.ts';
@@ -173,6 +174,7 @@ function buildSession({ launch, onFrame, sessionId }: OpenSessionRequest, parts:
     runner: {
       driver: staged.driver,
       inventory,
+      hooks: noHooks,
       inference: {
         model: inference.model,
         system: systemPrompt,

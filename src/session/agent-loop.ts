@@ -1,5 +1,6 @@
 import type { Driver, DriverOutcome, InferenceRequest, InferenceResponse, Message } from '../inference/driver.ts';
 import { judgeResponse, type ToolCallBlock } from '../inference/response-check.ts';
+import type { DispatchedCall } from '../tools/dispatch.ts';
 import type { Inventory } from '../tools/inventory.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { TraceEventId } from '../wire/ids.ts';
@@ -7,6 +8,7 @@ import type { Attempt } from './attempt.ts';
 import { callTrace } from './call-trace.ts';
 import type { SessionClock } from './clock.ts';
 import type { SpendMeter, SpendRefusal } from './spend-meter.ts';
+import type { TaskHooks } from './task-hooks.ts';
 import type { InputAnswer } from '../tools/tool.ts';
 
 export interface InferenceSettings {
@@ -26,6 +28,7 @@ export interface AgentLoopDeps {
   /** Throws the Diagnostic that ends the session when the workdir has outgrown its limit. */
   readonly checkWorkdirSize: () => Promise<void>;
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
+  readonly hooks: TaskHooks;
 }
 
 /** How an attempt ended, before anything final is written. A cancel arrives as a rejection with `TaskCanceled`. */
@@ -166,13 +169,14 @@ class AgentLoop {
   }
 
   async #dispatch(turn: number, block: ToolCallBlock): Promise<void> {
-    const { inventory, trace, taskStart, requestInput } = this.#deps;
+    const { hooks, inventory, trace, taskStart, requestInput } = this.#deps;
     const { task } = this.#attempt;
     this.#attempt.throwIfCanceled();
     let lost: unknown;
     const dispatched = await inventory.dispatch(block, {
       taskId: task.id,
       signal: task.signal,
+      judge: (call) => hooks.judgeCall({ ...call, taskId: task.id, turn }),
       emitText: (text) => this.#attempt.text(text),
       emitThinking: (text) => this.#attempt.thinking(text),
       requestInput: async (prompt) => {
@@ -188,6 +192,18 @@ class AgentLoop {
     // A tool takes any failure of the question for an answer: one of the runtime's own must not end there.
     if (lost !== undefined) throw lost;
     trace.write(callTrace({ taskId: task.id, turn, input: block.input, call: dispatched }), taskStart);
+    this.#show(dispatched);
+    this.messages.push({
+      role: 'tool',
+      toolCallId: block.id,
+      isError: dispatched.isError,
+      content: [{ type: 'text', text: dispatched.content }],
+    });
+  }
+
+  /** One frame for each call that was dispatched; a denied one was not (D1 "Frame types", `artifact`). */
+  #show(dispatched: DispatchedCall): void {
+    if (dispatched.denied) return;
     this.#attempt.artifact({
       toolName: dispatched.toolName,
       content: dispatched.content,
@@ -197,12 +213,6 @@ class AgentLoop {
       durationMs: dispatched.durationMs,
       exitCode: dispatched.exitCode,
       truncated: dispatched.truncated,
-    });
-    this.messages.push({
-      role: 'tool',
-      toolCallId: block.id,
-      isError: dispatched.isError,
-      content: [{ type: 'text', text: dispatched.content }],
     });
   }
 }

@@ -3,6 +3,7 @@ import type { ArtifactFrame } from '../wire/frames.ts';
 import { TaskCanceled, type Task } from './task.ts';
 import type { EventIdCounter, SessionEventIds } from './event-ids.ts';
 import type { EventStream } from './event-stream.ts';
+import type { HookArtifact } from './task-hooks.ts';
 import type { TaskEvent } from './task-state.ts';
 
 /**
@@ -47,6 +48,20 @@ export class Attempt {
 
   artifact(fields: Omit<ArtifactFrame, 'event' | 'taskId'>): void {
     this.#stream.publish(this.#counter.next(), { event: 'artifact', taskId: this.task.id, ...fields });
+  }
+
+  /** What belongs to a call alone is null or false (D1 "Frame types", `artifact`). */
+  hookArtifact({ hookName, content }: HookArtifact): void {
+    this.artifact({
+      toolName: hookName,
+      content,
+      fenceSource: null,
+      toolCallId: null,
+      isError: false,
+      durationMs: null,
+      exitCode: null,
+      truncated: false,
+    });
   }
 
   /** Chunks of a driver or a tool. Nothing is written once the task is canceled. */

@@ -105,6 +105,7 @@ class TaskRun {
     if (refused !== null) return this.#end({ type: 'driver-failed' }, refused.message);
     if (end.reply !== '' && !end.replyWasStreamed) await this.#attempt.wholeReply(end.reply);
     this.#attempt.throwIfCanceled();
+    for (const artifact of this.#deps.hooks.takeArtifacts(this.#task.id)) this.#attempt.hookArtifact(artifact);
     this.#deps.conversations.save(this.#task.contextId, messages);
     this.#end({ type: 'session-ended' });
   }

@@ -9,7 +9,23 @@ export interface RequestedCall {
   readonly input: unknown;
 }
 
-export type DispatchContext = Omit<ToolCallContext, 'callId'>;
+/** A call that could run now: its tool exists and its arguments fit. */
+export interface CheckedCall {
+  readonly toolName: string;
+  readonly kind: ToolKind;
+  readonly callId: string | null;
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+export type CallVerdict =
+  | { readonly kind: 'proceed' }
+  /** The call is refused; the reason is what the model is told. */
+  | { readonly kind: 'deny'; readonly reason: string };
+
+export interface DispatchContext extends Omit<ToolCallContext, 'callId'> {
+  /** Asked before anything of a tool runs. */
+  readonly judge: (call: CheckedCall) => Promise<CallVerdict>;
+}
 
 /** One call and its result: what an `artifact` frame, a trace line and the model's next message say (D1 "Frame types"). */
 export interface DispatchedCall {
@@ -26,6 +42,8 @@ export interface DispatchedCall {
   readonly truncated: boolean;
   /** False when nothing of a tool ran: the content is the runtime's own. */
   readonly reached: boolean;
+  /** A verdict kept it from running: no frame tells of it (D1 "Frame types", `artifact`). */
+  readonly denied: boolean;
 }
 
 /** A tool with the check of its arguments. */
@@ -49,7 +67,7 @@ export async function dispatchCall(
   const startedMs = deps.clock.monotonicMs();
   const callId = call.id === '' ? null : call.id;
   const found = deps.find(call.name);
-  const outcome =
+  const outcome: DispatchOutcome =
     found === undefined
       ? neverReached(unknownTool(call.name, deps.names))
       : await callChecked(found, call.input, { ...context, callId });
@@ -66,10 +84,19 @@ export async function dispatchCall(
     exitCode: reached ? outcome.exitCode : null,
     truncated: reached && outcome.truncated,
     reached,
+    denied: outcome.denied === true,
   };
 }
 
-async function callChecked(found: CallableTool, input: unknown, context: ToolCallContext): Promise<ToolOutcome> {
+interface DispatchOutcome extends ToolOutcome {
+  readonly denied?: true;
+}
+
+async function callChecked(
+  found: CallableTool,
+  input: unknown,
+  context: DispatchContext & ToolCallContext,
+): Promise<DispatchOutcome> {
   const { tool, argumentCheck } = found;
   const args = argumentsOf(input);
   if (args === null) return neverReached(`the arguments of ${tool.name} are not a JSON object`);
@@ -77,6 +104,10 @@ async function callChecked(found: CallableTool, input: unknown, context: ToolCal
   if (problems.length > 0) {
     return neverReached([`the arguments of ${tool.name} do not fit its input schema:`, ...problems].join('\n'));
   }
+  context.signal.throwIfAborted();
+  const { callId, judge } = context;
+  const verdict = await judge({ toolName: tool.name, kind: tool.kind, callId, arguments: args });
+  if (verdict.kind === 'deny') return { ...neverReached(verdict.reason), denied: true };
   context.signal.throwIfAborted();
   return await tool.call(args, context);
 }

@@ -28,6 +28,7 @@ const context: DispatchContext = {
   emitText: () => {},
   emitThinking: () => {},
   requestInput: () => Promise.resolve({ kind: 'timed-out' }),
+  judge: async () => ({ kind: 'proceed' }),
 };
 
 /** Each reading is 7.4 ms after the one before. */
@@ -77,6 +78,7 @@ describe('a dispatched call', () => {
       exitCode: null,
       truncated: false,
       reached: true,
+      denied: false,
     });
   });
 

@@ -4,6 +4,7 @@ import { SessionEventIds } from '../../src/session/event-ids.ts';
 import { EventStream } from '../../src/session/event-stream.ts';
 import { Session } from '../../src/session/session.ts';
 import { SpendMeter } from '../../src/session/spend-meter.ts';
+import { noHooks, type TaskHooks } from '../../src/session/task-hooks.ts';
 import { TaskBoard, type Acceptance } from '../../src/session/task-board.ts';
 import { Inventory } from '../../src/tools/inventory.ts';
 import type { Tool } from '../../src/tools/tool.ts';
@@ -21,6 +22,7 @@ export interface FixtureOptions {
   readonly maxTurns?: number;
   readonly spendCeiling?: number;
   readonly inputTimeoutMs?: number;
+  readonly hooks?: Partial<TaskHooks>;
   readonly threaded?: boolean;
   /** The result cannot be put where it belongs. */
   readonly resultRefused?: boolean;
@@ -61,6 +63,7 @@ export class SessionFixture {
       runner: {
         driver: this.driver,
         inventory: new Inventory(options.tools ?? [], clock),
+        hooks: { ...noHooks, ...options.hooks },
         inference: { model: 'm', system: 'Be brief.', maxTurns: options.maxTurns ?? 10, maxTokens: 100 },
         spend: new SpendMeter(options.spendCeiling ?? null),
         trace,
