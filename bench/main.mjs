@@ -8,11 +8,12 @@ import { firstToolCall } from './first-tool-call.mjs';
 import { idleMemory } from './idle-memory.mjs';
 import { jsonRpc } from './json-rpc.mjs';
 import { startUp } from './start-up.mjs';
+import { streamRows } from './stream.mjs';
 import { meets, renderTable } from './support/row.mjs';
 import { warmToolCall } from './warm-tool-call.mjs';
 
 /** @type {readonly import('./support/row.mjs').Row[]} */
-const rows = [startUp, idleMemory, jsonRpc, agentTurn, firstToolCall, warmToolCall];
+const rows = [startUp, idleMemory, jsonRpc, agentTurn, firstToolCall, warmToolCall, ...streamRows];
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !rows.some((row) => row.name === name));

@@ -12,7 +12,22 @@ import { build } from 'esbuild';
  * @returns {Promise<unknown>} Its exports.
  */
 export async function loadSubject(name) {
+  const subject = await bundleSubject(name);
+  try {
+    return await import(pathToFileURL(subject.path).href);
+  } finally {
+    await subject.remove();
+  }
+}
+
+/**
+ * Bundles a subject for a process of its own. Its file may be removed as soon as that process has loaded it.
+ * @param {string} name File name in this folder.
+ * @returns {Promise<{ path: string, remove(): Promise<void> }>}
+ */
+export async function bundleSubject(name) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+  const remove = () => rm(folder, { recursive: true });
   const outfile = join(folder, 'subject.mjs');
   const entry = fileURLToPath(new URL(name, import.meta.url));
   const requireShim = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
@@ -27,8 +42,9 @@ export async function loadSubject(name) {
       logLevel: 'warning',
       banner: { js: requireShim },
     });
-    return await import(pathToFileURL(outfile).href);
-  } finally {
-    await rm(folder, { recursive: true });
+  } catch (error) {
+    await remove();
+    throw error;
   }
+  return { path: outfile, remove };
 }

@@ -1,0 +1,87 @@
+// @ts-check
+import { execFile, spawn } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { environment } from './capsule.mjs';
+
+const source = fileURLToPath(new URL('sse-client.c', import.meta.url));
+
+/** @type {Promise<string> | null} */
+let compiling = null;
+
+/**
+ * What the client counted. Times are microseconds; latencies run from a frame's publication to the read that brought it.
+ * @typedef {{ frames: number, complete: number, disordered: number, elapsedUs: number, cpuUs: number, p50Us: number, p99Us: number }} Counted
+ *
+ * @typedef {object} Watching
+ * @property {number} port
+ * @property {string} request What each connection sends, whole.
+ * @property {number} watchers
+ * @property {number} frames Awaited by each watcher; 0 holds the connections until `end`.
+ * @property {number} [restUs] Between two looks at the sockets; more makes a cheaper client that says nothing about latency.
+ * @property {number} [stalled] Further connections that are opened first and never read.
+ * @property {() => Promise<unknown>} [onStalled] Called when those are open and before any watcher is.
+ */
+
+/**
+ * Opens watchers in a process of its own; resolves when each has the head of its stream. `counted` rejects when the client
+ * says that something went wrong; `end` has it stop waiting.
+ * @param {Watching} watching
+ * @returns {Promise<{ counted: Promise<Counted>, end(): Promise<void> }>}
+ */
+export async function openWatchers({ port, request, watchers, frames, restUs = 0, stalled = 0, onStalled }) {
+  compiling ??= compile();
+  const args = [port, watchers, stalled, frames, restUs, silenceSeconds].map(String);
+  const child = spawn(await compiling, [...args, request], { env: environment, stdio: ['pipe', 'pipe', 'pipe'] });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (chunk) => (said += chunk));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const closed = new Promise((resolve) => child.once('close', resolve));
+  const next = async () => {
+    const { value, done } = await lines.next();
+    if (done !== true) return value;
+    await closed;
+    throw new Error(`the client ended: ${said.trim() || 'no reason given'}`);
+  };
+  if (stalled > 0) {
+    await next();
+    await onStalled?.();
+    child.stdin.write('\n');
+  }
+  await next();
+  const counted = next().then((line) => JSON.parse(line));
+  // Whoever ends the round before it is over has no use for the count.
+  counted.catch(() => undefined);
+  return {
+    counted,
+    async end() {
+      child.stdin.end();
+      await closed;
+    },
+  };
+}
+
+/** A stream that brings nothing for this long has ended, for the client. */
+const silenceSeconds = 10;
+
+/** @returns {Promise<string>} The program, in a folder that lives as long as this process. */
+async function compile() {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const program = join(folder, 'sse-client');
+  try {
+    await promisify(execFile)('cc', ['-std=c11', '-O2', '-Wall', '-Wextra', '-Werror', '-o', program, source]);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
+      throw new Error('there is no C compiler (cc) to build the client with', { cause: error });
+    }
+    throw error;
+  }
+  return program;
+}

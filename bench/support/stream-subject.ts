@@ -1,0 +1,89 @@
+import { capsuleRoutes } from '../../src/listener/capsule-listener.ts';
+import { emptyReply } from '../../src/http/reply.ts';
+import { HttpServer } from '../../src/http/server.ts';
+import { systemClock } from '../../src/capsule/system-clock.ts';
+import { SessionEventIds } from '../../src/session/event-ids.ts';
+import { EventStream } from '../../src/session/event-stream.ts';
+import { Session } from '../../src/session/session.ts';
+import { SpendMeter } from '../../src/session/spend-meter.ts';
+import { noHooks } from '../../src/session/task-hooks.ts';
+import { TaskBoard } from '../../src/session/task-board.ts';
+import { Inventory } from '../../src/tools/inventory.ts';
+import type { Trace } from '../../src/trace/trace.ts';
+import { agentCard } from '../../src/wire/agent-card.ts';
+import { mintSessionId, mintTaskId, mintTraceEventId } from '../../src/wire/ids.ts';
+import { takeOrders } from './producer.mjs';
+
+// The product's own event stream behind its own listener, in the place of a capsule whose driver would stream its reply. No task is ever
+// run: the frames come from the producer that every server here has.
+
+const clock = systemClock;
+const stream = new EventStream();
+const ids = new SessionEventIds();
+const sessionStart = mintTraceEventId(clock);
+const trace: Trace = { write: () => sessionStart, close: () => {} };
+const acceptance = { taskAcceptance: 'queue', queueDepth: 1, afterTask: 'sleep' } as const;
+
+const session = new Session({
+  id: mintSessionId(clock),
+  board: new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart }),
+  runner: {
+    driver: {
+      label: 'none',
+      openTask: () => {
+        throw new Error('no task is run here');
+      },
+      close: async () => {},
+    },
+    inventory: new Inventory([], clock),
+    inference: { model: '', system: '', maxTurns: 1, maxTokens: 1 },
+    spend: new SpendMeter(null),
+    trace,
+    clock,
+    checkWorkdirSize: async () => {},
+    stream,
+    ids,
+    sessionStart,
+    conversations: { history: () => [], save: () => {} },
+    hooks: noHooks,
+    inputTimeoutMs: null,
+    writeResult: () => {},
+  },
+});
+
+const card = agentCard({
+  name: 'bench',
+  version: '1.0.0',
+  url: 'localhost:1',
+  sessionId: session.id,
+  tools: [],
+  shellAllow: [],
+  networkAllow: [],
+  taskAcceptance: acceptance.taskAcceptance,
+  exports: { files: false, peer_files: false },
+});
+const door = {
+  session,
+  card,
+  conversationMode: 'stateless',
+  delegation: { isOpen: () => false },
+  residue: () => [],
+  resources: () => emptyReply(404),
+} as const;
+
+const server = new HttpServer({
+  routes: capsuleRoutes(Promise.resolve(door)),
+  token: null,
+  onBug: (bug) => {
+    throw bug;
+  },
+});
+const bound = await server.bind({ address: '127.0.0.1', port: 0 });
+if (bound.kind !== 'bound') throw new Error('the server has no port');
+
+const taskId = mintTaskId(clock);
+const counter = ids.taskCounter();
+takeOrders({
+  port: bound.port,
+  publish: (text) => stream.publish(counter.next(), { event: 'text', taskId, text, final: false }),
+});
