@@ -1,0 +1,91 @@
+/** A namespace that a launch enters on its own. */
+export type Namespace = 'user' | 'mount' | 'pid' | 'ipc' | 'net' | 'uts' | 'cgroup';
+
+/** Attributes of a mount, as `mount_setattr` knows them. */
+export const mountAttribute = { readOnly: 1, noSuid: 2, noDev: 4, noExec: 8, noSymlinks: 0x20_0000 } as const;
+
+/** One step in the making of a root, in order. Targets are absolute paths in the new root. */
+export type RootStep =
+  | { readonly kind: 'bind'; readonly attributes: number; readonly source: string; readonly target: string }
+  /** `tmp` is writable by anyone, `tmpfs` by its owner alone. */
+  | { readonly kind: 'tmpfs' | 'tmp'; readonly attributes: number; readonly bytes: number; readonly target: string }
+  | { readonly kind: 'proc'; readonly attributes: number; readonly target: string }
+  | { readonly kind: 'directory'; readonly target: string }
+  | { readonly kind: 'symlink'; readonly text: string; readonly target: string };
+
+/** Landlock's bit masks. What is handled is refused unless a rule allows it. */
+export interface LandlockRules {
+  readonly handled: { readonly filesystem: bigint; readonly network: bigint; readonly scope: bigint };
+  readonly paths: readonly { readonly rights: bigint; readonly path: string }[];
+  readonly ports: readonly { readonly rights: bigint; readonly port: number }[];
+}
+
+export interface ResourceLimit {
+  /** The number of `RLIMIT_*`. */
+  readonly resource: number;
+  readonly soft: bigint;
+  readonly hard: bigint;
+}
+
+/** Everything `svc-launch` does before it starts a program, whatever the program (`native/svc-launch/PLAN.md`). */
+export interface LaunchPlan {
+  /** Whom to become first; null stays who we are. */
+  readonly identity: { readonly uid: number; readonly gid: number } | null;
+  /** The `cgroup.procs` file to join; null joins none. */
+  readonly cgroupProcs: string | null;
+  readonly namespaces: readonly Namespace[];
+  /** Who we are inside a `user` namespace; null keeps the numbers. */
+  readonly inside: { readonly uid: number; readonly gid: number } | null;
+  readonly hostname: string | null;
+  /** In a `net` namespace: nothing, an own loopback, or one with a listening socket that is handed to us. */
+  readonly network: { readonly kind: 'none' | 'loopback' } | { readonly kind: 'listen'; readonly port: number };
+  /** Empty leaves the host's root. */
+  readonly root: readonly RootStep[];
+  readonly cwd: string;
+  readonly limits: readonly ResourceLimit[];
+  readonly landlock: LandlockRules | null;
+}
+
+/** The bytes of a plan. Throws on a path with a NUL, which no file has. */
+export function encodeLaunchPlan(plan: LaunchPlan): Buffer {
+  const words = ['svc-launch-plan', '1', ...wordsOf(plan), 'end'];
+  if (words.some((word) => word.includes('\0'))) throw new Error('a word of a launch plan holds a NUL');
+  return Buffer.from(words.map((word) => `${word}\0`).join(''));
+}
+
+function* wordsOf(plan: LaunchPlan): Generator<string> {
+  const { identity, cgroupProcs, namespaces, inside, hostname, network, root, cwd, limits, landlock } = plan;
+  if (identity !== null) yield* ['id', `${identity.uid}`, `${identity.gid}`];
+  if (cgroupProcs !== null) yield* ['cgroup', cgroupProcs];
+  if (namespaces.length > 0) yield* ['unshare', namespaces.join(',')];
+  if (inside !== null) yield* ['map', `${inside.uid}`, `${inside.gid}`];
+  if (hostname !== null) yield* ['hostname', hostname];
+  if (network.kind === 'loopback') yield 'loopback';
+  if (network.kind === 'listen') yield* ['listen', `${network.port}`];
+  for (const step of root) yield* rootWords(step);
+  yield* ['cwd', cwd];
+  for (const { resource, soft, hard } of limits) yield* ['limit', `${resource}`, `${soft}`, `${hard}`];
+  if (landlock !== null) yield* landlockWords(landlock);
+}
+
+function rootWords(step: RootStep): string[] {
+  switch (step.kind) {
+    case 'bind':
+      return ['bind', `${step.attributes}`, step.source, step.target];
+    case 'tmpfs':
+    case 'tmp':
+      return [step.kind, `${step.attributes}`, `${step.bytes}`, step.target];
+    case 'proc':
+      return ['proc', `${step.attributes}`, step.target];
+    case 'directory':
+      return ['directory', step.target];
+    case 'symlink':
+      return ['symlink', step.text, step.target];
+  }
+}
+
+function* landlockWords({ handled, paths, ports }: LandlockRules): Generator<string> {
+  yield* ['landlock', `${handled.filesystem}`, `${handled.network}`, `${handled.scope}`];
+  for (const { rights, path } of paths) yield* ['allow', `${rights}`, path];
+  for (const { rights, port } of ports) yield* ['port', `${rights}`, `${port}`];
+}
