@@ -5,7 +5,7 @@ import type { StreamReply } from '../http/reply.ts';
 import type { Session } from '../session/session.ts';
 import type { TaskSource } from '../session/task.ts';
 import { parseLastEventId } from '../wire/event-id.ts';
-import type { ConnectionFrame, EventId } from '../wire/frames.ts';
+import type { ConnectionFrame } from '../wire/frames.ts';
 import { JsonRpcFault } from '../wire/json-rpc.ts';
 import { EventConnection } from './event-connection.ts';
 import { Heartbeats } from './heartbeats.ts';
@@ -26,21 +26,26 @@ export class EventStreams {
   watch(lastEventId: string | undefined): StreamReply {
     return this.#stream({ closesOnFinal: false }, (connection) => {
       connection.write({ event: 'connection-ack', conversationMode: this.#conversationMode });
-      this.#replayAndFollow(connection, parseLastEventId(lastEventId) ?? 0n);
+      connection.replay(this.#session.events.replayFrom(parseLastEventId(lastEventId) ?? 0n));
+      this.#session.events.subscribe(connection);
     });
   }
 
   /** `message/stream`: the replay when one was asked for, the task, then everything live until a final status. `parse` may throw a fault. */
   submit(parse: () => TaskSource, lastEventId: string | undefined): StreamReply {
     return this.#stream({ closesOnFinal: true }, (connection) => {
-      this.#replayAndFollow(connection, parseLastEventId(lastEventId));
+      const { events } = this.#session;
+      const replayed = parseLastEventId(lastEventId);
+      if (replayed !== undefined) connection.replay(events.replayFrom(replayed));
+      // A stream that has ended would close the connection before its client is told what became of the task.
+      if (!events.isOver) events.subscribe(connection);
       const refusal = this.#hand(parse);
-      if (refusal === null) return;
-      connection.write(refusal);
-      connection.close();
+      if (refusal !== null) connection.write(refusal);
+      if (refusal !== null || events.isOver) connection.close();
     });
   }
 
+  /** `open` replays and subscribes in one turn of the event loop, so that no frame is lost or written twice between the two. */
   #stream(options: { closesOnFinal: boolean }, open: (connection: EventConnection) => void): StreamReply {
     const { events } = this.#session;
     return {
@@ -57,13 +62,6 @@ export class EventStreams {
         open(connection);
       },
     };
-  }
-
-  /** In one turn of the event loop: no frame is lost or written twice between the two. */
-  #replayAndFollow(connection: EventConnection, lastEventId: EventId | undefined): void {
-    const { events } = this.#session;
-    if (lastEventId !== undefined) connection.replay(events.replayFrom(lastEventId));
-    events.subscribe(connection);
   }
 
   /** Null once the task is in the queue, else the frame that closes the connection. */

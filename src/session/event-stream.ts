@@ -40,6 +40,11 @@ export class EventStream {
     this.#onFrame = onFrame;
   }
 
+  /** Nothing is published any more, and a reader that comes now is ended at once. */
+  get isOver(): boolean {
+    return this.#ended;
+  }
+
   publish(id: EventId, frame: NumberedFrame): void {
     if (this.#ended) return;
     this.#onFrame(frame, id);
