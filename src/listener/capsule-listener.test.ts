@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { calls, hangs, says, type Turn } from '../../test/support/fake-driver.ts';
-import { bodyOf, postBytes, RawSocket } from '../../test/support/raw-socket.ts';
+import { bodyOf, RawSocket } from '../../test/support/raw-socket.ts';
 import { fakeTool, passed, SessionFixture, type FixtureOptions } from '../../test/support/session-fixture.ts';
 import { emptyReply } from '../http/reply.ts';
 import { HttpServer } from '../http/server.ts';
