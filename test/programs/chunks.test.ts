@@ -146,7 +146,7 @@ describe('a tool that emits chunks', () => {
     ]);
   });
 
-  it('is seen before it returns, and heard no more once its task is canceled [D1-FRAME-36]', async () => {
+  it('is seen before it returns, and heard no more once its task is canceled [D1-FRAME-36, D1-STATE-14]', async () => {
     const capsule = await start(calls([['call_1', 'probe', { op: 'loop', first: 'on my way' }]]), says('Done.'));
     const stream = await capsule.submit('Go on.');
     const { data } = await stream.until(({ event }) => event === 'text');
