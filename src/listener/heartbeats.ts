@@ -23,7 +23,11 @@ export class Heartbeats {
   }
 
   join(member: Beating): void {
-    this.#due.set(member, this.#clock.monotonicMs() + heartbeatIntervalMs);
+    const now = this.#clock.monotonicMs();
+    const [soonest] = this.#due.values();
+    // The timer is late. One that joins before the beats it owes would stand before them for good.
+    if (soonest !== undefined && soonest <= now) this.#beatAll();
+    this.#due.set(member, now + heartbeatIntervalMs);
     if (this.#cancelTimer === null) this.#arm();
   }
 
@@ -37,19 +41,34 @@ export class Heartbeats {
   #arm(): void {
     const [soonest] = this.#due.values();
     if (soonest === undefined) return;
-    this.#cancelTimer = this.#clock.after(Math.max(1, soonest - this.#clock.monotonicMs()), () => this.#beatAll());
+    this.#cancelTimer = this.#clock.after(Math.max(1, soonest - this.#clock.monotonicMs()), () => {
+      this.#cancelTimer = null;
+      this.#beatAll();
+    });
   }
 
   #beatAll(): void {
+    this.#cancelTimer?.();
     this.#cancelTimer = null;
     const now = this.#clock.monotonicMs();
+    let inOrder = true;
     for (const [member, at] of this.#due) {
       if (at > now) break;
+      const skipped = Math.floor((now - at) / heartbeatIntervalMs);
+      if (skipped > 0) inOrder = false;
       // Put at the end again, behind all that come due before it.
       this.#due.delete(member);
-      this.#due.set(member, at + heartbeatIntervalMs * (1 + Math.floor((now - at) / heartbeatIntervalMs)));
+      this.#due.set(member, at + heartbeatIntervalMs * (1 + skipped));
       member.beat();
     }
+    if (!inOrder) this.#sort();
     this.#arm();
+  }
+
+  /** Members that skipped unlike numbers of beats have changed places. */
+  #sort(): void {
+    const due = [...this.#due].sort(([, left], [, right]) => left - right);
+    this.#due.clear();
+    for (const [member, at] of due) this.#due.set(member, at);
   }
 }
