@@ -2,6 +2,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { refusedCall, unexpectedAnswer, unreachable } from './capsule-faults.ts';
 
 export interface CapsuleCall {
   /** `host:port` */
@@ -29,7 +30,7 @@ export async function openCall(
       return await send(call, timeout);
     } catch (error) {
       const refused = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
-      if (!refused || waitMs === null) throw unreachable(call, error);
+      if (!refused || waitMs === null) throw asUnreachable(call, error);
       await wait(waitMs);
     }
   }
@@ -40,11 +41,8 @@ export async function openCall(
 export async function callCapsule(call: CapsuleCall): Promise<unknown> {
   const response = await openCall(call);
   const text = await readText(response, call);
-  if (response.statusCode !== 200) {
-    throw new Diagnostic('E-IO-003', `the capsule at ${call.address} answered ${response.statusCode}`, {
-      hint: response.statusCode === 401 ? 'set SVC_LISTENER_TOKEN to the token of that capsule' : 'is it a capsule?',
-    });
-  }
+  if (response.statusCode !== 200)
+    throw unexpectedAnswer(call.address, response.statusCode, String(response.statusCode));
   return resultOf(text, call);
 }
 
@@ -54,19 +52,14 @@ async function readText(response: IncomingMessage, call: CapsuleCall): Promise<s
     for await (const chunk of response) chunks.push(chunk as Buffer);
   } catch (error) {
     // Reset, or cut by the timeout, in the middle of the answer.
-    throw unreachable(call, error);
+    throw asUnreachable(call, error);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function unreachable({ address, timeoutMs }: CapsuleCall, error: unknown): unknown {
+function asUnreachable({ address, timeoutMs = 0 }: CapsuleCall, error: unknown): unknown {
   if (!(error instanceof Error && 'code' in error)) return error;
-  const isLate = error.code === 'ABORT_ERR';
-  const reason = isLate ? `no answer within ${(timeoutMs ?? 0) / 1000} s` : error.message;
-  return new Diagnostic('E-IO-003', `the capsule at ${address} cannot be reached: ${reason}`, {
-    hint: 'svc ps lists the running capsules',
-    cause: error,
-  });
+  return unreachable(address, error, timeoutMs);
 }
 
 function send(call: CapsuleCall, timeout: AbortSignal | undefined): Promise<IncomingMessage> {
@@ -104,13 +97,5 @@ function resultOf(text: string, call: CapsuleCall): unknown {
     throw new Diagnostic('E-IO-003', `the capsule at ${call.address} did not answer with JSON`);
   }
   if (typeof answer === 'object' && answer !== null && 'result' in answer) return answer.result;
-  const message = faultMessage(answer);
-  throw new Diagnostic('E-IO-003', `${call.method} was refused by the capsule at ${call.address}: ${message}`);
-}
-
-function faultMessage(answer: unknown): string {
-  if (typeof answer !== 'object' || answer === null || !('error' in answer)) return 'neither a result nor an error';
-  const { error } = answer;
-  if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
-  return String(error);
+  throw refusedCall(call.address, call.method, answer);
 }

@@ -1,107 +1,103 @@
-import type { EventSourceMessage } from 'eventsource-parser';
-
-import type { CommandContext } from './command-context.ts';
+import { printable } from '../diagnostics/printable.ts';
+import {
+  acknowledgementData,
+  artifactData,
+  errorText,
+  firstAvailableId,
+  parseFrameData,
+  statusData,
+  textData,
+} from './frame-data.ts';
+import type { ReceivedFrame } from './frame-reader.ts';
 import { plainText } from './plain-text.ts';
 
 const taskIdTail = 8;
 
-/** Prints the frames of a watched capsule; unknown events and keys are passed over (D1 "Client tolerance"). */
+/**
+ * What `svc watch` prints of the frames of one connection (D1 "`svc watch` behaviour"). It prints every frame it is given: ids repeat
+ * with each task, reopened attempt and question, and one connection carries no frame twice (D1 "Event ids", "Replay" 6).
+ */
 export class WatchView {
-  readonly #context: CommandContext;
-  readonly #json: boolean;
-  #threaded = false;
-  #inText = false;
+  #isThreaded = false;
+  /** Whose text ended without a line feed; null when the next output starts a line. */
+  #openTask: string | null = null;
 
-  constructor(context: CommandContext, json: boolean) {
-    this.#context = context;
-    this.#json = json;
-  }
-
-  show(event: EventSourceMessage): void {
-    if (this.#json) return this.#showJson(event);
-    const data = parseData(event.data);
-    switch (event.event) {
+  /** The text for stdout; empty for what is not displayed, unknown or unreadable. */
+  show({ event, data }: ReceivedFrame): string {
+    switch (event) {
       case 'connection-ack':
-        this.#threaded = data['conversation_mode'] === 'threaded';
-        return;
+        this.#isThreaded = parseFrameData(data, acknowledgementData)?.conversation_mode === 'threaded';
+        return '';
       case 'status':
         return this.#status(data);
       case 'artifact':
-        return this.#artifact(object(data['artifact']));
+        return this.#artifact(data);
       case 'text':
-        return this.#text(string(data['text']), data['final'] === true);
-      case 'gap': {
-        const first = firstAvailableId(event.data);
-        this.#context.stderr.write(`warning: earlier frames may be gone; the first available id is ${first}\n`);
-        return;
-      }
+        return this.#text(data);
+      case 'capsule-closed':
+        return this.end();
       default:
+        return '';
     }
   }
 
-  /** Ends a line that a lost stream left open. */
-  end(): void {
-    if (this.#inText) this.#context.stdout.write('\n');
-    this.#inText = false;
+  /** The end of a line that text left open. */
+  end(): string {
+    const isOpen = this.#openTask !== null;
+    this.#openTask = null;
+    return isOpen ? '\n' : '';
   }
 
-  /** The data goes out as it came, so that ids above 2^53 stay exact. */
-  #showJson({ id, event, data }: EventSourceMessage): void {
-    const label = id === undefined ? '' : `"id":${JSON.stringify(id)},`;
-    const type = JSON.stringify(event ?? 'message');
-    this.#context.stdout.write(`{${label}"event":${type},"data":${isJson(data) ? data : JSON.stringify(data)}}\n`);
+  #status(data: string): string {
+    const frame = parseFrameData(data, statusData);
+    if (frame === null) return '';
+    const { state, message } = frame.status;
+    const label = this.#isThreaded ? [frame.id.slice(-taskIdTail), state] : [state];
+    return this.#line(label, indented(message));
   }
 
-  #status(data: Data): void {
-    const status = object(data['status']);
-    const task = this.#threaded ? `${string(data['id']).slice(-taskIdTail)} ` : '';
-    this.#line(`[${task}${string(status['state'])}] ${string(status['message'])}`);
+  #artifact(data: string): string {
+    const artifact = parseFrameData(data, artifactData)?.artifact;
+    if (artifact === undefined) return '';
+    return this.#line([artifact.tool_name, artifact.is_error ? 'failed' : 'ok'], artifact.content);
   }
 
-  #artifact(artifact: Data): void {
-    const outcome = artifact['is_error'] === true ? 'failed' : 'ok';
-    this.#line(`[${string(artifact['tool_name'])} ${outcome}] ${string(artifact['content'])}`);
+  #text(data: string): string {
+    const frame = parseFrameData(data, textData);
+    if (frame === null) return '';
+    const text = plainText(frame.text);
+    // Text of another task starts a line of its own.
+    const start = text === '' || this.#openTask === frame.id ? '' : this.end();
+    if (text !== '') this.#openTask = text.endsWith('\n') ? null : frame.id;
+    return `${start}${text}${frame.final ? this.end() : ''}`;
   }
 
-  #text(text: string, final: boolean): void {
-    if (text !== '') {
-      this.#context.stdout.write(plainText(text));
-      this.#inText = !text.endsWith('\n');
-    }
-    if (final) this.end();
-  }
-
-  #line(text: string): void {
-    this.end();
-    this.#context.stdout.write(`${plainText(text)}\n`);
-  }
-}
-
-type Data = Readonly<Record<string, unknown>>;
-
-function parseData(text: string): Data {
-  return isJson(text) ? object(JSON.parse(text)) : {};
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    // D1 lets one frame carry data that is no JSON; a client goes on.
-    return false;
+  #line(label: readonly string[], text: string): string {
+    const words = label.map(oneLine).filter((word) => word !== '');
+    return `${this.end()}[${words.join(' ')}]${text === '' ? '' : ` ${plainText(text)}`}\n`;
   }
 }
 
-function object(value: unknown): Data {
-  return typeof value === 'object' && value !== null ? (value as Data) : {};
+/** What `svc watch` says of a frame on stderr; empty for most. */
+export function renderNotice({ event, data }: ReceivedFrame): string {
+  switch (event) {
+    case 'gap':
+      return `warning: earlier frames may be gone; the first available id is ${firstAvailableId(data) ?? 'not named'}\n`;
+    case 'error':
+      return `the capsule reported an error: ${printable(errorText(data))}\n`;
+    case 'capsule-closed':
+      return 'the capsule closed its stream\n';
+    default:
+      return '';
+  }
 }
 
-function string(value: unknown): string {
-  return typeof value === 'string' ? value : '';
+/** A name may be made up by a model. */
+function oneLine(text: string): string {
+  return plainText(text).replaceAll(/\s+/g, ' ').trim();
 }
 
-/** Read from the text: the id may be above what a parsed number holds. */
-function firstAvailableId(text: string): string {
-  return /"first_available_id"\s*:\s*(\d+)/.exec(text)?.[1] ?? 'unknown';
+/** So that no further line of a message passes for a line of its own. */
+function indented(message: string): string {
+  return message.replaceAll(/\r\n?|\n/g, '\n  ');
 }

@@ -1,0 +1,145 @@
+import { once } from 'node:events';
+import { PassThrough, Readable, Writable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+
+import { followStream, type StreamEnd } from './follow-stream.ts';
+
+interface Followed {
+  readonly end: StreamEnd;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function follow(source: Readable, json = false, onPrinted: () => void = () => {}): Promise<Followed> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  stdout.setEncoding('utf8');
+  stderr.setEncoding('utf8');
+  let printed = '';
+  stdout.on('data', (text: string) => {
+    printed += text;
+    onPrinted();
+  });
+  const end = await followStream(source, { json, stdout, stderr });
+  stdout.end();
+  await new Promise((resolve) => stdout.once('end', resolve));
+  return { end, stdout: printed, stderr: (stderr.read() as string | null) ?? '' };
+}
+
+function stream(...pieces: readonly string[]): Readable {
+  return Readable.from(pieces.map((piece) => Buffer.from(piece)));
+}
+
+const hello = 'id: 7\nevent: text\ndata: {"id":"t","text":"Hello","final":false}\n\n';
+const closed = 'event: capsule-closed\ndata: {}\n\n';
+
+describe('a stream that is followed', () => {
+  it('ends with capsule-closed, whatever comes behind it', async () => {
+    expect(await follow(stream(hello + closed + hello, hello))).toEqual({
+      end: { kind: 'closed' },
+      stdout: 'Hello\n',
+      stderr: 'the capsule closed its stream\n',
+    });
+  });
+
+  it('is lost when it ends without, with the last id as it was [D1-FRAME-48]', async () => {
+    const last = 'id: 18446744073709551615\nevent: future\ndata: {}\n\nevent: gap\ndata: {"first_available_id":3}\n\n';
+    expect(await follow(stream(hello, last))).toEqual({
+      end: { kind: 'lost', lastId: 18446744073709551615n },
+      stdout: 'Hello\n',
+      stderr: 'warning: earlier frames may be gone; the first available id is 3\n',
+    });
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['frames without ids', 'event: connection-ack\ndata: {}\n\n'],
+    [
+      'ids that are no unsigned 64-bit numbers',
+      'id: x\ndata: {}\n\nid: 18446744073709551616\ndata: {}\n\nid: -1\ndata: {}\n\n',
+    ],
+    ['a frame that is cut off', 'id: 3\nevent: capsule-closed\ndata: {}\n'],
+  ])('has no last id after %s', async (_name, text) => {
+    expect((await follow(stream(text))).end).toEqual({ kind: 'lost', lastId: null });
+  });
+
+  it('is lost when it is cut in the middle of a frame', async () => {
+    const source = new Readable({ read: () => {} });
+    source.push(Buffer.from(`${hello}id: 8\nevent: te`));
+    const cut = Object.assign(new Error('cut'), { code: 'ETIMEDOUT' });
+    expect(await follow(source, false, () => source.destroy(cut))).toEqual({
+      end: { kind: 'lost', lastId: 7n },
+      stdout: 'Hello\n',
+      stderr: '',
+    });
+  });
+
+  it('shows a fault of this program as what it is', async () => {
+    const source = new Readable({ read: () => source.destroy(new TypeError('a bug')) });
+    await expect(follow(source)).rejects.toThrow('a bug');
+  });
+
+  it('is one JSON object a frame, with the notices on stderr all the same', async () => {
+    const gap = 'event: gap\ndata: {"first_available_id":9007199254740993}\n\n';
+    const thought = 'id: 9007199254740993\nevent: thinking\ndata: {"id":"t","text":"hm","final":false}\n\n';
+    const noJson = 'event: error\ndata: {"error":"a "b""}\n\n';
+    expect(
+      await follow(stream('event: connection-ack\ndata: {}\n\n:heartbeat\n\n', gap, thought, noJson, closed), true),
+    ).toEqual({
+      end: { kind: 'closed' },
+      stdout: `{"event":"connection-ack","data":{}}
+{"event":"gap","data":{"first_available_id":9007199254740993}}
+{"id":"9007199254740993","event":"thinking","data":{"id":"t","text":"hm","final":false}}
+{"event":"error","data":"{\\"error\\":\\"a \\"b\\"\\"}"}
+{"event":"capsule-closed","data":{}}
+`,
+      stderr: `warning: earlier frames may be gone; the first available id is 9007199254740993
+the capsule reported an error: a "b"
+the capsule closed its stream
+`,
+    });
+  });
+});
+
+describe('stdout that holds back', () => {
+  it('keeps the rest of the stream where it is', async () => {
+    const frame = Buffer.from(`id: 1\nevent: text\ndata: {"id":"t","text":"${'x'.repeat(1000)}","final":false}\n\n`);
+    let mostWaiting = 0;
+    let written = 0;
+    const stdout = new Writable({
+      highWaterMark: 4000,
+      write: (chunk: Buffer, _encoding, done) => {
+        written += chunk.length;
+        setImmediate(done);
+      },
+    });
+    function* frames(): Generator<Buffer> {
+      for (let count = 0; count < 1000; count += 1) {
+        mostWaiting = Math.max(mostWaiting, stdout.writableLength);
+        yield frame;
+      }
+    }
+    const end = await followStream(Readable.from(frames()), { json: false, stdout, stderr: new PassThrough() });
+    expect(end).toEqual({ kind: 'lost', lastId: 1n });
+    stdout.end();
+    await once(stdout, 'finish');
+    expect(written).toBe(1_000_001);
+    expect(mostWaiting).toBeLessThanOrEqual(5000);
+  });
+
+  it.each([
+    ['while it holds back', 10],
+    ['while the stream is silent', 100_000],
+  ])('and is closed %s ends the following', async (_name, highWaterMark) => {
+    const source = new Readable({ read: () => {} });
+    const stdout = new Writable({
+      highWaterMark,
+      write: (_chunk, _encoding, done) => {
+        setImmediate(() => done(Object.assign(new Error('gone'), { code: 'EPIPE' })));
+      },
+    });
+    source.push(Buffer.from(hello.repeat(10)));
+    const end = await followStream(source, { json: false, stdout, stderr: new PassThrough() });
+    expect(end).toEqual({ kind: 'unread' });
+    expect(source.destroyed).toBe(true);
+  });
+});

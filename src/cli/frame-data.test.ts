@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+
+import { errorText, firstAvailableId, parseFrameData, statusData } from './frame-data.ts';
+
+describe('first_available_id of a gap', () => {
+  it.each([
+    ['{"first_available_id":0}', '0'],
+    ['{"first_available_id":9007199254740993}', '9007199254740993'],
+    ['{"first_available_id":18446744073709551615}', '18446744073709551615'],
+    [
+      '{ "later" : {"first_available_id":5}, "first_available_id" :\t9223372036854775807 , "n":[1.5e3,-2] }',
+      '9223372036854775807',
+    ],
+    ['{"a\\"first_available_id\\":1":"\\\\","first_available_id":4611686018427387903}', '4611686018427387903'],
+    ['{"note":"\\"first_available_id\\":7, 8","first_available_id":12}', '12'],
+  ])('of %s is %s', (data, id) => {
+    expect(firstAvailableId(data)).toBe(id);
+  });
+
+  it.each([
+    '{}',
+    '{"first_available_id":"12"}',
+    '{"first_available_id":-1}',
+    '{"first_available_id":1.5}',
+    '{"first_available_id":1e3}',
+    '{"first_available_id":1e999}',
+    '{"first_available_id":123456789012345678901}',
+    '{"first_available_id":null}',
+    '{"x":{"first_available_id":5}}',
+    '[]',
+    'null',
+    '',
+    'first_available_id: 5',
+  ])('is none in %j', (data) => {
+    expect(firstAvailableId(data)).toBeNull();
+  });
+
+  it('is found behind a text of any length', () => {
+    expect(firstAvailableId(`{"a":"${'\\n'.repeat(5_000_000)}","first_available_id":1}`)).toBe('1');
+  });
+});
+
+describe('the text of an error frame', () => {
+  it.each([
+    ['{"error":"internal error: queue send failed"}', 'internal error: queue send failed'],
+    [
+      '{"error":"Invalid params: expected "parts" at 1","more":1}',
+      '{"error":"Invalid params: expected "parts" at 1","more":1}',
+    ],
+    ['{"error":"Invalid params: unknown field "role""}', 'Invalid params: unknown field "role"'],
+    ['{"error":"bad \\escape"}', 'bad \\escape'],
+    ['{"error":5}', '{"error":5}'],
+    ['{"error":"', '{"error":"'],
+    ['broken', 'broken'],
+    ['', ''],
+  ])('of %j is %j', (data, text) => {
+    expect(errorText(data)).toBe(text);
+  });
+});
+
+describe('the data of a frame', () => {
+  it('that nests deep is not read', () => {
+    expect(parseFrameData('['.repeat(5_000_000), statusData)).toBeNull();
+  });
+});

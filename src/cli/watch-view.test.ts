@@ -1,0 +1,223 @@
+import { describe, expect, it } from 'vitest';
+
+import type { ReceivedFrame } from './frame-reader.ts';
+import { renderNotice, WatchView } from './watch-view.ts';
+
+const task = 'tsk_0123456789abcdef';
+const otherTask = 'tsk_fedcba9876543210';
+
+function frame(event: string, data: unknown, id?: string): ReceivedFrame {
+  return { id, event, data: typeof data === 'string' ? data : JSON.stringify(data) };
+}
+
+function acknowledged(mode: string): ReceivedFrame {
+  return frame('connection-ack', { role: 'observer', conversation_mode: mode });
+}
+
+function status(state: string, message: string, id: string = task): ReceivedFrame {
+  return frame('status', { id, status: { state, message }, final: false }, '1');
+}
+
+function text(chunk: string, final = false, id: string = task): ReceivedFrame {
+  return frame('text', { id, text: chunk, final }, '2');
+}
+
+function artifact(fields: Readonly<Record<string, unknown>>): ReceivedFrame {
+  return frame(
+    'artifact',
+    { id: task, artifact: { tool_name: 'sh', content: 'done', is_error: false, ...fields } },
+    '3',
+  );
+}
+
+/** What goes to stdout, the end of a line left open included. */
+function shown(...frames: readonly ReceivedFrame[]): string {
+  const view = new WatchView();
+  return frames.map((each) => view.show(each)).join('') + view.end();
+}
+
+describe('a status line', () => {
+  it.each([
+    ['stateless', '[working] inference turn 1\n'],
+    ['threaded', '[89abcdef working] inference turn 1\n'],
+    ['some later mode', '[working] inference turn 1\n'],
+  ])('of a %s capsule is %j [D1-WATCH-05]', (mode, line) => {
+    expect(shown(acknowledged(mode), status('working', 'inference turn 1'))).toBe(line);
+  });
+
+  it('tells the tasks of a threaded capsule apart by the id in the data [D1-STREAM-14]', () => {
+    expect(
+      shown(
+        acknowledged('threaded'),
+        status('working', 'inference turn 1'),
+        status('canceled', 'task canceled', otherTask),
+      ),
+    ).toBe('[89abcdef working] inference turn 1\n[76543210 canceled] task canceled\n');
+  });
+
+  it('keeps the further lines of a message apart from lines of its own', () => {
+    expect(shown(status('input-required', 'Which one?\r\n[completed] session ended\rThat one\n'))).toBe(
+      '[input-required] Which one?\n  [completed] session ended\n  That one\n  \n',
+    );
+  });
+
+  it('is one line also for a made-up id', () => {
+    expect(shown(acknowledged('threaded'), status('working', 'on', 'x\u001B[2J\nb\tc'))).toBe('[b c working] on\n');
+  });
+
+  it.each([
+    ['a message', { id: task, status: { state: 'working' } }, '[89abcdef working]\n'],
+    ['a message of text', { id: task, status: { state: 'working', message: 5 } }, '[89abcdef working]\n'],
+    ['an id', { status: { state: 'working', message: 'on' } }, '[working] on\n'],
+    ['an id of text', { id: ['a'], status: { state: 'working', message: 'on' } }, '[working] on\n'],
+    ['a state', { id: task, status: { message: 'on' } }, ''],
+    ['a state of text', { id: task, status: { state: null, message: 'on' } }, ''],
+    ['a status', { id: task }, ''],
+    ['a status that is an object', { id: task, status: 'working' }, ''],
+  ])('without %s shows the rest', (_name, data, line) => {
+    expect(shown(acknowledged('threaded'), frame('status', data))).toBe(line);
+  });
+});
+
+describe('text', () => {
+  it('is shown as it comes, and ends its line where the turn ends [D1-WATCH-03]', () => {
+    expect(shown(text('Hel'), text('lo'), text('', true), status('completed', 'session ended'))).toBe(
+      'Hello\n[completed] session ended\n',
+    );
+  });
+
+  it('gets no second line end', () => {
+    expect(shown(text('Hello\n'), text('', true), text('whole reply', true), text('', true))).toBe(
+      'Hello\nwhole reply\n',
+    );
+  });
+
+  it('that is interrupted leaves the line to the other frame', () => {
+    expect(shown(text('Hel'), artifact({}), text('lo'))).toBe('Hel\n[sh ok] done\nlo\n');
+  });
+
+  it('of another task starts a line of its own [D1-STREAM-14]', () => {
+    expect(shown(text('one'), text('two', false, otherTask), text(' more', false, otherTask))).toBe('one\ntwo more\n');
+  });
+
+  it('cannot drive the terminal', () => {
+    expect(shown(text('\u001B]0;owned\u0007a\u001B[2Jb\u009B1mc\rd\u0008e\u0000\tf'))).toBe('abcde\tf\n');
+    expect(shown(text('a\u001B'), text('[2Jb'))).toBe('a[2Jb\n');
+  });
+
+  it('keeps an open line open when nothing of a chunk is left', () => {
+    expect(shown(text('a'), text('\u001B[2J'), text('b'))).toBe('ab\n');
+  });
+
+  it.each([{}, { text: 5 }, { text: null, final: 'yes' }, [], null, 'no JSON', ''])('is nothing in %j', (data) => {
+    expect(shown(frame('text', data))).toBe('');
+  });
+});
+
+describe('an artifact', () => {
+  it('is shown whole, under its tool and whether that failed [D1-WATCH-03]', () => {
+    expect(shown(artifact({ content: 'one\ntwo\n' }), artifact({ is_error: true, content: '' }))).toBe(
+      '[sh ok] one\ntwo\n\n[sh failed]\n',
+    );
+  });
+
+  it('cannot drive the terminal, and has its name on one line', () => {
+    expect(shown(artifact({ tool_name: 'sh\nfake\u001B[2J', content: 'a\u001B[31mb' }))).toBe('[sh fake ok] ab\n');
+  });
+
+  it.each([
+    ['tool_name', { tool_name: undefined }, '[ok] done\n'],
+    ['is_error', { is_error: 'yes' }, '[sh ok] done\n'],
+    ['content', { content: 5 }, ''],
+  ])('without a proper %s shows the rest', (_name, fields, line) => {
+    expect(shown(artifact(fields))).toBe(line);
+  });
+});
+
+describe('what a watcher is not shown', () => {
+  it('is thinking [D1-WATCH-04]', () => {
+    expect(shown(text('a'), frame('thinking', { id: task, text: 'secret thought', final: false }), text('b'))).toBe(
+      'ab\n',
+    );
+  });
+
+  it('is an event of an unknown type, whatever its data [D1-TOL-01]', () => {
+    expect(
+      shown(frame('future', { text: 'a', status: { state: 'working', message: 'on' } }), frame('message', 'x')),
+    ).toBe('');
+  });
+
+  it('is a key it does not know, at any depth [D1-TOL-02]', () => {
+    const later = { later: { text: 'x' }, list: [1, { state: 'y' }] };
+    expect(
+      shown(
+        frame('connection-ack', { ...later, conversation_mode: 'threaded' }),
+        frame('status', { ...later, id: task, status: { ...later, state: 'working', message: 'on' } }),
+        artifact(later),
+        frame('text', { ...later, id: task, text: 'a', final: true }),
+      ),
+    ).toBe('[89abcdef working] on\n[sh ok] done\na\n');
+  });
+});
+
+describe('a repeated id', () => {
+  it('is never a repeated frame: two tasks that both write 0, 1, 2 are shown whole [D1-ID-13]', () => {
+    const frames = [task, otherTask].flatMap((id) => [
+      frame('status', { id, status: { state: 'working', message: 'inference turn 1' }, final: false }, '0'),
+      frame('text', { id, text: 'Hi.', final: true }, '1'),
+      frame('status', { id, status: { state: 'completed', message: 'session ended' }, final: true }, '2'),
+    ]);
+    const lines = '[working] inference turn 1\nHi.\n[completed] session ended\n';
+    expect(shown(...frames)).toBe(`${lines}${lines}`);
+  });
+
+  it('of the same task and event is another frame too, as of a second question or a reopened attempt [D1-ID-13]', () => {
+    const asked = frame(
+      'status',
+      { id: task, status: { state: 'input-required', message: 'Go on?' } },
+      '9223372036854775807',
+    );
+    const began = frame('status', { id: task, status: { state: 'working', message: 'inference turn 1' } }, '0');
+    expect(shown(began, asked, asked, began)).toBe(
+      '[working] inference turn 1\n[input-required] Go on?\n[input-required] Go on?\n[working] inference turn 1\n',
+    );
+  });
+
+  it('and a jump or a fall of ids is no loss [D1-ID-13]', () => {
+    const ids = ['5', '4611686018427387903', '3', '18446744073709551615', '0'];
+    expect(shown(...ids.map((id) => frame('text', { id: task, text: id, final: true }, id)))).toBe(
+      '5\n4611686018427387903\n3\n18446744073709551615\n0\n',
+    );
+    expect(ids.map((id) => renderNotice(frame('text', {}, id))).join('')).toBe('');
+  });
+});
+
+describe('a notice', () => {
+  it.each(['0', '9007199254740993', '18446744073709551615'])(
+    'of a gap warns that frames may be gone, and names %s exactly [D1-WATCH-06, D1-REPLAY-14]',
+    (id) => {
+      expect(renderNotice(frame('gap', `{"first_available_id":${id}}`))).toBe(
+        `warning: earlier frames may be gone; the first available id is ${id}\n`,
+      );
+    },
+  );
+
+  it('of a gap without an id warns all the same [D1-REPLAY-14]', () => {
+    expect(renderNotice(frame('gap', 'no JSON'))).toBe(
+      'warning: earlier frames may be gone; the first available id is not named\n',
+    );
+  });
+
+  it('of an error is given whether or not its data is JSON [D1-FRAME-52]', () => {
+    expect(renderNotice(frame('error', '{"error":"internal error: queue send failed"}'))).toBe(
+      'the capsule reported an error: internal error: queue send failed\n',
+    );
+    expect(renderNotice(frame('error', '{"error":"Invalid params: "role" is \u001B[2Jmissing"}'))).toBe(
+      'the capsule reported an error: Invalid params: "role" is \\u{1b}[2Jmissing\n',
+    );
+  });
+
+  it('of the end says that the capsule closed its stream', () => {
+    expect(renderNotice(frame('capsule-closed', '{}'))).toBe('the capsule closed its stream\n');
+  });
+});
