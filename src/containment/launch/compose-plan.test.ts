@@ -1,0 +1,217 @@
+import { describe, expect, it } from 'vitest';
+
+import { composePlan, type Enforcement, type PlanRequest } from './compose-plan.ts';
+import { encodeLaunchPlan } from './launch-plan.ts';
+import type { ProcessGrants } from './process-grants.ts';
+
+const grants: ProcessGrants = {
+  commands: ['sh'],
+  scope: '.',
+  writable: true,
+  workdirExec: false,
+  networkAllow: [],
+  unixSockets: false,
+  limits: {
+    processes: 128,
+    open_files: 1024,
+    file_size: 4096,
+    cpu: 3600,
+    memory: 8192,
+    workdir_max_bytes: 1,
+  },
+};
+const files = {
+  read: ['/etc/passwd', '/usr/lib/libc.so.6', '/usr/bin/dash'],
+  execute: ['/usr/bin/dash', '/usr/lib/ld.so'],
+  links: [{ path: '/bin', target: 'usr/bin' }],
+};
+const sealed: Enforcement = { class: 'sealed', landlockAbi: 7, root: { userNamespace: true, proc: true } };
+const scoped: Enforcement = { class: 'scoped', landlockAbi: 6 };
+
+function words(over: Partial<Omit<PlanRequest, 'grants'>> & { grants?: Partial<ProcessGrants> }): string {
+  const plan = composePlan({
+    enforcement: scoped,
+    files,
+    workdir: '/tmp/work',
+    processesRunning: 40,
+    ...over,
+    grants: { ...grants, ...over.grants },
+  });
+  const operations = new Set([
+    'unshare',
+    'hostname',
+    'loopback',
+    'listen',
+    'bind',
+    'tmpfs',
+    'tmp',
+    'proc',
+    'directory',
+    'symlink',
+    'cwd',
+    'limit',
+    'landlock',
+    'allow',
+    'port',
+    'end',
+  ]);
+  const text = encodeLaunchPlan(plan).toString().split('\0').slice(0, -1);
+  return text
+    .map((word) => (operations.has(word) ? `\n${word}` : ` ${word}`))
+    .join('')
+    .trim();
+}
+
+describe('the plan of a sealed launch', () => {
+  it('composes a root of what was granted, and nothing else', () => {
+    expect(words({ enforcement: sealed })).toBe(
+      `svc-launch-plan 1
+unshare user,mount,pid,ipc,net,uts,cgroup
+hostname capsule
+loopback
+tmp 14 268435456 /tmp
+symlink usr/bin /bin
+bind 7 /etc/passwd /etc/passwd
+bind 7 /usr/bin/dash /usr/bin/dash
+bind 7 /usr/lib/ld.so /usr/lib/ld.so
+bind 7 /usr/lib/libc.so.6 /usr/lib/libc.so.6
+tmpfs 10 1048576 /dev
+bind 10 /dev/null /dev/null
+bind 10 /dev/zero /dev/zero
+bind 10 /dev/full /dev/full
+bind 10 /dev/random /dev/random
+bind 10 /dev/urandom /dev/urandom
+symlink /proc/self/fd /dev/fd
+symlink /proc/self/fd/0 /dev/stdin
+symlink /proc/self/fd/1 /dev/stdout
+symlink /proc/self/fd/2 /dev/stderr
+tmp 14 268435456 /dev/shm
+proc 15 /proc
+bind 14 /tmp/work /tmp/work
+cwd /tmp/work
+limit 0 3600 3600
+limit 1 4096 4096
+limit 2 8192 8192
+limit 4 0 0
+limit 6 128 128
+limit 7 1024 1024
+landlock 65535 3 3
+allow 13 /usr/bin/dash
+allow 13 /usr/lib/ld.so
+allow 12 /
+allow 30142 /tmp/work
+allow 30142 /tmp/work/.svc/home
+allow 30142 /tmp
+allow 30142 /dev/shm
+allow 49158 /dev/null
+allow 49158 /dev/zero
+allow 49158 /dev/full
+allow 49158 /dev/random
+allow 49158 /dev/urandom
+end`,
+    );
+  });
+
+  it('listens for the proxy when a destination is allowed, and may connect to nothing else', () => {
+    const networkAllow = [{ scheme: null, host: 'example.com', port: 443 }] as const;
+    const plan = words({ enforcement: sealed, grants: { networkAllow } });
+    expect(plan).toContain('\nhostname capsule\nlisten 3128\ntmp ');
+    expect(plan).toMatch(/\nport 2 3128\nend$/);
+  });
+
+  it('shows a scope that may only be read, and the home beside it', () => {
+    const plan = words({ enforcement: sealed, grants: { scope: 'src', writable: false } });
+    expect(plan).toContain('\nbind 15 /tmp/work/src /tmp/work/src\nbind 14 /tmp/work/.svc/home /tmp/work/.svc/home\n');
+    expect(plan).toContain('\ncwd /tmp/work/src\n');
+    expect(plan).toContain('\nallow 12 /tmp/work/src\nallow 30142 /tmp/work/.svc/home\n');
+    expect(plan).not.toMatch(/^(bind|allow) .*\/tmp\/work$/m);
+  });
+
+  it('runs programs of the workdir where that is granted', () => {
+    const plan = words({ enforcement: sealed, grants: { workdirExec: true } });
+    expect(plan).toContain('\nbind 6 /tmp/work /tmp/work\n');
+    expect(plan).toContain('\nallow 30143 /tmp/work\n');
+  });
+
+  it('mounts nothing inside what is mounted whole', () => {
+    const within = {
+      read: ['/usr/lib/git/a', '/usr/lib/git', '/usr/lib/git-b'],
+      execute: [],
+      links: [{ path: '/usr/lib/git/l', target: 'a' }],
+    };
+    const plan = words({ enforcement: sealed, files: within });
+    expect(plan.match(/^bind 7 .*$/gm)).toEqual([
+      'bind 7 /usr/lib/git /usr/lib/git',
+      'bind 7 /usr/lib/git-b /usr/lib/git-b',
+    ]);
+    expect(plan).not.toContain('/usr/lib/git/l');
+  });
+
+  it('goes without a user namespace or a /proc where the host has none, and then counts what runs already', () => {
+    const plan = words({ enforcement: { ...sealed, root: { userNamespace: false, proc: false } } });
+    expect(plan).toContain('\nunshare mount,pid,ipc,net,uts,cgroup\n');
+    expect(plan).not.toContain('\nproc ');
+    expect(plan).toContain('\nlimit 6 168 168\n');
+  });
+});
+
+describe('the plan of a scoped launch', () => {
+  it('leaves the host where it is and takes rights away', () => {
+    expect(words({ grants: { unixSockets: true } })).toBe(
+      `svc-launch-plan 1
+cwd /tmp/work
+limit 0 3600 3600
+limit 1 4096 4096
+limit 2 8192 8192
+limit 4 0 0
+limit 6 168 168
+limit 7 1024 1024
+landlock 65535 3 3
+allow 13 /usr/bin/dash
+allow 13 /usr/lib/ld.so
+allow 12 /etc/passwd
+allow 12 /usr/lib/libc.so.6
+allow 30654 /tmp/work
+allow 30654 /tmp/work/.svc/home
+allow 49158 /dev/null
+allow 49158 /dev/zero
+allow 49158 /dev/full
+allow 49158 /dev/random
+allow 49158 /dev/urandom
+end`,
+    );
+  });
+
+  it('narrows the ports to those of the allow-list and of name servers', () => {
+    const networkAllow = [
+      { scheme: 'https', host: 'a.example', port: 443 },
+      { scheme: null, host: 'b.example', port: 8080 },
+    ] as const;
+    expect(words({ grants: { networkAllow } })).toMatch(/\nport 2 53\nport 2 443\nport 2 8080\nend$/);
+  });
+
+  it('leaves every port open for a host without one, and still lets nothing listen', () => {
+    const networkAllow = [{ scheme: null, host: 'a.example', port: null }] as const;
+    const plan = words({ grants: { networkAllow } });
+    expect(plan).toContain('\nlandlock 65535 1 3\n');
+    expect(plan).not.toContain('\nport ');
+  });
+});
+
+describe('the plan of a launch behind a filter alone', () => {
+  it('sets limits and the directory', () => {
+    expect(
+      words({ enforcement: { class: 'advisory' } })
+        .split('\n')
+        .map((line) => line.split(' ')[0]),
+    ).toEqual(['svc-launch-plan', 'cwd', 'limit', 'limit', 'limit', 'limit', 'limit', 'limit', 'end']);
+  });
+});
+
+describe('an older kernel', () => {
+  it('is asked only for what it knows', () => {
+    expect(words({ enforcement: { ...sealed, landlockAbi: 3 } })).toContain('\nlandlock 32767 0 0\n');
+    expect(words({ enforcement: { ...sealed, landlockAbi: 4 } })).toContain('\nlandlock 32767 3 0\n');
+    expect(words({ enforcement: { ...sealed, landlockAbi: 5 } })).toContain('\nlandlock 65535 3 0\n');
+  });
+});

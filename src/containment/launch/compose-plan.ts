@@ -1,0 +1,128 @@
+import { join } from 'node:path';
+
+import type { ResourceLimits } from '../../grants/effective-grants.ts';
+import { containedHome } from '../contained-environment.ts';
+import { composeRoot, sharedMemory, temporary } from './compose-root.ts';
+import type { ComposedRoot } from './host-ability.ts';
+import { fileRights, handledRights, tcpRight } from './landlock-rights.ts';
+import type { LandlockRules, LaunchPlan, Namespace, ResourceLimit } from './launch-plan.ts';
+import { devices, type NeededFiles } from './needed-files.ts';
+import type { ProcessGrants } from './process-grants.ts';
+
+/** What the kernel enforces around one launch. */
+export type Enforcement =
+  | { readonly class: 'sealed'; readonly landlockAbi: number; readonly root: ComposedRoot }
+  | { readonly class: 'scoped'; readonly landlockAbi: number }
+  /** A system call filter only. */
+  | { readonly class: 'advisory' };
+
+export interface PlanRequest {
+  readonly enforcement: Enforcement;
+  readonly files: NeededFiles;
+  readonly grants: ProcessGrants;
+  /** The accessible workdir, links resolved. */
+  readonly workdir: string;
+  /** Processes of this user that run already: where they count against the limit, it is raised by them. */
+  readonly processesRunning: number;
+}
+
+/** Where contained programs find the egress proxy, inside their own network namespace. */
+export const egressPort = 3128;
+
+/** Asks nothing of the host: the same request gives the same plan. */
+export function composePlan(request: PlanRequest): LaunchPlan {
+  const { enforcement, grants, workdir } = request;
+  const sealed = enforcement.class === 'sealed' ? enforcement : null;
+  return {
+    identity: null,
+    cgroupProcs: null,
+    namespaces: sealed === null ? [] : namespacesOf(sealed.root),
+    inside: null,
+    hostname: sealed === null ? null : 'capsule',
+    network: networkOf(sealed !== null, grants),
+    root: sealed === null ? [] : composeRoot({ ...request, proc: sealed.root.proc }),
+    cwd: join(workdir, grants.scope),
+    limits: limitsOf(grants.limits, sealed?.root.userNamespace === true ? 0 : request.processesRunning),
+    landlock: enforcement.class === 'advisory' ? null : landlockOf(request, enforcement),
+  };
+}
+
+function namespacesOf({ userNamespace }: ComposedRoot): readonly Namespace[] {
+  const own: readonly Namespace[] = ['mount', 'pid', 'ipc', 'net', 'uts', 'cgroup'];
+  return userNamespace ? ['user', ...own] : own;
+}
+
+/** In a network of its own a process reaches what the proxy lets it reach, and nothing without one. */
+function networkOf(sealed: boolean, { networkAllow }: ProcessGrants): LaunchPlan['network'] {
+  if (!sealed) return { kind: 'none' };
+  return networkAllow.length === 0 ? { kind: 'loopback' } : { kind: 'listen', port: egressPort };
+}
+
+const [cpuSeconds, fileBytes, dataBytes, coreBytes, processes, openFiles] = [0, 1, 2, 4, 6, 7];
+
+/**
+ * `dataBytes` counts private memory alone: programs reserve address space far beyond what they use. `processes` counts all of a user,
+ * not those of one launch, so that what runs already is added.
+ */
+function limitsOf(limits: ResourceLimits, processesRunning: number): readonly ResourceLimit[] {
+  const bounds: readonly (readonly [number, number])[] = [
+    [cpuSeconds, limits.cpu],
+    [fileBytes, limits.file_size],
+    [dataBytes, limits.memory],
+    [coreBytes, 0],
+    [processes, limits.processes + processesRunning],
+    [openFiles, limits.open_files],
+  ];
+  return bounds.map(([resource, most]) => ({ resource, soft: BigInt(most), hard: BigInt(most) }));
+}
+
+function landlockOf(
+  request: PlanRequest,
+  { class: wanted, landlockAbi }: { readonly class: 'scoped' | 'sealed'; readonly landlockAbi: number },
+): LandlockRules {
+  const { files, grants, workdir } = request;
+  const sealed = wanted === 'sealed';
+  const ports = landlockAbi >= 4 ? portsOf(grants, sealed) : [];
+  const handled = handledRights(landlockAbi);
+  const network = ports === 'any' ? handled.network & tcpRight.bind : handled.network;
+  return {
+    handled: { ...handled, network },
+    paths: [
+      ...files.execute.map((path) => ({ rights: fileRights.execute, path })),
+      // A composed root holds nothing but what was granted.
+      ...(sealed ? ['/'] : files.read.filter((path) => !files.execute.includes(path))).map((path) => ({
+        rights: fileRights.read,
+        path,
+      })),
+      ...workdirRules(grants, workdir),
+      ...(sealed ? [temporary, sharedMemory] : []).map((path) => ({ rights: fileRights.write, path })),
+      ...devices.map((name) => ({ rights: fileRights.device, path: `/dev/${name}` })),
+    ],
+    ports: ports === 'any' ? [] : ports.map((port) => ({ rights: tcpRight.connect, port })),
+  };
+}
+
+function workdirRules(grants: ProcessGrants, workdir: string): LandlockRules['paths'] {
+  const { scope, writable, workdirExec, unixSockets } = grants;
+  const run = workdirExec ? fileRights.runHere : 0n;
+  const sockets = unixSockets ? fileRights.makeSocket : 0n;
+  const write = fileRights.write | sockets;
+  return [
+    { rights: (writable ? write : fileRights.read) | run, path: join(workdir, scope) },
+    { rights: write | run, path: containedHome(workdir) },
+  ];
+}
+
+/** Landlock knows ports, not hosts: an allow-list narrows the ports at most, and a host without a port none (contracts §3). */
+function portsOf({ networkAllow }: ProcessGrants, sealed: boolean): readonly number[] | 'any' {
+  if (networkAllow.length === 0) return [];
+  if (sealed) return [egressPort];
+  const ports = new Set<number>([nameServicePort]);
+  for (const { port } of networkAllow) {
+    if (port === null) return 'any';
+    ports.add(port);
+  }
+  return [...ports].sort((one, other) => one - other);
+}
+
+const nameServicePort = 53;

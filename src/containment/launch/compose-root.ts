@@ -1,0 +1,87 @@
+import { join } from 'node:path';
+
+import { containedHome } from '../contained-environment.ts';
+import { devices, type NeededFiles } from './needed-files.ts';
+import { mountAttribute, type RootStep } from './launch-plan.ts';
+import type { ProcessGrants } from './process-grants.ts';
+
+export interface RootRequest {
+  readonly files: NeededFiles;
+  readonly grants: ProcessGrants;
+  readonly workdir: string;
+  /** Whether a `proc` of its own can be had. */
+  readonly proc: boolean;
+}
+
+export const temporary = '/tmp';
+export const sharedMemory = '/dev/shm';
+
+const { readOnly, noSuid, noDev, noExec } = mountAttribute;
+const mebibyte = 1024 * 1024;
+const temporaryBytes = 256 * mebibyte;
+
+/**
+ * The root of a sealed process: the files its programs need, read-only; a `/tmp`, devices and `/proc` of its own; the workdir where the
+ * host has it. In an order in which nothing hides what came before: `/tmp` ahead of a workdir inside it.
+ */
+export function composeRoot({ files, grants, workdir, proc }: RootRequest): readonly RootStep[] {
+  const mounted = outermost([...files.execute, ...files.read]);
+  const links = files.links.filter(({ path }) => !mounted.some((directory) => isBelow(path, directory)));
+  return [
+    { kind: 'tmp', attributes: noSuid | noDev | noExec, bytes: temporaryBytes, target: temporary },
+    ...links.map(({ path, target }): RootStep => ({ kind: 'symlink', text: target, target: path })),
+    ...mounted.map((path): RootStep => ({
+      kind: 'bind',
+      attributes: readOnly | noSuid | noDev,
+      source: path,
+      target: path,
+    })),
+    ...deviceSteps,
+    ...(proc ? [procStep] : []),
+    ...workdirSteps(grants, workdir),
+  ];
+}
+
+const procStep: RootStep = { kind: 'proc', attributes: readOnly | noSuid | noDev | noExec, target: '/proc' };
+
+const deviceSteps: readonly RootStep[] = [
+  { kind: 'tmpfs', attributes: noSuid | noExec, bytes: mebibyte, target: '/dev' },
+  ...devices.map((name): RootStep => ({
+    kind: 'bind',
+    attributes: noSuid | noExec,
+    source: `/dev/${name}`,
+    target: `/dev/${name}`,
+  })),
+  { kind: 'symlink', text: '/proc/self/fd', target: '/dev/fd' },
+  { kind: 'symlink', text: '/proc/self/fd/0', target: '/dev/stdin' },
+  { kind: 'symlink', text: '/proc/self/fd/1', target: '/dev/stdout' },
+  { kind: 'symlink', text: '/proc/self/fd/2', target: '/dev/stderr' },
+  { kind: 'tmp', attributes: noSuid | noDev | noExec, bytes: temporaryBytes, target: sharedMemory },
+];
+
+/** The home lies in the workdir and is the process's own also where the scope leaves it out. */
+function workdirSteps({ scope, writable, workdirExec }: ProcessGrants, workdir: string): readonly RootStep[] {
+  const kept = noSuid | noDev | (workdirExec ? 0 : noExec);
+  const bind = (path: string, attributes: number): RootStep => ({
+    kind: 'bind',
+    attributes,
+    source: path,
+    target: path,
+  });
+  const seen = bind(join(workdir, scope), kept | (writable ? 0 : readOnly));
+  const home = bind(containedHome(workdir), kept);
+  return scope === '.' && writable ? [seen] : [seen, home];
+}
+
+/** Sorted, without what lies inside another of them. */
+function outermost(paths: readonly string[]): readonly string[] {
+  const kept: string[] = [];
+  for (const path of [...new Set(paths)].sort()) {
+    if (!kept.some((directory) => isBelow(path, directory))) kept.push(path);
+  }
+  return kept;
+}
+
+function isBelow(path: string, directory: string): boolean {
+  return path.startsWith(directory === '/' ? '/' : `${directory}/`);
+}

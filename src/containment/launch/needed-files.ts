@@ -1,0 +1,10 @@
+/** Files that a program and the commands it may run need, links resolved; `links` are those on the way to them. */
+export interface NeededFiles {
+  readonly read: readonly string[];
+  /** May be executed; read too. */
+  readonly execute: readonly string[];
+  readonly links: readonly { readonly path: string; readonly target: string }[];
+}
+
+/** Device files that every program may use. */
+export const devices: readonly string[] = ['null', 'zero', 'full', 'random', 'urandom'];
