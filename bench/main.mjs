@@ -9,11 +9,22 @@ import { idleMemory } from './idle-memory.mjs';
 import { jsonRpc } from './json-rpc.mjs';
 import { startUp } from './start-up.mjs';
 import { streamRows } from './stream.mjs';
+import { streamA2a, streamBetterSse } from './stream-peers.mjs';
 import { meets, renderTable } from './support/row.mjs';
 import { warmToolCall } from './warm-tool-call.mjs';
 
 /** @type {readonly import('./support/row.mjs').Row[]} */
-const rows = [startUp, idleMemory, jsonRpc, agentTurn, firstToolCall, warmToolCall, ...streamRows];
+const rows = [
+  startUp,
+  idleMemory,
+  jsonRpc,
+  agentTurn,
+  firstToolCall,
+  warmToolCall,
+  ...streamRows,
+  streamBetterSse,
+  streamA2a,
+];
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !rows.some((row) => row.name === name));

@@ -3,7 +3,8 @@
 //   sse-client <port> <watchers> <stalled> <frames> <rest> <seconds> <request>
 //
 // A frame is counted by its mark: '~', nine digits of its number (from 100000000), fifteen digits of the microsecond it was published in
-// (from 100000000000000, CLOCK_MONOTONIC). Frames of one watcher must come in order and without a gap.
+// (from 100000000000000, CLOCK_MONOTONIC). Frames of one watcher are counted from the
+// first number on, and must come in order and without a gap.
 //
 // Says `stalled` once that many connections are open which will never be read, and opens the watchers after a line on stdin. Says `ready`
 // once every watcher has the head of a 200 response. Rests for so many microseconds after each look at the sockets: what has gathered
@@ -123,6 +124,8 @@ static const char *skip_head(struct watcher *watcher, const char *at, const char
 }
 
 static void count_frame(struct watcher *watcher, struct tally *tally, int64_t read_at_us) {
+  // What a server shows of an earlier round to who comes now is no frame of this one.
+  if (watcher->frames == 0 && watcher->number != first_number) return;
   if (watcher->number - first_number != watcher->frames) tally->disordered++;
   int64_t stamp_us = watcher->stamp - stamp_offset;
   if (tally->frames == 0) tally->first_stamp_us = stamp_us;
