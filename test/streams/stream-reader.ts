@@ -10,7 +10,8 @@ const headEnd = Buffer.from('\r\n\r\n');
 export class StreamReader {
   readonly socket: Socket;
   ended = false;
-  #chunks: Buffer[] = [];
+  readonly #chunks: Buffer[] = [];
+  #joined: { readonly chunks: number; readonly bytes: Buffer } = { chunks: 0, bytes: Buffer.alloc(0) };
   #changed: (() => void)[] = [];
 
   private constructor(socket: Socket) {
@@ -34,8 +35,12 @@ export class StreamReader {
 
   /** Every byte so far, head included. */
   get bytes(): Buffer {
-    if (this.#chunks.length !== 1) this.#chunks = [Buffer.concat(this.#chunks)];
-    return this.#chunks[0] ?? Buffer.alloc(0);
+    const { length } = this.#chunks;
+    if (this.#joined.chunks < length) {
+      const bytes = Buffer.concat([this.#joined.bytes, ...this.#chunks.slice(this.#joined.chunks)]);
+      this.#joined = { chunks: length, bytes };
+    }
+    return this.#joined.bytes;
   }
 
   get head(): string {
@@ -59,16 +64,22 @@ export class StreamReader {
     return await this.#until(() => this.bytes.includes(headEnd), 'its head');
   }
 
-  /** Resolves once the body holds `text`; rejects when the connection ends without it. */
+  /** Resolves once what was received holds `text`; rejects when the connection ends without it. */
   async until(text: string): Promise<this> {
     const wanted = Buffer.from(text);
     let searched = 0;
-    return await this.#until(() => {
-      const { bytes } = this;
-      if (bytes.includes(wanted, searched)) return true;
-      searched = Math.max(0, bytes.length - wanted.length);
-      return false;
-    }, JSON.stringify(text));
+    let tail = Buffer.alloc(0);
+    // Each piece is looked at once, with as much of those before it as an occurrence may begin in.
+    return await this.#until(
+      () => {
+        const fresh = this.#chunks.slice(searched);
+        searched = this.#chunks.length;
+        const window = Buffer.concat([tail, ...fresh]);
+        tail = window.subarray(Math.max(0, window.length - wanted.length + 1));
+        return window.includes(wanted);
+      },
+      JSON.stringify(text.slice(0, 200)),
+    );
   }
 
   /** Resolves once the other side has closed. */
