@@ -1,8 +1,7 @@
 import { arch, platform } from 'node:process';
 
-import { createDirectLauncher } from '../containment/direct-launcher.ts';
+import { noContainment, type Containment } from '../containment/containment.ts';
 import { effectiveFloor, floorRefusal, parseCeiling, underCeiling } from '../containment/floor.ts';
-import type { Launcher } from '../containment/launcher.ts';
 import { DiagnosticList, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { Redactor } from '../diagnostics/redactor.ts';
 import { Secret } from '../diagnostics/secret.ts';
@@ -32,7 +31,7 @@ export interface PreparedLaunch {
   readonly env: Environment;
   readonly redactor: Redactor;
   readonly listenerToken: Secret | null;
-  readonly launcher: Launcher;
+  readonly containment: Containment;
   readonly grants: EffectiveGrants;
   readonly scope: ScopeObject;
   readonly initialTask: InitialTask | null;
@@ -56,8 +55,8 @@ export async function prepareLaunch(
   const loaded = loadCapsuleManifest({ file: source.manifestFile, env });
   const workspace = loadWorkspaceConfig({ directory: source.root, env });
   const { grants, warnings } = lower(loaded);
-  const launcher = createDirectLauncher();
-  const scope = heldToFloor(request, { grants, launcher, workspaceFloor: workspace.containment });
+  const containment = noContainment('this version enforces nothing in the kernel');
+  const scope = heldToFloor(request, { grants, containment, workspaceFloor: workspace.containment });
   const unavailable = unavailableParts(loaded);
   if (unavailable.refusals.length > 0) throw new DiagnosticList(unavailable.refusals);
   const initialTask = findInitialTask({
@@ -75,7 +74,7 @@ export async function prepareLaunch(
     env,
     redactor: redactorOf(loaded.apiKey ?? null, listenerToken),
     listenerToken,
-    launcher,
+    containment,
     grants,
     scope,
     initialTask,
@@ -92,19 +91,22 @@ export async function prepareLaunch(
 
 interface FloorParts {
   readonly grants: EffectiveGrants;
-  readonly launcher: Launcher;
+  readonly containment: Containment;
   readonly workspaceFloor: ContainmentClass | undefined;
 }
 
 /** The scope of a session whose floor the host meets; else throws `E-CAP-003` (D1 "Command line" 1 and 2). */
-function heldToFloor({ env, floor: flag }: RunRequest, { grants, launcher, workspaceFloor }: FloorParts): ScopeObject {
+function heldToFloor(
+  { env, floor: flag }: RunRequest,
+  { grants, containment, workspaceFloor }: FloorParts,
+): ScopeObject {
   const manifest = grants.containmentFloor ?? undefined;
   const floor = effectiveFloor({ manifest, workspace: workspaceFloor, flag });
-  const achieved = underCeiling(launcher.achieved, parseCeiling(env['SVC_CONTAINMENT_CEILING']));
-  const { mechanism } = launcher;
-  const refusal = floorRefusal(floor, { achieved, mechanism, reason: 'this version enforces nothing in the kernel' });
+  const achieved = underCeiling(containment.achieved, parseCeiling(env['SVC_CONTAINMENT_CEILING']));
+  const { mechanism, reason, usernsGrant } = containment;
+  const refusal = floorRefusal(floor, { achieved, mechanism, reason: reason ?? '' });
   if (refusal !== null) throw refusal;
-  return encodeScope(grants, { declared: floor, achieved, floorMet: true, mechanism, usernsGrant: 'n/a' });
+  return encodeScope(grants, { declared: floor, achieved, floorMet: true, mechanism, usernsGrant });
 }
 
 function tokenOf(env: RunRequest['env']): Secret | null {

@@ -3,7 +3,10 @@ import { join, relative } from 'node:path';
 
 import type { ComponentHost } from '../components/component-host.ts';
 import type { Component, Preopen } from '../components/component.ts';
+import type { SessionContainment } from '../containment/containment.ts';
 import { containedEnvironment, containedHome } from '../containment/contained-environment.ts';
+import type { ProcessGrants } from '../containment/launch/process-grants.ts';
+import type { Launcher } from '../containment/launcher.ts';
 import type { ArtifactGrants } from '../grants/artifact-grants.ts';
 import { mayReach } from '../grants/network-coverage.ts';
 import { createComponentDriver } from '../inference/component-driver.ts';
@@ -17,6 +20,7 @@ import { createSkillTool } from '../tools/skill-tool.ts';
 import type { Tool } from '../tools/tool.ts';
 import { createWasmTool } from '../tools/wasm-tool.ts';
 import type { PreparedLaunch } from './prepare.ts';
+import { capsuleProcesses, toolProcesses } from './process-grants.ts';
 import { makePrivateDirectory, openScopeDirectory, type ScopeDirectory } from './scope-directory.ts';
 import type { SessionDirectories } from './session-directories.ts';
 
@@ -42,8 +46,8 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   const tools: Tool[] = [];
   for (const artifact of launch.artifacts) tools.push(...(await stage.toolsOf(artifact)));
   const { shellAllow } = launch.grants;
-  const { launcher } = launch;
-  const shell = { launcher, cwd: directories.workdir, env: environment, sessionDirectory: directories.session };
+  const launcher = stage.launcher(capsuleProcesses(launch.grants));
+  const shell = { launcher, env: environment, sessionDirectory: directories.session };
   const driver = await stage.driver();
   return {
     tools: [...tools, ...createShellTools(shellAllow, shell)],
@@ -61,11 +65,14 @@ class Stage {
   readonly #host: ComponentHost;
   readonly #components: Component[] = [];
   readonly #scopes: ScopeDirectory[] = [];
+  readonly #containment: SessionContainment;
 
   constructor({ launch, directories, host }: StageRequest) {
     this.#launch = launch;
     this.#directories = directories;
     this.#host = host;
+    const { workdir, session: privateDirectory } = directories;
+    this.#containment = launch.containment.open({ workdir, privateDirectory });
   }
 
   async toolsOf(artifact: InstalledArtifact): Promise<readonly Tool[]> {
@@ -80,22 +87,20 @@ class Stage {
       return [createWasmTool({ name, description, inputSchema, component: this.#component(artifact), deadlineMs })];
     }
     const program = await stageNative(artifact, join(this.#directories.session, 'tools'));
-    const { launcher } = this.#launch;
-    const place = { launcher, program, cwd: this.#directories.workdir, env: this.environmentOf(grants.envAllow) };
+    const launcher = this.launcher(toolProcesses(grants, this.#launch.grants));
+    const place = { launcher, program, env: this.environmentOf(grants.envAllow) };
     return [createNativeTool({ name, description, inputSchema, deadlineMs, ...place })];
   }
 
   async driver(): Promise<Driver> {
-    const { artifacts, launcher, loaded } = this.#launch;
+    const { artifacts, grants, loaded } = this.#launch;
     const { inference } = loaded.manifest;
-    const { workdir } = this.#directories;
     const redact = (text: string): string => this.#launch.redactor.redact(text);
     if (inference.transport === 'process') {
       const place = {
         manifestDirectory: loaded.directory,
-        launcher,
-        cwd: workdir,
-        env: this.environmentOf(this.#launch.grants.envAllow),
+        launcher: this.launcher(capsuleProcesses(grants)),
+        env: this.environmentOf(grants.envAllow),
       };
       return createProcessDriver({ command: inference.command ?? '', redact, ...place });
     }
@@ -114,8 +119,15 @@ class Stage {
     });
   }
 
+  /** The door for processes with these grants; their scope is made when it is not there. */
+  launcher(grants: ProcessGrants): Launcher {
+    openScopeDirectory(this.#directories.workdir, grants.scope).close();
+    return this.#containment.launcher(grants);
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#components.map((component) => component.close()));
+    await this.#containment.close();
     for (const scope of this.#scopes) scope.close();
   }
 

@@ -10,10 +10,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { createDirectLauncher } from './direct-launcher.ts';
 import { endProcess } from './end-process.ts';
-import type { LaunchedProcess, LaunchEnd, LaunchRequest } from './launcher.ts';
+import type { Launcher, LaunchedProcess, LaunchEnd, LaunchRequest } from './launcher.ts';
 import { readOutput } from './read-output.ts';
 
-const launcher = createDirectLauncher({ drainMs: 200 });
 const PATH = '/usr/local/bin:/usr/bin:/bin';
 let folder: string;
 
@@ -26,11 +25,15 @@ afterEach(() => {
 });
 
 function request(command: string, args: readonly string[] = [], over: Partial<LaunchRequest> = {}): LaunchRequest {
-  return { command, args, cwd: folder, env: { PATH }, stdin: 'null', ...over };
+  return { command, args, env: { PATH }, stdin: 'null', ...over };
+}
+
+function launcher(): Launcher {
+  return createDirectLauncher({ cwd: folder, drainMs: 200 });
 }
 
 async function started(asked: LaunchRequest): Promise<LaunchedProcess> {
-  const outcome = await launcher.launch(asked);
+  const outcome = await launcher().launch(asked);
   if (outcome.kind === 'refused') throw new Error(outcome.reason);
   return outcome.process;
 }
@@ -48,7 +51,7 @@ async function run(asked: LaunchRequest): Promise<{ stdout: string; stderr: stri
 }
 
 async function reasonOf(asked: LaunchRequest): Promise<string> {
-  const outcome = await launcher.launch(asked);
+  const outcome = await launcher().launch(asked);
   return outcome.kind === 'refused' ? outcome.reason : 'started';
 }
 
@@ -65,10 +68,6 @@ async function expectGone(pid: number): Promise<void> {
 }
 
 describe('the direct launcher', () => {
-  it('claims no enforcement', () => {
-    expect([launcher.achieved, launcher.mechanism]).toEqual(['advisory', 'none']);
-  });
-
   it('gives both outputs and the exit status', async () => {
     expect(await run(request('sh', ['-c', 'echo out; echo err >&2; exit 7']))).toEqual({
       stdout: 'out\n',
@@ -112,7 +111,7 @@ describe('the direct launcher', () => {
   it('hands over no descriptor this process was itself started with', async () => {
     writeFileSync(join(folder, 'held'), 'secret');
     const source = `import { createDirectLauncher } from ${JSON.stringify(join(import.meta.dirname, 'direct-launcher.ts'))};
-      const { process: shell } = await createDirectLauncher().launch({ command: 'sh', cwd: '/', stdin: 'null',
+      const { process: shell } = await createDirectLauncher({ cwd: '/' }).launch({ command: 'sh', stdin: 'null',
         args: ['-c', 'cat /proc/self/fd/30; ls -l /proc/self/fd'], env: { PATH: '/usr/bin:/bin' } });
       shell.stdout.pipe(process.stdout);`;
     const program = join(folder, 'main.mjs');
@@ -163,9 +162,11 @@ describe('a launch that cannot be', () => {
   });
 
   it('is refused for a missing working directory, NUL characters and arguments beyond the limit of the system', async () => {
-    expect(await reasonOf(request('sh', [], { cwd: join(folder, 'absent') }))).toBe(
-      'the working directory does not exist',
-    );
+    const elsewhere = createDirectLauncher({ cwd: join(folder, 'absent') });
+    expect(await elsewhere.launch(request('sh'))).toEqual({
+      kind: 'refused',
+      reason: 'the working directory does not exist',
+    });
     expect(await reasonOf(request('echo', ['a\0b']))).toBe('an argument holds a NUL character');
     expect(await reasonOf(request('echo', [], { env: { PATH, A: '\0' } }))).toBe(
       'an environment variable holds a NUL character',

@@ -9,6 +9,7 @@ import { inheritedDescriptors } from './inherited-descriptors.ts';
 import type { LaunchOutcome, LaunchRequest, LaunchedProcess, Launcher } from './launcher.ts';
 
 export interface DirectLauncherOptions {
+  readonly cwd: string;
   /** How long what a process leaves running may go on writing after its exit; 1,000 when absent. */
   readonly drainMs?: number;
 }
@@ -30,30 +31,27 @@ const reasons: Readonly<Record<string, string>> = {
  * Starts processes without any kernel enforcement: class `advisory`, mechanism `none` (D1 "Mechanism values").
  * Each gets its own process group, exactly the requested environment and no descriptor of ours but the standard three.
  */
-export function createDirectLauncher(options: DirectLauncherOptions = {}): Launcher {
-  const drainMs = options.drainMs ?? 1000;
+export function createDirectLauncher({ cwd, drainMs = 1000 }: DirectLauncherOptions): Launcher {
   let inherited: readonly number[] | undefined;
   return {
-    achieved: 'advisory',
-    mechanism: 'none',
     async launch(request) {
-      const refusal = await refusalOf(request);
+      const refusal = await refusalOf(request, cwd);
       if (refusal !== null) return { kind: 'refused', reason: refusal };
       const program = await findProgram(request.command, request.env.PATH ?? '');
       if (program.kind === 'refused') return program;
       inherited ??= inheritedDescriptors();
-      return start({ program: program.path, request, inherited, drainMs });
+      return start({ program: program.path, request, cwd, inherited, drainMs });
     },
   };
 }
 
-async function refusalOf(request: LaunchRequest): Promise<string | null> {
+async function refusalOf(request: LaunchRequest, cwd: string): Promise<string | null> {
   if (request.args.some((arg) => arg.includes('\0'))) return 'an argument holds a NUL character';
   const variables = Object.entries(request.env);
   if (variables.some(([name, value]) => `${name}${value}`.includes('\0'))) {
     return 'an environment variable holds a NUL character';
   }
-  return (await isDirectory(request.cwd)) ? null : 'the working directory does not exist';
+  return (await isDirectory(cwd)) ? null : 'the working directory does not exist';
 }
 
 async function isDirectory(path: string): Promise<boolean> {
@@ -68,16 +66,17 @@ async function isDirectory(path: string): Promise<boolean> {
 interface Start {
   readonly program: string;
   readonly request: LaunchRequest;
+  readonly cwd: string;
   readonly inherited: readonly number[];
   readonly drainMs: number;
 }
 
-async function start({ program, request, inherited, drainMs }: Start): Promise<LaunchOutcome> {
+async function start({ program, request, cwd, inherited, drainMs }: Start): Promise<LaunchOutcome> {
   const nothing = inherited.length === 0 ? null : openSync('/dev/null', 'r+');
   try {
     const child = spawn(program, request.args, {
       argv0: request.command,
-      cwd: request.cwd,
+      cwd,
       env: request.env,
       detached: true,
       stdio: descriptorsOf(request, inherited, nothing),

@@ -1,12 +1,9 @@
 import type { Readable, Writable } from 'node:stream';
 
-import type { ContainmentClass } from '../wire/containment-class.ts';
-
 export interface LaunchRequest {
   /** A bare command name, looked up on `PATH` of `env`, or an absolute path. */
   readonly command: string;
   readonly args: readonly string[];
-  readonly cwd: string;
   /** The whole environment of the process; nothing is inherited. */
   readonly env: Readonly<Record<string, string>>;
   /** `/dev/null` unless the process is to be written to. */
@@ -37,10 +34,10 @@ export type LaunchOutcome =
   /** Nothing ran. `reason` is a clause for a person: `no such command`, `permission denied`. */
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** The one door through which shell commands, native tools and process drivers are started. */
+/**
+ * The one door through which shell commands, native tools and process drivers are started, with one set of grants and in one working
+ * directory.
+ */
 export interface Launcher {
-  readonly achieved: ContainmentClass;
-  /** D1 "Mechanism values". */
-  readonly mechanism: string;
   launch(request: LaunchRequest): Promise<LaunchOutcome>;
 }

@@ -12,8 +12,6 @@ export interface ProcessDriverSettings {
   /** What a relative path in front of the command is relative to. */
   readonly manifestDirectory: string;
   readonly launcher: Launcher;
-  /** The accessible workdir. */
-  readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   /** Takes secrets out of a failure: a driver may repeat its key in what it prints. */
   readonly redact: (text: string) => string;
@@ -41,7 +39,7 @@ export function createProcessDriver(settings: ProcessDriverSettings): Driver {
       },
     );
   }
-  const { launcher, manifestDirectory, cwd, env, redact, endGraceMs = 2000 } = settings;
+  const { launcher, manifestDirectory, env, redact, endGraceMs = 2000 } = settings;
   const command = program.includes('/') && !isAbsolute(program) ? resolve(manifestDirectory, program) : program;
   const open = new Set<ProcessDriverTask>();
   return {
@@ -49,7 +47,7 @@ export function createProcessDriver(settings: ProcessDriverSettings): Driver {
     label: program,
     openTask() {
       const task = new ProcessDriverTask({
-        launch: () => launcher.launch({ command, args, cwd, env, stdin: 'pipe' }),
+        launch: () => launcher.launch({ command, args, env, stdin: 'pipe' }),
         name: program,
         redact,
         endGraceMs,

@@ -19,7 +19,6 @@ export interface NativeToolSettings extends Pick<Tool, 'name' | 'description' | 
   readonly launcher: Launcher;
   /** Absolute path of `bin/<name>` as staged. */
   readonly program: string;
-  readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   /** `capabilities.limits.deadline` of the artifact. */
   readonly deadlineMs: number;
@@ -54,8 +53,8 @@ async function callProgram(
   context: ToolCallContext,
   settings: NativeToolSettings,
 ): Promise<ToolOutcome> {
-  const { launcher, program, cwd, env, name } = settings;
-  const outcome = await launcher.launch({ command: program, args: [], cwd, env, stdin: 'pipe' });
+  const { launcher, program, env, name } = settings;
+  const outcome = await launcher.launch({ command: program, args: [], env, stdin: 'pipe' });
   if (outcome.kind === 'refused') return neverReached(`the tool ${name} could not be started: ${outcome.reason}`);
   const launched = outcome.process;
   const stopListening = endOnAbort(launched, context.signal, endGraceMs);

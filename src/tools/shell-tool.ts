@@ -16,8 +16,6 @@ const endGraceMs = 2000;
 
 export interface ShellSettings {
   readonly launcher: Launcher;
-  /** The accessible workdir. */
-  readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   /** Long outputs are kept in its `logs/`. */
   readonly sessionDirectory: string;
@@ -54,8 +52,8 @@ async function callShell(call: ShellCall, context: ToolCallContext, settings: Sh
   const { name, command, number } = call;
   const split = argumentsOf(name, command);
   if (split.kind === 'unbalanced') return neverReached(`the command cannot be split into words: ${split.reason}`);
-  const { launcher, cwd, env, sessionDirectory } = settings;
-  const outcome = await launcher.launch({ command: name, args: split.words, cwd, env, stdin: 'null' });
+  const { launcher, env, sessionDirectory } = settings;
+  const outcome = await launcher.launch({ command: name, args: split.words, env, stdin: 'null' });
   if (outcome.kind === 'refused') return neverReached(`${name} could not be started: ${outcome.reason}`);
   const launched = outcome.process;
   const stopListening = endOnAbort(launched, context.signal, endGraceMs);

@@ -10,15 +10,13 @@ import type { Driver, DriverOutcome, InferenceCall, InferenceRequest } from '../
 import { createProcessDriver } from '../../src/inference/process-driver.ts';
 
 const program = join(import.meta.dirname, 'line-driver.mjs');
-const direct = createDirectLauncher({ drainMs: 100 });
 let folder: string;
 let started: LaunchedProcess[];
 
 /** Remembers what it started. */
 const launcher: Launcher = {
-  ...direct,
   async launch(request) {
-    const outcome = await direct.launch(request);
+    const outcome = await createDirectLauncher({ cwd: folder, drainMs: 100 }).launch(request);
     if (outcome.kind === 'started') started.push(outcome.process);
     return outcome;
   },
@@ -40,7 +38,6 @@ function driver(command: string | readonly string[], endGraceMs = 5000): Driver 
     command,
     manifestDirectory: folder,
     launcher,
-    cwd: folder,
     env: { PATH: '/usr/bin:/bin', MODEL_HOME: '/models' },
     redact: (text) => text.replaceAll('sk-live-1', '[secret]'),
     endGraceMs,

@@ -34,9 +34,8 @@ function run(script: string, { args = {}, context = recordingContext(), deadline
     name: 'odd',
     description: 'an odd tool',
     inputSchema: { type: 'object' },
-    launcher: createDirectLauncher({ drainMs: 100 }),
+    launcher: createDirectLauncher({ cwd: folder, drainMs: 100 }),
     program,
-    cwd: folder,
     env: { PATH: '/usr/bin:/bin', GREETING: 'hello' },
     deadlineMs,
   });
@@ -130,9 +129,8 @@ describe('a native tool', () => {
       name: 'odd',
       description: '',
       inputSchema: {},
-      launcher: createDirectLauncher(),
+      launcher: createDirectLauncher({ cwd: folder }),
       program: join(folder, 'absent'),
-      cwd: folder,
       env: {},
       deadlineMs: 1000,
     });

@@ -24,8 +24,8 @@ afterEach(() => {
   rmSync(sessionDirectory, { recursive: true, force: true });
 });
 
-function shellTool(name: string, launcher: Launcher = createDirectLauncher({ drainMs: 100 })): Tool {
-  const [tool] = createShellTools([name], { launcher, cwd: workdir, env, sessionDirectory });
+function shellTool(name: string, launcher: Launcher = createDirectLauncher({ cwd: workdir, drainMs: 100 })): Tool {
+  const [tool] = createShellTools([name], { launcher, env, sessionDirectory });
   if (tool === undefined) throw new Error('no tool was made');
   return tool;
 }
@@ -104,7 +104,7 @@ describe('a shell tool', () => {
   });
 
   it('offers one tool per allowed name', () => {
-    const settings = { launcher: createDirectLauncher(), cwd: workdir, env, sessionDirectory };
+    const settings = { launcher: createDirectLauncher({ cwd: workdir }), env, sessionDirectory };
     const tools = createShellTools(['git', 'sh', 'git'], settings);
     expect(tools.map(({ name, kind }) => [name, kind])).toEqual([
       ['git', 'shell'],

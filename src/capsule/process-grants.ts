@@ -1,0 +1,29 @@
+import type { ProcessGrants } from '../containment/launch/process-grants.ts';
+import type { ArtifactGrants } from '../grants/artifact-grants.ts';
+import type { EffectiveGrants } from '../grants/effective-grants.ts';
+
+/** What the commands of a capsule may do, and its driver when that is a program. */
+export function capsuleProcesses(grants: EffectiveGrants): ProcessGrants {
+  return {
+    commands: grants.shellAllow,
+    scope: grants.filesystemScope ?? '.',
+    writable: !grants.readOnly,
+    workdirExec: grants.workdirExec,
+    networkAllow: grants.networkAllow,
+    unixSockets: grants.unixSockets,
+    limits: grants.resources,
+  };
+}
+
+/** What a native tool may do: its own grants, and of the commands those of its capsule. */
+export function toolProcesses(own: ArtifactGrants, capsule: EffectiveGrants): ProcessGrants {
+  return {
+    commands: capsule.shellAllow,
+    scope: own.preopen?.scope ?? '.',
+    writable: own.preopen?.writable ?? false,
+    workdirExec: own.workdirExec,
+    networkAllow: own.networkAllow,
+    unixSockets: own.unixSockets,
+    limits: capsule.resources,
+  };
+}

@@ -1,0 +1,48 @@
+import { join } from 'node:path';
+
+import type { ContainmentClass } from '../wire/containment-class.ts';
+import { createDirectLauncher } from './direct-launcher.ts';
+import type { ProcessGrants } from './launch/process-grants.ts';
+import type { Launcher } from './launcher.ts';
+
+/** What this host contains processes with. */
+export interface Containment {
+  readonly achieved: ContainmentClass;
+  /** D1 "Mechanism values". */
+  readonly mechanism: string;
+  /** Why it is not a stronger class, as a clause for a person; null for the strongest. */
+  readonly reason: string | null;
+  /** D1 "Scope report", `userns grant`. */
+  readonly usernsGrant: string;
+  open(place: ContainmentPlace): SessionContainment;
+}
+
+/** Where a session's processes run. */
+export interface ContainmentPlace {
+  /** The accessible workdir, links resolved. */
+  readonly workdir: string;
+  /** Owner-only, out of the agent's reach. */
+  readonly privateDirectory: string;
+}
+
+/** The containment of one session. */
+export interface SessionContainment {
+  /** The door for processes with these grants, which start in their scope. */
+  launcher(grants: ProcessGrants): Launcher;
+  /** Frees what launches share. Processes that run are not its business. */
+  close(): Promise<void>;
+}
+
+/** No kernel enforcement at all: class `advisory`, mechanism `none` (D1 "Mechanism values"). */
+export function noContainment(reason: string): Containment {
+  return {
+    achieved: 'advisory',
+    mechanism: 'none',
+    reason,
+    usernsGrant: 'n/a',
+    open: ({ workdir }) => ({
+      launcher: ({ scope }) => createDirectLauncher({ cwd: join(workdir, scope) }),
+      close: async () => {},
+    }),
+  };
+}
