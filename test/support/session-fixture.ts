@@ -101,7 +101,7 @@ export class SessionFixture {
   }
 
   #see(id: bigint, bytes: string): void {
-    const data = /^data: (.*)$/m.exec(bytes)?.[1] ?? '';
+    const data = /^data: ([^\n]*)$/m.exec(bytes)?.[1] ?? '';
     const event = /^event: (.*)$/m.exec(bytes)?.[1] ?? '';
     this.frames.push({ id, event, data: JSON.parse(data) as Record<string, unknown> });
     for (const watcher of this.#watchers.splice(0)) watcher();
