@@ -1,3 +1,5 @@
+import { toUSVString } from 'node:util';
+
 import type { ArgumentCheck } from './argument-check.ts';
 import type { Tool, ToolCallContext, ToolKind, ToolOutcome } from './tool.ts';
 import { fenceUntrusted } from './untrusted-fence.ts';
@@ -73,10 +75,12 @@ export async function dispatchCall(
       : await callChecked(found, call.input, { ...context, callId });
   const reached = outcome.reached !== false;
   const fenceSource = reached && found?.tool.kind !== 'skill' ? `tool:${call.name}` : null;
+  // No driver can pass on half a surrogate pair: frame, trace and model are to hold the same text.
+  const content = toUSVString(outcome.content);
   return {
     toolName: call.name,
     kind: found?.tool.kind ?? 'unknown',
-    content: fenceSource === null ? outcome.content : fenceUntrusted(fenceSource, outcome.content),
+    content: fenceSource === null ? content : fenceUntrusted(fenceSource, content),
     fenceSource,
     callId,
     isError: !reached || outcome.status !== 'passed',

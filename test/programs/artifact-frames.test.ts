@@ -16,6 +16,7 @@ const nativeTool = `#!/bin/sh
 read -r request
 case "$request" in
   *'"mood":"bad"'*) echo '{"status":"failed","content":"no","truncated":true}'; exit 7 ;;
+  *'"mood":"odd"'*) echo '{"status":"passed","content":"a\\\\ud800b"}' ;;
   *'"mood":"worse"'*) kill -9 $$ ;;
   *) echo '{"status":"passed","content":"yes"}' ;;
 esac
@@ -132,6 +133,11 @@ const cases: readonly Case[] = [
       tool_call_id: 'c07',
       ...failed,
     },
+  },
+  {
+    name: 'a native tool whose result holds half a character [D1-FRAME-20]',
+    call: called('c19', 'mood', { mood: 'odd' }),
+    artifact: { tool_name: 'mood', ...fenced('mood', 'a\uFFFDb'), tool_call_id: 'c19', ...passed, exit_code: 0 },
   },
   {
     name: 'a shell command that exits with 0 [D1-FRAME-22, D1-FRAME-26, D1-FRAME-29, D1-FRAME-31]',
@@ -294,10 +300,10 @@ describe('the artifact frame of', () => {
     expect(frames.map(({ id, event }) => `${id} ${event}`)).toEqual([
       '0 status',
       ...cases.map((_, index) => `${index + 1} artifact`),
-      '19 status',
-      '20 text',
+      '20 status',
       '21 text',
-      '22 status',
+      '22 text',
+      '23 status',
     ]);
     expect(new Set(frames.map(({ data }) => data['id'])).size).toBe(1);
   });
@@ -320,7 +326,7 @@ describe('the artifact frame of', () => {
   });
 
   it('any call says how long it took, as its line of the trace does [D1-FRAME-28]', () => {
-    expect(durations).toHaveLength(18);
+    expect(durations).toHaveLength(19);
     for (const duration of durations) expect(duration).toSatisfy((ms) => Number.isInteger(ms) && Number(ms) >= 0);
     // The component of the first call had to be compiled and started for it.
     expect(durations[0]).toBeGreaterThan(0);
