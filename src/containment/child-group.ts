@@ -4,11 +4,18 @@ import type { Readable } from 'node:stream';
 import type { LaunchEnd, LaunchedProcess } from './launcher.ts';
 
 /** A child started as leader of its own group, with both outputs piped. */
-export interface GroupLeader {
+interface GroupLeader {
   readonly child: ChildProcess;
   readonly pid: number;
   readonly stdout: Readable;
   readonly stderr: Readable;
+}
+
+/** `superviseGroup` over a child that was started so. */
+export function superviseChild(child: ChildProcess, drainMs: number): LaunchedProcess {
+  const { pid, stdout, stderr } = child;
+  if (pid === undefined || stdout === null || stderr === null) throw new Error('a started child lacks its pipes');
+  return superviseGroup({ child, pid, stdout, stderr }, drainMs);
 }
 
 /** Leaders of groups that run, by pid. */
@@ -25,7 +32,7 @@ export function killLiveGroups(): void {
  * exit to finish writing and is then killed; outputs that a process outside the group still holds are closed after
  * `drainMs` more. So `ended` settles within twice `drainMs` of the exit, whatever was left behind.
  */
-export function superviseGroup(leader: GroupLeader, drainMs: number): LaunchedProcess {
+function superviseGroup(leader: GroupLeader, drainMs: number): LaunchedProcess {
   const { child, pid, stdout, stderr } = leader;
   let over = false;
   live.add(pid);

@@ -1,0 +1,102 @@
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import type { Server } from 'node:net';
+import { Readable } from 'node:stream';
+
+import { superviseChild } from './child-group.ts';
+import { findProgram } from './find-program.ts';
+import type { LaunchSheets } from './launch/launch-sheets.ts';
+import { readLaunchStatus, type LaunchFailure } from './launch/launch-status.ts';
+import type { Launcher, LaunchOutcome, LaunchRequest } from './launcher.ts';
+import { failedStart, malformedRequest, refusalOfError, refusedBy } from './launch-refusals.ts';
+
+export interface ContainedLauncherOptions {
+  /** `svc-launch`. */
+  readonly helper: string;
+  readonly sheets: LaunchSheets;
+  /** Bare names of what a process may run beside its own program. */
+  readonly commands: readonly string[];
+  /** Serves connections of a process to its way out; null where it has none of its own. */
+  readonly egress: ((listening: Server) => void) | null;
+  /** How long what a process leaves running may go on writing after its exit; 1,000 when absent. */
+  readonly drainMs?: number;
+}
+
+/** Descriptors in the helper. */
+const [planAt, statusAt, filterAt, egressAt] = [3, 4, 5, 6];
+
+/** Starts processes behind what the plan of their grants takes away; a step of it that fails is a refusal, and nothing ran. */
+export function createContainedLauncher(options: ContainedLauncherOptions): Launcher {
+  return {
+    async launch(request) {
+      const problem = malformedRequest(request);
+      if (problem !== null) return { kind: 'refused', reason: problem };
+      const searchPath = request.env.PATH ?? '';
+      const program = await findProgram(request.command, searchPath);
+      if (program.kind === 'refused') return program;
+      const commands = await Promise.all(options.commands.map((name) => findProgram(name, searchPath)));
+      const found = commands.flatMap((command) => (command.kind === 'found' ? [command.path] : []));
+      return await start({ program: program.path, commands: found, request, options });
+    },
+  };
+}
+
+interface Start {
+  readonly program: string;
+  readonly commands: readonly string[];
+  readonly request: LaunchRequest;
+  readonly options: ContainedLauncherOptions;
+}
+
+async function start({ program, commands, request, options }: Start): Promise<LaunchOutcome> {
+  const { helper, sheets, egress, drainMs = 1000 } = options;
+  const sheet = sheets.sheetFor(program, commands);
+  const words = [planAt, statusAt, filterAt, egress === null ? '-' : egressAt].map(String);
+  const stdio: StdioOptions = [
+    request.stdin === 'pipe' ? 'pipe' : 'ignore',
+    'pipe',
+    'pipe',
+    sheet.plan,
+    'pipe',
+    sheet.filter,
+    ...(egress === null ? [] : ['ipc' as const]),
+  ];
+  try {
+    const child = spawn(helper, [...words, program, request.command, ...request.args], {
+      cwd: '/',
+      env: request.env,
+      detached: true,
+      stdio,
+    });
+    if (child.pid === undefined) return await failedStart(child);
+    if (egress !== null) handOver(child, egress);
+    return await settle(child, drainMs);
+  } catch (error) {
+    return refusedBy(error);
+  }
+}
+
+/** The socket listens in the process's own network; its connections are ours to serve until the process ends. */
+function handOver(child: ChildProcess, egress: (listening: Server) => void): void {
+  child.once('message', (_message, handle) => {
+    const listening = handle as Server;
+    child.once('close', () => listening.close());
+    egress(listening);
+  });
+}
+
+async function settle(child: ChildProcess, drainMs: number): Promise<LaunchOutcome> {
+  const launched = superviseChild(child, drainMs);
+  const status = child.stdio[statusAt];
+  if (!(status instanceof Readable)) throw new Error('a started helper lacks its status');
+  const failure = await readLaunchStatus(status);
+  if (failure === null) return { kind: 'started', process: launched };
+  launched.stdout.resume();
+  launched.stderr.resume();
+  await launched.ended;
+  return { kind: 'refused', reason: reasonOf(failure) };
+}
+
+function reasonOf({ stage, error, detail }: LaunchFailure): string {
+  if (stage === 'exec') return refusalOfError(error);
+  return `it could not be contained: ${stage} ${detail} failed with ${error}`.replace('  ', ' ');
+}

@@ -1,0 +1,45 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+
+import type { LaunchOutcome, LaunchRequest } from './launcher.ts';
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'no such command',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  E2BIG: 'the arguments are too long',
+  ENOMEM: 'the host is out of memory',
+  EAGAIN: 'the host allows no more processes',
+  EMFILE: 'no more files can be opened',
+  ENFILE: 'no more files can be opened',
+  ETXTBSY: 'the file is open for writing',
+  ELOOP: 'too many symbolic links',
+};
+
+/** What keeps a program from starting, as a clause for a person, by the name of the system's error. */
+export function refusalOfError(code: string): string {
+  return reasons[code] ?? `the system answered ${code}`;
+}
+
+/** What no program could be started with; null when there is nothing of it. */
+export function malformedRequest({ args, env }: LaunchRequest): string | null {
+  if (args.some((arg) => arg.includes('\0'))) return 'an argument holds a NUL character';
+  const variables = Object.entries(env);
+  if (variables.some(([name, value]) => `${name}${value}`.includes('\0'))) {
+    return 'an environment variable holds a NUL character';
+  }
+  return null;
+}
+
+/** A failed `spawn` system call as a refusal; anything else is a bug and goes on. */
+export function refusedBy(error: unknown): LaunchOutcome {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (code === undefined || syscall?.startsWith('spawn') !== true) throw error;
+  return { kind: 'refused', reason: refusalOfError(code) };
+}
+
+/** Why a child without a process id never came to be. */
+export async function failedStart(child: ChildProcess): Promise<LaunchOutcome> {
+  const [error] = (await once(child, 'error')) as [unknown];
+  return refusedBy(error);
+}

@@ -1,0 +1,30 @@
+import type { Readable } from 'node:stream';
+import { getSystemErrorName } from 'node:util';
+
+/** The last words of a helper that did not start its program. */
+export interface LaunchFailure {
+  /** The step that failed (`native/svc-launch/PLAN.md`). */
+  readonly stage: string;
+  /** The name of the system's error: `ENOENT`. */
+  readonly error: string;
+  readonly detail: string;
+}
+
+const longestLine = 4096;
+
+/** Null once the program runs: the helper closes its status without a word then. */
+export async function readLaunchStatus(status: Readable): Promise<LaunchFailure | null> {
+  let line = '';
+  for await (const chunk of status) line = (line + (chunk as Buffer).toString()).slice(0, longestLine);
+  return line === '' ? null : parseLaunchFailure(line);
+}
+
+export function parseLaunchFailure(line: string): LaunchFailure {
+  const [, stage = 'unknown', number = '', detail = ''] = /^(\S+) (\d+) ?(.*)\n?$/s.exec(line) ?? [];
+  return { stage, error: errorName(Number(number)), detail };
+}
+
+function errorName(number: number): string {
+  if (number === 0) return 'no error number';
+  return getSystemErrorName(-number);
+}
