@@ -165,6 +165,20 @@ describe('message/stream', () => {
     },
   );
 
+  it('carries the result text on a final status that is failed, and on no other frame [D1-FRAME-11, D1-FRAME-12]', async () => {
+    const door = await openDoor({ turns: [{ kind: 'failed', error: 'no "model"' }] });
+    void door.fixture.session.run();
+    const body = await bodyOf(door, hello);
+    const task = door.fixture.frames[0]?.data['id'] as string;
+    expect(door.fixture.results).toEqual(['error: no "model"']);
+    expect(body).toBe(
+      [
+        `id: 0\nevent: status\ndata: {"id":"${task}","status":{"state":"working","message":"inference turn 1"},"final":false}\n\n`,
+        `id: 1\nevent: status\ndata: {"id":"${task}","status":{"state":"failed","message":"session ended","response":"error: no \\"model\\""},"final":true}\n\n`,
+      ].join(''),
+    );
+  });
+
   it('is not closed by statuses that are not final, nor by the final mark of a text [D1-STREAM-03]', async () => {
     const door = await openDoor();
     const reader = await door.submit();
