@@ -22,7 +22,7 @@ interface Written {
 /** The lines of a frame are few enough to be read by looking at them. */
 function numbered(id: bigint, frame: NumberedFrame): Written {
   const bytes = encodeNumberedFrame(id, frame);
-  const data = /\ndata: (.*)\n\n$/u.exec(bytes.toString())?.[1] ?? 'no data';
+  const data = /\ndata: ([^\n]*)\n\n$/.exec(bytes.toString())?.[1] ?? 'no data';
   return { bytes, frames: [{ id: id.toString(), event: frame.event, data }] };
 }
 
