@@ -1,9 +1,9 @@
 // @ts-check
-import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { startBareServer } from './support/bare-process.mjs';
 import { createWorkspace, startCapsule } from './support/capsule.mjs';
+import { residentKilobytes } from './support/resident-memory.mjs';
 import { alternate } from './support/rounds.mjs';
 
 const settleMs = 1500;
@@ -37,10 +37,7 @@ export const idleMemory = {
 async function settledMegabytes(server) {
   try {
     await delay(settleMs);
-    const status = await readFile(`/proc/${server.pid}/status`, 'utf8');
-    const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
-    if (kilobytes === undefined) throw new Error('the kernel does not say how much memory a process has');
-    return Number(kilobytes) / 1024;
+    return (await residentKilobytes(server.pid)) / 1024;
   } finally {
     await server.stop();
   }

@@ -6,9 +6,11 @@ import { fileURLToPath } from 'node:url';
 import { agentTurn } from './agent-turn.mjs';
 import { firstToolCall } from './first-tool-call.mjs';
 import { idleMemory } from './idle-memory.mjs';
+import { idleWatchers } from './idle-watchers.mjs';
 import { jsonRpc } from './json-rpc.mjs';
 import { startUp } from './start-up.mjs';
 import { streamRows } from './stream.mjs';
+import { streamP99, streamStalled } from './stream-latency.mjs';
 import { streamA2a, streamBetterSse } from './stream-peers.mjs';
 import { meets, renderTable } from './support/row.mjs';
 import { warmToolCall } from './warm-tool-call.mjs';
@@ -24,6 +26,9 @@ const rows = [
   ...streamRows,
   streamBetterSse,
   streamA2a,
+  streamP99,
+  streamStalled,
+  idleWatchers,
 ];
 
 const wanted = process.argv.slice(2);

@@ -5,10 +5,10 @@ import { subscribe } from 'node:diagnostics_channel';
 /**
  * What the measuring process asks for, over the channel of `fork`. `watchers` are the connections there must be before anything is published.
  * - `flood`: as fast as every watcher takes it, in bursts, one a turn of the event loop.
- * - `pace`: so many frames a second, whatever the watchers do.
+ * - `pace`: so many frames a second, whatever the watchers do; `stalled` of them must have something unsent at the end.
  * - `fill`: frames without a mark, until a watcher that does not read has taken all it ever will.
  * @typedef {{ kind: 'flood', watchers: number, frames: number }
- *   | { kind: 'pace', watchers: number, frames: number, perSecond: number }
+ *   | { kind: 'pace', watchers: number, frames: number, perSecond: number, stalled: number }
  *   | { kind: 'fill', watchers: number }} Order
  *
  * What the server says: first where it listens, then one answer to each order.
@@ -62,7 +62,9 @@ async function carryOut(order, publish) {
     case 'flood':
       return flood(order.frames, publish);
     case 'pace':
-      return pace(order, publish);
+      await pace(order, publish);
+      if (behind() < order.stalled) throw new Error('a watcher that should have stalled took everything');
+      return undefined;
     case 'fill':
       return fill(publish);
   }
@@ -75,7 +77,7 @@ async function carryOut(order, publish) {
 async function flood(frames, publish) {
   let next = 0;
   await everyTurn(Infinity, () => {
-    if (isBehind()) return false;
+    if (behind() > 0) return false;
     const stamp = stampNow();
     for (const end = Math.min(next + burst, frames); next < end; next += 1) publish(markedText(next, stamp));
     return next === frames;
@@ -106,16 +108,17 @@ function pace({ frames, perSecond }, publish) {
 async function fill(publish) {
   let full = 0;
   await everyTurn(fillTurns, () => {
-    full = isBehind() ? full + 1 : 0;
+    full = behind() > 0 ? full + 1 : 0;
     publish(fillText);
     return full === fullForTurns;
   });
 }
 
-/** Whether the kernel has not taken everything that was sent to some watcher: more would pile up in the server, or be lost there. */
-function isBehind() {
-  for (const socket of sockets) if (socket.writableLength > 0) return true;
-  return false;
+/** Watchers to whom something was sent that the kernel has not taken: more would pile up in the server, or be lost there. */
+function behind() {
+  let count = 0;
+  for (const socket of sockets) if (socket.writableLength > 0) count += 1;
+  return count;
 }
 
 /**

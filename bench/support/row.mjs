@@ -2,7 +2,7 @@
 
 /**
  * One line of the table. `measure` rejects when the subject or the floor cannot run.
- * @typedef {{ name: string, goal: Goal, unit: 'times' | 'ms' | 'µs', measure(): Promise<Measured> }} Row
+ * @typedef {{ name: string, goal: Goal, unit: 'times' | 'ms' | 'µs' | 'KB', measure(): Promise<Measured> }} Row
  * @typedef {{ atMost: number } | { atLeast: number }} Goal
  * @typedef {{ subject: string, floor: string, figure: number }} Measured `subject` and `floor` are for the reader, `figure` is held against the goal.
  */

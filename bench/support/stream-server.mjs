@@ -85,7 +85,7 @@ export async function playRound(server, { watchers, frames, perSecond, restUs = 
   try {
     const connected = { watchers: watchers + stalled, frames };
     await server.order(
-      perSecond === undefined ? { kind: 'flood', ...connected } : { kind: 'pace', perSecond, ...connected },
+      perSecond === undefined ? { kind: 'flood', ...connected } : { kind: 'pace', perSecond, stalled, ...connected },
     );
     const counted = await client.counted;
     if (counted.complete < watchers || counted.disordered > 0) {

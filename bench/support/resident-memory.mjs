@@ -1,0 +1,14 @@
+// @ts-check
+import { readFile } from 'node:fs/promises';
+
+/**
+ * What of a process is in memory now, as the kernel counts it.
+ * @param {number} pid
+ * @returns {Promise<number>} Kilobytes of 1024 bytes.
+ */
+export async function residentKilobytes(pid) {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
+  if (kilobytes === undefined) throw new Error('the kernel does not say how much memory a process has');
+  return Number(kilobytes);
+}
