@@ -31,8 +31,6 @@ describe('a task that waits in the queue', () => {
     await gate.reached();
     const second = await capsule.send('Second.');
     const third = await capsule.submit('Third.', 'third');
-    const received = capsule.trace.filter((line) => line['event_type'] === 'task_received');
-    const thirdId = received.at(-1)?.['task_id'];
 
     const unstarted = { state: 'canceled', message: 'task canceled before it started' };
     expect(await capsule.rpc('tasks/cancel', { id: second.id })).toEqual({ ...second, status: unstarted });
@@ -42,6 +40,8 @@ describe('a task that waits in the queue', () => {
     ]);
     expect((await third.untilClosed()).lines).toEqual([`2305843009213693951 ${canceledUnstarted('task-1')}`]);
 
+    const received = capsule.trace.filter((line) => line['event_type'] === 'task_received');
+    const thirdId = received[2]?.['task_id'];
     const later = await capsule.submit('Fourth.');
     expect(await capsule.rpc('tasks/cancel', { id: thirdId })).toMatchObject({ contextId: 'third', status: unstarted });
     expect((await later.untilClosed()).lines).toEqual([`2305843009213693952 ${canceledUnstarted('task-1')}`]);
