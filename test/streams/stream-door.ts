@@ -29,14 +29,14 @@ export interface DoorOptions extends Partial<FixtureOptions> {
 export class StreamDoor {
   readonly fixture: SessionFixture;
   readonly #server: HttpServer;
-  readonly #port: number;
+  readonly port: number;
   readonly #readers: StreamReader[] = [];
   readonly bugs: unknown[];
 
   private constructor(fixture: SessionFixture, listening: { server: HttpServer; port: number; bugs: unknown[] }) {
     this.fixture = fixture;
     this.#server = listening.server;
-    this.#port = listening.port;
+    this.port = listening.port;
     this.bugs = listening.bugs;
   }
 
@@ -62,7 +62,7 @@ export class StreamDoor {
 
   /** A connection that has sent nothing yet. */
   async connect(): Promise<StreamReader> {
-    const reader = await StreamReader.open(this.#port);
+    const reader = await StreamReader.open(this.port);
     this.#readers.push(reader);
     return reader;
   }
