@@ -1,0 +1,46 @@
+import type { Profile } from './profile.ts';
+
+/** Where the objects lie that begin every C program: libraries to link with lie beside them, and nowhere else. */
+const startFiles = ['/usr/lib/*/crt1.o', '/usr/lib64/crt1.o', '/usr/lib/crt1.o'];
+const libraryFiles = ['/usr/local/lib/*.a', '/usr/local/lib/*.so*', '/usr/local/lib64/*.a', '/usr/local/lib64/*.so*'];
+const linkerFiles = [
+  '/usr/lib/bfd-plugins',
+  '/usr/lib/*/bfd-plugins',
+  '/usr/lib64/bfd-plugins',
+  '/usr/lib/ldscripts',
+  '/usr/lib/*/ldscripts',
+  '/etc/ld.so.conf',
+  '/etc/ld.so.conf.d',
+];
+const headers = ['/usr/include', '/usr/local/include'];
+const gccDirectories = ['{prefix}/lib/gcc', '{prefix}/libexec/gcc'];
+
+/** A name as cross compilers and versions spell it: `aarch64-linux-gnu-gcc-12`. */
+function toolNames(...tools: readonly string[]): RegExp {
+  return new RegExp(`^(?:[a-z0-9_]+-)*(?:${tools.join('|')})(?:-\\d+(?:\\.\\d+)*)?$`);
+}
+
+/** Compilers, assemblers and linkers. What they make is not run by them, and needs `workdir_exec`. */
+export const compilerProfiles: readonly Profile[] = [
+  {
+    programs: toolNames('gcc', 'g\\+\\+', 'cc', 'c\\+\\+', 'cpp', 'c99', 'c89', 'gfortran'),
+    read: [...headers, ...libraryFiles],
+    readAround: startFiles,
+    execute: gccDirectories,
+    needs: ['as', 'ld'],
+  },
+  {
+    programs: toolNames('clang', 'clang\\+\\+'),
+    // The directory of gcc says which headers and start files there are.
+    read: [...headers, ...libraryFiles, '{prefix}/lib/clang', '/usr/lib/clang', '/usr/lib/gcc'],
+    readAround: startFiles,
+    needs: ['as', 'ld', 'ld.lld'],
+  },
+  {
+    programs: toolNames('ld', 'ld\\.bfd', 'ld\\.gold', 'ld\\.lld', 'lld'),
+    read: [...libraryFiles, ...linkerFiles],
+    readAround: startFiles,
+    plugins: ['/usr/lib/bfd-plugins/*.so', '/usr/lib/*/bfd-plugins/*.so'],
+  },
+  { programs: toolNames('ar', 'nm', 'ranlib', 'strip', 'objdump', 'objcopy'), read: linkerFiles },
+];

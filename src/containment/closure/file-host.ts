@@ -1,0 +1,84 @@
+import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
+
+/** What stands at a path; a link is not followed. */
+export interface FileEntry {
+  readonly kind: 'file' | 'directory' | 'link' | 'other';
+  /** Some executable bit is set. */
+  readonly executable: boolean;
+}
+
+/** A regular file, open for reading. Whoever opened it closes it. */
+export interface OpenedFile {
+  /** Changes whenever the file may have changed: device, inode, size and both times. */
+  readonly identity: string;
+  readonly size: number;
+  /** Up to `length` bytes from `offset`; fewer at the end of the file or where it cannot be read. */
+  read(offset: number, length: number): Buffer;
+  close(): void;
+}
+
+/**
+ * The file system as far as the search for a program's files looks at it. Paths are absolute. Whatever cannot be looked
+ * at, for any reason, is null: to the program it will not be there either.
+ */
+export interface FileHost {
+  look(path: string): FileEntry | null;
+  linkTarget(path: string): string | null;
+  /** Names in a directory, in no order. */
+  list(path: string): readonly string[] | null;
+  /** Null for everything but a regular file; never waits, whatever stands there. */
+  open(path: string): OpenedFile | null;
+}
+
+/** This machine's files. */
+export const systemFiles: FileHost = {
+  look: (path) =>
+    unlessRefused(() => {
+      const found = lstatSync(path, { throwIfNoEntry: false });
+      if (found === undefined) return null;
+      const executable = (found.mode & 0o111) !== 0;
+      if (found.isFile()) return { kind: 'file', executable };
+      if (found.isDirectory()) return { kind: 'directory', executable };
+      return { kind: found.isSymbolicLink() ? 'link' : 'other', executable };
+    }),
+  linkTarget: (path) => unlessRefused(() => readlinkSync(path)),
+  list: (path) => unlessRefused(() => readdirSync(path)),
+  open: (path) => unlessRefused(() => openRegularFile(path)),
+};
+
+function openRegularFile(path: string): OpenedFile | null {
+  // Without O_NONBLOCK a FIFO under a library's name would hold us for ever.
+  const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  const found = fstatSync(descriptor, { bigint: true });
+  if (!found.isFile()) {
+    closeSync(descriptor);
+    return null;
+  }
+  return {
+    identity: [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':'),
+    size: Number(found.size),
+    read: (offset, length) => readFully(descriptor, offset, length),
+    close: () => closeSync(descriptor),
+  };
+}
+
+function readFully(descriptor: number, offset: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  let filled = 0;
+  while (filled < length) {
+    const count = unlessRefused(() => readSync(descriptor, bytes, filled, length - filled, offset + filled)) ?? 0;
+    if (count === 0) break;
+    filled += count;
+  }
+  return bytes.subarray(0, filled);
+}
+
+function unlessRefused<T>(ask: () => T): T | null {
+  try {
+    return ask();
+  } catch (error) {
+    // An answer of the system, not a bug of ours: only these carry an errno.
+    if ((error as NodeJS.ErrnoException).errno !== undefined) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,19 @@
+import type { PathPattern } from './path-patterns.ts';
+
+/**
+ * What a program opens by itself once it runs, as data. What is not there is left out. A directory is granted whole when
+ * all beneath it belongs to the program and is the same for everyone; otherwise single files are named.
+ */
+export interface Profile {
+  /** Base names that it is for: of the program, of a link to it, of a script's interpreter. */
+  readonly programs: RegExp;
+  readonly read?: readonly PathPattern[];
+  /** The directories that hold these files are read, whole. */
+  readonly readAround?: readonly PathPattern[];
+  /** Programs, or directories of programs, that it starts itself. Each comes with its loader and libraries. */
+  readonly execute?: readonly PathPattern[];
+  /** Libraries that it opens while running. Each comes with its own libraries. */
+  readonly plugins?: readonly PathPattern[];
+  /** Commands that it starts itself, by name or absolute path. Each comes with its own profile. */
+  readonly needs?: readonly string[];
+}
