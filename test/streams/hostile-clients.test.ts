@@ -86,6 +86,47 @@ describe('a client that closes its side right after the request', () => {
   });
 });
 
+describe('a client that closes its side while frames are on their way to it', () => {
+  it('is freed, and the frames reach everybody else', async () => {
+    const door = await openDoor();
+    const held = new HeldByStreams(door.fixture);
+    const normal = await door.watch();
+    const leaving = [await door.watch(), await door.submit()];
+    for (const reader of leaving) reader.socket.end();
+    let last = 0n;
+    while (held.readers > 1) {
+      last += 1n;
+      door.text(last);
+      await turnOfTheEventLoop();
+    }
+    door.completed(last + 1n);
+    await normal.until(completedBytes(last + 1n));
+    expect(normal.ids).toEqual(['-', ...Array.from({ length: Number(last) + 1 }, (_, index) => `${index + 1}`)]);
+    for (const reader of leaving) await reader.untilClosed();
+  });
+
+  it('while it is behind is freed when it reads on, or when the capsule ends', async () => {
+    const door = await openDoor();
+    const held = new HeldByStreams(door.fixture);
+    const normal = await door.watch();
+    const readsOn = await door.watch();
+    const readsNot = await door.watch();
+    for (const reader of [readsOn, readsNot]) reader.socket.pause();
+    door.text(1n, 'x'.repeat(16 * 1024 * 1024));
+    await normal.until('x"');
+    for (const reader of [readsOn, readsNot]) reader.socket.end();
+    for (let id = 2n; id <= 300n; id += 1n) door.text(id);
+    await normal.until(textBytes(300));
+    readsOn.socket.resume();
+    await held.untilReaders(2);
+    door.fixture.stream.end();
+    await held.untilReaders(0);
+    expect((await normal.untilClosed()).ids).toHaveLength(302);
+    readsNot.socket.resume();
+    await readsNot.untilClosed();
+  });
+});
+
 describe('requests on one connection', () => {
   it('before a stream are answered first', async () => {
     const door = await openDoor();
