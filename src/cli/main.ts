@@ -6,6 +6,7 @@ import { renderFailure } from './render-failure.ts';
 import { version } from '../capsule/version.ts';
 import type { CommandContext } from './command-context.ts';
 import { commands } from './commands.ts';
+import { StandardStreams } from './standard-streams.ts';
 
 /** Exit codes of `svc` (contracts §2). */
 const usageError = 2;
@@ -13,15 +14,16 @@ const bugInSvc = 70;
 
 /** `svc`: argv to command to exit code. `onStarted` is told when a capsule's listener is up. */
 export async function main(args: readonly string[], onStarted?: () => void): Promise<void> {
+  const streams = new StandardStreams();
   const context: CommandContext = {
     cwd: process.cwd(),
     home: process.env['HOME'] ?? homedir(),
     env: process.env,
     get stdout() {
-      return openStdout();
+      return streams.stdout;
     },
     get stderr() {
-      return openStderr();
+      return streams.stderr;
     },
     stderrIsTerminal: isatty(2),
     ...(onStarted === undefined ? {} : { onStarted }),
@@ -29,6 +31,11 @@ export async function main(args: readonly string[], onStarted?: () => void): Pro
   process.on('uncaughtException', (error) => {
     reportBug(error, context);
     process.exit(bugInSvc);
+  });
+  process.on('exit', () => {
+    const loss = streams.loss();
+    if (loss === null || (process.exitCode ?? 0) !== 0) return;
+    process.exitCode = report(loss, context);
   });
   try {
     await program(args, context).parseAsync(args, { from: 'user' });
@@ -43,39 +50,15 @@ function program(args: readonly string[], context: CommandContext): Command {
     .description('Runs AI agents as capsules.')
     .version(version)
     .showSuggestionAfterError()
+    .configureOutput({
+      writeOut: (text) => context.stdout.write(text),
+      writeErr: (text) => context.stderr.write(text),
+    })
     .exitOverride();
   const asked = commands.filter((command) => command.name === args[0]);
   for (const { make } of asked.length > 0 ? asked : commands)
     root.addCommand(make(context).copyInheritedSettings(root));
   return root;
-}
-
-let stdoutIsGuarded = false;
-
-/** Opened when something is printed: making the stream takes a good part of a start. */
-function openStdout(): NodeJS.WriteStream {
-  const { stdout } = process;
-  if (!stdoutIsGuarded) {
-    stdoutIsGuarded = true;
-    stdout.on('error', ignoreGoneReader);
-  }
-  return stdout;
-}
-
-let stderrIsGuarded = false;
-
-function openStderr(): NodeJS.WriteStream {
-  const { stderr } = process;
-  if (!stderrIsGuarded) {
-    stderrIsGuarded = true;
-    stderr.on('error', ignoreGoneReader);
-  }
-  return stderr;
-}
-
-/** A reader that went away (`svc list | head`) is no failure of ours. */
-function ignoreGoneReader(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
 }
 
 function report(error: unknown, context: CommandContext): number {

@@ -1,3 +1,5 @@
+import { toUSVString } from 'node:util';
+
 import { Diagnostic, diagnosticOf } from '../diagnostics/diagnostic.ts';
 import type { Message } from '../inference/driver.ts';
 import type { InputAnswer } from '../tools/tool.ts';
@@ -125,7 +127,9 @@ class TaskRun {
     this.#end(event);
   }
 
-  #writeResult(text: string): Diagnostic | null {
+  /** A file holds no half of a character, so the frame that repeats it does not either. */
+  #writeResult(result: string): Diagnostic | null {
+    const text = toUSVString(result);
     const refused = diagnosticOf(() => this.#deps.writeResult(text));
     if (refused === null) this.#task.result = text;
     return refused;
