@@ -1,0 +1,99 @@
+import { allBits, type ArgumentTest, whenAnyBit, whenBits, whenOneOf } from './rule.ts';
+
+const onlyThese = { yes: 'allow', no: 'EPERM' } as const;
+const notThese = { yes: 'EPERM', no: 'allow' } as const;
+
+// CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET; `clone` knows no flag for a time namespace.
+const namespaceFlags = 0x7e02_0000;
+// The child would be a sibling, out of the tree that is ended as one.
+const cloneParent = 0x8000;
+
+export const cloneRule = whenAnyBit(0, namespaceFlags | cloneParent, notThese);
+
+const setIdBits = 0o6000;
+
+/** For a call that gives a file its mode. */
+export function modeRule(argument: number): ArgumentTest {
+  return whenAnyBit(argument, setIdBits, notThese);
+}
+
+const createFlag = 0o100;
+const temporaryFileFlag = 0o2000_0000;
+
+/** The mode counts only where a file is made: otherwise callers leave anything in its place. */
+export function openRule({ flags, mode }: { readonly flags: number; readonly mode: number }): ArgumentTest {
+  return whenAnyBit(flags, createFlag | temporaryFileFlag, { yes: modeRule(mode), no: 'allow' });
+}
+
+const fileTypeBits = 0o170000;
+const regularFile = 0o100000;
+const fifo = 0o010000;
+
+/** Regular files (which zero also means) and FIFOs, as `mkfifo` makes them; no device, no dead socket. */
+export function makeNodeRule(mode: number): ArgumentTest {
+  const permitted = { mask: fileTypeBits | setIdBits, values: [0, regularFile, fifo] };
+  return whenBits(mode, permitted, onlyThese);
+}
+
+const fastOpenFlag = 0x2000_0000;
+
+/** A fast open connects without `connect`, past what is checked there. */
+export function sendRule(flags: number): ArgumentTest {
+  return whenAnyBit(flags, fastOpenFlag, notThese);
+}
+
+const levelTcp = 6;
+const tcpOptions = { fastOpen: 23, fastOpenConnect: 30, upperLayerProtocol: 31, fastOpenKey: 33, fastOpenNoCookie: 34 };
+
+/** An upper layer protocol would put other kernel code behind a TCP socket: TLS, or SMC, which is no TCP any more. */
+export const setSocketOptionRule = whenOneOf(1, [levelTcp], {
+  yes: whenOneOf(2, Object.values(tcpOptions), notThese),
+  no: 'allow',
+});
+
+/** Of the flags, MFD_NOEXEC_SEAL: else a file that no path rule knows could be executed. */
+const memoryFileNoExec = 0x8;
+export const memoryFileRule = whenBits(1, { mask: memoryFileNoExec, values: [memoryFileNoExec] }, onlyThese);
+
+/** Asking, and the personality that every process has. */
+export const personalityRule = whenOneOf(0, [0, allBits], onlyThese);
+
+/** The limits of one's own process: the call also knows those of others. */
+export const resourceLimitRule = whenOneOf(0, [0], onlyThese);
+
+const setModeFilter = 1;
+/** Without NEW_LISTENER and what belongs to it. */
+const filterFlags = { sync: 1, log: 2, speculationAllowed: 4, syncErrors: 16 };
+const otherFilterFlags = ~Object.values(filterFlags).reduce((all, flag) => all | flag, 0) >>> 0;
+
+/**
+ * A program may narrow itself further: of several filters the strictest answer counts. It gets no descriptor through which one
+ * process answers the calls of another.
+ */
+export const seccompRule = whenOneOf(0, [setModeFilter], {
+  yes: whenAnyBit(1, otherFilterFlags, { yes: 'EINVAL', no: 'allow' }),
+  no: 'allow',
+});
+
+const terminalRequests = {
+  /** Types into a terminal as if its user did. */
+  simulateInput: 0x5412,
+  /** Selects and pastes on a console. */
+  linuxConsole: 0x541c,
+  redirectConsole: 0x541d,
+  /** Takes a terminal as its own: whoever has one is signaled by it and can type into it. */
+  takeControl: 0x540e,
+  /** Puts other kernel code behind a terminal. */
+  lineDiscipline: 0x5423,
+  hangUp: 0x5437,
+};
+/** On `/dev/userfaultfd`, what the call of that name does. */
+const newUserFaultDescriptor = 0xaa00;
+/** What `chattr` does. */
+const fileFlagRequests = { setFlags: 0x4008_6602, setExtendedFlags: 0x401c_5820 };
+
+export function controlRule({ restrictMetadata }: { readonly restrictMetadata: boolean }): ArgumentTest {
+  const refused = [...Object.values(terminalRequests), newUserFaultDescriptor];
+  const metadata = restrictMetadata ? Object.values(fileFlagRequests) : [];
+  return whenOneOf(1, [...refused, ...metadata], notThese);
+}
