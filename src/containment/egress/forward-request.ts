@@ -1,0 +1,151 @@
+import { request as startRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+
+import { wantsKeepAlive, upstreamHeaders } from './forwarded-headers.ts';
+import { encodeInterim, encodeResponseHead, planResponse } from './forwarded-response.ts';
+import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
+import type { ProxyTarget } from './proxy-target.ts';
+import { MalformedBody, readBody } from './request-body.ts';
+import type { RequestHead } from './request-head.ts';
+import type { SocketReader } from './socket-reader.ts';
+import { writePiece } from './write-piece.ts';
+
+/**
+ * How the client's connection goes on: with the next request, not at all, or broken off because a response that had begun
+ * cannot be ended well. A refusal is still to be told.
+ */
+export type ForwardEnd =
+  | { readonly kind: 'next' }
+  | { readonly kind: 'close' }
+  | { readonly kind: 'broken' }
+  | ProxyRefusal;
+
+export interface Forwarding {
+  readonly head: RequestHead;
+  readonly target: Extract<ProxyTarget, { readonly kind: 'request' }>;
+  readonly reader: SocketReader;
+  readonly client: Socket;
+  /** Used for this one request and closed with it. */
+  readonly upstream: Socket;
+}
+
+const maxResponseHeadBytes = 64 * 1024;
+const mostInterims = 32;
+
+/** Sends one request on and its response back, each no faster than its reader takes it. Never rejects. */
+export function forwardRequest(forwarding: Forwarding): Promise<ForwardEnd> {
+  return new RequestForward(forwarding).run();
+}
+
+class RequestForward {
+  readonly #forwarding: Forwarding;
+  readonly #request: ClientRequest;
+  #sentWhole = false;
+  #bodyFault: ProxyRefusal | null = null;
+  #failure: ProxyRefusal | null = null;
+  #interim: Promise<unknown> = Promise.resolve();
+  #interims = 0;
+
+  constructor(forwarding: Forwarding) {
+    const { head, target, upstream } = forwarding;
+    this.#forwarding = forwarding;
+    this.#request = startRequest({
+      method: head.method,
+      path: target.path,
+      headers: upstreamHeaders(head, target.host).flat(),
+      createConnection: () => upstream,
+      maxHeaderSize: maxResponseHeadBytes,
+      insecureHTTPParser: false,
+    });
+    // Beyond a limit Node would leave header lines out without a word.
+    this.#request.maxHeadersCount = 0;
+  }
+
+  async run(): Promise<ForwardEnd> {
+    const arriving = this.#response();
+    const sending = this.#send();
+    const response = await arriving;
+    await this.#interim;
+    const end =
+      response === null
+        ? (this.#bodyFault ?? this.#failure ?? refuse(502, 'The server ended the connection without an answer.'))
+        : await this.#relay(response);
+    this.#request.destroy();
+    this.#forwarding.upstream.destroy();
+    // A body that is still being read ends with the client's connection.
+    if (this.#sentWhole) await sending;
+    return end;
+  }
+
+  /** The final response; null when there will be none. */
+  #response(): Promise<IncomingMessage | null> {
+    const { client, head } = this.#forwarding;
+    const request = this.#request;
+    return new Promise((resolve) => {
+      request.on('response', resolve);
+      request.on('information', (interim) => {
+        // A switch of protocols is final, and nothing that was asked for.
+        if (interim.statusCode === 101 || head.version === '1.0') return;
+        this.#interims += 1;
+        const bytes = encodeInterim(interim);
+        if (bytes !== null && this.#interims <= mostInterims) this.#interim = writePiece(client, bytes);
+      });
+      request.on('upgrade', (_response, socket) => {
+        this.#failure = refuse(502, 'The server switched to another protocol without being asked.');
+        socket.destroy();
+        resolve(null);
+      });
+      request.on('error', (error: NodeJS.ErrnoException) => {
+        this.#failure ??= faultOf(error);
+        resolve(null);
+      });
+      request.on('close', () => resolve(null));
+    });
+  }
+
+  async #send(): Promise<void> {
+    const { reader, head } = this.#forwarding;
+    const request = this.#request;
+    if (head.framing.kind !== 'none') request.flushHeaders();
+    try {
+      for await (const piece of readBody(reader, head.framing)) {
+        if (!(await writePiece(request, piece))) return;
+      }
+      this.#sentWhole = true;
+      request.end();
+    } catch (error) {
+      if (!(error instanceof MalformedBody)) throw error;
+      this.#bodyFault = refuse(400, error.message);
+      request.destroy();
+    }
+  }
+
+  async #relay(response: IncomingMessage): Promise<ForwardEnd> {
+    const { client, head } = this.#forwarding;
+    const plan = planResponse(response, head);
+    if (plan.kind === 'refused') return plan;
+    const keep = wantsKeepAlive(head) && this.#sentWhole && plan.framing !== 'close';
+    if (!(await writePiece(client, encodeResponseHead(plan, keep)))) return { kind: 'broken' };
+    try {
+      for await (const piece of response as AsyncIterable<Buffer>) {
+        if (!(await writePiece(client, plan.framing === 'chunked' ? chunk(piece) : piece))) return { kind: 'broken' };
+      }
+    } catch {
+      // The server broke off, or broke its own framing: the client must not take what came for the whole.
+      return { kind: 'broken' };
+    }
+    if (!response.complete) return { kind: 'broken' };
+    if (plan.framing === 'chunked' && !(await writePiece(client, Buffer.from('0\r\n\r\n')))) return { kind: 'broken' };
+    return keep ? { kind: 'next' } : { kind: 'close' };
+  }
+}
+
+function chunk(piece: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')]);
+}
+
+function faultOf({ code = 'unknown' }: NodeJS.ErrnoException): ProxyRefusal {
+  if (code === 'ETIMEDOUT') return refuse(504, 'The server did not answer in time.');
+  if (code.startsWith('HPE_')) return refuse(502, 'The server answered with something that is not HTTP.');
+  return refuse(502, `The server ended the connection before it answered (${code}).`);
+}

@@ -1,0 +1,145 @@
+import type { Socket } from 'node:net';
+
+import type { EgressRules } from './egress-rules.ts';
+import { forwardRequest } from './forward-request.ts';
+import { openUpstream } from './open-upstream.ts';
+import { encodeRefusal, refuse, type ProxyRefusal } from './proxy-refusal.ts';
+import { parseTarget, type ProxyTarget } from './proxy-target.ts';
+import { parseRequestHead, type RequestHead } from './request-head.ts';
+import { SocketReader } from './socket-reader.ts';
+import { tunnel } from './tunnel.ts';
+
+/** Nothing has passed for too long. */
+class IdleUpstream extends Error {
+  readonly code = 'ETIMEDOUT';
+}
+
+const lingerMs = 2_000;
+const established = 'HTTP/1.1 200 Connection established\r\n\r\n';
+
+/**
+ * One connection of a contained program. Its requests are served one after another: the next is not looked at before the
+ * one before has been answered whole, and each is decided on its own.
+ */
+export class ProxyConnection {
+  readonly #client: Socket;
+  readonly #rules: EgressRules;
+  readonly #reader: SocketReader;
+  readonly #gone = new AbortController();
+  #headTimer: NodeJS.Timeout | undefined;
+
+  constructor(client: Socket, rules: EgressRules) {
+    this.#client = client;
+    this.#rules = rules;
+    this.#reader = new SocketReader(client);
+    client.once('close', () => this.#gone.abort());
+    client.on('timeout', () => client.destroy());
+  }
+
+  /** Settles once the connection is over. Never rejects. */
+  async serve(): Promise<void> {
+    this.#limitHead();
+    while (!this.#client.destroyed) {
+      const head = await this.#nextHead();
+      if (head === null) return;
+      if (head.kind === 'refused') {
+        this.#refuseUnread(head);
+        return;
+      }
+      const target = parseTarget(head);
+      if (target.kind === 'refused') {
+        this.#refuseUnread(target);
+        return;
+      }
+      if (!(await this.#serveRequest(head, target))) return;
+    }
+  }
+
+  /** Answers without reading anything: there are too many connections. */
+  turnAway(): void {
+    this.#refuse(refuse(503, 'Too many connections are open at once.'), '');
+  }
+
+  /** The next sound head, or why it is not; null when the connection is over. */
+  async #nextHead(): Promise<RequestHead | ProxyRefusal | null> {
+    this.#client.setTimeout(this.#rules.limits.idleMs);
+    const read = await this.#reader.readHead(() => this.#limitHead());
+    clearTimeout(this.#headTimer);
+    this.#headTimer = undefined;
+    // Already answered: the head came too late.
+    if (this.#client.destroyed || this.#client.writableEnded) return null;
+    if (read.kind === 'ended') {
+      this.#client.end();
+      return null;
+    }
+    return read.kind === 'bytes' ? parseRequestHead(read.bytes) : read;
+  }
+
+  #limitHead(): void {
+    this.#headTimer ??= setTimeout(() => {
+      this.#refuseUnread(refuse(408, 'The head of the request did not arrive in time.'));
+    }, this.#rules.limits.headMs);
+  }
+
+  /** True when the next request may follow. */
+  async #serveRequest(head: RequestHead, target: ProxyTarget): Promise<boolean> {
+    const client = this.#client;
+    // From here on the other side's time counts: no byte passes the client without passing there.
+    client.setTimeout(0);
+    const opening = await openUpstream(target, this.#rules, this.#gone.signal);
+    if (opening.kind === 'refused') {
+      this.#refuse(opening, head.method);
+      return false;
+    }
+    const { socket: upstream } = opening;
+    upstream.setTimeout(this.#rules.limits.idleMs, () => upstream.destroy(new IdleUpstream()));
+    if (target.kind === 'tunnel') {
+      const early = this.#reader.release();
+      client.write(established);
+      await tunnel({ client, early, upstream });
+      return false;
+    }
+    const end = (): void => void upstream.destroy();
+    this.#gone.signal.addEventListener('abort', end);
+    if (client.destroyed) end();
+    const forwarded = await forwardRequest({ head, target, reader: this.#reader, client, upstream });
+    this.#gone.signal.removeEventListener('abort', end);
+    switch (forwarded.kind) {
+      case 'next':
+        return true;
+      case 'close':
+        this.#linger();
+        return false;
+      case 'broken':
+        if (!client.destroyed) client.resetAndDestroy();
+        return false;
+      case 'refused':
+        this.#refuse(forwarded, head.method);
+        return false;
+    }
+  }
+
+  /** A request that was refused for what it is, so that no destination was decided on. */
+  #refuseUnread(refusal: ProxyRefusal): void {
+    this.#rules.onDecision({ destination: null, verdict: 'refused', reason: refusal.text });
+    this.#refuse(refusal, '');
+  }
+
+  #refuse(refusal: ProxyRefusal, method: string): void {
+    if (this.#client.destroyed || this.#client.writableEnded) return;
+    this.#client.write(encodeRefusal(refusal, method));
+    this.#linger();
+  }
+
+  /** Ends our side, and lets what the client still sends run out: closing over unread bytes would take the answer with it. */
+  #linger(): void {
+    clearTimeout(this.#headTimer);
+    const client = this.#client;
+    this.#reader.release();
+    if (client.destroyed) return;
+    client.end();
+    client.resume();
+    const timer = setTimeout(() => client.destroy(), lingerMs);
+    client.once('close', () => clearTimeout(timer));
+  }
+}
