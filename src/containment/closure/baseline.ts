@@ -20,6 +20,7 @@ const names = [
 const customs = [
   '/usr/lib/locale',
   '/usr/share/locale',
+  '/etc/locale.alias',
   '/usr/share/locale-langpack',
   '/usr/share/i18n',
   '/usr/lib/*/gconv',

@@ -5,7 +5,6 @@ import { type CollectedFiles, FileCollection } from './file-collection.ts';
 import type { FileHost } from './file-host.ts';
 import { findCommand, unshimmed } from './find-command.ts';
 import { matchingPaths } from './path-patterns.ts';
-import type { PathWalk } from './path-walk.ts';
 import type { Profile } from './profile.ts';
 import { profiles } from './profiles.ts';
 
@@ -48,7 +47,7 @@ class ProfiledCommands {
     if (this.#added.has(path)) return;
     this.#added.add(path);
     const started = addProgram(this.#files, path, this.#searchPath);
-    const applying = started.map((program) => ({ program, found: profilesOf(program.walk) }));
+    const applying = started.map((program) => ({ program, found: profilesOf(program) }));
     for (const { program, found } of applying) {
       if (program.libraries?.isMusl === false) for (const name of openedByLibc) program.libraries.open(name);
       for (const profile of found) this.#apply(profile, program);
@@ -91,6 +90,11 @@ class ProfiledCommands {
   }
 }
 
-function profilesOf({ names }: PathWalk): Profile[] {
-  return profiles.filter(({ programs }) => names.some((name) => programs.test(basename(name))));
+function profilesOf({ walk, libraries }: StartedProgram): Profile[] {
+  const names = walk.names.map((name) => basename(name));
+  const loaded = [...(libraries?.names ?? [])];
+  return profiles.filter(
+    ({ programs, loading }) =>
+      names.some((name) => programs?.test(name) ?? false) || loaded.some((name) => loading?.test(name) ?? false),
+  );
 }

@@ -13,6 +13,8 @@ const linkerFiles = [
   '/etc/ld.so.conf.d',
 ];
 const headers = ['/usr/include', '/usr/local/include'];
+/** By these it tells distributions, and with them directories, apart. */
+const releaseFiles = ['/etc/debian_version', '/etc/lsb-release', '/etc/redhat-release', '/etc/SuSE-release'];
 const gccDirectories = ['{prefix}/lib/gcc', '{prefix}/libexec/gcc'];
 
 /** A name as cross compilers and versions spell it: `aarch64-linux-gnu-gcc-12`. */
@@ -32,7 +34,7 @@ export const compilerProfiles: readonly Profile[] = [
   {
     programs: toolNames('clang', 'clang\\+\\+'),
     // The directory of gcc says which headers and start files there are.
-    read: [...headers, ...libraryFiles, '{prefix}/lib/clang', '/usr/lib/clang', '/usr/lib/gcc'],
+    read: [...headers, ...libraryFiles, '{prefix}/lib/clang', '/usr/lib/clang', '/usr/lib/gcc', ...releaseFiles],
     readAround: startFiles,
     needs: ['as', 'ld', 'ld.lld'],
   },

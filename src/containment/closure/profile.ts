@@ -6,7 +6,9 @@ import type { PathPattern } from './path-patterns.ts';
  */
 export interface Profile {
   /** Base names that it is for: of the program, of a link to it, of a script's interpreter. */
-  readonly programs: RegExp;
+  readonly programs?: RegExp;
+  /** Base names of libraries: it is for every program that loads one of them when it starts. */
+  readonly loading?: RegExp;
   readonly read?: readonly PathPattern[];
   /** The directories that hold these files are read, whole. */
   readonly readAround?: readonly PathPattern[];

@@ -81,6 +81,12 @@ export const profiles: readonly Profile[] = [
   { programs: /^which(?:\.debianutils)?$/ },
   { programs: /^g?make$/, needs: ['/bin/sh', 'sh'] },
   { programs: /^wget$/, read: ['/etc/wgetrc'] },
+  { loading: /^libldap/, read: ['/etc/ldap/ldap.conf', '/etc/openldap/ldap.conf'] },
+  {
+    loading: /^libsasl2\./,
+    read: ['/usr/lib/*/sasl2', '/usr/lib64/sasl2', '/usr/lib/sasl2'],
+    plugins: ['/usr/lib/*/sasl2/*.so', '/usr/lib64/sasl2/*.so', '/usr/lib/sasl2/*.so'],
+  },
   ...compilerProfiles,
 ];
 
