@@ -6,6 +6,7 @@ export const mountAttribute = { readOnly: 1, noSuid: 2, noDev: 4, noExec: 8, noS
 
 /** One step in the making of a root, in order. Targets are absolute paths in the new root. */
 export type RootStep =
+  /** The source is canonical: a symbolic link anywhere in it is refused. */
   | { readonly kind: 'bind'; readonly attributes: number; readonly source: string; readonly target: string }
   /** `tmp` is writable by anyone, `tmpfs` by its owner alone. */
   | { readonly kind: 'tmpfs' | 'tmp'; readonly attributes: number; readonly bytes: number; readonly target: string }
@@ -16,6 +17,7 @@ export type RootStep =
 /** Landlock's bit masks. What is handled is refused unless a rule allows it. */
 export interface LandlockRules {
   readonly handled: { readonly filesystem: bigint; readonly network: bigint; readonly scope: bigint };
+  /** Canonical paths, as in `bind`. */
   readonly paths: readonly { readonly rights: bigint; readonly path: string }[];
   readonly ports: readonly { readonly rights: bigint; readonly port: number }[];
 }
@@ -29,10 +31,10 @@ export interface ResourceLimit {
 
 /** Everything `svc-launch` does before it starts a program, whatever the program (`native/svc-launch/PLAN.md`). */
 export interface LaunchPlan {
-  /** Whom to become first; null stays who we are. */
-  readonly identity: { readonly uid: number; readonly gid: number } | null;
-  /** The `cgroup.procs` file to join; null joins none. */
+  /** The `cgroup.procs` file to join, still as who we are; null joins none. */
   readonly cgroupProcs: string | null;
+  /** Whom to become; null stays who we are. */
+  readonly identity: { readonly uid: number; readonly gid: number } | null;
   readonly namespaces: readonly Namespace[];
   /** Who we are inside a `user` namespace; null keeps the numbers. */
   readonly inside: { readonly uid: number; readonly gid: number } | null;
@@ -46,17 +48,22 @@ export interface LaunchPlan {
   readonly landlock: LandlockRules | null;
 }
 
-/** The bytes of a plan. Throws on a path with a NUL, which no file has. */
+/** What the helper reads of a plan at most. */
+const maxBytes = 1024 * 1024;
+
+/** The bytes of a plan. Throws on a path with a NUL, which no file has, and on more than the helper reads. */
 export function encodeLaunchPlan(plan: LaunchPlan): Buffer {
   const words = ['svc-launch-plan', '1', ...wordsOf(plan), 'end'];
   if (words.some((word) => word.includes('\0'))) throw new Error('a word of a launch plan holds a NUL');
-  return Buffer.from(words.map((word) => `${word}\0`).join(''));
+  const bytes = Buffer.from(words.map((word) => `${word}\0`).join(''));
+  if (bytes.length > maxBytes) throw new Error('a launch plan of more than 1 MiB');
+  return bytes;
 }
 
 function* wordsOf(plan: LaunchPlan): Generator<string> {
   const { identity, cgroupProcs, namespaces, inside, hostname, network, root, cwd, limits, landlock } = plan;
-  if (identity !== null) yield* ['id', `${identity.uid}`, `${identity.gid}`];
   if (cgroupProcs !== null) yield* ['cgroup', cgroupProcs];
+  if (identity !== null) yield* ['id', `${identity.uid}`, `${identity.gid}`];
   if (namespaces.length > 0) yield* ['unshare', namespaces.join(',')];
   if (inside !== null) yield* ['map', `${inside.uid}`, `${inside.gid}`];
   if (hostname !== null) yield* ['hostname', hostname];

@@ -1,0 +1,81 @@
+/* A launch plan as PLAN.md describes it, read from its bytes. */
+#ifndef SVC_LAUNCH_PLAN_H
+#define SVC_LAUNCH_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+  plan_max_bytes = 1 << 20,
+  plan_max_steps = 1024,
+  plan_max_rules = 1024,
+  plan_max_limits = 16,
+  plan_max_path = 4095
+};
+
+struct identity {
+  bool given;
+  uint32_t uid;
+  uint32_t gid;
+};
+
+enum step_kind { step_bind, step_tmpfs, step_tmp, step_proc, step_directory, step_symlink };
+
+struct root_step {
+  enum step_kind kind;
+  uint64_t attributes;
+  uint64_t bytes;
+  const char *source; /* of a bind; the text of a symbolic link */
+  const char *target;
+};
+
+struct path_rule {
+  uint64_t rights;
+  const char *path;
+};
+
+struct port_rule {
+  uint64_t rights;
+  uint16_t port;
+};
+
+struct limit {
+  uint8_t resource;
+  uint64_t soft;
+  uint64_t hard;
+};
+
+struct plan {
+  struct identity id;
+  struct identity inside;
+  const char *cgroup;
+  int namespaces; /* CLONE_NEW*, as unshare takes them */
+  const char *hostname;
+  bool loopback;
+  uint16_t listen_port; /* 0 is none */
+  const char *cwd;
+  size_t step_count;
+  struct root_step steps[plan_max_steps];
+  size_t limit_count;
+  struct limit limits[plan_max_limits];
+  bool landlock;
+  uint64_t filesystem_rights;
+  uint64_t network_rights;
+  uint64_t scope_rights;
+  size_t path_rule_count;
+  struct path_rule path_rules[plan_max_rules];
+  size_t port_rule_count;
+  struct port_rule port_rules[plan_max_rules];
+};
+
+struct plan_fault {
+  unsigned word; /* counted from 1; 0 is the plan as a whole */
+  const char *reason;
+};
+
+/* Fills the plan, which is all zero before. Its texts are those of `bytes`, which must outlive it. False with a fault when
+ * the bytes are not exactly one well-formed plan; the plan is then of no use. */
+bool parse_plan(const char *bytes, size_t length, struct plan *plan, struct plan_fault *fault);
+
+#endif

@@ -1,0 +1,156 @@
+#define _GNU_SOURCE
+#include "supervise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernel.h"
+#include "privileges.h"
+#include "report.h"
+
+enum { last_signal = 64, kernel_signal_set_size = 8, signal_exit_base = 128 };
+
+static bool is_hung_up(int descriptor) {
+  struct pollfd state = {.fd = descriptor, .events = 0};
+  return poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+void die_with_parent(pid_t parent, int status) {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) fail("parent", "the death signal");
+  /* It may have ended before that was set. Then we have another one, and nobody reads the status. */
+  if (getppid() != parent || (status >= 0 && is_hung_up(status))) fail_with(ESRCH, "parent", "it has ended");
+}
+
+void reset_dispositions(void) {
+  /* The kernel's own structure, in which all zero is the default. The C library would keep two signals from us. */
+  const unsigned long defaults[4] = {0, 0, 0, 0};
+  for (int number = 1; number <= last_signal; number++)
+    if (number != SIGKILL && number != SIGSTOP)
+      if (syscall(SYS_rt_sigaction, number, defaults, NULL, kernel_signal_set_size) != 0) fail("signals", NULL);
+}
+
+static void set_mask(unsigned long long blocked) {
+  if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, NULL, kernel_signal_set_size) != 0) fail("signals", NULL);
+}
+
+void unblock_signals(void) {
+  set_mask(0);
+}
+
+static noreturn void end_with(int wait_status) {
+  if (WIFEXITED(wait_status)) _exit(WEXITSTATUS(wait_status));
+  const int number = WTERMSIG(wait_status);
+  /* Both are opaque, so this leaves no core of ours. */
+  unblock_signals();
+  kill(getpid(), number);
+  _exit(signal_exit_base + number);
+}
+
+static int await_signal(void) {
+  sigset_t all;
+  sigfillset(&all);
+  return sigwaitinfo(&all, NULL);
+}
+
+static bool is_stop(int number) {
+  return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
+}
+
+static noreturn void watch_from_outside(pid_t first, const struct outcome *outcome) {
+  for (;;) {
+    const int number = await_signal();
+    int wait_status = 0;
+    if (number == SIGCHLD) {
+      if (waitpid(first, &wait_status, WNOHANG) != first) continue;
+      end_with(outcome->recorded ? outcome->wait_status : wait_status);
+    }
+    if (number > 0) kill(first, number);
+    /* To a shell we are the job, so we stop with the program. What continues us is passed on as well. */
+    if (is_stop(number)) raise(SIGSTOP);
+  }
+}
+
+static noreturn void reap(pid_t program, struct outcome *outcome) {
+  for (;;) {
+    const int number = await_signal();
+    if (number > 0 && number != SIGCHLD) kill(-program, number);
+    if (number != SIGCHLD) continue;
+    int wait_status = 0;
+    for (pid_t ended = 1; ended > 0;) {
+      ended = waitpid(-1, &wait_status, WNOHANG);
+      if (ended != program) continue;
+      outcome->wait_status = wait_status;
+      outcome->recorded = 1;
+      _exit(WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : signal_exit_base + WTERMSIG(wait_status));
+    }
+  }
+}
+
+static struct outcome *share_outcome(void) {
+  struct outcome *outcome =
+      mmap(NULL, sizeof *outcome, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (outcome == MAP_FAILED) fail("fork", "memory");
+  return outcome;
+}
+
+static pid_t fork_or_fail(void) {
+  const pid_t process = fork();
+  if (process < 0) fail("fork", NULL);
+  return process;
+}
+
+/* Gives up all it can give up, closes everything but the gate, and only then lets the inner process go on. */
+static noreturn void stay_outside(pid_t first, const struct outcome *outcome, int gate) {
+  if (chdir("/") != 0) fail("fork", "leaving the working directory");
+  drop_capabilities();
+  refuse_new_privileges();
+  if (gate > 0 && kernel_close_range(0, (unsigned)gate - 1, 0) != 0) fail("fork", "closing descriptors");
+  if (kernel_close_range((unsigned)gate + 1, ~0u, 0) != 0) fail("fork", "closing descriptors");
+  const char go = 1;
+  if (write(gate, &go, sizeof go) != sizeof go) _exit(exit_launch_failed);
+  watch_from_outside(first, outcome);
+}
+
+/* From inside, the parent has no number. That it lives shows in the gate, of which it alone holds the other end. */
+static void await_gate(int gate) {
+  char go = 0;
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) fail("parent", "the death signal");
+  if (read(gate, &go, sizeof go) != sizeof go || is_hung_up(gate)) _exit(exit_launch_failed);
+  close(gate);
+}
+
+struct outcome *start_namespace(void) {
+  struct outcome *outcome = share_outcome();
+  int gate[2];
+  if (pipe2(gate, O_CLOEXEC) != 0) fail("fork", "a pipe");
+  set_mask(~0ull);
+  const pid_t first = fork_or_fail();
+  if (first > 0) stay_outside(first, outcome, gate[1]);
+  close(gate[1]);
+  await_gate(gate[0]);
+  /* A session of its own: no terminal to write to, and a signal to the outer process's group arrives once, by way of it. */
+  if (setsid() < 0) fail("fork", "a session");
+  return outcome;
+}
+
+void start_program_process(struct outcome *outcome) {
+  const pid_t program = fork_or_fail();
+  if (program > 0) {
+    /* Here too, so that the group is there when the first signal is to be passed on. The program may have been quicker. */
+    (void)setpgid(program, program);
+    drop_capabilities();
+    refuse_new_privileges();
+    if (kernel_close_range(0, ~0u, 0) != 0) _exit(exit_launch_failed);
+    reap(program, outcome);
+  }
+  if (setpgid(0, 0) != 0) fail("fork", "a process group");
+  munmap(outcome, sizeof *outcome);
+}

@@ -1,0 +1,28 @@
+/* The processes around a program in a pid namespace of its own: one outside, and process 1 inside. */
+#ifndef SVC_LAUNCH_SUPERVISE_H
+#define SVC_LAUNCH_SUPERVISE_H
+
+#include <sys/types.h>
+
+/* Where process 1 leaves the program's wait status: a page that both supervisors have and the program does not. */
+struct outcome {
+  int recorded;
+  int wait_status;
+};
+
+/* Has the kernel end this process with its parent, and fails if that has ended already. `status` may be -1. */
+void die_with_parent(pid_t parent, int status);
+
+/* Sets every signal to its default. */
+void reset_dispositions(void);
+
+/* Lets every signal through. */
+void unblock_signals(void);
+
+/* Returns in the first process of the pid namespace. The caller stays outside, forwards signals and ends as the program. */
+struct outcome *start_namespace(void);
+
+/* Returns in the process that is to become the program. The caller stays as process 1, reaps, and ends with it. */
+void start_program_process(struct outcome *outcome);
+
+#endif

@@ -1,0 +1,189 @@
+/* Carries out a launch plan and becomes, or starts, the program. PLAN.md says what each step means. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "egress.h"
+#include "kernel.h"
+#include "landlock.h"
+#include "namespaces.h"
+#include "plan.h"
+#include "privileges.h"
+#include "report.h"
+#include "root.h"
+#include "supervise.h"
+
+enum { none = -1, filter_max_instructions = 4096, seccomp_set_mode_filter = 1, descriptor_max = 1 << 20 };
+
+struct instruction {
+  uint16_t code;
+  uint8_t jump_true;
+  uint8_t jump_false;
+  uint32_t operand;
+};
+
+struct filter {
+  unsigned short length; /* 0 is no filter */
+  const struct instruction *instructions;
+};
+
+struct call {
+  int plan;
+  int status;
+  int filter;
+  int egress;
+  const char *path;
+  char **arguments;
+};
+
+/* An open descriptor above the three that are the program's. */
+static int read_descriptor(const char *word) {
+  char *end = NULL;
+  errno = 0;
+  const long number = word[0] >= '1' && word[0] <= '9' ? strtol(word, &end, 10) : 0;
+  if (end == NULL || *end != '\0' || errno != 0 || number <= STDERR_FILENO || number > descriptor_max)
+    fail_with(EINVAL, "call", "not the number of a descriptor");
+  if (fcntl((int)number, F_GETFD) < 0) fail("call", "a descriptor that is not open");
+  return (int)number;
+}
+
+static int read_optional_descriptor(const char *word) {
+  return strcmp(word, "-") == 0 ? none : read_descriptor(word);
+}
+
+static struct call read_call(int count, char **words) {
+  if (count < 7) fail_with(EINVAL, "call", "svc-launch <plan> <status> <filter> <egress> <path> <argv0> [<argument>...]");
+  struct call call = {.status = read_optional_descriptor(words[2]), .path = words[5], .arguments = words + 6};
+  if (call.status != none) report_to(call.status);
+  call.plan = read_descriptor(words[1]);
+  call.filter = read_optional_descriptor(words[3]);
+  call.egress = read_optional_descriptor(words[4]);
+  if (call.path[0] != '/') fail_with(EINVAL, "call", "the program's path is not absolute");
+  return call;
+}
+
+/* What is missing would be filled by the next file opened here, and a directory would be a way around the root. */
+static void check_standard_descriptors(void) {
+  for (int descriptor = 0; descriptor <= STDERR_FILENO; descriptor++) {
+    struct stat found;
+    if (fstat(descriptor, &found) != 0) fail("descriptors", "0, 1 or 2 is not open");
+    if (S_ISDIR(found.st_mode)) fail_with(EISDIR, "descriptors", "0, 1 or 2 is a directory");
+  }
+}
+
+/* Reads a whole regular file of at most `room` bytes. Leaves the descriptor's position alone. */
+static size_t read_whole(int file, char *bytes, size_t room, const char *stage) {
+  struct stat found;
+  if (fstat(file, &found) != 0) fail(stage, NULL);
+  if (!S_ISREG(found.st_mode)) fail_with(EINVAL, stage, "not a regular file");
+  if ((uintmax_t)found.st_size > room) fail_with(E2BIG, stage, "too long");
+  size_t length = 0;
+  while (length < room) {
+    const ssize_t got = pread(file, bytes + length, room - length, (off_t)length);
+    if (got < 0) fail(stage, NULL);
+    if (got == 0) break;
+    length += (size_t)got;
+  }
+  return length;
+}
+
+static void read_plan(int file, struct plan *plan) {
+  static char bytes[plan_max_bytes];
+  struct plan_fault fault;
+  const size_t length = read_whole(file, bytes, sizeof bytes, "plan");
+  if (parse_plan(bytes, length, plan, &fault)) return;
+  char detail[128];
+  snprintf(detail, sizeof detail, "word %u: %s", fault.word, fault.reason);
+  fail_with(EINVAL, "plan", detail);
+}
+
+static struct filter read_filter(int file) {
+  static struct instruction instructions[filter_max_instructions];
+  const size_t length = read_whole(file, (char *)instructions, sizeof instructions, "filter");
+  if (length == 0 || length % sizeof *instructions != 0) fail_with(EINVAL, "filter", "not whole instructions");
+  return (struct filter){.length = (unsigned short)(length / sizeof *instructions), .instructions = instructions};
+}
+
+/* Node tells a child of its channel, which is ours and not the program's. */
+static void forget_channel(void) {
+  unsetenv("NODE_CHANNEL_FD");
+  unsetenv("NODE_CHANNEL_SERIALIZATION_MODE");
+}
+
+static void close_between(int first, int last) {
+  if (first <= last && kernel_close_range((unsigned)first, (unsigned)last, 0) != 0) fail("descriptors", "closing");
+}
+
+/* Closes what the caller itself was started with. The two that are needed until the program starts end with that. */
+static void keep_only(int status, int egress) {
+  const int kept[] = {status < egress ? status : egress, status < egress ? egress : status};
+  int next = STDERR_FILENO + 1;
+  for (int at = 0; at < 2; at++) {
+    if (kept[at] < next) continue;
+    close_between(next, kept[at] - 1);
+    if (fcntl(kept[at], F_SETFD, FD_CLOEXEC) != 0) fail("descriptors", "closing at exec");
+    next = kept[at] + 1;
+  }
+  close_between(next, INT_MAX);
+}
+
+static void set_limits(const struct plan *plan) {
+  for (size_t at = 0; at < plan->limit_count; at++) {
+    const struct limit *limit = &plan->limits[at];
+    const uint64_t values[2] = {limit->soft, limit->hard};
+    char detail[24];
+    snprintf(detail, sizeof detail, "resource %u", (unsigned)limit->resource);
+    if (syscall(SYS_prlimit64, 0, (unsigned)limit->resource, values, NULL) != 0) fail("limit", detail);
+  }
+}
+
+static noreturn void become_program(const struct call *call, const struct plan *plan, const struct filter *filter) {
+  set_limits(plan);
+  drop_capabilities();
+  refuse_new_privileges();
+  if (plan->landlock) enter_landlock(plan);
+  if (chdir(plan->cwd) != 0) fail("cwd", plan->cwd);
+  if (kernel_close_range(3, ~0u, close_range_cloexec) != 0) fail("descriptors", "closing at exec");
+  unblock_signals();
+  if (filter->length > 0 && syscall(SYS_seccomp, seccomp_set_mode_filter, 0, filter) != 0) fail("filter", "installing");
+  execve(call->path, call->arguments, environ);
+  fail("execute", call->path);
+}
+
+int main(int count, char **words) {
+  static struct plan plan;
+  struct filter filter = {0};
+  const pid_t parent = getppid();
+  become_opaque();
+  const struct call call = read_call(count, words);
+  check_standard_descriptors();
+  read_plan(call.plan, &plan);
+  if (call.filter != none) filter = read_filter(call.filter);
+  if ((plan.listen_port != 0) != (call.egress != none)) fail_with(EINVAL, "call", "listen and egress need each other");
+  if (call.egress != none) forget_channel();
+  keep_only(call.status, call.egress);
+  reset_dispositions();
+  die_with_parent(parent, call.status);
+
+  if (plan.cgroup != NULL) join_cgroup(plan.cgroup);
+  if (plan.id.given) become(&plan.id);
+  enter_namespaces(&plan);
+  if (plan.id.given || plan.namespaces != 0) {
+    /* A change of user takes the death signal away and may show the process. */
+    become_opaque();
+    die_with_parent(parent, call.status);
+  }
+  if (plan.listen_port != 0) hand_over_listener(plan.listen_port, call.egress);
+
+  struct outcome *outcome = (plan.namespaces & CLONE_NEWPID) != 0 ? start_namespace() : NULL;
+  compose_root(&plan);
+  if (outcome != NULL) start_program_process(outcome);
+  become_program(&call, &plan, &filter);
+}

@@ -1,0 +1,72 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { findHelper } from './helper-path.ts';
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'svc-helper-'));
+});
+afterEach(() => {
+  rmSync(root, { recursive: true, force: true });
+});
+
+function plant(path: string, mode = 0o755): string {
+  const file = join(root, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, '');
+  chmodSync(file, mode);
+  return file;
+}
+
+function find(packageRoot: string, platform = 'linux', architecture = 'x64'): string | null {
+  return findHelper({ packageRoot: join(root, packageRoot), platform, architecture });
+}
+
+describe('the place of the helper', () => {
+  it('is what a checkout has built', () => {
+    const built = plant('svc/dist/native/linux-x64/svc-launch');
+    expect(find('svc')).toBe(built);
+  });
+
+  it('is the optional package inside the package, rather than what is built', () => {
+    plant('svc/dist/native/linux-x64/svc-launch');
+    const installed = plant('svc/node_modules/@svc/launch-linux-x64/svc-launch');
+    expect(find('svc')).toBe(installed);
+  });
+
+  it('is the optional package beside the package, rather than what is built', () => {
+    plant('node_modules/svc/dist/native/linux-x64/svc-launch');
+    const installed = plant('node_modules/@svc/launch-linux-x64/svc-launch');
+    expect(find('node_modules/svc')).toBe(installed);
+  });
+
+  it('is not a package that merely lies beside a checkout', () => {
+    plant('@svc/launch-linux-x64/svc-launch');
+    expect(find('svc')).toBeNull();
+  });
+
+  it('is that of the architecture', () => {
+    plant('svc/dist/native/linux-x64/svc-launch');
+    const built = plant('svc/dist/native/linux-arm64/svc-launch');
+    expect(find('svc', 'linux', 'arm64')).toBe(built);
+    expect(find('svc', 'linux', 'riscv64')).toBeNull();
+  });
+
+  it('is nowhere off Linux', () => {
+    plant('svc/dist/native/linux-x64/svc-launch');
+    expect(find('svc', 'darwin')).toBeNull();
+  });
+
+  it('is not a file that cannot be executed, a directory, or a link to nowhere', () => {
+    plant('svc/node_modules/@svc/launch-linux-x64/svc-launch', 0o644);
+    mkdirSync(join(root, 'svc/dist/native/linux-x64/svc-launch'), { recursive: true });
+    expect(find('svc')).toBeNull();
+    mkdirSync(join(root, 'other/dist/native/linux-x64'), { recursive: true });
+    symlinkSync('/nonexistent/svc-launch', join(root, 'other/dist/native/linux-x64/svc-launch'));
+    expect(find('other')).toBeNull();
+  });
+});
