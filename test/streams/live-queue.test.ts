@@ -58,6 +58,21 @@ describe('a reader that does not read', () => {
     }
   });
 
+  it('goes on behind a final status that it gets late, when it watches [D1-STREAM-06]', async () => {
+    const door = await openDoor();
+    const normal = await door.watch();
+    const stalled = await door.watch();
+    await fallBehind(door, stalled, [normal]);
+    door.completed(2n);
+    door.text(3n);
+    await normal.until(textBytes(3));
+    stalled.socket.resume();
+    await stalled.until(textBytes(3));
+    door.text(4n);
+    await stalled.until(textBytes(4));
+    expect(stalled.ids).toEqual(['-', ...idsFrom(1, 4)]);
+  });
+
   it('gets everything again once it has caught up, and what it lost from a replay [D1-MISS-03]', async () => {
     const door = await openDoor();
     const normal = await door.watch();

@@ -102,6 +102,12 @@ describe('message/stream', () => {
     expect(first.body).toBe('');
   });
 
+  it('looks at the params before it looks for room [D1-STREAM-19]', async () => {
+    const door = await openDoor({ acceptance: { queueDepth: 0 } });
+    await door.submit();
+    expect(await bodyOf(door, { role: 'user' })).toBe(invalid);
+  });
+
   it('replays before it says that the params are wrong [D1-STREAM-17, D1-STREAM-19, D1-REPLAY-04]', async () => {
     const door = await openDoor();
     for (const id of [1n, 2n]) door.text(id);
