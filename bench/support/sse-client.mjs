@@ -49,12 +49,17 @@ export async function openWatchers({ port, request, watchers, frames, restUs = 0
     await closed;
     throw new Error(`the client ended: ${said.trim() || 'no reason given'}`);
   };
-  if (stalled > 0) {
+  try {
+    if (stalled > 0) {
+      await next();
+      await onStalled?.();
+      child.stdin.write('\n');
+    }
     await next();
-    await onStalled?.();
-    child.stdin.write('\n');
+  } catch (error) {
+    child.kill('SIGTERM');
+    throw error;
   }
-  await next();
   const counted = next().then((line) => JSON.parse(line));
   // Whoever ends the round before it is over has no use for the count.
   counted.catch(() => undefined);
