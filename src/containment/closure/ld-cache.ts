@@ -12,7 +12,8 @@ export type LoaderCache = ReadonlyMap<Machine, ReadonlyMap<string, readonly Cach
 
 export const loaderCachePath = '/etc/ld.so.cache';
 const maxCacheBytes = 16 * 1024 * 1024;
-const maxTextBytes = 4096;
+const maxTextBytes = 1024;
+const maxEntries = 32_768;
 const oldMagic = 'ld.so-1.7.0';
 const magic = 'glibc-ld.so.cache1.1';
 const headerSize = 48;
@@ -38,7 +39,7 @@ export function parseLoaderCache(bytes: Buffer): LoaderCache {
     return cache;
   const count = bytes.readUInt32LE(start + 20);
   const texts = start + headerSize + count * entrySize;
-  if (bytes[start + 28] === bigEndian || texts > bytes.length) return cache;
+  if (bytes[start + 28] === bigEndian || count > maxEntries || texts > bytes.length) return cache;
   for (let at = start + headerSize; at < texts; at += entrySize) {
     const machine = machineOfFlags.get(bytes.readUInt32LE(at));
     if (machine === undefined) continue;

@@ -52,6 +52,7 @@ export class PathWalker {
     for (let count = 0; left.length > 0; count += 1) {
       const segment = left.pop() ?? '';
       if (count >= maxSegments || entry.kind !== 'directory') return null;
+      if (segment === '.') continue;
       if (segment === '..') {
         at = at.slice(0, Math.max(at.lastIndexOf('/'), 0));
         continue;
@@ -85,5 +86,7 @@ export class PathWalker {
 }
 
 function segmentsOf(path: string): string[] {
-  return path.split('/').filter((segment) => segment !== '' && segment !== '.');
+  const segments = path.split('/').filter((segment) => segment !== '');
+  // A slash at the end asks for a directory, as a dot does.
+  return path.endsWith('/') ? [...segments, '.'] : segments;
 }
