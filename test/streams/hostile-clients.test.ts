@@ -161,6 +161,17 @@ describe('requests on one connection', () => {
     }
   });
 
+  it('behind a stream that waits for its turn are not handled', async () => {
+    const door = await openDoor();
+    const task = door.fixture.session.board.submit({ text: 'a', origin: 'user', trust: 'trusted' }).task.id;
+    const reader = await door.connect();
+    const behind = callBytes('message/send', hello);
+    reader.send(`${callBytes('tasks/cancel', { id: task })}${watchBytes}${behind}`);
+    await reader.until(ack);
+    await answered(door);
+    expect(door.fixture.tracedTypes()).toEqual(['task_received', 'task_canceled']);
+  });
+
   it('may be followed by empty lines', async () => {
     const door = await openDoor();
     const reader = await door.connect();

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { says, type Turn } from '../support/fake-driver.ts';
+import { HeldByStreams } from './held-by-streams.ts';
 import { ack, completedBytes, hello, textBytes, useStreamDoors, type StreamDoor } from './stream-door.ts';
 import type { StreamReader } from './stream-reader.ts';
 
@@ -108,11 +109,15 @@ describe('a reader that does not read', () => {
 
   it('gets what is queued and the end of the stream when the capsule ends', async () => {
     const door = await openDoor();
+    const held = new HeldByStreams(door.fixture);
     const normal = await door.watch();
     const stalled = await door.watch();
     await fallBehind(door, stalled, [normal]);
     for (let id = 2n; id <= 201n; id += 1n) door.text(id);
+    expect([held.readers, held.timers]).toEqual([2, 1]);
     door.fixture.stream.end();
+    // Nothing is kept for a reader whose stream has ended, however long it takes to read the rest.
+    expect([held.readers, held.timers]).toEqual([0, 0]);
     await normal.untilClosed();
     stalled.socket.resume();
     await stalled.untilClosed();

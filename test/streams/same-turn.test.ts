@@ -70,4 +70,26 @@ describe('frames published in the turn of the event loop in which a reader comes
     await other.until(completedBytes(3));
     expect(other.body).toBe([ack, textBytes(1), textBytes(2), completedBytes(3)].join(''));
   });
+
+  it('are not lost to a reader whose long replay was taken at once, however many they are', async () => {
+    const publish: (() => void)[] = [];
+    const isOpenDelegation = (): boolean => {
+      for (const each of publish) each();
+      return true;
+    };
+    const door = await openDoor({ isOpenDelegation });
+    const text = 'x'.repeat(100);
+    for (let id = 1n; id <= 512n; id += 1n) door.text(id, text);
+    publish.push(() => {
+      for (let id = 513n; id <= 1000n; id += 1n) door.text(id);
+    });
+    const reader = await door.call('message/stream', hello, [
+      'Last-Event-ID: 0',
+      'x-svc-task-origin: completion',
+      `x-svc-completion-session: ${door.fixture.session.id}`,
+      'x-svc-delegation-id: dlg_1',
+    ]);
+    await reader.until(textBytes(1000));
+    expect(reader.ids).toEqual(Array.from({ length: 1000 }, (_, index) => `${index + 1}`));
+  });
 });
