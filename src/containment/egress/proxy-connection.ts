@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 
+import { breakOff } from './break-off.ts';
 import type { EgressRules } from './egress-rules.ts';
 import { forwardRequest } from './forward-request.ts';
 import { openUpstream } from './open-upstream.ts';
@@ -111,7 +112,7 @@ export class ProxyConnection {
         this.#linger();
         return false;
       case 'broken':
-        if (!client.destroyed) client.resetAndDestroy();
+        breakOff(client);
         return false;
       case 'refused':
         this.#refuse(forwarded, head.method);

@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net';
 
+import { breakOff } from './break-off.ts';
+
 export interface TunnelEnds {
   readonly client: Socket;
   /** What the client had sent before the tunnel stood. */
@@ -24,7 +26,7 @@ export async function tunnel({ client, early, upstream }: TunnelEnds): Promise<v
 function passBreak(from: Socket, to: Socket): void {
   const pass = (): void => {
     if (from.readableEnded && from.writableFinished) return;
-    if (!to.destroyed) to.resetAndDestroy();
+    breakOff(to);
   };
   if (from.destroyed) pass();
   else from.once('close', pass);
