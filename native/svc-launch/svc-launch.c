@@ -154,7 +154,7 @@ static noreturn void become_program(const struct call *call, const struct plan *
   unblock_signals();
   if (filter->length > 0 && syscall(SYS_seccomp, seccomp_set_mode_filter, 0, filter) != 0) fail("filter", "installing");
   execve(call->path, call->arguments, environ);
-  fail("execute", call->path);
+  fail("exec", call->path);
 }
 
 int main(int count, char **words) {

@@ -1,0 +1,69 @@
+import { execFileSync } from 'node:child_process';
+
+import type { TestContext } from 'vitest';
+
+import type { LaunchPlan } from '../../../src/containment/launch/launch-plan.ts';
+import { builtHelper } from './helper.ts';
+import { launchSync } from './launch.ts';
+import { bare, composed } from './plans.ts';
+
+/** What a test needs of this machine. */
+export type Ability = 'helper' | 'sealed' | 'landlock' | 'superuser' | 'compiler';
+
+const reasons: Readonly<Record<Ability, string>> = {
+  helper: 'needs Linux and a C compiler',
+  sealed: 'needs user namespaces',
+  landlock: 'needs a kernel with Landlock',
+  superuser: 'needs to be run as root',
+  compiler: 'needs a C compiler',
+};
+
+/** Skips the test, with the reason, where the machine lacks something; fails it where nothing may be lacking. */
+export function needs(context: TestContext, ...abilities: readonly Ability[]): void {
+  for (const ability of ['helper', ...abilities] as const) {
+    if (has(ability)) continue;
+    if (process.env['REQUIRE_CONTAINMENT'] === 'sealed') throw new Error(`this machine ${reasons[ability]}`);
+    context.skip(true, reasons[ability]);
+  }
+}
+
+const known = new Map<Ability, boolean>();
+
+function has(ability: Ability): boolean {
+  const answer = known.get(ability) ?? probe(ability);
+  known.set(ability, answer);
+  return answer;
+}
+
+function probe(ability: Ability): boolean {
+  switch (ability) {
+    case 'helper':
+      return builtHelper() !== null;
+    case 'superuser':
+      return process.getuid?.() === 0;
+    case 'compiler':
+      return hasCompiler();
+    case 'sealed':
+      return runs(composed());
+    case 'landlock':
+      return runs({
+        ...bare,
+        landlock: { handled: { filesystem: 1n, network: 0n, scope: 0n }, paths: anything, ports: [] },
+      });
+  }
+}
+
+const anything = [{ rights: 1n, path: '/' }];
+
+function runs(plan: LaunchPlan): boolean {
+  return launchSync({ plan, program: ['/usr/bin/env', 'true'] }).code === 0;
+}
+
+function hasCompiler(): boolean {
+  try {
+    execFileSync('cc', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
