@@ -3,7 +3,8 @@ import type { Socket } from 'node:net';
 
 import type { FrameBatch, FrameSink } from '../session/event-stream.ts';
 import { FrameRing } from '../session/frame-ring.ts';
-import type { Replay, WrittenFrame } from '../session/replay-buffer.ts';
+import type { Replay } from '../session/replay-buffer.ts';
+import type { WrittenFrame } from '../session/written-frame.ts';
 import { encodeConnectionFrame, heartbeat, type ConnectionFrame } from '../wire/frames.ts';
 
 /** Live frames a connection may be behind before it loses the oldest (D1 "Missed frames"). */

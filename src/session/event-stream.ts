@@ -1,5 +1,6 @@
-import { encodeNumberedFrame, type EventId, type NumberedFrame } from '../wire/frames.ts';
-import { ReplayBuffer, type Replay, type WrittenFrame } from './replay-buffer.ts';
+import type { EventId, NumberedFrame } from '../wire/frames.ts';
+import { ReplayBuffer, type Replay } from './replay-buffer.ts';
+import { WrittenFrame } from './written-frame.ts';
 
 /** Frames published in one turn of the event loop. */
 export interface FrameBatch {
@@ -19,8 +20,8 @@ export interface FrameSink {
 /** Frames that wait for the end of the turn; with this many the batch is full. A reader's own queue holds as many (D1 "Missed frames"). */
 const batchFrames = 128;
 
-/** Small frames are copied into one piece; what would make it longer than this goes out in a batch of its own, uncopied. */
-const batchBytes = 64 * 1024;
+/** Frames are joined up to this length; a longer one goes out alone. */
+const batchLength = 64 * 1024;
 
 /**
  * Every frame of a session, to every reader: encoded once, kept for replay, handed on once per turn of the event loop.
@@ -31,7 +32,7 @@ export class EventStream {
   readonly #buffer = new ReplayBuffer();
   readonly #sinks = new Set<FrameSink>();
   #batch: WrittenFrame[] = [];
-  #batchSize = 0;
+  #joined = '';
   #flushing: NodeJS.Immediate | null = null;
   #ended = false;
 
@@ -48,8 +49,7 @@ export class EventStream {
   publish(id: EventId, frame: NumberedFrame): void {
     if (this.#ended) return;
     this.#onFrame(frame, id);
-    const bytes = encodeNumberedFrame(id, frame);
-    const written: WrittenFrame = { id, bytes, final: frame.event === 'status' && frame.final };
+    const written = new WrittenFrame(id, frame);
     this.#buffer.push(written);
     if (this.#sinks.size > 0) this.#queue(written);
   }
@@ -79,22 +79,22 @@ export class EventStream {
   }
 
   #queue(frame: WrittenFrame): void {
-    const size = this.#batchSize + frame.bytes.length;
-    if (this.#batch.length === batchFrames || size > batchBytes) this.#flush();
+    const length = this.#joined.length + frame.text.length;
+    if (this.#batch.length === batchFrames || length > batchLength) this.#flush();
     this.#batch.push(frame);
-    this.#batchSize += frame.bytes.length;
+    this.#joined += frame.text;
     this.#flushing ??= setImmediate(() => this.#flush());
   }
 
   #flush(): void {
     if (this.#flushing !== null) clearImmediate(this.#flushing);
     this.#flushing = null;
-    const [first, ...others] = this.#batch;
-    if (first === undefined) return;
     const frames = this.#batch;
-    const bytes = others.length === 0 ? first.bytes : Buffer.concat(frames.map((frame) => frame.bytes));
+    const [first] = frames;
+    if (first === undefined) return;
+    const batch = { frames, bytes: frames.length === 1 ? first.bytes : Buffer.from(this.#joined) };
     this.#batch = [];
-    this.#batchSize = 0;
-    for (const sink of this.#sinks) sink.deliver({ frames, bytes });
+    this.#joined = '';
+    for (const sink of this.#sinks) sink.deliver(batch);
   }
 }

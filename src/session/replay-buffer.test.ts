@@ -1,10 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { ReplayBuffer, type WrittenFrame } from './replay-buffer.ts';
+import type { TaskId } from '../wire/ids.ts';
+import { ReplayBuffer } from './replay-buffer.ts';
+import { WrittenFrame } from './written-frame.ts';
 
 function frame(id: bigint): WrittenFrame {
-  return { id, bytes: Buffer.from(`id: ${id}\n\n`), final: false };
+  return new WrittenFrame(id, { event: 'thinking', taskId: 'tsk_1' as TaskId, text: '' });
 }
 
 function filled(ids: readonly bigint[]): ReplayBuffer {

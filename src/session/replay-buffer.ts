@@ -1,12 +1,6 @@
 import type { EventId } from '../wire/frames.ts';
 import { FrameRing } from './frame-ring.ts';
-
-/** A frame as it was written, with its id. `final` marks a status that ends a task. */
-export interface WrittenFrame {
-  readonly id: EventId;
-  readonly bytes: Buffer;
-  readonly final: boolean;
-}
+import type { WrittenFrame } from './written-frame.ts';
 
 export interface Replay {
   /** The oldest id held, when earlier frames may be gone: a `gap` frame precedes the rest. */

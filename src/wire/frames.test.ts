@@ -9,14 +9,14 @@ const contextId = 'ctx_0190a1b2c3d4e5f60718293a4b5c6d7f' as ContextId;
 describe('a numbered frame', () => {
   it('writes id, event and data, ended by a blank line, with line feeds alone [D1-FRAME-01, D1-FRAME-02, D1-FRAME-03, D1-FRAME-04, D1-FRAME-06]', () => {
     const frame = { event: 'status', taskId, state: 'working', message: 'inference turn 1', final: false } as const;
-    expect(encodeNumberedFrame(0n, frame).toString()).toBe(
+    expect(encodeNumberedFrame(0n, frame)).toBe(
       'id: 0\nevent: status\ndata: {"id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","status":{"state":"working","message":"inference turn 1"},"final":false}\n\n',
     );
   });
 
   it('carries the context id on the frames of an input wait alone [D1-FRAME-08]', () => {
     const frame = { event: 'status', taskId, contextId, state: 'working', message: 'resumed', final: false } as const;
-    expect(encodeNumberedFrame(9223372036854775808n, frame).toString()).toBe(
+    expect(encodeNumberedFrame(9223372036854775808n, frame)).toBe(
       'id: 9223372036854775808\nevent: status\ndata: {"id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","context_id":"ctx_0190a1b2c3d4e5f60718293a4b5c6d7f","status":{"state":"working","message":"resumed"},"final":false}\n\n',
     );
   });
@@ -30,7 +30,7 @@ describe('a numbered frame', () => {
     'writes the state %s with its message and final mark, and nothing else [D1-FRAME-07, D1-FRAME-08, D1-FRAME-09, D1-FRAME-10, D1-FRAME-12, D1-FRAME-13]',
     (state, final) => {
       const frame = { event: 'status', taskId, state, message: 'as "it" is', final } as const;
-      expect(encodeNumberedFrame(2n, frame).toString()).toBe(
+      expect(encodeNumberedFrame(2n, frame)).toBe(
         `id: 2\nevent: status\ndata: {"id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","status":{"state":"${state}","message":"as \\"it\\" is"},"final":${final}}\n\n`,
       );
     },
@@ -43,7 +43,7 @@ describe('a numbered frame', () => {
     'writes %s of an input wait with its context, never final [D1-FRAME-08, D1-FRAME-09, D1-FRAME-13]',
     (state, message, written) => {
       const frame = { event: 'status', taskId, contextId, state, message, final: false } as const;
-      expect(encodeNumberedFrame(9223372036854775807n, frame).toString()).toBe(
+      expect(encodeNumberedFrame(9223372036854775807n, frame)).toBe(
         `id: 9223372036854775807\nevent: status\ndata: {"id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","context_id":"ctx_0190a1b2c3d4e5f60718293a4b5c6d7f","status":{"state":"${state}","message":"${written}"},"final":false}\n\n`,
       );
     },
@@ -51,7 +51,7 @@ describe('a numbered frame', () => {
 
   it('carries the result text of a failed task [D1-FRAME-11]', () => {
     const status = { event: 'status', taskId, state: 'failed', message: 'session ended', final: true } as const;
-    expect(encodeNumberedFrame(7n, { ...status, response: 'error: no' }).toString()).toContain(
+    expect(encodeNumberedFrame(7n, { ...status, response: 'error: no' })).toContain(
       '"status":{"state":"failed","message":"session ended","response":"error: no"},"final":true}',
     );
   });
@@ -69,14 +69,14 @@ describe('a numbered frame', () => {
       exitCode: null,
       truncated: false,
     } as const;
-    expect(encodeNumberedFrame(3n, frame).toString()).toBe(
+    expect(encodeNumberedFrame(3n, frame)).toBe(
       'id: 3\nevent: artifact\ndata: {"id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","artifact":{"tool_name":"notes","content":"one\\ntwo","fence_source":null,"tool_call_id":null,"is_error":false,"duration_ms":null,"exit_code":null,"truncated":false}}\n\n',
     );
   });
 
   it('keeps text with line ends and separators on one data line [D1-FRAME-04, D1-FRAME-35]', () => {
     const text = 'a\r\nb\u2028c';
-    const bytes = encodeNumberedFrame(4611686018427387903n, { event: 'text', taskId, text, final: false }).toString();
+    const bytes = encodeNumberedFrame(4611686018427387903n, { event: 'text', taskId, text, final: false });
     expect(bytes.split('\n')).toHaveLength(5);
     expect(bytes).toBe(
       'id: 4611686018427387903\nevent: text\ndata: {"id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","text":"a\\r\\nb\u2028c","final":false}\n\n',
@@ -84,7 +84,7 @@ describe('a numbered frame', () => {
   });
 
   it('never marks thinking as final [D1-FRAME-40]', () => {
-    expect(encodeNumberedFrame(1n, { event: 'thinking', taskId, text: 'hm' }).toString()).toBe(
+    expect(encodeNumberedFrame(1n, { event: 'thinking', taskId, text: 'hm' })).toBe(
       'id: 1\nevent: thinking\ndata: {"id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","text":"hm","final":false}\n\n',
     );
   });

@@ -92,9 +92,9 @@ export const heartbeat: Buffer = Buffer.from(':heartbeat\n\n');
 /** What a rejected task is told, in a frame and in an answer alike (D1 "Task states"). */
 export const rejectedMessage = 'task rejected: capsule is busy';
 
-/** The bytes of a frame with its id: id, event and data lines, ended by a blank line (D1 "Frame format"). */
-export function encodeNumberedFrame(id: EventId, frame: NumberedFrame): Buffer {
-  return Buffer.from(`id: ${id}\nevent: ${frame.event}\ndata: ${numberedData(frame)}\n\n`);
+/** A frame with its id as text: id, event and data lines, ended by a blank line (D1 "Frame format"). It is sent as UTF-8. */
+export function encodeNumberedFrame(id: EventId, frame: NumberedFrame): string {
+  return `id: ${id}\nevent: ${frame.event}\ndata: ${numberedData(frame)}\n\n`;
 }
 
 /** The bytes of a frame that belongs to one connection. */
@@ -146,10 +146,15 @@ function numberedData(frame: NumberedFrame): string {
         },
       });
     case 'text':
-      return JSON.stringify({ id: frame.taskId, text: frame.text, final: frame.final });
+      return chunkData(frame, frame.final);
     case 'thinking':
-      return JSON.stringify({ id: frame.taskId, text: frame.text, final: false });
+      return chunkData(frame, false);
   }
+}
+
+/** Put together by hand: chunks are nearly all that a stream carries, and an id needs no escaping. */
+function chunkData({ taskId, text }: TextFrame | ThinkingFrame, final: boolean): string {
+  return `{"id":"${taskId}","text":${JSON.stringify(text)},"final":${final}}`;
 }
 
 /**

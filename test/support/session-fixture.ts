@@ -45,7 +45,7 @@ export class SessionFixture {
   readonly frames: SeenFrame[] = [];
   readonly driver: FakeDriver;
   readonly session: Session;
-  readonly stream = new EventStream((frame, id) => this.#see(id, encodeNumberedFrame(id, frame).toString()));
+  readonly stream = new EventStream((frame, id) => this.#see(id, encodeNumberedFrame(id, frame)));
   #traceFails = false;
   #watchers: (() => void)[] = [];
 
