@@ -15,7 +15,7 @@ async function watching(url: string): Promise<StreamReader> {
 }
 
 describe('the streams of a capsule process', () => {
-  it('end without capsule-closed when the process exits [D1-STREAM-27, D1-FRAME-46, D1-FRAME-48]', async () => {
+  it('end without capsule-closed when the process exits [D1-STREAM-27, D1-FRAME-46]', async () => {
     const capsule = await script({ manifest: staysUp });
     const reader = await watching(capsule.line.url);
     capsule.process.child.kill('SIGKILL');

@@ -127,7 +127,7 @@ describe('the replay', () => {
     expect((await replayed(evicted, 0n)).streamed).toBe(textBytes(1).repeat(256));
   });
 
-  it('never repeats what is of one connection: heartbeats, acknowledgements, gaps, errors, rejections [D1-BEAT-04, D1-REPLAY-03, D1-FRAME-05]', async () => {
+  it('never repeats what is of one connection: heartbeats, acknowledgements, gaps, errors, rejections [D1-BEAT-04, D1-REPLAY-03]', async () => {
     const door = await openDoor({ turns: [hangs], acceptance: { queueDepth: 0 } });
     door.text(7n);
     const watcher = await door.watch(['Last-Event-ID: 2']);

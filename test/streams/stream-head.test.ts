@@ -54,7 +54,7 @@ describe('the head of an event stream', () => {
     expect(headLines(reader.head)).toEqual(eventStreamHead);
   });
 
-  it('is followed by a heartbeat, an acknowledgement and frames alone, however the request was framed', async () => {
+  it('is the same for a request whose body comes in chunks', async () => {
     const door = await openDoor();
     const reader = await door.connect();
     const body = '{"jsonrpc":"2.0","id":1,"method":"stream/watch"}';
