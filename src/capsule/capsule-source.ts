@@ -20,7 +20,10 @@ export interface CapsuleSource {
  * The manifest file that was named, or the published capsule, unpacked once by content below `.svc/capsules/` of the working
  * directory (contracts §2, `--capsule`). `E-REG-001` when no store has it.
  */
-export async function findCapsule(request: RunRequest, places: StorePlaces): Promise<CapsuleSource> {
+export async function findCapsule(
+  request: Pick<RunRequest, 'cwd' | 'manifestFile' | 'published'>,
+  places: StorePlaces,
+): Promise<CapsuleSource> {
   const { cwd, manifestFile, published } = request;
   if (published === null) {
     const directory = dirname(resolve(cwd, manifestFile));

@@ -1,0 +1,137 @@
+import { noContainment, type Containment } from '../containment/containment.ts';
+import { effectiveFloor, floorRefusal, parseCeiling, underCeiling } from '../containment/floor.ts';
+import { DiagnosticList, type Diagnostic } from '../diagnostics/diagnostic.ts';
+import { Redactor } from '../diagnostics/redactor.ts';
+import { Secret } from '../diagnostics/secret.ts';
+import { lower, type EffectiveGrants } from '../grants/effective-grants.ts';
+import { encodeScope, type ContainmentReport, type ScopeObject } from '../grants/scope-object.ts';
+import { loadWorkspaceConfig } from '../manifest/config.ts';
+import { loadEnvironment } from '../manifest/env-file.ts';
+import { loadCapsuleManifest, type LoadedManifest } from '../manifest/load.ts';
+import type { Environment } from '../manifest/references.ts';
+import type { StorePlaces } from '../store/locate.ts';
+import type { ContainmentClass } from '../wire/containment-class.ts';
+import { findCapsule, type CapsuleSource } from './capsule-source.ts';
+import type { RunRequest } from './running-capsule.ts';
+import { unavailableParts } from './unavailable-parts.ts';
+
+/** What of a request decides the scope of a session: neither its task nor its port nor its workdir. */
+export type ScopeRequest = Pick<
+  RunRequest,
+  'manifestFile' | 'published' | 'readEnvFile' | 'floor' | 'cwd' | 'home' | 'env'
+>;
+
+/** What manifest, configuration and host decide about a launch, before anything is looked for or written. */
+export interface LaunchScope {
+  readonly source: CapsuleSource;
+  /** The process environment over the `.env` file. */
+  readonly env: Environment;
+  readonly loaded: LoadedManifest;
+  readonly listenerToken: Secret | null;
+  readonly redactor: Redactor;
+  readonly containment: Containment;
+  readonly grants: EffectiveGrants;
+  readonly scope: ScopeObject;
+  /** Why the capsule must not be launched like this; empty when nothing found so far stands in the way. */
+  readonly refusals: readonly Diagnostic[];
+  readonly warnings: readonly Diagnostic[];
+}
+
+/**
+ * Reads the manifest and the configuration and asks the host what it contains processes with. Throws where the scope itself
+ * cannot be told: a manifest or configuration that is not readable or not valid.
+ */
+export async function scopeOfLaunch(
+  request: ScopeRequest,
+  places: Omit<StorePlaces, 'manifestDir'>,
+): Promise<LaunchScope> {
+  const source = await findCapsule(request, { ...places, manifestDir: request.cwd });
+  const env = loadEnvironment({ directory: source.root, process: request.env, useFile: request.readEnvFile });
+  const { loaded, missing } = loadManifest(source.manifestFile, env);
+  const workspace = loadWorkspaceConfig({ directory: source.root, env });
+  const { grants, warnings } = lower(loaded);
+  const containment = noContainment('this version enforces nothing in the kernel');
+  const manifest = grants.containmentFloor ?? undefined;
+  const { report, refusal } = answerFloor({
+    declared: effectiveFloor({ manifest, workspace: workspace.containment, flag: request.floor }),
+    containment,
+    // The operator's own, so never out of the `.env` of a workspace.
+    ceiling: parseCeiling(request.env['SVC_CONTAINMENT_CEILING']),
+  });
+  const unavailable = unavailableParts(loaded);
+  const listenerToken = tokenOf(request.env);
+  return {
+    source,
+    env,
+    loaded,
+    listenerToken,
+    redactor: redactorOf(loaded.apiKey ?? null, listenerToken),
+    containment,
+    grants,
+    scope: encodeScope(grants, report),
+    refusals: [...missing, ...(refusal === null ? [] : [refusal]), ...unavailable.refusals],
+    warnings: [loaded.warnings, workspace.warnings, warnings, unavailable.warnings].flat(),
+  };
+}
+
+interface ManifestReading {
+  readonly loaded: LoadedManifest;
+  /** What a launch needs beside a valid manifest and does not find: the provider's key, the system prompt. */
+  readonly missing: readonly Diagnostic[];
+}
+
+function loadManifest(file: string, env: Environment): ManifestReading {
+  try {
+    return { loaded: loadCapsuleManifest({ file, env }), missing: [] };
+  } catch (error) {
+    if (!(error instanceof DiagnosticList)) throw error;
+    const loaded = inspected(file, env);
+    if (loaded === null) throw error;
+    return { loaded, missing: error.diagnostics.filter(({ code }) => code.startsWith('E-')) };
+  }
+}
+
+/** The manifest as those read it who run nothing; null when it is not valid for them either. */
+function inspected(file: string, env: Environment): LoadedManifest | null {
+  try {
+    return loadCapsuleManifest({ file, env, purpose: 'inspect' });
+  } catch (error) {
+    if (error instanceof DiagnosticList) return null;
+    throw error;
+  }
+}
+
+export interface FloorQuestion {
+  /** The strongest of all floors. */
+  readonly declared: ContainmentClass;
+  readonly containment: Containment;
+  /** The strongest class that is to be used. */
+  readonly ceiling: ContainmentClass;
+}
+
+export interface FloorAnswer {
+  readonly report: ContainmentReport;
+  /** `E-CAP-003` when what is achieved stays below what is declared. */
+  readonly refusal: Diagnostic | null;
+}
+
+/** Holds what the host achieves, under the ceiling, to what is declared (D1 "Command line" 1 and 2). */
+export function answerFloor({ declared, containment, ceiling }: FloorQuestion): FloorAnswer {
+  const { mechanism, usernsGrant } = containment;
+  const achieved = underCeiling(containment.achieved, ceiling);
+  const isLowered = achieved !== containment.achieved;
+  const reason = isLowered ? `SVC_CONTAINMENT_CEILING is ${ceiling}` : (containment.reason ?? '');
+  const refusal = floorRefusal(declared, { achieved, mechanism, reason });
+  return { report: { declared, achieved, floorMet: refusal === null, mechanism, usernsGrant }, refusal };
+}
+
+function tokenOf(env: ScopeRequest['env']): Secret | null {
+  const token = env['SVC_LISTENER_TOKEN'] ?? '';
+  return token === '' ? null : new Secret(token);
+}
+
+function redactorOf(...secrets: readonly (Secret | null)[]): Redactor {
+  const redactor = new Redactor();
+  for (const secret of secrets) if (secret !== null) redactor.register(secret);
+  return redactor;
+}
