@@ -1,13 +1,16 @@
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 
+import { explainScope } from '../capsule/explain-scope.ts';
 import { runCapsule } from '../capsule/run-capsule.ts';
 import type { RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
+import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
 import { parseArtifactRef } from '../store/artifact-ref.ts';
 import { containmentClasses, type ContainmentClass } from '../wire/containment-class.ts';
 import type { CommandContext } from './command-context.ts';
 import { LiveView } from './live-view.ts';
 import { render, usesColor } from './render-failure.ts';
+import { renderReportOnly, renderScopeReport } from './scope-report.ts';
 import { stopOnSignals } from './stop-signals.ts';
 
 interface RunOptions {
@@ -20,6 +23,7 @@ interface RunOptions {
   readonly envFile: boolean;
   readonly offline?: boolean;
   readonly containment?: ContainmentClass;
+  readonly explainScope?: boolean;
   readonly verbose?: boolean;
   readonly json?: boolean;
 }
@@ -37,13 +41,15 @@ export function runCommand(context: CommandContext): Command {
     .option('--no-env-file', 'do not read the .env file of the workspace')
     .option('--offline', 'never fetch an artifact')
     .addOption(new Option('--containment <class>', 'raise the containment floor').choices(containmentClasses))
+    .option('--explain-scope', 'print what the capsule would be granted and what contains it, and start nothing')
     .option('-v, --verbose', 'print the workdir, the manifest, the driver and the skills too')
-    .option('--json', 'write one JSON line once the listener is up, and nothing else')
+    .option('--json', 'write one JSON line once the listener is up, and nothing else; of --explain-scope the report')
     .action(async (options: RunOptions, command: Command) => {
       if ((options.capsule === undefined) !== (options.capsuleVersion === undefined)) {
         command.error('error: --capsule and --capsule-version go together');
       }
-      process.exitCode = await run(options, context);
+      if (options.explainScope === true) await explain(options, context);
+      else process.exitCode = await run(options, context);
     });
 }
 
@@ -53,25 +59,43 @@ function anAddress(value: string): string {
   return value;
 }
 
+function scopeRequest(options: RunOptions, { cwd, home, env }: CommandContext): ScopeRequest {
+  return {
+    manifestFile: options.manifest,
+    published:
+      options.capsule === undefined || options.capsuleVersion === undefined
+        ? null
+        : parseArtifactRef(`${options.capsule}@${options.capsuleVersion}`),
+    readEnvFile: options.envFile,
+    floor: options.containment,
+    cwd,
+    home,
+    env,
+  };
+}
+
+/** `--explain-scope`: the report, also of a launch that would be refused (D1 "Command line"). */
+async function explain(options: RunOptions, context: CommandContext): Promise<void> {
+  const { scope, json, refusals, warnings, redact } = await explainScope(scopeRequest(options, context));
+  if (warnings.length > 0) context.stderr.write(render(warnings, context));
+  const isJson = options.json === true;
+  context.stdout.write(isJson ? `${json}\n` : redact(renderScopeReport(scope)));
+  if (refusals.length === 0) return;
+  const reportOnly = redact(renderReportOnly(refusals));
+  if (isJson) context.stderr.write(reportOnly);
+  else context.stdout.write(`\n${reportOnly}`);
+}
+
 async function run(options: RunOptions, context: CommandContext): Promise<number> {
   const stop = stopOnSignals(context);
   try {
     const outcome = await runCapsule(
       {
-        manifestFile: options.manifest,
-        published:
-          options.capsule === undefined || options.capsuleVersion === undefined
-            ? null
-            : parseArtifactRef(`${options.capsule}@${options.capsuleVersion}`),
+        ...scopeRequest(options, context),
         workdir: options.workdir === undefined ? null : resolve(context.cwd, options.workdir),
         task: options.task,
         bind: options.bind,
-        readEnvFile: options.envFile,
         offline: options.offline ?? false,
-        floor: options.containment,
-        cwd: context.cwd,
-        home: context.home,
-        env: context.env,
         stop: stop.signal,
       },
       observer(options, context),

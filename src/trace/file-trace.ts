@@ -55,7 +55,7 @@ function withoutSecrets(line: Readonly<Record<string, unknown>>, redact: (text: 
   if (redact(encoded) === encoded) return encoded;
   return JSON.stringify(
     Object.fromEntries(
-      Object.entries(line).map(([key, value]) => [key, own.has(key) ? value : redacted(value, redact)]),
+      Object.entries(line).map(([key, value]) => [key, own.has(key) ? value : redactedTexts(value, redact)]),
     ),
   );
 }
@@ -71,11 +71,11 @@ const own: ReadonlySet<string> = new Set([
 ]);
 
 /** The same value with every text in it redacted, names of keys included. */
-function redacted(value: unknown, redact: (text: string) => string): unknown {
+export function redactedTexts(value: unknown, redact: (text: string) => string): unknown {
   if (typeof value === 'string') return redact(value);
-  if (Array.isArray(value)) return value.map((each) => redacted(each, redact));
+  if (Array.isArray(value)) return value.map((each) => redactedTexts(each, redact));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [redact(key), redacted(each, redact)]));
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [redact(key), redactedTexts(each, redact)]));
 }
 
 function openTraceFile(path: string): number {

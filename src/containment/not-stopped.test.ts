@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+
+import type { ScopeObject } from '../grants/scope-object.ts';
+import { notStopped } from './not-stopped.ts';
+
+const mechanisms = {
+  none: ['advisory', 'none'],
+  'seccomp-only': ['advisory', 'seccomp-only'],
+  scoped: ['scoped', 'landlock+seccomp'],
+  sealed: ['sealed', 'mountns+pivot_root+landlock+seccomp'],
+} as const;
+
+type Enforcement = keyof typeof mechanisms;
+
+function under(enforcement: Enforcement, granted: Partial<ScopeObject> = {}): readonly string[] {
+  const [achieved, mechanism] = mechanisms[enforcement];
+  return notStopped({
+    containment: { declared: 'advisory', achieved, floor_met: true, mechanism, userns_grant: 'n/a' },
+    filesystem_scope: null,
+    workdir_exec: false,
+    read_only: false,
+    preopens: [],
+    network_allow: [],
+    unix_sockets: false,
+    shell_allow: [],
+    spawn_allow: [],
+    env_allow: [],
+    plan_submit: false,
+    interpreter_runtime: [],
+    staged_runtime: [],
+    ...granted,
+  });
+}
+
+/** The sentences that a grant adds. */
+function added(enforcement: Enforcement, granted: Partial<ScopeObject>): readonly string[] {
+  const without = under(enforcement);
+  return under(enforcement, granted).filter((sentence) => !without.includes(sentence));
+}
+
+const outlives = 'A process that detaches itself can go on running after the session has ended.';
+const neverAFile =
+  'Code that was never a file can run: a script by its interpreter, instructions that a program writes into its memory.';
+const eachProcess =
+  'Memory and processor time are limited for each process; many together can take more, except in a control group.';
+const kernelBugs = 'A bug of the kernel can undo all of this.';
+const libraries =
+  'The loader of the system can be made to run a copy of a program in the workdir, and a program to load a library from it.';
+const pathSockets =
+  'Services of the host that listen on a UNIX socket can be reached by its path, a container engine among them.';
+const sent = 'What can be read here can be sent to any destination of network allow.';
+const ownPrograms =
+  'Programs that the agent writes into the workdir or fetches there can run, whatever shell allow says.';
+
+describe('what is not stopped', () => {
+  it('is everything that is no component where the kernel enforces nothing', () => {
+    expect(under('none')).toEqual([
+      'The kernel enforces nothing: commands, native tools and process drivers can do whatever the user can who runs svc.',
+      'They reach every file of that user, the manifest and the traces of svc included, and any network host.',
+      'They can start any program, and signal and read other processes of that user.',
+      outlives,
+      'Tools, drivers and hooks that are components are held to their grants by the runtime all the same.',
+    ]);
+  });
+
+  it('is every file and program where system calls alone are filtered', () => {
+    expect(under('seccomp-only')).toEqual([
+      'System calls are filtered, files are not: processes can read, change and remove every file of the user who runs svc.',
+      'The manifest and the traces of svc are among these files.',
+      'They can start any program of the host, whatever shell allow says, and copies of it in the workdir.',
+      'They can signal other processes of that user, and read their environment and open files.',
+      'Run as root, they can change settings of the kernel that are files.',
+      outlives,
+      neverAFile,
+      eachProcess,
+      kernelBugs,
+    ]);
+  });
+
+  it('is what surrounds the content of files, loading and outliving where files are mediated', () => {
+    expect(under('scoped')).toEqual([
+      'Existence, size, times and owner of files outside the scope can be seen.',
+      'Mode, times and extended attributes of files outside can be changed where the user who runs svc may; their content cannot.',
+      libraries,
+      outlives,
+      neverAFile,
+      eachProcess,
+      kernelBugs,
+    ]);
+  });
+
+  it('is code without a file, sums of limits and the kernel itself where all is sealed', () => {
+    expect(under('sealed')).toEqual([neverAFile, eachProcess, kernelBugs]);
+  });
+
+  it.each<[Enforcement, readonly string[]]>([
+    ['none', []],
+    ['seccomp-only', ['network allow is advisory here: with any entry, TCP reaches every host and port.']],
+    ['scoped', ['network allow is advisory here: it limits ports at most, not hosts.', sent]],
+    ['sealed', [sent]],
+  ])('says under %s what an entry of network allow opens', (enforcement, sentences) => {
+    expect(added(enforcement, { network_allow: ['a.example'] })).toEqual(sentences);
+  });
+
+  it.each<[Enforcement, readonly string[]]>([
+    ['none', []],
+    ['seccomp-only', [pathSockets, 'So can those on abstract UNIX sockets.']],
+    ['scoped', [pathSockets]],
+    ['sealed', []],
+  ])('says under %s which UNIX sockets are reached when they are granted', (enforcement, sentences) => {
+    expect(added(enforcement, { unix_sockets: true })).toEqual(sentences);
+  });
+
+  it.each<[Enforcement, readonly string[]]>([
+    ['none', []],
+    ['seccomp-only', []],
+    ['scoped', [ownPrograms]],
+    ['sealed', [ownPrograms]],
+  ])('says under %s what execution from the workdir opens', (enforcement, sentences) => {
+    expect(added(enforcement, { workdir_exec: true })).toEqual(sentences);
+  });
+
+  it('has no loader tricks left to tell of where the workdir may be executed', () => {
+    expect(under('scoped', { workdir_exec: true })).not.toContain(libraries);
+  });
+
+  it.each<Enforcement>(['none', 'seccomp-only', 'scoped', 'sealed'])(
+    'begins under %s with the interpreters by name, and says that other commands can run code too',
+    (enforcement) => {
+      const other =
+        'An allowed command may run code too without being listed as an interpreter: make, git and find can be told to.';
+      const one = under(enforcement, { shell_allow: ['sh', 'git'], interpreter_runtime: ['sh'] });
+      expect(one[0]).toBe(
+        'sh runs any code it is given: whatever is granted above or listed here can be done with it.',
+      );
+      expect(one).toContain(other);
+      const two = under(enforcement, { shell_allow: ['sh', 'node'], interpreter_runtime: ['sh', 'node'] });
+      expect(two[0]).toBe(
+        'sh, node run any code they are given: whatever is granted above or listed here can be done with it.',
+      );
+      expect(added(enforcement, { shell_allow: ['git'] })).toEqual([other]);
+    },
+  );
+
+  it('names the origin that a driver reaches without a grant, and no other component does', () => {
+    const driver = { artifact: 'd', runtime: 'driver', path: '.', writable: true } as const;
+    expect(added('sealed', { preopens: [driver] })).toEqual([
+      'A driver that is a component also reaches the origin of inference.endpoint, which network allow need not name.',
+    ]);
+    expect(added('sealed', { preopens: [{ ...driver, runtime: 'tool' }] })).toEqual([]);
+  });
+});

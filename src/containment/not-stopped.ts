@@ -1,0 +1,120 @@
+import type { ScopeObject } from '../grants/scope-object.ts';
+
+/** One thing that processes can do although a reader of the grants might think otherwise. */
+interface Gap {
+  /** A whole sentence for an operator. */
+  readonly text: string;
+  /** When the grants make it matter; always, when absent. */
+  readonly when?: (scope: ScopeObject) => boolean;
+}
+
+/** What enforces: the classes, `advisory` being two different things (D1 "Mechanism values"). */
+type Enforcement = 'nothing' | 'seccomp-only' | 'scoped' | 'sealed';
+
+const outlives: Gap = { text: 'A process that detaches itself can go on running after the session has ended.' };
+const kernelBugs: Gap = { text: 'A bug of the kernel can undo all of this.' };
+const eachProcess: Gap = {
+  text: 'Memory and processor time are limited for each process; many together can take more, except in a control group.',
+};
+const codeItIsGiven: Gap = {
+  text: 'Code that was never a file can run: a script by its interpreter, instructions that a program writes into its memory.',
+};
+const sendsAnything: Gap = {
+  text: 'What can be read here can be sent to any destination of network allow.',
+  when: ({ network_allow: allow }) => allow.length > 0,
+};
+const ownPrograms: Gap = {
+  text: 'Programs that the agent writes into the workdir or fetches there can run, whatever shell allow says.',
+  when: (scope) => scope.workdir_exec,
+};
+const pathSockets: Gap = {
+  text: 'Services of the host that listen on a UNIX socket can be reached by its path, a container engine among them.',
+  when: (scope) => scope.unix_sockets,
+};
+
+/** The attempts that each enforcement lets through, in words; `test/containment/` makes them. */
+const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
+  nothing: [
+    {
+      text: 'The kernel enforces nothing: commands, native tools and process drivers can do whatever the user can who runs svc.',
+    },
+    { text: 'They reach every file of that user, the manifest and the traces of svc included, and any network host.' },
+    { text: 'They can start any program, and signal and read other processes of that user.' },
+    outlives,
+    { text: 'Tools, drivers and hooks that are components are held to their grants by the runtime all the same.' },
+  ],
+  'seccomp-only': [
+    {
+      text: 'System calls are filtered, files are not: processes can read, change and remove every file of the user who runs svc.',
+    },
+    { text: 'The manifest and the traces of svc are among these files.' },
+    { text: 'They can start any program of the host, whatever shell allow says, and copies of it in the workdir.' },
+    { text: 'They can signal other processes of that user, and read their environment and open files.' },
+    { text: 'Run as root, they can change settings of the kernel that are files.' },
+    {
+      text: 'network allow is advisory here: with any entry, TCP reaches every host and port.',
+      when: ({ network_allow: allow }) => allow.length > 0,
+    },
+    pathSockets,
+    {
+      text: 'So can those on abstract UNIX sockets.',
+      when: (scope) => scope.unix_sockets,
+    },
+    outlives,
+    codeItIsGiven,
+    eachProcess,
+    kernelBugs,
+  ],
+  scoped: [
+    { text: 'Existence, size, times and owner of files outside the scope can be seen.' },
+    {
+      text: 'Mode, times and extended attributes of files outside can be changed where the user who runs svc may; their content cannot.',
+    },
+    {
+      text: 'network allow is advisory here: it limits ports at most, not hosts.',
+      when: ({ network_allow: allow }) => allow.length > 0,
+    },
+    {
+      text: 'The loader of the system can be made to run a copy of a program in the workdir, and a program to load a library from it.',
+      when: (scope) => !scope.workdir_exec,
+    },
+    ownPrograms,
+    pathSockets,
+    outlives,
+    codeItIsGiven,
+    sendsAnything,
+    eachProcess,
+    kernelBugs,
+  ],
+  sealed: [codeItIsGiven, ownPrograms, sendsAnything, eachProcess, kernelBugs],
+};
+
+const everywhere: readonly Gap[] = [
+  {
+    text: 'An allowed command may run code too without being listed as an interpreter: make, git and find can be told to.',
+    when: ({ shell_allow: allow }) => allow.length > 0,
+  },
+  {
+    text: 'A driver that is a component also reaches the origin of inference.endpoint, which network allow need not name.',
+    when: ({ preopens }) => preopens.some(({ runtime }) => runtime === 'driver'),
+  },
+];
+
+/** What a session with this scope does not keep anybody from, as sentences, those about its interpreters first. */
+export function notStopped(scope: ScopeObject): readonly string[] {
+  const applying = [...gaps[enforcementOf(scope)], ...everywhere].filter(({ when }) => when?.(scope) ?? true);
+  return [...interpreterGap(scope), ...applying.map(({ text }) => text)];
+}
+
+function interpreterGap({ interpreter_runtime: names }: ScopeObject): readonly string[] {
+  if (names.length === 0) return [];
+  const [verb, code] = names.length === 1 ? ['runs', 'it is given'] : ['run', 'they are given'];
+  return [
+    `${names.join(', ')} ${verb} any code ${code}: whatever is granted above or listed here can be done with it.`,
+  ];
+}
+
+function enforcementOf({ containment: { achieved, mechanism } }: ScopeObject): Enforcement {
+  if (achieved !== 'advisory') return achieved;
+  return mechanism === 'seccomp-only' ? 'seccomp-only' : 'nothing';
+}
