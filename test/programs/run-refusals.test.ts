@@ -69,29 +69,3 @@ describe('a launch that fails', () => {
     expect(stderr).toContain('--json');
   });
 });
-
-describe('the containment floor', () => {
-  it.each([
-    ['the manifest', 'capabilities: { containment: scoped }\n', {}, []],
-    ['the workspace', '', { '.svc/config.yaml': 'containment: sealed\n' }, []],
-    ['the flag', '', {}, ['--containment', 'scoped']],
-    [
-      'the manifest, which the flag cannot lower',
-      'capabilities: { containment: sealed }\n',
-      {},
-      ['--containment', 'advisory'],
-    ],
-  ])(
-    'of %s is refused before anything is made [D1-CLI-12, D1-CLI-18, D1-CLI-19, D1-CLI-21, D1-ERR-02, D1-ERR-03, D1-ERR-04, D1-ERR-05]',
-    async (_where, manifest, files, args) => {
-      const workspace = capsule({ manifest, files: { ...taskFile, ...files } });
-      const { code, stdout, stderr } = await svc(workspace, ['run', ...args]);
-      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-      expect(stderr).toMatch(
-        /^error\[E-CAP-003\]: .*declared (scoped|sealed), achieved advisory .*\nhint: lower the floor/,
-      );
-      expect(existsSync(join(workspace.folder, 'workdir'))).toBe(false);
-      expect(existsSync(join(workspace.folder, 'svc.lock'))).toBe(false);
-    },
-  );
-});
