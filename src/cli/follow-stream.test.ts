@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { PassThrough, Readable, Writable } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 
 import { followStream, type StreamEnd } from './follow-stream.ts';
 
@@ -33,6 +33,21 @@ const hello = 'id: 7\nevent: text\ndata: {"id":"t","text":"Hello","final":false}
 const closed = 'event: capsule-closed\ndata: {}\n\n';
 
 describe('a stream that is followed', () => {
+  it('may be silent for as long as it likes [D1-BEAT-06]', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval'] });
+    try {
+      const source = new PassThrough();
+      const following = follow(source);
+      source.write(hello);
+      await vi.advanceTimersByTimeAsync(600_000);
+      expect(source.destroyed).toBe(false);
+      source.end(hello + closed);
+      expect(await following).toMatchObject({ end: { kind: 'closed' }, stdout: 'HelloHello\n' });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it('ends with capsule-closed, whatever comes behind it', async () => {
     expect(await follow(stream(hello + closed + hello, hello))).toEqual({
       end: { kind: 'closed' },
