@@ -27,6 +27,8 @@ export const alwaysAllowed = list(
   ['sched_getattr', 'sched_setattr', 'sched_getparam', 'sched_setparam', 'sched_getscheduler', 'sched_setscheduler'],
   ['sched_get_priority_max', 'sched_get_priority_min', 'sched_rr_get_interval', 'pidfd_open', 'pidfd_send_signal'],
   ['landlock_create_ruleset', 'landlock_add_rule', 'landlock_restrict_self'],
+  // Where the host's tracers have put a breakpoint, the kernel makes these for the program; it ends one that calls them itself.
+  ['uretprobe', 'uprobe'],
   // Memory.
   [
     'brk',

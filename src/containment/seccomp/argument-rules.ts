@@ -81,12 +81,12 @@ const terminalRequests = {
   /** Selects and pastes on a console. */
   linuxConsole: 0x541c,
   redirectConsole: 0x541d,
-  /** Takes a terminal as its own: whoever has one is signaled by it and can type into it. */
-  takeControl: 0x540e,
   /** Puts other kernel code behind a terminal. */
   lineDiscipline: 0x5423,
   hangUp: 0x5437,
 };
+/** Makes a terminal one's own. With any argument but 0 also one that another session has. */
+const takeTerminal = 0x540e;
 /** On `/dev/userfaultfd`, what the call of that name does. */
 const newUserFaultDescriptor = 0xaa00;
 /** What `chattr` does. */
@@ -95,5 +95,8 @@ const fileFlagRequests = { setFlags: 0x4008_6602, setExtendedFlags: 0x401c_5820 
 export function controlRule({ restrictMetadata }: { readonly restrictMetadata: boolean }): ArgumentTest {
   const refused = [...Object.values(terminalRequests), newUserFaultDescriptor];
   const metadata = restrictMetadata ? Object.values(fileFlagRequests) : [];
-  return whenOneOf(1, [...refused, ...metadata], notThese);
+  return whenOneOf(1, [takeTerminal], {
+    yes: whenOneOf(2, [0], onlyThese),
+    no: whenOneOf(1, [...refused, ...metadata], notThese),
+  });
 }
