@@ -3,14 +3,17 @@ import { basename, dirname } from 'node:path/posix';
 import { addProgram, isShellScript, shellScriptProblem, type StartedProgram } from './closure.ts';
 import { type CollectedFiles, FileCollection } from './file-collection.ts';
 import type { FileHost } from './file-host.ts';
-import { findCommand, unshimmed } from './find-command.ts';
+import { findCommand, withoutShim } from './find-command.ts';
 import { matchingPaths } from './path-patterns.ts';
 import type { Profile } from './profile.ts';
 import { profiles } from './profiles.ts';
 
 /** What a command needs in order to run and to do its work. */
 export interface CommandFiles extends CollectedFiles {
-  /** What to start: the command itself, or the interpreter that a pyenv shim stands for. */
+  /**
+   * What to start: the command itself, or the program that a pyenv shim stands for. Then a link in `links` takes the
+   * shim's place; where links are not made, its directory has to come first in `PATH`.
+   */
   readonly program: string;
 }
 
@@ -26,9 +29,9 @@ const openedByLibc = ['libgcc_s.so.1', 'libnss_files.so.2', 'libnss_dns.so.2', '
  */
 export function commandFiles(path: string, host: FileHost, searchPath: readonly string[]): CommandFiles {
   const files = new FileCollection(host);
-  const program = unshimmed(files, path, searchPath) ?? path;
-  new ProfiledCommands(files, searchPath).add(program);
-  return { program, ...files.result() };
+  const program = withoutShim(files, path, searchPath);
+  if (program !== null) new ProfiledCommands(files, searchPath).add(program);
+  return { program: program ?? path, ...files.result() };
 }
 
 /** Commands with their profiles, each once: what one needs may need the other. */
@@ -52,7 +55,8 @@ class ProfiledCommands {
       if (program.libraries?.isMusl === false) for (const name of openedByLibc) program.libraries.open(name);
       for (const profile of found) this.#apply(profile, program);
     }
-    if (isShellScript(started) && applying[0]?.found.length === 0) this.#files.problem(shellScriptProblem(path));
+    const isKnown = applying[0]?.found.some(({ ofScript }) => ofScript) ?? false;
+    if (isShellScript(started) && !isKnown) this.#files.problem(shellScriptProblem(path));
   }
 
   #apply(profile: Profile, { walk, libraries }: StartedProgram): void {

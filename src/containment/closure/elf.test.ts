@@ -159,9 +159,24 @@ describe('an ELF file', () => {
     expect(broken(program, breakIt)).toEqual({ kind: 'malformed', reason });
   });
 
-  it('that needs 1,025 libraries is malformed', () => {
-    const needed = Array.from({ length: 1025 }, () => 'l');
-    expect(parse(writeElf({ needed }))).toEqual({ kind: 'malformed', reason: 'it needs 1025 libraries' });
+  it('that needs 513 libraries is malformed', () => {
+    const needed = Array.from({ length: 513 }, () => 'l');
+    expect(parse(writeElf({ needed }))).toEqual({ kind: 'malformed', reason: 'it needs 513 libraries' });
+  });
+
+  it.each(['rpath', 'runpath'])('whose %s has 257 directories is malformed', (which) => {
+    const path = Array.from({ length: 257 }, (_, index) => `/${index}`).join(':');
+    expect(parse(writeElf({ [which]: path }))).toEqual({ kind: 'malformed', reason: 'it names too many directories' });
+    expect(parse(writeElf({ [which]: path.replace('/0:', '') }))).toMatchObject({ kind: 'elf' });
+  });
+
+  it('whose names lie far apart is read up to a limit', () => {
+    const needed = Array.from({ length: 512 }, (_, index) => `${index}`.padStart(4090, 'x'));
+    const count = { bytes: 0 };
+    const outcome = parseProgram(openPlanted('a file', writeElf({ needed }), count));
+    expect(outcome).toMatchObject({ kind: 'malformed' });
+    expect(count.bytes).toBeGreaterThan(1024 * 1024);
+    expect(count.bytes).toBeLessThanOrEqual(2 * 1024 * 1024);
   });
 
   it('that is cut anywhere is malformed, or no ELF file, or needs less', () => {

@@ -38,7 +38,8 @@ interface Segment {
 /** Limits of what any toolchain makes, so that a hostile file costs no more than an honest one. */
 const maxProgramHeaders = 1170;
 const maxDynamicBytes = 64 * 1024;
-const maxNeeded = 1024;
+const maxNeeded = 512;
+const maxDirectories = 256;
 const maxNameBytes = 4096;
 const maxPathBytes = 64 * 1024;
 
@@ -137,6 +138,8 @@ function parseDynamic(segments: readonly Segment[], bytes: BoundedBytes): Dynami
     return offset === undefined ? null : strings.at(offset, which === tag.soname ? maxNameBytes : maxPathBytes);
   });
   if (names.includes('')) return 'it needs a library without a name';
+  if ([rpath, runpath].some((path) => directories(path).length > maxDirectories))
+    return 'it names too many directories';
   if (strings.isBroken) return 'a name in its dynamic section is not a text inside the file';
   return {
     needed: names,

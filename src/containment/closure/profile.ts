@@ -18,4 +18,6 @@ export interface Profile {
   readonly plugins?: readonly PathPattern[];
   /** Commands that it starts itself, by name or absolute path. Each comes with its own profile. */
   readonly needs?: readonly string[];
+  /** It is for a shell script, and what it needs is all that the script starts. */
+  readonly ofScript?: true;
 }

@@ -75,10 +75,9 @@ export const profiles: readonly Profile[] = [
     programs: /^(?:tar|gtar|bsdtar)$/,
     needs: ['/bin/sh', 'sh', 'gzip', 'bzip2', 'xz', 'zstd'],
   },
-  { programs: /^(?:gunzip|zcat|uncompress)$/, needs: ['gzip'] },
-  { programs: /^[ef]grep$/, needs: ['grep'] },
-  // A script, but one that starts nothing.
-  { programs: /^which(?:\.debianutils)?$/ },
+  { programs: /^(?:gunzip|zcat|uncompress)$/, needs: ['gzip'], ofScript: true },
+  { programs: /^[ef]grep$/, needs: ['grep'], ofScript: true },
+  { programs: /^which(?:\.debianutils)?$/, ofScript: true },
   { programs: /^g?make$/, needs: ['/bin/sh', 'sh'] },
   { programs: /^wget$/, read: ['/etc/wgetrc'] },
   { loading: /^libldap/, read: ['/etc/ldap/ldap.conf', '/etc/openldap/ldap.conf'] },

@@ -8,9 +8,15 @@ export interface PyenvShim {
   readonly root: string;
   /** The directory of the shims, without links. */
   readonly directory: string;
-  /** The program of the global version; null when that is the system's own or has none. */
-  readonly program: string | null;
+  readonly behind: ShimProgram;
 }
+
+export type ShimProgram =
+  | { readonly kind: 'program'; readonly path: string }
+  /** The one that the search path leads to past the shims. */
+  | { readonly kind: 'system' }
+  /** The global version is not there, or has no such program. */
+  | { readonly kind: 'none' };
 
 const maxShimBytes = 4096;
 const maxVersions = 16;
@@ -26,21 +32,24 @@ export function resolvePyenvShim(files: FileCollection, walk: PathWalk): PyenvSh
   const text = smallText(files, walk.path) ?? '';
   const root = /^export PYENV_ROOT="(\/[^"$`\\]+)"$/m.exec(text)?.[1];
   if (root === undefined || !/^exec "\/[^"$`\\]*\/pyenv" exec "\$program" "\$@"$/m.test(text)) return null;
-  return { root, directory: dirname(walk.path), program: globalProgram(files, root, basename(walk.path)) };
+  return { root, directory: dirname(walk.path), behind: globalProgram(files, root, basename(walk.path)) };
 }
 
-function globalProgram(files: FileCollection, root: string, name: string): string | null {
-  const versions = (smallText(files, `${root}/version`) ?? '')
+function globalProgram(files: FileCollection, root: string, name: string): ShimProgram {
+  const text = smallText(files, `${root}/version`);
+  if (text === null) return { kind: 'system' };
+  const versions = text
     .replaceAll(/#.*/g, '')
     .split(/[\s:]+/)
     .filter((version) => /^\w[\w.+-]*$/.test(version));
   for (const version of versions.slice(0, maxVersions)) {
-    if (version === 'system') return null;
+    if (version === 'system') return { kind: 'system' };
     const installed = installedVersion(files, `${root}/versions`, version.replace(/^python-/, ''));
-    const walk = installed === null ? null : files.find(`${installed}/bin/${name}`);
-    if (installed !== null && walk?.kind === 'file' && walk.executable) return `${installed}/bin/${name}`;
+    const path = `${installed}/bin/${name}`;
+    const walk = installed === null ? null : files.find(path);
+    if (walk?.kind === 'file' && walk.executable) return { kind: 'program', path };
   }
-  return null;
+  return { kind: 'none' };
 }
 
 /** A version by its full name, or the newest that a prefix such as `3.12` stands for. */
