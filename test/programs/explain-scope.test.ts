@@ -41,6 +41,13 @@ capabilities:
   plan: { submit: true }
 `;
 
+/** Tells of every name that is looked up, every connection and every server, as the engine sees them. */
+const watchNetwork = `const kinds = /^(GETADDRINFO|GETNAMEINFO|QUERY|DNSCHANNEL|TCP|PIPESERVER|UDP)/;
+require('node:async_hooks')
+  .createHook({ init: (id, type) => kinds.test(type) && require('node:fs').writeSync(2, 'watched: ' + type + '\\n') })
+  .enable();
+`;
+
 function lastLine(text: string): string {
   return text.trimEnd().split('\n').at(-1) ?? '';
 }
@@ -157,6 +164,16 @@ describe('a scope report', () => {
     expect(snapshot(workspace)).toEqual(before);
     holder.close();
     await once(holder, 'close');
+  });
+
+  it('asks no name server, connects to nobody and listens to nobody [D1-CLI-10, D1-SCOPE-08]', async () => {
+    const workspace = capsule({ manifest: runnable, files: { ...taskFile, 'watch-network.cjs': watchNetwork } });
+    const env = { NODE_OPTIONS: `--require=${join(workspace.folder, 'watch-network.cjs')}` };
+    const explained = await svc(workspace, report, { env });
+    expect(explained.code).toBe(0);
+    expect(explained.stderr).not.toContain('watched:');
+    // The same watch sees the door of a session.
+    expect((await svc(workspace, ['run'], { env })).stderr).toContain('watched: TCPSERVERWRAP\n');
   });
 
   it('is of the manifest that was named, with the configuration and the .env beside it', async () => {
