@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
@@ -251,6 +252,17 @@ PLAIN(open_with_garbage, syscall(SYS_openat, AT_FDCWD, "/", O_RDONLY, 07777))
 PLAIN(character_device, mknodat(AT_FDCWD, "null", S_IFCHR | 0600, 0x103))
 PLAIN(block_device, mknodat(AT_FDCWD, "block", S_IFBLK | 0600, 0x700))
 PLAIN(whiteout, mknodat(AT_FDCWD, "whiteout", S_IFCHR, 0))
+static int whiteout_by_rename(void) {
+    file("old");
+    contain();
+    return done(syscall(SYS_renameat2, AT_FDCWD, "old", AT_FDCWD, "new", RENAME_WHITEOUT));
+}
+static int exchange(void) {
+    file("one");
+    file("two");
+    contain();
+    return done(syscall(SYS_renameat2, AT_FDCWD, "one", AT_FDCWD, "two", RENAME_EXCHANGE));
+}
 PLAIN(make_fifo, mkfifo("fifo", 0600))
 
 PLAIN(socket_unix, socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0))
@@ -366,7 +378,7 @@ const struct attempt attempts[] = {
 #endif
     TRY(bit_by_openat), TRY(bit_by_openat_high), TRY(bit_by_mknodat), TRY(bit_by_openat2), TRY(bit_by_temporary),
     TRY(bit_by_fchmod), TRY(bit_by_fchmodat), TRY(bit_by_fchmodat2), TRY(plain_mode), TRY(open_with_garbage),
-    TRY(character_device), TRY(block_device), TRY(whiteout), TRY(make_fifo), TRY(socket_unix), TRY(socket_unix_datagram),
+    TRY(character_device), TRY(block_device), TRY(whiteout), TRY(whiteout_by_rename), TRY(exchange), TRY(make_fifo), TRY(socket_unix), TRY(socket_unix_datagram),
     TRY(socket_unix_raw), TRY(socket_tcp), TRY(socket_tcp6), TRY(socket_tcp_high), TRY(socket_udp), TRY(socket_raw),
     TRY(socket_old_packet), TRY(socket_packet), TRY(socket_netlink), TRY(socket_netlink_high), TRY(socket_vsock),
     TRY(socket_mptcp), TRY(pair_stream), TRY(pair_datagram), TRY(pair_raw), TRY(fast_open), TRY(connect_tcp),

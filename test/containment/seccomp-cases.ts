@@ -38,6 +38,7 @@ const borders: Readonly<Record<string, Readonly<Record<number, readonly number[]
   openat: { 2: [0, 0x40, 0x41, 0x80, 0x400000, 0x410000, 0x20000, 0xffffffff], 3: modes() },
   mknod: { 1: nodes() },
   mknodat: { 2: nodes() },
+  renameat2: { 4: [0, 1, 2, 3, 4, 5, 6, 7, 8, 0x80000004] },
   memfd_create: { 1: [0, 1, 2, 4, 7, 8, 9, 0x10, 0x18, 0xfffffff7, 0xffffffff] },
   personality: { 0: [0, 1, 8, 0x40000, 0x400000, 0x7fffffff, 0xfffffffe, 0xffffffff] },
   prlimit64: { 0: [0, 1, 0x7fffffff, 0x80000000, 0xffffffff] },

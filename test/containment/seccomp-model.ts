@@ -79,6 +79,8 @@ function byArguments(name: string, grants: FilterGrants, int: Ints): Expected {
       return granted(isPlainNode(int(1)));
     case 'mknodat':
       return granted(isPlainNode(int(2)));
+    case 'renameat2':
+      return granted((int(4) & 4) === 0);
     case 'memfd_create':
       return granted((int(1) & 8) === 8);
     case 'personality':

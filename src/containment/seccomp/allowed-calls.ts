@@ -90,7 +90,7 @@ export const alwaysAllowed = list(
     'truncate',
   ],
   ['getcwd', 'chdir', 'fchdir', 'getdents', 'getdents64', 'mkdir', 'mkdirat', 'rmdir', 'unlink', 'unlinkat', 'umask'],
-  ['link', 'linkat', 'symlink', 'symlinkat', 'readlink', 'readlinkat', 'rename', 'renameat', 'renameat2'],
+  ['link', 'linkat', 'symlink', 'symlinkat', 'readlink', 'readlinkat', 'rename', 'renameat'],
   ['getxattr', 'lgetxattr', 'fgetxattr', 'getxattrat', 'listxattr', 'llistxattr', 'flistxattr', 'listxattrat'],
   ['file_getattr'],
   // Sockets that exist already: what kinds can be made is decided where they are made.

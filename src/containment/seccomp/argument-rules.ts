@@ -35,6 +35,10 @@ export function makeNodeRule(mode: number): ArgumentTest {
   return whenBits(mode, permitted, onlyThese);
 }
 
+// A whiteout is a device file: what `mknod` may not make.
+const renameWhiteout = 0x4;
+export const renameRule = whenAnyBit(4, renameWhiteout, notThese);
+
 const fastOpenFlag = 0x2000_0000;
 
 /** A fast open connects without `connect`, past what is checked there. */
