@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 
 import { type LaunchPlan, encodeLaunchPlan } from '../../../src/containment/launch/launch-plan.ts';
 import { helperPath } from './helper.ts';
@@ -61,6 +62,8 @@ export interface RunningLaunch {
   readonly child: ChildProcess;
   readonly pid: number;
   readonly stdout: Readable;
+  /** What was written to the status descriptor, once nobody holds that any more. */
+  readonly status: Promise<string>;
   /** Settles when the process has ended and its outputs are closed. */
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
 }
@@ -70,12 +73,14 @@ export function launchAsync(launch: NativeLaunch): RunningLaunch {
   const [file, ...args] = wordsOf(launch);
   const child = withDescriptors(launch, (stdio) => spawn(file, args, { ...optionsOf(launch), stdio, detached: true }));
   const { pid, stdout } = child;
-  if (pid === undefined || stdout === null) throw new Error('the helper did not start');
+  const status = child.stdio[statusAt];
+  if (pid === undefined || stdout === null || !(status instanceof Readable))
+    throw new Error('the helper did not start');
   const ended = once(child, 'close').then(([code, signal]) => ({
     code: code as number | null,
     signal: signal as NodeJS.Signals | null,
   }));
-  return { child, pid, stdout, ended };
+  return { child, pid, stdout, status: text(status), ended };
 }
 
 function withDescriptors<T>(launch: NativeLaunch, use: (stdio: StdioOptions) => T): T {

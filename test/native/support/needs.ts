@@ -2,18 +2,20 @@ import { execFileSync } from 'node:child_process';
 
 import type { TestContext } from 'vitest';
 
-import type { LaunchPlan } from '../../../src/containment/launch/launch-plan.ts';
+import type { LandlockRules, LaunchPlan } from '../../../src/containment/launch/launch-plan.ts';
 import { builtHelper } from './helper.ts';
 import { launchSync } from './launch.ts';
 import { bare, composed } from './plans.ts';
 
 /** What a test needs of this machine. */
-export type Ability = 'helper' | 'sealed' | 'landlock' | 'superuser' | 'compiler';
+export type Ability = 'helper' | 'sealed' | 'landlock' | 'landlockPorts' | 'landlockScopes' | 'superuser' | 'compiler';
 
 const reasons: Readonly<Record<Ability, string>> = {
   helper: 'needs Linux and a C compiler',
   sealed: 'needs user namespaces',
   landlock: 'needs a kernel with Landlock',
+  landlockPorts: 'needs a kernel with Landlock for TCP',
+  landlockScopes: 'needs a kernel with Landlock for signals',
   superuser: 'needs to be run as root',
   compiler: 'needs a C compiler',
 };
@@ -46,14 +48,17 @@ function probe(ability: Ability): boolean {
     case 'sealed':
       return runs(composed());
     case 'landlock':
-      return runs({
-        ...bare,
-        landlock: { handled: { filesystem: 1n, network: 0n, scope: 0n }, paths: anything, ports: [] },
-      });
+      return confines({ filesystem: 1n, network: 0n, scope: 0n });
+    case 'landlockPorts':
+      return confines({ filesystem: 1n, network: 3n, scope: 0n });
+    case 'landlockScopes':
+      return confines({ filesystem: 1n, network: 0n, scope: 3n });
   }
 }
 
-const anything = [{ rights: 1n, path: '/' }];
+function confines(handled: LandlockRules['handled']): boolean {
+  return runs({ ...bare, landlock: { handled, paths: [{ rights: 1n, path: '/' }], ports: [] } });
+}
 
 function runs(plan: LaunchPlan): boolean {
   return launchSync({ plan, program: ['/usr/bin/env', 'true'] }).code === 0;
