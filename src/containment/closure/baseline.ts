@@ -81,6 +81,11 @@ const loader = ['/etc/ld.so.cache'];
  */
 export function baselineFiles(host: FileHost): CollectedFiles {
   const files = new FileCollection(host);
+  addBaseline(files);
+  return files.result();
+}
+
+export function addBaseline(files: FileCollection): void {
   const root = { path: '/', kind: 'directory', executable: true, links: [], names: ['/'] } as const;
   for (const pattern of [...loader, ...names, ...customs, ...trust, ...processors]) {
     for (const path of matchingPaths(files, pattern, root)) {
@@ -88,5 +93,4 @@ export function baselineFiles(host: FileHost): CollectedFiles {
       if (walk !== null) files.read(walk);
     }
   }
-  return files.result();
 }

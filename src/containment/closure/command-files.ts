@@ -29,9 +29,18 @@ const openedByLibc = ['libgcc_s.so.1', 'libnss_files.so.2', 'libnss_dns.so.2', '
  */
 export function commandFiles(path: string, host: FileHost, searchPath: readonly string[]): CommandFiles {
   const files = new FileCollection(host);
-  const program = withoutShim(files, path, searchPath);
-  if (program !== null) new ProfiledCommands(files, searchPath).add(program);
-  return { program: program ?? path, ...files.result() };
+  const [program = path] = addCommands(files, [path], searchPath);
+  return { program, ...files.result() };
+}
+
+/** Adds the files of several commands, and says for each what to start. */
+export function addCommands(files: FileCollection, paths: readonly string[], searchPath: readonly string[]): string[] {
+  const commands = new ProfiledCommands(files, searchPath);
+  return paths.map((path) => {
+    const program = withoutShim(files, path, searchPath);
+    if (program !== null) commands.add(program);
+    return program ?? path;
+  });
 }
 
 /** Commands with their profiles, each once: what one needs may need the other. */
