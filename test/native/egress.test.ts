@@ -38,7 +38,7 @@ function start(channel: 'ipc' | 'pipe', script: string): ChildProcess {
 
 async function output({ stdout, stderr }: ChildProcess): Promise<[string, string]> {
   if (stdout === null || stderr === null) throw new Error('the helper has no output');
-  return [await text(stdout), await text(stderr)];
+  return await Promise.all([text(stdout), text(stderr)]);
 }
 
 describe('the operation listen', () => {

@@ -106,5 +106,4 @@ describe.each(users)('landlock, entered by %s,', (_name, user) => {
     expect(confined(script, { handled: { scope: 2n } })).toMatchObject({ stdout: '', code: 1 });
     victim.child.kill('SIGKILL');
   });
-  });
 });
