@@ -349,5 +349,8 @@ describe('a host that is granted and cannot be reached', () => {
       await exchange({ port: proxy.port, bytes: [getBytes('http://a.example/')] }),
     );
     expect([status, body]).toEqual([504, 'http://a.example did not answer in time.\n']);
+    expect(proxy.decisions).toEqual([
+      { destination: 'http://a.example', verdict: 'failed', reason: 'a.example has no address here (ETIMEDOUT).' },
+    ]);
   });
 });

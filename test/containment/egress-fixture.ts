@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
+import { connectDirectly } from '../../src/containment/egress/dial.ts';
 import type { EgressDecision, EgressLimits } from '../../src/containment/egress/egress-rules.ts';
 import { EgressProxy } from '../../src/containment/egress/egress-proxy.ts';
 import type { HostResolver } from '../../src/containment/egress/resolver.ts';
@@ -47,11 +48,10 @@ export class EgressFixture {
         this.connects.push(place);
         const route = routes[place];
         const isHere = route === undefined && (address === '::1' || address.startsWith('127.'));
-        const socket = connect({
-          host: isHere ? address : '127.0.0.1',
+        const socket = connectDirectly({
+          address: isHere ? address : '127.0.0.1',
           // Nobody listens on port 1: a place without a server here refuses connections.
           port: route ?? (isHere ? port : 1),
-          allowHalfOpen: true,
         });
         this.upstreams.push(socket);
         return socket;
@@ -59,7 +59,7 @@ export class EgressFixture {
       onDecision: (decision) => this.decisions.push(decision),
       limits,
     });
-    this.#listener = createServer({ allowHalfOpen: true }, (socket) => {
+    this.#listener = createServer((socket) => {
       this.clients.push(socket);
       this.proxy.accept(socket);
     });

@@ -115,6 +115,21 @@ describe('100 MB through the proxy', () => {
     expect(mostHeld).toBeLessThan(2 * mebibyte);
   });
 
+  it('reach a slow client whole, although both sides of its tunnel ended before', async () => {
+    const server = await RawServer.open((socket) => {
+      socket.once('end', () => void pour(socket));
+    });
+    closeServer = () => server.close();
+    await openTo(server.port);
+    const client = connect({ port: fixture.port, host: '127.0.0.1', allowHalfOpen: true });
+    client.write(connectBytes('a.example:443'));
+    await received(client, '\r\n\r\n');
+    client.removeAllListeners('data');
+    client.pause();
+    client.end();
+    expect(await sip(halfOf(client))).toBe(wholeDigest);
+  });
+
   it('pass a tunnel both ways at once, and little of it waits', async () => {
     const server = await RawServer.open(() => {});
     closeServer = () => server.close();
@@ -178,6 +193,37 @@ describe('one side that goes away', () => {
     expect(fixture.upstreams.map(({ destroyed }) => destroyed)).toEqual([true]);
   });
 
+  it('before the answer takes the other with it', async () => {
+    const server = await RawServer.open(() => {});
+    closeServer = () => server.close();
+    await openTo(server.port);
+    const client = connect(fixture.port, '127.0.0.1');
+    client.write(getBytes('http://a.example/'));
+    const [upstream] = (await once(server.server, 'connection')) as [Socket];
+    await received(upstream, '\r\n\r\n');
+    const gone = new Promise((resolve) => upstream.once('close', resolve));
+    upstream.on('end', () => upstream.end());
+    client.resetAndDestroy();
+    await gone;
+    expect(fixture.upstreams.map(({ destroyed }) => destroyed)).toEqual([true]);
+  });
+
+  it('is not the client that was refused while it still sends: it hears why', async () => {
+    closeServer = async () => {};
+    await openTo(1);
+    const client = connect({ port: fixture.port, host: '127.0.0.1', allowHalfOpen: true });
+    client.write('POST http://b.example/ HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n');
+    const ended = once(client, 'close');
+    const heard: Buffer[] = [];
+    for (let sent = 0; sent < 8 * mebibyte; sent += piece.length) {
+      if (!client.write(piece)) await once(client, 'drain');
+    }
+    client.end();
+    client.on('data', (bytes: Buffer) => heard.push(bytes));
+    await ended;
+    expect(parseResponse(Buffer.concat(heard).toString()).status).toBe(403);
+  });
+
   it('while the name server is still asked stops the request', async () => {
     let answer: (resolution: { kind: 'addresses'; addresses: string[] }) => void = () => {};
     const wasAsked = new Promise<void>((asked) => {
@@ -218,6 +264,18 @@ describe('many connections', () => {
     });
     expect(parseResponse(served).status).toBe(200);
     waiting[1]?.destroy();
+  });
+
+  it('are cut without a word when even those that were told are many', async () => {
+    closeServer = async () => {};
+    await openTo(1, { limits: { maxConnections: 1 } });
+    const served = connect(fixture.port, '127.0.0.1');
+    await once(served, 'connect');
+    const told = connect({ port: fixture.port, host: '127.0.0.1', allowHalfOpen: true });
+    expect(await received(told, 'at once.\n')).toMatch(/^HTTP\/1\.1 503 /);
+    expect(await exchange({ port: fixture.port, bytes: [getBytes('http://a.example/')] })).toBe('');
+    served.destroy();
+    told.destroy();
   });
 
   it('of 1,000 clients are each served or told, and all are gone in the end', async () => {

@@ -178,6 +178,19 @@ describe('a response on its way back', () => {
     expect(await answerTo(getBytes('http://a.example/', ['Connection: close']))).toBe(expected);
   });
 
+  it('keeps every header line, however many there are', async () => {
+    const lines = Array.from({ length: 3_000 }, (_, index) => `X-${index}: ${index}`).join('\r\n');
+    await open(`HTTP/1.1 200 OK\r\n${lines}\r\nContent-Length: 4\r\n\r\nfine`);
+    expect(await answerTo(getBytes('http://a.example/'))).toBe(
+      `HTTP/1.1 200 OK\r\n${lines}\r\nContent-Length: 4\r\n\r\nfine`,
+    );
+  });
+
+  it('comes after 32 interim responses at most', async () => {
+    await open(`${'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(100)}${ok}`);
+    expect(await answerTo(getBytes('http://a.example/'))).toBe(`${'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(32)}${ok}`);
+  });
+
   it('to HEAD has no body, whatever length it tells', async () => {
     await open('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n');
     expect(await answerTo('HEAD http://a.example/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).toBe(
@@ -342,8 +355,8 @@ describe('a request that takes too long', () => {
     expect([status, body]).toEqual([504, 'The server did not answer in time.\n']);
   });
 
-  it('to be followed by another ends the connection', async () => {
-    await open(ok, { limits: { idleMs: 20 } });
+  it('to be followed by another ends the connection without a word', async () => {
+    await open(ok, { limits: { idleMs: 80, headMs: 20 } });
     expect(await exchange({ port: fixture.port, bytes: [getBytes('http://a.example/')] })).toBe(ok);
   });
 });

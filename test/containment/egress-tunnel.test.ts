@@ -130,7 +130,7 @@ describe('a tunnel', () => {
       return new Promise((resolve) => end.once('close', resolve));
     });
     await fixture.proxy.close();
+    expect([...fixture.clients, ...fixture.upstreams].map(({ closed }) => closed)).toEqual([true, true]);
     await Promise.all(ends);
-    expect([...fixture.clients, ...fixture.upstreams].every(({ closed }) => closed)).toBe(true);
   });
 });

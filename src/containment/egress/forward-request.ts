@@ -134,7 +134,6 @@ class RequestForward {
       // The server broke off, or broke its own framing: the client must not take what came for the whole.
       return { kind: 'broken' };
     }
-    if (!response.complete) return { kind: 'broken' };
     if (plan.framing === 'chunked' && !(await writePiece(client, Buffer.from('0\r\n\r\n')))) return { kind: 'broken' };
     return keep ? { kind: 'next' } : { kind: 'close' };
   }

@@ -102,7 +102,7 @@ export class ProxyConnection {
     }
     const end = (): void => void upstream.destroy();
     this.#gone.signal.addEventListener('abort', end);
-    if (client.destroyed) end();
+    if (this.#gone.signal.aborted) end();
     const forwarded = await forwardRequest({ head, target, reader: this.#reader, client, upstream });
     this.#gone.signal.removeEventListener('abort', end);
     switch (forwarded.kind) {
