@@ -137,9 +137,14 @@ static void keep_only(int status, int egress) {
 static void set_limits(const struct plan *plan) {
   for (size_t at = 0; at < plan->limit_count; at++) {
     const struct limit *limit = &plan->limits[at];
-    const uint64_t values[2] = {limit->soft, limit->hard};
     char detail[24];
     snprintf(detail, sizeof detail, "resource %u", (unsigned)limit->resource);
+    if (limit->soft > limit->hard) fail_with(EINVAL, "limit", detail);
+    uint64_t values[2];
+    if (syscall(SYS_prlimit64, 0, (unsigned)limit->resource, NULL, values) != 0) fail("limit", detail);
+    /* A plan takes away: what is lower already stays, and raising it may not be ours to do. */
+    if (limit->hard < values[1]) values[1] = limit->hard;
+    values[0] = limit->soft < values[1] ? limit->soft : values[1];
     if (syscall(SYS_prlimit64, 0, (unsigned)limit->resource, values, NULL) != 0) fail("limit", detail);
   }
 }

@@ -148,6 +148,15 @@ describe.each(users)('a program launched by %s', (_name, user) => {
       expect(stdout).toMatch(/^Max core file size +0 +0 /m);
     });
 
+    it('keeps a limit that is lower already', () => {
+      const limits = [{ resource: 1, soft: 4096n, hard: 8192n }];
+      const through = ['/usr/bin/sh', '-c', 'ulimit -f 4; exec "$@"', 'sh'] as const;
+      const program = ['/usr/bin/cat', '/proc/self/limits'] as const;
+      const { code, stdout } = launchSync({ plan: { ...plan, limits }, user, through, program });
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^Max file size +2048 +2048 /m);
+    });
+
     it('does not run with a limit that is none', () => {
       const limits = [{ resource: 7, soft: 20n, hard: 10n }];
       expect(launchSync({ plan: { ...plan, limits }, user, program: ['/usr/bin/true'] })).toMatchObject({
