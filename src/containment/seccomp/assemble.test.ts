@@ -67,6 +67,18 @@ describe('an assembled filter', () => {
     expect([0n, 0x20n, 0x40n, 0x50n, 0x10_0000_0000n].map(at)).toEqual([1, 1, 1, 1, 1]);
   });
 
+  it.each([
+    [0, ['allow', 1, 1, 1]],
+    [1, [1, 'allow', 1, 1]],
+    [0xfffffffe, [1, 1, 'allow', 1]],
+    [0xffffffff, [1, 1, 1, 'allow']],
+  ])('knows %i from its neighbours', (value, verdicts) => {
+    const filter = assemble(
+      policyOf({ 0: { argument: 0, mask: 0xffffffff, values: [value], yes: 'allow', no: 'EPERM' } }),
+    );
+    expect([0n, 1n, 0xfffffffen, 0xffffffffn].map((argument) => verdictAt(filter, 0, [argument]))).toEqual(verdicts);
+  });
+
   it('tests an argument that is loaded already without loading it again', () => {
     const once = assemble(policyOf({ 0: { argument: 0, mask: 0xffffffff, values: [5], yes: 'allow', no: 'EPERM' } }));
     const twice = assemble(
