@@ -255,6 +255,9 @@ describe('many connections', () => {
     await Promise.all(waiting.map((socket) => once(socket, 'connect')));
     const { status, body } = parseResponse(await exchange({ port: fixture.port, bytes: [''] }));
     expect([status, body]).toEqual([503, 'Too many connections are open at once.\n']);
+    expect(fixture.decisions).toEqual([
+      { destination: null, verdict: 'refused', reason: 'Too many connections are open at once.' },
+    ]);
     const freed = new Promise((resolve) => fixture.clients[0]?.once('close', resolve));
     waiting[0]?.destroy();
     await freed;

@@ -58,7 +58,7 @@ export class ProxyConnection {
 
   /** Answers without reading anything: there are too many connections. */
   turnAway(): void {
-    this.#refuse(refuse(503, 'Too many connections are open at once.'), '');
+    this.#refuseUnread(refuse(503, 'Too many connections are open at once.'));
   }
 
   /** The next sound head, or why it is not; null when the connection is over. */
