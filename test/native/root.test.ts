@@ -246,3 +246,29 @@ describe.each(users)('a root composed by %s', (_name, user) => {
     expect(stdout).toBe(`/etc/passwd\n${folder}\n`);
   });
 });
+
+describe('a root composed without a user namespace', () => {
+  beforeEach((context) => needs(context, 'superuser', 'sealed'));
+
+  const plan = composed([], { namespaces: ['mount', 'pid', 'ipc', 'net', 'uts', 'cgroup'] });
+
+  it('leaves its program no more than one with such a namespace', () => {
+    const script = 'cat /proc/self/uid_map; ls -A /; grep CapBnd /proc/self/status; readlink /proc/1/exe; touch /x';
+    const { stdout, stderr } = launchSync({ plan, program: ['/usr/bin/sh', '-c', script] });
+    expect(stdout).toMatch(/^ +0 +0 +4294967295\nbin\nlib\nlib64\nproc\ntmp\nusr\nCapBnd:\t0{16}\n$/);
+    expect(stderr).toMatch(/Read-only file system/);
+  });
+
+  it('shows nothing of itself on a host whose mounts are shared', () => {
+    const script = [
+      'mount --make-rshared /',
+      'before=$(wc -l < /proc/self/mountinfo)',
+      '"$@"',
+      'echo "$(($(wc -l < /proc/self/mountinfo) - before)) more, shared: $(grep -c shared: /proc/self/mountinfo | head -c 1 | tr 1-9 y)"',
+    ].join('\n');
+    const through = ['/usr/bin/unshare', '-m', '--propagation', 'private', '/usr/bin/sh', '-c', script, 'sh'];
+    const { stdout } = launchSync({ plan, through, program: ['/usr/bin/sh', '-c', 'cat /proc/self/mountinfo'] });
+    expect(stdout).toMatch(/\n0 more, shared: y\n$/);
+    expect(stdout).not.toMatch(/ shared:\d| master:\d/);
+  });
+});
