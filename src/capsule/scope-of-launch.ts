@@ -1,5 +1,10 @@
-import { noContainment, type Containment } from '../containment/containment.ts';
+import { release } from 'node:os';
+import { join } from 'node:path';
+import { arch, getuid, platform } from 'node:process';
+
+import type { Containment } from '../containment/containment.ts';
 import { effectiveFloor, floorRefusal, parseCeiling, underCeiling } from '../containment/floor.ts';
+import { hostContainment } from '../containment/host-containment.ts';
 import { DiagnosticList, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { Redactor } from '../diagnostics/redactor.ts';
 import { Secret } from '../diagnostics/secret.ts';
@@ -50,13 +55,22 @@ export async function scopeOfLaunch(
   const { loaded, missing } = loadManifest(source.manifestFile, env);
   const workspace = loadWorkspaceConfig({ directory: source.root, env });
   const { grants, warnings } = lower(loaded);
-  const containment = noContainment('this version enforces nothing in the kernel');
+  // The operator's own, so never out of the `.env` of a workspace.
+  const ceiling = parseCeiling(request.env['SVC_CONTAINMENT_CEILING']);
+  const containment = await hostContainment({
+    packageRoot: places.packageRoot,
+    platform,
+    architecture: arch,
+    uid: getuid?.() ?? 0,
+    kernel: release(),
+    cacheDirectory: join(request.home, '.svc', 'cache'),
+    ceiling,
+  });
   const manifest = grants.containmentFloor ?? undefined;
   const { report, refusal } = answerFloor({
     declared: effectiveFloor({ manifest, workspace: workspace.containment, flag: request.floor }),
     containment,
-    // The operator's own, so never out of the `.env` of a workspace.
-    ceiling: parseCeiling(request.env['SVC_CONTAINMENT_CEILING']),
+    ceiling,
   });
   const unavailable = unavailableParts(loaded);
   const listenerToken = tokenOf(request.env);

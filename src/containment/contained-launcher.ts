@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import type { Server } from 'node:net';
+import { delimiter, isAbsolute } from 'node:path';
 import { Readable } from 'node:stream';
 
 import { superviseChild } from './child-group.ts';
@@ -15,6 +16,8 @@ export interface ContainedLauncherOptions {
   readonly sheets: LaunchSheets;
   /** Bare names of what a process may run beside its own program. */
   readonly commands: readonly string[];
+  /** Added to the environment of every process, over what it was given. */
+  readonly variables: Readonly<Record<string, string>>;
   /** Serves connections of a process to its way out; null where it has none of its own. */
   readonly egress: ((listening: Server) => void) | null;
   /** How long what a process leaves running may go on writing after its exit; 1,000 when absent. */
@@ -35,7 +38,7 @@ export function createContainedLauncher(options: ContainedLauncherOptions): Laun
       if (program.kind === 'refused') return program;
       const commands = await Promise.all(options.commands.map((name) => findProgram(name, searchPath)));
       const found = commands.flatMap((command) => (command.kind === 'found' ? [command.path] : []));
-      return await start({ program: program.path, commands: found, request, options });
+      return await start({ program: program.path, commands: found, searchPath, request, options });
     },
   };
 }
@@ -43,13 +46,14 @@ export function createContainedLauncher(options: ContainedLauncherOptions): Laun
 interface Start {
   readonly program: string;
   readonly commands: readonly string[];
+  readonly searchPath: string;
   readonly request: LaunchRequest;
   readonly options: ContainedLauncherOptions;
 }
 
-async function start({ program, commands, request, options }: Start): Promise<LaunchOutcome> {
-  const { helper, sheets, egress, drainMs = 1000 } = options;
-  const sheet = sheets.sheetFor(program, commands);
+async function start({ program, commands, searchPath, request, options }: Start): Promise<LaunchOutcome> {
+  const { helper, sheets, variables, egress, drainMs = 1000 } = options;
+  const sheet = sheets.sheetFor({ program, commands, searchPath: searchPath.split(delimiter).filter(isAbsolute) });
   const words = [planAt, statusAt, filterAt, egress === null ? '-' : egressAt].map(String);
   const stdio: StdioOptions = [
     request.stdin === 'pipe' ? 'pipe' : 'ignore',
@@ -63,7 +67,7 @@ async function start({ program, commands, request, options }: Start): Promise<La
   try {
     const child = spawn(helper, [...words, program, request.command, ...request.args], {
       cwd: '/',
-      env: request.env,
+      env: { ...request.env, ...variables },
       detached: true,
       stdio,
     });

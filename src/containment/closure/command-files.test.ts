@@ -123,6 +123,7 @@ describe('python', () => {
     '/usr/lib/python3/dist-packages/six.py': 'x',
     '/usr/local/lib/python3.11/dist-packages/x.py': 'x',
     '/usr/lib/python3.11/lib-dynload/_ssl.so': writeElf({ needed: ['libssl.so'] }),
+    '/usr/lib/python3.11/lib-dynload/_ssl.so.old': writeElf({ needed: ['other.so'] }),
     '/usr/lib/python3/dist-packages/cffi/_backend.so': writeElf({ needed: ['libffi.so'] }),
     '/usr/lib/libssl.so': writeElf({}),
     '/usr/lib/libffi.so': writeElf({}),

@@ -1,11 +1,19 @@
-/** What a host was seen to do when it was tried; what was not seen is not there. */
+/** What a host was seen to do when it was tried. What was not seen is not there, and `obstacles` says what stood in its way. */
 export interface HostAbility {
-  /** The version of Landlock whose rights could all be taken away; null without one that will do. */
-  readonly landlockAbi: number | null;
   /** A system call filter could be installed. */
-  readonly seccomp: boolean;
+  readonly filter: boolean;
+  /** The version of Landlock whose rights could all be taken away; null without one that will do for files. */
+  readonly landlockAbi: number | null;
   /** How a root of its own could be composed; null where it could not. */
   readonly root: ComposedRoot | null;
+  /** A clause for a person for what cannot be had; null for what can. */
+  readonly obstacles: Obstacles;
+}
+
+export interface Obstacles {
+  readonly sealed: string | null;
+  readonly scoped: string | null;
+  readonly filter: string | null;
 }
 
 export interface ComposedRoot {

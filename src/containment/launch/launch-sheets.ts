@@ -21,9 +21,17 @@ export interface LaunchSheetsOptions {
   /** The system call filter for these grants. */
   readonly filter: Buffer;
   /** What a program and the commands it may run need, each an absolute path. */
-  readonly filesOf: (programs: readonly string[]) => NeededFiles;
+  readonly filesOf: (programs: readonly string[], searchPath: readonly string[]) => NeededFiles;
   /** Processes of this user that run now. */
   readonly countProcesses: () => number;
+}
+
+/** A program and those it may run, as absolute paths. */
+export interface Startable {
+  readonly program: string;
+  readonly commands: readonly string[];
+  /** The directories of its `PATH`. */
+  readonly searchPath: readonly string[];
 }
 
 /**
@@ -39,11 +47,10 @@ export class LaunchSheets {
     this.#options = options;
   }
 
-  /** For a program and those it may run, all absolute paths. */
-  sheetFor(program: string, commands: readonly string[]): LaunchSheet {
+  sheetFor(startable: Startable): LaunchSheet {
     this.#filter ??= this.#write(this.#options.filter);
-    const key = [program, ...commands].join('\0');
-    const plan = this.#plans.get(key) ?? this.#write(this.#compose([program, ...commands]));
+    const key = JSON.stringify(startable);
+    const plan = this.#plans.get(key) ?? this.#write(this.#compose(startable));
     this.#plans.set(key, plan);
     return { plan, filter: this.#filter };
   }
@@ -55,11 +62,11 @@ export class LaunchSheets {
     this.#filter = null;
   }
 
-  #compose(programs: readonly string[]): Buffer {
+  #compose({ program, commands, searchPath }: Startable): Buffer {
     const { enforcement, grants, workdir, filesOf, countProcesses } = this.#options;
     const plan = composePlan({
       enforcement,
-      files: filesOf(programs),
+      files: filesOf([program, ...commands], searchPath),
       grants,
       workdir,
       processesRunning: countProcesses(),

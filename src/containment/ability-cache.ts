@@ -1,0 +1,101 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+
+import * as z from 'zod/mini';
+
+import type { HostAbility } from './launch/host-ability.ts';
+
+const abilityShape = z.object({
+  filter: z.boolean(),
+  landlockAbi: z.nullable(z.int()),
+  root: z.nullable(z.object({ userNamespace: z.boolean(), proc: z.boolean() })),
+  obstacles: z.object({
+    sealed: z.nullable(z.string()),
+    scoped: z.nullable(z.string()),
+    filter: z.nullable(z.string()),
+  }),
+});
+
+const keptShape = z.object({ key: z.string(), ability: abilityShape });
+
+/** What the probe found last, for as long as nothing it depends on has changed. A file that cannot be used counts as none. */
+export class AbilityCache {
+  readonly #file: string;
+
+  /** `directory` is owner-only, so that nobody else says what is enforced. */
+  constructor(directory: string) {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    this.#file = join(directory, 'containment.json');
+  }
+
+  read(key: string): HostAbility | null {
+    try {
+      const kept = keptShape.safeParse(JSON.parse(readFileSync(this.#file, 'utf8')));
+      return kept.success && kept.data.key === key ? kept.data.ability : null;
+    } catch (error) {
+      // Not there yet, or not what we write: the probe runs again.
+      if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code !== undefined) return null;
+      throw error;
+    }
+  }
+
+  /** A cache that cannot be kept costs the next start its probe and nothing else. */
+  write(key: string, ability: HostAbility): void {
+    let staging: string | null = null;
+    try {
+      staging = mkdtempSync(`${this.#file}-`);
+      writeFileSync(join(staging, 'containment.json'), JSON.stringify({ key, ability }), { mode: 0o600 });
+      renameSync(join(staging, 'containment.json'), this.#file);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    } finally {
+      if (staging !== null) rmSync(staging, { recursive: true, force: true });
+    }
+  }
+}
+
+/**
+ * Everything that what a host can enforce depends on: the kernel as it was booted, the user, the namespaces, filter and profile this
+ * process is in already, and the helper.
+ */
+export function abilityKey(facts: { readonly helper: string; readonly uid: number; readonly kernel: string }): string {
+  const { mtimeMs, size, ino } = statSync(facts.helper);
+  const status = contentOf('/proc/self/status');
+  const confinement = status.match(/^(NoNewPrivs|Seccomp|Seccomp_filters|CapEff|CapBnd):.*$/gm) ?? [];
+  return [
+    facts.kernel,
+    contentOf('/proc/sys/kernel/random/boot_id'),
+    `${facts.uid}`,
+    targetOf('/proc/self/ns/user'),
+    targetOf('/proc/self/ns/mnt'),
+    contentOf('/proc/self/attr/current'),
+    ...confinement,
+    `${facts.helper} ${ino} ${size} ${mtimeMs}`,
+  ].join('\n');
+}
+
+function contentOf(path: string): string {
+  return unlessRefused(() => readFileSync(path, 'latin1').trim());
+}
+
+function targetOf(path: string): string {
+  return unlessRefused(() => readlinkSync(path));
+}
+
+function unlessRefused(read: () => string): string {
+  try {
+    return read();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    return '';
+  }
+}

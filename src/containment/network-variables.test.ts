@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+
+import { networkVariables } from './network-variables.ts';
+
+const networkAllow = [{ scheme: null, host: 'example.com', port: null }] as const;
+
+describe('the network variables of a contained process', () => {
+  it('name the proxy where it is the only way out', () => {
+    expect(networkVariables({ networkAllow }, 'sealed')).toEqual({
+      HTTP_PROXY: 'http://127.0.0.1:3128',
+      HTTPS_PROXY: 'http://127.0.0.1:3128',
+      ALL_PROXY: 'http://127.0.0.1:3128',
+      http_proxy: 'http://127.0.0.1:3128',
+      https_proxy: 'http://127.0.0.1:3128',
+      all_proxy: 'http://127.0.0.1:3128',
+    });
+  });
+
+  it('have names looked up over TCP where the list is not enforced', () => {
+    expect(networkVariables({ networkAllow }, 'scoped')).toEqual({ RES_OPTIONS: 'use-vc' });
+    expect(networkVariables({ networkAllow }, 'advisory')).toEqual({ RES_OPTIONS: 'use-vc' });
+  });
+
+  it('are none without a network', () => {
+    expect(networkVariables({ networkAllow: [] }, 'sealed')).toEqual({});
+    expect(networkVariables({ networkAllow: [] }, 'scoped')).toEqual({});
+  });
+});

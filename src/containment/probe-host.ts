@@ -1,0 +1,159 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+
+import { containedHome } from './contained-environment.ts';
+import type { Enforcement } from './launch/compose-plan.ts';
+import type { ComposedRoot, HostAbility } from './launch/host-ability.ts';
+import { landlockAbis, leastAbiForScoped } from './launch/landlock-rights.ts';
+import { LaunchSheets } from './launch/launch-sheets.ts';
+import { readLaunchStatus, type LaunchFailure } from './launch/launch-status.ts';
+
+export interface ProbeRequest {
+  /** `svc-launch`, which is what is started: it needs no other file. */
+  readonly helper: string;
+  /** A filter for a process that is granted nothing. */
+  readonly filter: Buffer;
+  /** An existing directory of ours for what the probe needs; nothing is left in it. */
+  readonly directory: string;
+  /** Without a user namespace only the superuser may compose a root. */
+  readonly isSuperuser: boolean;
+}
+
+/**
+ * What this host can enforce, found by doing it: each class is constructed around a process of its own, the strongest variant first
+ * (D1 "Command line" 2). No version is looked at.
+ */
+export async function probeHost(request: ProbeRequest): Promise<HostAbility> {
+  const directory = realpathSync(mkdtempSync(join(request.directory, 'probe-')));
+  try {
+    mkdirSync(containedHome(directory), { recursive: true });
+    return await new Probe(request, directory).run();
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+class Probe {
+  readonly #request: ProbeRequest;
+  readonly #directory: string;
+
+  constructor(request: ProbeRequest, directory: string) {
+    this.#request = request;
+    this.#directory = directory;
+  }
+
+  async run(): Promise<HostAbility> {
+    const nothing = { filter: false, landlockAbi: null, root: null };
+    const unfiltered = await this.#failure({ class: 'advisory' });
+    if (unfiltered !== null) {
+      const obstacle = `no system call filter can be installed: ${described(unfiltered)}`;
+      return { ...nothing, obstacles: { filter: obstacle, scoped: obstacle, sealed: obstacle } };
+    }
+    const landlock = await this.#landlock();
+    if (landlock.abi === null) {
+      return {
+        ...nothing,
+        filter: true,
+        obstacles: { scoped: landlock.obstacle, sealed: landlock.obstacle, filter: null },
+      };
+    }
+    const root = await this.#root(landlock.abi);
+    return {
+      filter: true,
+      landlockAbi: landlock.abi,
+      root: root.found,
+      obstacles: {
+        scoped: landlock.abi >= leastAbiForScoped ? null : tooOld(landlock.abi),
+        sealed: root.obstacle,
+        filter: null,
+      },
+    };
+  }
+
+  async #landlock(): Promise<{ abi: number; obstacle: null } | { abi: null; obstacle: string }> {
+    let last: LaunchFailure | null = null;
+    for (const abi of landlockAbis) {
+      last = await this.#failure({ class: 'scoped', landlockAbi: abi });
+      if (last === null) return { abi, obstacle: null };
+    }
+    return { abi: null, obstacle: `access to files cannot be mediated: ${last === null ? '' : described(last)}` };
+  }
+
+  async #root(
+    landlockAbi: number,
+  ): Promise<{ found: ComposedRoot; obstacle: null } | { found: null; obstacle: string }> {
+    const variants = [true, ...(this.#request.isSuperuser ? [false] : [])].flatMap((userNamespace) =>
+      [true, false].map((proc) => ({ userNamespace, proc })),
+    );
+    let first: LaunchFailure | null = null;
+    for (const root of variants) {
+      const failure = await this.#failure({ class: 'sealed', landlockAbi, root });
+      if (failure === null) return { found: root, obstacle: null };
+      first ??= failure;
+    }
+    return { found: null, obstacle: `no root of its own can be composed: ${first === null ? '' : described(first)}` };
+  }
+
+  /** Null when the helper could start itself behind all of it. */
+  async #failure(enforcement: Enforcement): Promise<LaunchFailure | null> {
+    const { helper, filter } = this.#request;
+    const sheets = new LaunchSheets({
+      enforcement,
+      grants: probeGrants,
+      workdir: this.#directory,
+      privateDirectory: this.#directory,
+      filter,
+      filesOf: (programs) => ({ read: [], execute: programs, links: [] }),
+      // High enough for whatever runs: the limit itself is not what is tried.
+      countProcesses: () => 100_000,
+    });
+    try {
+      const sheet = sheets.sheetFor({ program: helper, commands: [], searchPath: [] });
+      const child = spawn(helper, ['3', '4', '5', '-', helper, 'svc-launch'], {
+        cwd: '/',
+        env: {},
+        stdio: ['ignore', 'ignore', 'pipe', sheet.plan, 'pipe', sheet.filter],
+      });
+      const closed = once(child, 'close');
+      const { stderr, stdio } = child;
+      const status = stdio[4];
+      if (!(status instanceof Readable) || stderr === null) throw new Error('a started helper lacks its status');
+      const [failure, complaint] = await Promise.all([readLaunchStatus(status), text(stderr)]);
+      const [, signal] = await closed;
+      if (failure !== null) return failure;
+      // Started without a plan, the helper complains: only then did it come as far as that.
+      return complaint === '' ? { stage: 'launch', error: String(signal ?? 'nothing'), detail: '' } : null;
+    } finally {
+      sheets.close();
+    }
+  }
+}
+
+const probeGrants = {
+  commands: [],
+  scope: '.',
+  writable: true,
+  workdirExec: false,
+  networkAllow: [],
+  unixSockets: false,
+  limits: {
+    processes: 128,
+    open_files: 1024,
+    file_size: 1024 ** 2,
+    cpu: 60,
+    memory: 1024 ** 3,
+    workdir_max_bytes: 1024 ** 2,
+  },
+};
+
+function described({ stage, error, detail }: LaunchFailure): string {
+  return `${[stage, detail].filter((part) => part !== '').join(' ')} answered ${error}`;
+}
+
+function tooOld(abi: number): string {
+  return `Landlock version ${abi} of this kernel cannot keep signals in; ${leastAbiForScoped} is needed`;
+}
