@@ -109,7 +109,8 @@ export class ComponentInstance {
       });
     } finally {
       this.#pending = null;
-      this.#idle();
+      // A thread that is being ended keeps the process alive until it has: whoever closes it waits for that.
+      if (this.#fault === null) this.#idle();
     }
   }
 
