@@ -85,7 +85,10 @@ describe('svc run --explain-scope', () => {
     const { code, stdout } = await svc(workspace, [...report, '--json', '-v'], { env });
     expect(code).toBe(0);
     expect(stdout).toMatch(/^\{.*\}\n$/);
-    expect((await svc(workspace, ['run'], { env })).stdout).toMatch(/\nstatus: {2}ok\n$/);
+    expect(await svc(workspace, ['run'], { env })).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/\nstatus: {2}ok\n$/),
+    });
     const [start = ''] = readFileSync(tracePath(workspace, onlySession(workspace)), 'utf8').split('\n');
     expect(start).toContain(`,"effective_grants":${stdout.trimEnd()}}`);
     expect(JSON.parse(stdout)).toMatchObject({
