@@ -283,7 +283,7 @@ describe('a pyenv shim', () => {
     expect({ program, problems }).toEqual({ program: '/usr/bin/python3', problems: [] });
   });
 
-  it.each(['4.0', '../../../usr', '3.1', ''])(
+  it.each(['4.0', '../../../../usr', '3.1', ''])(
     'is a problem when the version is %j, and nothing is started',
     (version) => {
       const files = filesOf('/home/a/.pyenv/shims/python3', { ...tree, '/home/a/.pyenv/version': version }, searchPath);

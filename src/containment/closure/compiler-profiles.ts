@@ -26,16 +26,14 @@ function toolNames(...tools: readonly string[]): RegExp {
 export const compilerProfiles: readonly Profile[] = [
   {
     programs: toolNames('gcc', 'g\\+\\+', 'cc', 'c\\+\\+', 'cpp', 'c99', 'c89', 'gfortran'),
-    read: [...headers, ...libraryFiles],
-    readAround: startFiles,
+    read: headers,
     execute: gccDirectories,
     needs: ['as', 'ld'],
   },
   {
     programs: toolNames('clang', 'clang\\+\\+'),
     // The directory of gcc says which headers and start files there are.
-    read: [...headers, ...libraryFiles, '{prefix}/lib/clang', '/usr/lib/clang', '/usr/lib/gcc', ...releaseFiles],
-    readAround: startFiles,
+    read: [...headers, '{prefix}/lib/clang', '/usr/lib/clang', '/usr/lib/gcc', ...releaseFiles],
     needs: ['as', 'ld', 'ld.lld'],
   },
   {

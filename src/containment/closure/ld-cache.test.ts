@@ -51,13 +51,26 @@ describe('the cache of the loader', () => {
     ['big-endian', changed((bytes) => bytes.writeUInt8(3, 28))],
     ['said to have more entries than it has', changed((bytes) => bytes.writeUInt32LE(0xffff_ffff, 20))],
     ['naming a library outside itself', changed((bytes) => bytes.writeUInt32LE(1 << 30, 52))],
-    ['naming a library inside its entries', changed((bytes) => bytes.writeUInt32LE(50, 52))],
+    ['naming a library inside its entries', changed((bytes) => bytes.writeUInt32LE(0, 52))],
     ['leading to a path that is not absolute', writeLoaderCache([{ name: 'a', path: 'lib/a' }])],
     ['leading to a path without an end', sound.subarray(0, -1)],
     ['leading to a path of 5,000 bytes', writeLoaderCache([{ name: 'a', path: `/${'a'.repeat(5000)}` }])],
     ['behind an older one that does not end', Buffer.from('ld.so-1.7.0\0\xff\xff\xff\xff', 'latin1')],
   ])('holds nothing when it is %s', (_, bytes) => {
     expect(parseLoaderCache(bytes)).toEqual(new Map());
+  });
+
+  it('has 32,768 entries at the most', () => {
+    const cacheOf = (count: number): Buffer => {
+      const one = writeLoaderCache([{ name: 'a', path: '/a' }]);
+      const bytes = Buffer.concat([one.subarray(0, 72), Buffer.alloc((count - 1) * 24), one.subarray(72)]);
+      const moved = (count - 1) * 24;
+      for (const at of [52, 56]) bytes.writeUInt32LE(bytes.readUInt32LE(at) + moved, at);
+      bytes.writeUInt32LE(count, 20);
+      return bytes;
+    };
+    expect(parseLoaderCache(cacheOf(32_768)).get('x86_64')?.get('a')).toEqual([{ path: '/a', variant: false }]);
+    expect(parseLoaderCache(cacheOf(32_769))).toEqual(new Map());
   });
 
   it('is read without a fault wherever it is cut and whatever is changed in it', () => {

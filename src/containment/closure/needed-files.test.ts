@@ -23,7 +23,20 @@ describe('the files that a process needs', () => {
     });
   });
 
-  it('are read again when a file has changed', () => {
+  it('are parsed once: the second time nothing is read', () => {
+    const count = { bytes: 0 };
+    const host = plantHost(
+      { '/usr/lib/ld.so': writeElf({}), '/usr/bin/p': writeElf({ interpreter: '/usr/lib/ld.so' }) },
+      count,
+    );
+    const first = neededFiles(['/usr/bin/p'], host, []);
+    const { bytes } = count;
+    expect(bytes).toBeGreaterThan(0);
+    expect(neededFiles(['/usr/bin/p'], host, [])).toEqual(first);
+    expect(count.bytes).toBe(bytes);
+  });
+
+  it('are parsed again when a file has changed', () => {
     const tree = { '/usr/lib/ld.so': writeElf({}), '/usr/lib/liba.so': writeElf({}) };
     const program = (needed: string[]) => ({
       ...tree,
