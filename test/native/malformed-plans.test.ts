@@ -50,7 +50,7 @@ describe('a plan that is not exactly one', () => {
       const { code, status } = refuse(long.subarray(0, cut));
       expect({ cut, code, stage: status.slice(0, 8) }).toEqual({ cut, code: 125, stage: 'plan 22 ' });
     }
-  });
+  }, 120_000);
 
   it.each([
     ['nothing', Buffer.alloc(0), 'plan 22 word 0: cut off\n'],

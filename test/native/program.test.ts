@@ -74,6 +74,23 @@ describe.each(users)('a program launched by %s', (_name, user) => {
       }
     });
 
+    it('starts within a small limit of open files, however many the helper was started with', (context) => {
+      needs(context, 'landlock');
+      const held = Array.from({ length: 20 }, () => openSync('/dev/null', 'r'));
+      try {
+        // Its rules are files that are opened after the limit is set.
+        const landlock = {
+          handled: { filesystem: 1n, network: 0n, scope: 0n },
+          paths: [{ rights: 1n, path: '/' }],
+          ports: [],
+        };
+        const limited = { ...plan, landlock, limits: [{ resource: 7, soft: 8n, hard: 8n }] };
+        expect(launchSync({ plan: limited, user, more: held, program: ['/usr/bin/true'] })).toMatchObject({ code: 0 });
+      } finally {
+        for (const descriptor of held) closeSync(descriptor);
+      }
+    });
+
     it('reads nothing from a null input', () => {
       expect(launchSync({ plan, user, program: shell('cat; readlink /proc/self/fd/0') })).toMatchObject({
         stdout: '/dev/null\n',

@@ -225,7 +225,8 @@ describe.each(users)('a root composed by %s', (_name, user) => {
       { kind: 'tmp', attributes: 0, bytes: 8_388_608, target: '/large' },
     ];
     const script =
-      'stat -c %a /small /large; stat -f -c "%b %c %S" /small /large; head -c 100000 /dev/zero > /small/file; wc -c < /small/file';
+      'stat -c %a /small /large; stat -f -c "%b %c %S" /small /large; ' +
+      'head -c 100000 /dev/zero > /small/file; wc -c < /small/file';
     const { stdout, stderr } = run([...steps, bindAt('/dev', '/dev')], script);
     expect(stdout).toBe('755\n1777\n16 1024 4096\n2048 2048 4096\n65536\n');
     expect(stderr).toMatch(/No space left on device/);
@@ -264,11 +265,12 @@ describe('a root composed without a user namespace', () => {
       'mount --make-rshared /',
       'before=$(wc -l < /proc/self/mountinfo)',
       '"$@"',
-      'echo "$(($(wc -l < /proc/self/mountinfo) - before)) more, shared: $(grep -c shared: /proc/self/mountinfo | head -c 1 | tr 1-9 y)"',
+      'echo "$(($(wc -l < /proc/self/mountinfo) - before)) more"',
+      'grep -q shared: /proc/self/mountinfo && echo shared',
     ].join('\n');
     const through = ['/usr/bin/unshare', '-m', '--propagation', 'private', '/usr/bin/sh', '-c', script, 'sh'];
     const { stdout } = launchSync({ plan, through, program: ['/usr/bin/sh', '-c', 'cat /proc/self/mountinfo'] });
-    expect(stdout).toMatch(/\n0 more, shared: y\n$/);
+    expect(stdout).toMatch(/\n0 more\nshared\n$/);
     expect(stdout).not.toMatch(/ shared:\d| master:\d/);
   });
 });

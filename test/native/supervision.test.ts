@@ -167,7 +167,7 @@ describe('a launch whose caller has ended', () => {
     try {
       const launch = { plan: bare, program: ['/usr/bin/touch', mark], more: [status] } as const;
       // The helper's status is that of the pipe, in place of the one the launch made.
-      const through = ['/usr/bin/sh', '-c', 'exec "$@" 4>&6', 'sh'];
+      const through = ['/usr/bin/sh', '-c', 'exec "$@" 5>&6', 'sh'];
       expect(launchSync({ ...launch, through }).code).toBe(0);
       expect(existsSync(mark)).toBe(true);
       rmSync(mark);

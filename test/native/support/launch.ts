@@ -39,7 +39,8 @@ export interface NativeEnd {
 /** A hanging launch is a failure, not a hanging test. */
 const longestMs = 20_000;
 
-const [planAt, statusAt, filterAt] = [3, 4, 5];
+// The status last: what the helper opens itself comes to lie below it.
+const [planAt, filterAt, statusAt] = [3, 4, 5];
 
 /** Launches and waits for the end. */
 export function launchSync(launch: NativeLaunch): NativeEnd {
@@ -52,7 +53,7 @@ export function launchSync(launch: NativeLaunch): NativeEnd {
       killSignal: 'SIGKILL',
       encoding: 'utf8',
     });
-    const [, stdout, stderr, , complaint] = output;
+    const [, stdout, stderr, , , complaint] = output;
     return { code: status, signal, stdout: stdout ?? '', stderr: stderr ?? '', status: complaint ?? '' };
   });
 }
@@ -96,7 +97,7 @@ function withDescriptors<T>(launch: NativeLaunch, use: (stdio: StdioOptions) => 
   try {
     const planFile = file('plan', Buffer.isBuffer(plan) ? plan : encodeLaunchPlan(plan));
     const filterFile = filter === undefined ? 'ignore' : file('filter', filter);
-    return use([stdin, 'pipe', 'pipe', planFile, 'pipe', filterFile, ...more]);
+    return use([stdin, 'pipe', 'pipe', planFile, filterFile, 'pipe', ...more]);
   } finally {
     for (const descriptor of open) closeSync(descriptor);
     rmSync(folder, { recursive: true });
