@@ -191,6 +191,13 @@ describe('a response on its way back', () => {
     expect(await answerTo(getBytes('http://a.example/'))).toBe(`${'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(32)}${ok}`);
   });
 
+  it('comes without interim responses to a client of HTTP/1.0, which knows none', async () => {
+    await open(`HTTP/1.1 103 Early Hints\r\n\r\n${ok}`);
+    expect(await answerTo('GET http://a.example/ HTTP/1.0\r\n\r\n')).toBe(
+      'HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nfine',
+    );
+  });
+
   it('to HEAD has no body, whatever length it tells', async () => {
     await open('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n');
     expect(await answerTo('HEAD http://a.example/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).toBe(

@@ -42,6 +42,8 @@ it('is told to the other side as a break, and as no end', async () => {
   breakOff(near);
   await closed;
   expect([told, near.destroyed]).toEqual([['ECONNRESET'], true]);
+  // No end was sent before the reset: a peer that reads at the wrong moment would take it for one.
+  expect(near.writableEnded).toBe(false);
 });
 
 it('comes after an end that was sent before', async () => {

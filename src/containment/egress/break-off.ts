@@ -8,7 +8,5 @@ export function breakOff(socket: Socket): void {
     socket.destroy();
     return;
   }
-  // On its own, Node ends the connection before it resets it.
-  socket.destroySoon = () => void socket.destroy();
   socket.resetAndDestroy();
 }

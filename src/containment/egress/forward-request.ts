@@ -43,7 +43,6 @@ class RequestForward {
   #sentWhole = false;
   #bodyFault: ProxyRefusal | null = null;
   #failure: ProxyRefusal | null = null;
-  #interim: Promise<unknown> = Promise.resolve();
   #interims = 0;
 
   constructor(forwarding: Forwarding) {
@@ -65,7 +64,6 @@ class RequestForward {
     const arriving = this.#response();
     const sending = this.#send();
     const response = await arriving;
-    await this.#interim;
     const end =
       response === null
         ? (this.#bodyFault ?? this.#failure ?? refuse(502, 'The server ended the connection without an answer.'))
@@ -88,7 +86,8 @@ class RequestForward {
         if (interim.statusCode === 101 || head.version === '1.0') return;
         this.#interims += 1;
         const bytes = encodeInterim(interim);
-        if (bytes !== null && this.#interims <= mostInterims) this.#interim = writePiece(client, bytes);
+        // Few enough to wait for nobody.
+        if (bytes !== null && this.#interims <= mostInterims && !client.destroyed) client.write(bytes);
       });
       request.on('upgrade', (_response, socket) => {
         this.#failure = refuse(502, 'The server switched to another protocol without being asked.');
