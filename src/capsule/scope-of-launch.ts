@@ -1,4 +1,4 @@
-import { release } from 'node:os';
+import { release, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { arch, getuid, platform } from 'node:process';
 
@@ -64,6 +64,7 @@ export async function scopeOfLaunch(
     uid: getuid?.() ?? 0,
     kernel: release(),
     cacheDirectory: join(request.home, '.svc', 'cache'),
+    temporaryDirectory: tmpdir(),
     ceiling,
   });
   const manifest = grants.containmentFloor ?? undefined;

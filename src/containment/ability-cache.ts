@@ -1,13 +1,4 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import * as z from 'zod/mini';
@@ -33,7 +24,6 @@ export class AbilityCache {
 
   /** `directory` is owner-only, so that nobody else says what is enforced. */
   constructor(directory: string) {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
     this.#file = join(directory, 'containment.json');
   }
 

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { accessSync, constants, mkdirSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
 
@@ -26,8 +26,10 @@ export interface HostFacts extends HelperSearch {
   readonly uid: number;
   /** The release of the kernel. */
   readonly kernel: string;
-  /** `~/.svc/cache`. */
+  /** `~/.svc/cache`. Where it cannot be made, the host is tried anew by each start. */
   readonly cacheDirectory: string;
+  /** For files of a moment: the system's temporary directory. */
+  readonly temporaryDirectory: string;
   /** Nothing stronger is used. */
   readonly ceiling: ContainmentClass;
 }
@@ -64,15 +66,31 @@ interface ProbeFacts extends Omit<HostFacts, 'architecture'> {
   readonly architecture: Architecture;
 }
 
-async function abilityOf({ helper, architecture, uid, kernel, cacheDirectory }: ProbeFacts): Promise<HostAbility> {
-  const cache = new AbilityCache(cacheDirectory);
+async function abilityOf({ helper, architecture, uid, kernel, ...places }: ProbeFacts): Promise<HostAbility> {
+  const cache = new AbilityCache(places.cacheDirectory);
   const key = abilityKey({ helper, uid, kernel });
   const known = cache.read(key);
   if (known !== null) return known;
-  const filter = assemble(syscallPolicy({ ...nothingGranted, architecture }));
-  const ability = await probeHost({ helper, filter, directory: cacheDirectory, isSuperuser: uid === 0 });
-  cache.write(key, ability);
+  const isKept = wasMade(places.cacheDirectory);
+  const ability = await probeHost({
+    helper,
+    filter: assemble(syscallPolicy({ ...nothingGranted, architecture })),
+    directory: isKept ? places.cacheDirectory : places.temporaryDirectory,
+    isSuperuser: uid === 0,
+  });
+  if (isKept) cache.write(key, ability);
   return ability;
+}
+
+function wasMade(directory: string): boolean {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    accessSync(directory, constants.W_OK);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    return false;
+  }
 }
 
 const nothingGranted = {

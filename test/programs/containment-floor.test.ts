@@ -63,6 +63,8 @@ network: { internal_port: ${port} }
 lifecycle: { task_acceptance: none }
 `,
     });
+    // What the host was found to do is kept for the user.
+    await svc(workspace, ['run', '--explain-scope'], { env: weak });
     const before = snapshot(workspace);
     const args = ['run', '--json', '--workdir', 'work', '--containment', 'sealed'];
     const { code, stdout, stderr } = await svc(workspace, args, { env: weak });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -155,6 +155,13 @@ describe('a scope report', () => {
       manifest: `${manifest}network: { internal_port: ${port} }\n`,
       files: { ...taskFile, 'svc.lock': 'not a lock file\n' },
     });
+    // What the host was found to do is kept for the user, and is all that is.
+    await svc(workspace, report);
+    expect(readdirSync(workspace.home, { recursive: true })).toEqual([
+      '.svc',
+      '.svc/cache',
+      '.svc/cache/containment.json',
+    ]);
     for (const directory of [workspace.folder, workspace.home]) chmodSync(directory, 0o555);
     const before = snapshot(workspace);
     const launchFlags = ['--task', 'Do it.', '--workdir', 'work', '--bind', '192.0.2.1', '--offline', '--verbose'];
