@@ -98,6 +98,18 @@ describe.each(users)('the processes of a launch by %s', (_name, user) => {
     expect(await ended).toEqual({ code: 7, signal: null });
   });
 
+  it('pass a signal on to what the program has started in its group', async () => {
+    const script = [
+      "trap 'echo program' TERM",
+      `sh -c 'trap "echo child; exit" TERM; echo up; while :; do sleep 1000 & wait; done'`,
+      'exit 3',
+    ].join('\n');
+    const { pid, ended, line } = await start({ plan: composed(), user }, script);
+    process.kill(pid, 'SIGTERM');
+    expect([await line(), await line()]).toEqual(['child', 'program']);
+    expect(await ended).toEqual({ code: 3, signal: null });
+  });
+
   it('end by the signal that is passed on when the program does not catch it', async () => {
     const { pid, ended } = await start({ plan: composed(), user }, 'echo up; exec sleep 1000');
     process.kill(pid, 'SIGTERM');
