@@ -10,7 +10,11 @@ const early = new Set(['node:fs', 'node:path', 'node:url', 'node:events', 'node:
 export function withLateBuiltins(code) {
   const declaration = /\b(import_\w+)=require\("(node:[\w/]+)"\)/g;
   const late = new Map();
-  for (const [, name, module] of code.matchAll(declaration)) if (!early.has(module)) late.set(name, module);
+  for (const [, name, module] of code.matchAll(declaration)) {
+    // What is declared apart belongs to a module that is itself loaded late, and requires it then.
+    const isLateAlready = new RegExp(`\\b(?:var |,)${name}[,;]`).test(code);
+    if (!early.has(module) && !isLateAlready) late.set(name, module);
+  }
   if (late.size === 0) return code;
   const names = new RegExp(`\\b(${[...late.keys()].join('|')})\\b(=require\\("node:[\\w/]+"\\)|\\.)?`, 'g');
   return code.replaceAll(names, (_all, name, next) => {

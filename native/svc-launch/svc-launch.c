@@ -144,7 +144,8 @@ static void set_limits(const struct plan *plan) {
     if (syscall(SYS_prlimit64, 0, (unsigned)limit->resource, NULL, values) != 0) fail("limit", detail);
     /* A plan takes away: what is lower already stays, and raising it may not be ours to do. */
     if (limit->hard < values[1]) values[1] = limit->hard;
-    values[0] = limit->soft < values[1] ? limit->soft : values[1];
+    if (limit->soft < values[0]) values[0] = limit->soft;
+    if (values[1] < values[0]) values[0] = values[1];
     if (syscall(SYS_prlimit64, 0, (unsigned)limit->resource, values, NULL) != 0) fail("limit", detail);
   }
 }

@@ -9,30 +9,41 @@ const held = {
   EMPTY: '',
   LANG: 'de_DE.UTF-8',
 };
-const accessibleWorkdir = '/capsule/work';
+const place = { accessibleWorkdir: '/capsule/work', achieved: 'scoped' } as const;
 
 describe('the environment of a contained command', () => {
   it('holds the baseline and nothing of the runtime but a search path without places the agent writes to', () => {
-    expect(containedEnvironment({ accessibleWorkdir, held, allow: [] })).toEqual({
+    expect(containedEnvironment({ ...place, held, allow: [] })).toEqual({
       PATH: '/opt/tools/bin:/capsule/workshop:/usr/bin',
       HOME: '/capsule/work/.svc/home',
       LANG: 'C.UTF-8',
       TERM: 'dumb',
+      TMPDIR: '/capsule/work/.svc/home/tmp',
     });
   });
 
+  it.each([
+    ['advisory', '/capsule/work/.svc/home/tmp'],
+    ['scoped', '/capsule/work/.svc/home/tmp'],
+    ['sealed', '/tmp'],
+  ] as const)('has a place for temporary files that the agent may write to: %s', (achieved, expected) => {
+    const { TMPDIR } = containedEnvironment({ ...place, achieved, held, allow: [] });
+    expect(TMPDIR).toBe(expected);
+  });
+
   it('falls back to the system path', () => {
-    const { PATH } = containedEnvironment({ accessibleWorkdir, held: { PATH: './bin' }, allow: [] });
+    const { PATH } = containedEnvironment({ ...place, held: { PATH: './bin' }, allow: [] });
     expect(PATH).toBe('/usr/local/bin:/usr/bin:/bin');
   });
 
   it('adds the allowed variables that the runtime holds, and lets them override', () => {
     const allow = ['API_TOKEN', 'EMPTY', 'ABSENT', 'LANG', 'toString', '__proto__'];
-    expect(containedEnvironment({ accessibleWorkdir, held, allow })).toEqual({
+    expect(containedEnvironment({ ...place, held, allow })).toEqual({
       PATH: '/opt/tools/bin:/capsule/workshop:/usr/bin',
       HOME: '/capsule/work/.svc/home',
       LANG: 'de_DE.UTF-8',
       TERM: 'dumb',
+      TMPDIR: '/capsule/work/.svc/home/tmp',
       API_TOKEN: 'secret',
       EMPTY: '',
     });

@@ -1,7 +1,11 @@
 import { delimiter, isAbsolute, join, relative } from 'node:path';
 
+import type { ContainmentClass } from '../wire/containment-class.ts';
+
 export interface EnvironmentSource {
   readonly accessibleWorkdir: string;
+  /** What contains the command. */
+  readonly achieved: ContainmentClass;
   /** The variables the runtime holds. */
   readonly held: Readonly<Record<string, string | undefined>>;
   /** `capabilities.env.allow`. */
@@ -15,18 +19,25 @@ export function containedHome(accessibleWorkdir: string): string {
   return join(accessibleWorkdir, '.svc', 'home');
 }
 
+/** Where contained commands put temporary files when they have no `/tmp` of their own; made with their home, and in it. */
+export function containedTemporary(accessibleWorkdir: string): string {
+  return join(containedHome(accessibleWorkdir), 'tmp');
+}
+
 /**
  * The whole environment of a contained command: a baseline, then the allowed variables the runtime holds, which may
  * override it. `PATH` is the runtime's without entries that are relative or inside the workdir, where the agent could
  * plant a program under an allowed name.
  */
 export function containedEnvironment(source: EnvironmentSource): Readonly<Record<string, string>> {
-  const { accessibleWorkdir, held, allow } = source;
+  const { accessibleWorkdir, achieved, held, allow } = source;
   const environment: Record<string, string> = {
     PATH: searchPath(held.PATH ?? '', accessibleWorkdir),
     HOME: containedHome(accessibleWorkdir),
     LANG: 'C.UTF-8',
     TERM: 'dumb',
+    // A composed root has a `/tmp` that ends with the call; the host's is not the agent's to fill.
+    TMPDIR: achieved === 'sealed' ? '/tmp' : containedTemporary(accessibleWorkdir),
   };
   for (const name of allow) {
     const value = Object.hasOwn(held, name) ? held[name] : undefined;

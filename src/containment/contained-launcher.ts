@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 
 import { superviseChild } from './child-group.ts';
 import { findProgram } from './find-program.ts';
-import type { LaunchSheets } from './launch/launch-sheets.ts';
+import type { LaunchSheet, LaunchSheets } from './launch/launch-sheets.ts';
 import { readLaunchStatus, type LaunchFailure } from './launch/launch-status.ts';
 import type { Launcher, LaunchOutcome, LaunchRequest } from './launcher.ts';
 import { failedStart, malformedRequest, refusalOfError, refusedBy } from './launch-refusals.ts';
@@ -65,9 +65,9 @@ async function start({ program, commands, searchPath, request, options }: Start)
     ...(egress === null ? [] : ['ipc' as const]),
   ];
   try {
-    const child = spawn(helper, [...words, program, request.command, ...request.args], {
+    const child = spawn(helper, [...words, sheet.program, request.command, ...request.args], {
       cwd: '/',
-      env: { ...request.env, ...variables },
+      env: { ...request.env, ...searchVariable(sheet, request), ...variables },
       detached: true,
       stdio,
     });
@@ -77,6 +77,11 @@ async function start({ program, commands, searchPath, request, options }: Start)
   } catch (error) {
     return refusedBy(error);
   }
+}
+
+function searchVariable({ searchFirst }: LaunchSheet, { env }: LaunchRequest): Readonly<Record<string, string>> {
+  if (searchFirst === null) return {};
+  return { PATH: [searchFirst, ...(env.PATH === undefined ? [] : [env.PATH])].join(delimiter) };
 }
 
 /** The socket listens in the process's own network; its connections are ours to serve until the process ends. */

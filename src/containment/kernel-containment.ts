@@ -9,14 +9,20 @@ import { LaunchSheets } from './launch/launch-sheets.ts';
 import { leastAbiForScoped } from './launch/landlock-rights.ts';
 import type { NeededFiles } from './launch/needed-files.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
+import type { Launcher } from './launcher.ts';
 import { networkVariables } from './network-variables.ts';
 
-/** What the launches of a session are made of, beside the host's own ability. */
 export interface KernelContainmentParts {
   readonly helper: string;
   readonly ability: HostAbility;
   /** Nothing stronger is used (`SVC_CONTAINMENT_CEILING`). */
   readonly ceiling: ContainmentClass;
+  /** Reads what makes a launch: a session that starts no process never needs it. */
+  readonly loadMachinery: () => Promise<LaunchMachinery>;
+}
+
+/** What the launches of a session are made of, beside the host's own ability. */
+export interface LaunchMachinery {
   readonly filterFor: (grants: ProcessGrants, enforcement: Enforcement) => Buffer;
   readonly filesOf: (programs: readonly string[], searchPath: readonly string[]) => NeededFiles;
   readonly countProcesses: () => number;
@@ -75,33 +81,59 @@ function openSession(
   enforcement: Enforcement,
   parts: KernelContainmentParts,
 ): SessionContainment {
-  const opened: { close(): unknown }[] = [];
+  const opened: Promise<OpenedLauncher>[] = [];
   return {
     launcher: (grants) => {
-      const { workdir, privateDirectory } = place;
-      const { helper, countProcesses, filesOf, filterFor } = parts;
-      const sheets = new LaunchSheets({
-        enforcement,
-        grants,
-        workdir,
-        privateDirectory,
-        filter: filterFor(grants, enforcement),
-        filesOf,
-        countProcesses,
-      });
-      const proxied = enforcement.class === 'sealed' && grants.networkAllow.length > 0;
-      const door = proxied ? parts.openEgress(grants, privateDirectory) : null;
-      opened.push(sheets, ...(door === null ? [] : [door]));
-      return createContainedLauncher({
-        helper,
-        sheets,
-        commands: grants.commands,
-        variables: networkVariables(grants, enforcement.class),
-        egress: door === null ? null : (listening) => door.serve(listening),
-      });
+      let launching: Promise<OpenedLauncher> | null = null;
+      const open = (): Promise<OpenedLauncher> => {
+        const opening = openLauncher({ grants, place, enforcement, parts });
+        opened.push(opening);
+        return opening;
+      };
+      return {
+        launch: async (request) => {
+          launching ??= open();
+          return await (await launching).launcher.launch(request);
+        },
+      };
     },
     close: async () => {
-      await Promise.all(opened.splice(0).map((each) => each.close()));
+      for (const each of await Promise.allSettled(opened.splice(0))) {
+        if (each.status === 'fulfilled') await each.value.close();
+      }
+    },
+  };
+}
+
+interface OpenedLauncher {
+  readonly launcher: Launcher;
+  close(): Promise<void>;
+}
+
+interface LauncherRequest {
+  readonly grants: ProcessGrants;
+  readonly place: ContainmentPlace;
+  readonly enforcement: Enforcement;
+  readonly parts: KernelContainmentParts;
+}
+
+async function openLauncher({ grants, place, enforcement, parts }: LauncherRequest): Promise<OpenedLauncher> {
+  const { filterFor, filesOf, countProcesses, openEgress } = await parts.loadMachinery();
+  const filter = filterFor(grants, enforcement);
+  const sheets = new LaunchSheets({ ...place, enforcement, grants, filter, filesOf, countProcesses });
+  const proxied = enforcement.class === 'sealed' && grants.networkAllow.length > 0;
+  const door = proxied ? openEgress(grants, place.privateDirectory) : null;
+  return {
+    launcher: createContainedLauncher({
+      helper: parts.helper,
+      sheets,
+      commands: grants.commands,
+      variables: networkVariables(grants, enforcement.class),
+      egress: door === null ? null : (listening) => door.serve(listening),
+    }),
+    close: async () => {
+      sheets.close();
+      await door?.close();
     },
   };
 }

@@ -92,7 +92,7 @@ cwd /tmp/work
 limit 0 3600 3600
 limit 1 4096 4096
 limit 2 8192 8192
-limit 4 0 0
+limit 4 1 1
 limit 6 128 128
 limit 7 1024 1024
 landlock 65535 3 3
@@ -163,7 +163,7 @@ cwd /tmp/work
 limit 0 3600 3600
 limit 1 4096 4096
 limit 2 8192 8192
-limit 4 0 0
+limit 4 1 1
 limit 6 168 168
 limit 7 1024 1024
 landlock 65535 3 3

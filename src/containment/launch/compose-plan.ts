@@ -69,7 +69,8 @@ function limitsOf(limits: ResourceLimits, processesRunning: number): readonly Re
     [cpuSeconds, limits.cpu],
     [fileBytes, limits.file_size],
     [dataBytes, limits.memory],
-    [coreBytes, 0],
+    // None at all would still go to a program that collects them.
+    [coreBytes, 1],
     [processes, limits.processes + processesRunning],
     [openFiles, limits.open_files],
   ];

@@ -1,8 +1,9 @@
-import { closeSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, realpathSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { composePlan, type Enforcement } from './compose-plan.ts';
 import { encodeLaunchPlan } from './launch-plan.ts';
+import { linkPrograms } from './linked-programs.ts';
 import type { NeededFiles } from './needed-files.ts';
 import type { ProcessGrants } from './process-grants.ts';
 
@@ -10,7 +11,14 @@ import type { ProcessGrants } from './process-grants.ts';
 export interface LaunchSheet {
   readonly plan: number;
   readonly filter: number;
+  /** What is to be started: another path where the program's own is a shim that may not run. */
+  readonly program: string;
+  /** To be searched for programs ahead of `PATH`. */
+  readonly searchFirst: string | null;
 }
+
+/** What all launches of a program have in common. */
+type ProgramSheet = Omit<LaunchSheet, 'filter'>;
 
 export interface LaunchSheetsOptions {
   readonly enforcement: Enforcement;
@@ -40,7 +48,7 @@ export interface Startable {
  */
 export class LaunchSheets {
   readonly #options: LaunchSheetsOptions;
-  readonly #plans = new Map<string, number>();
+  readonly #sheets = new Map<string, ProgramSheet>();
   #filter: number | null = null;
 
   constructor(options: LaunchSheetsOptions) {
@@ -50,28 +58,25 @@ export class LaunchSheets {
   sheetFor(startable: Startable): LaunchSheet {
     this.#filter ??= this.#write(this.#options.filter);
     const key = JSON.stringify(startable);
-    const plan = this.#plans.get(key) ?? this.#write(this.#compose(startable));
-    this.#plans.set(key, plan);
-    return { plan, filter: this.#filter };
+    const sheet = this.#sheets.get(key) ?? this.#compose(startable);
+    this.#sheets.set(key, sheet);
+    return { ...sheet, filter: this.#filter };
   }
 
   close(): void {
-    for (const descriptor of this.#plans.values()) closeSync(descriptor);
-    this.#plans.clear();
+    for (const { plan } of this.#sheets.values()) closeSync(plan);
+    this.#sheets.clear();
     if (this.#filter !== null) closeSync(this.#filter);
     this.#filter = null;
   }
 
-  #compose({ program, commands, searchPath }: Startable): Buffer {
-    const { enforcement, grants, workdir, filesOf, countProcesses } = this.#options;
-    const plan = composePlan({
-      enforcement,
-      files: filesOf([program, ...commands], searchPath),
-      grants,
-      workdir,
-      processesRunning: countProcesses(),
-    });
-    return encodeLaunchPlan(plan);
+  #compose({ program, commands, searchPath }: Startable): ProgramSheet {
+    const { enforcement, grants, workdir, privateDirectory, filesOf, countProcesses } = this.#options;
+    const files = filesOf([program, ...commands], searchPath);
+    const plan = composePlan({ enforcement, files, grants, workdir, processesRunning: countProcesses() });
+    const searchFirst = enforcement.class === 'scoped' ? linkPrograms(files, join(privateDirectory, 'bin')) : null;
+    const shimmed = searchFirst === null ? undefined : files.links.find(({ path }) => path === realpathSync(program));
+    return { plan: this.#write(encodeLaunchPlan(plan)), program: shimmed?.target ?? program, searchFirst };
   }
 
   #write(bytes: Buffer): number {
