@@ -19,6 +19,7 @@ import type { ContainmentClass } from '../wire/containment-class.ts';
 import { findCapsule, type CapsuleSource } from './capsule-source.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { unavailableParts } from './unavailable-parts.ts';
+import { unenforcedGrants } from './unenforced-grants.ts';
 
 /** What of a request decides the scope of a session: neither its task nor its port nor its workdir. */
 export type ScopeRequest = Pick<
@@ -85,7 +86,13 @@ export async function scopeOfLaunch(
     grants,
     scope: encodeScope(grants, report),
     refusals: [...missing, ...(refusal === null ? [] : [refusal]), ...unavailable.refusals],
-    warnings: [loaded.warnings, workspace.warnings, warnings, unavailable.warnings].flat(),
+    warnings: [
+      loaded.warnings,
+      workspace.warnings,
+      warnings,
+      unavailable.warnings,
+      unenforcedGrants(loaded, containment),
+    ].flat(),
   };
 }
 

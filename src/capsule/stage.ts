@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import type { ComponentHost } from '../components/component-host.ts';
 import type { Component, Preopen } from '../components/component.ts';
 import type { SessionContainment } from '../containment/containment.ts';
-import { containedEnvironment, containedHome } from '../containment/contained-environment.ts';
+import { containedEnvironment, containedTemporary } from '../containment/contained-environment.ts';
 import type { ProcessGrants } from '../containment/launch/process-grants.ts';
 import type { Launcher } from '../containment/launcher.ts';
 import type { ArtifactGrants } from '../grants/artifact-grants.ts';
@@ -40,7 +40,7 @@ export interface StagedSession {
 /** What the agent loop calls, from the artifacts, the shell grants and the driver of a capsule. Compiles and starts nothing. */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
   const { launch, directories } = request;
-  makePrivateDirectory(directories.workdir, relative(directories.workdir, containedHome(directories.workdir)));
+  makePrivateDirectory(directories.workdir, relative(directories.workdir, containedTemporary(directories.workdir)));
   const stage = new Stage(request);
   const environment = stage.environmentOf(launch.grants.envAllow);
   const tools: Tool[] = [];
@@ -185,7 +185,8 @@ class Stage {
   /** Of a program, with these variables of the runtime's. */
   environmentOf(allow: readonly string[]): Readonly<Record<string, string>> {
     const { workdir: accessibleWorkdir } = this.#directories;
-    return containedEnvironment({ accessibleWorkdir, held: this.#launch.env, allow });
+    const { containment, env } = this.#launch;
+    return containedEnvironment({ accessibleWorkdir, achieved: containment.achieved, held: env, allow });
   }
 
   #variablesOf({ envAllow }: ArtifactGrants): Readonly<Record<string, string>> {

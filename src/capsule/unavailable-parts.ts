@@ -1,7 +1,6 @@
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { renderKeyPath, type KeyPath } from '../manifest/key-path.ts';
 import type { LoadedManifest } from '../manifest/load.ts';
-import type { CapsuleManifest } from '../manifest/schema.ts';
 
 const defaultGraceSecs = 10;
 
@@ -27,25 +26,10 @@ export function unavailableParts({ manifest, locate }: LoadedManifest): {
     [capabilities.state !== undefined, ['capabilities', 'state'], 'no store is mounted'],
     [exports.peer_files !== undefined, ['exports', 'peer_files'], 'no handle can be minted'],
     [inference.context.max_tokens !== undefined, ['inference', 'context'], 'a conversation is never compacted'],
-    [capabilities.resources !== undefined, ['capabilities', 'resources'], 'only workdir_max_bytes is held'],
     [lifecycle.shell_grace_secs !== defaultGraceSecs, ['lifecycle', 'shell_grace_secs'], 'a command runs to its end'],
   ];
   for (const [index, artifact] of manifest.artifacts.entries()) {
     missing.push([artifact.config !== undefined, ['artifacts', index, 'config'], 'it is handed to nobody']);
-  }
-  if (runsPrograms(manifest)) {
-    const { filesystem, network } = capabilities;
-    const restricted = filesystem?.scope !== undefined || filesystem?.read_only === true;
-    missing.push([
-      restricted,
-      ['capabilities', 'filesystem'],
-      'components are held to it, commands and programs are not',
-    ]);
-    missing.push([
-      network !== undefined,
-      ['capabilities', 'network'],
-      'components are held to it, commands and programs are not',
-    ]);
   }
   const warnings = missing
     .filter(([declared]) => declared)
@@ -54,9 +38,4 @@ export function unavailableParts({ manifest, locate }: LoadedManifest): {
       return new Diagnostic('W-RUN-002', message, { location: locate(path, 'key') });
     });
   return { refusals, warnings };
-}
-
-/** Whether something runs outside a component: a command, or a model behind a process. Native tools are known by their archives only. */
-function runsPrograms({ capabilities, inference }: CapsuleManifest): boolean {
-  return (capabilities.shell?.allow.length ?? 0) > 0 || inference.transport === 'process';
 }

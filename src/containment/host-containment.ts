@@ -58,7 +58,7 @@ async function abilityOf({ helper, architecture, uid, kernel, ...places }: Probe
   const isKept = wasMade(places.cacheDirectory);
   const [{ probeHost }, { strictestFilter }] = await Promise.all([
     import('./probe-host.ts'),
-    import('./launch-machinery.ts'),
+    import('./process-filter.ts'),
   ]);
   const ability = await probeHost({
     helper,

@@ -210,6 +210,11 @@ export const catalogue = {
     title: 'the listener accepts other machines without a token',
     explanation: 'The listener is bound to an address that is not loopback and SVC_LISTENER_TOKEN is not set.',
   },
+  'W-SEC-032': {
+    title: 'a declared limit is not enforced on commands and programs',
+    explanation:
+      'Components are held to every grant by svc itself; commands, native tools and process drivers by the kernel, and this host, or its operator, offers less than the manifest declares. Declare capabilities.containment to refuse such a host.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;
 
 export type DiagnosticCode = keyof typeof catalogue;

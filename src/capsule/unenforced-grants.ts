@@ -1,0 +1,37 @@
+import type { Containment } from '../containment/containment.ts';
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { renderKeyPath, type KeyPath } from '../manifest/key-path.ts';
+import type { LoadedManifest } from '../manifest/load.ts';
+import type { CapsuleManifest } from '../manifest/schema.ts';
+
+/**
+ * `W-SEC-032` for what a manifest declares and this host does not hold commands and programs to. Components are held to all of it by
+ * the runtime. Nothing is said where nothing would be run.
+ */
+export function unenforcedGrants(
+  { manifest, locate }: LoadedManifest,
+  { achieved, mechanism }: Pick<Containment, 'achieved' | 'mechanism'>,
+): readonly Diagnostic[] {
+  if (!runsPrograms(manifest)) return [];
+  const { filesystem, network, resources } = manifest.capabilities;
+  const narrowed = filesystem?.scope !== undefined || filesystem?.read_only === true;
+  const listed = (network?.allow.length ?? 0) > 0;
+  const rules: readonly [unenforced: boolean, path: KeyPath, what: string][] = [
+    [narrowed && achieved === 'advisory', ['capabilities', 'filesystem'], 'any file of the user can be reached'],
+    [listed && achieved !== 'sealed', ['capabilities', 'network'], 'other hosts can be reached too'],
+    [network !== undefined && !listed && mechanism === 'none', ['capabilities', 'network'], 'any host can be reached'],
+    [resources !== undefined && mechanism === 'none', ['capabilities', 'resources'], 'only workdir_max_bytes is held'],
+  ];
+  return rules
+    .filter(([unenforced]) => unenforced)
+    .map(([, path, what]) => {
+      const message = `${renderKeyPath(path)} is not enforced on commands and programs here (${mechanism}): ${what}`;
+      const hint = 'svc run --explain-scope says what is; --containment refuses a host that does less';
+      return new Diagnostic('W-SEC-032', message, { hint, location: locate(path, 'key') });
+    });
+}
+
+/** Whether something runs outside a component: a command, or a model behind a process. Native tools are known by their archives only. */
+function runsPrograms({ capabilities, inference }: CapsuleManifest): boolean {
+  return (capabilities.shell?.allow.length ?? 0) > 0 || inference.transport === 'process';
+}
