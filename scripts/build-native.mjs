@@ -1,12 +1,16 @@
-// Compiles the containment helper, native/svc-launch, into dist/native/linux-<architecture>/, when its sources or the way they are
-// compiled changed. Without a C compiler there is none, and the runtime says what is left without it.
+// Compiles the containment helper, native/svc-launch, and the attempts to break out of it, native/svc-attempts, into
+// dist/native/linux-<architecture>/, when the sources of one or the way it is compiled changed. Without a C compiler there are none,
+// and the runtime says what is left without them.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const sources = fileURLToPath(new URL('../native/svc-launch/', import.meta.url));
+/** What is compiled, each from the folder of its name. */
+export const nativePrograms = ['svc-launch', 'svc-attempts'];
+
+const sourcesOf = (program) => fileURLToPath(new URL(`../native/${program}/`, import.meta.url));
 
 /** Every warning there is, each an error; what both compilers know. */
 export const warningFlags = [
@@ -49,62 +53,66 @@ export function findCompiler() {
 }
 
 /**
- * Builds below `dist`, for another architecture when `CC` names a cross compiler for it. Answers what there is to say about it,
- * or null when nothing changed.
+ * Builds a program below `dist`, for another architecture when `CC` names a cross compiler for it. Answers what there is to say about
+ * it, or null when nothing changed.
  */
-export function buildNative(dist, architecture = process.arch) {
+export function buildNative(dist, architecture = process.arch, program = 'svc-launch') {
   if (process.platform !== 'linux') return null;
   const folder = resolve(dist, 'native', `linux-${architecture}`);
-  const helper = join(folder, 'svc-launch');
-  const hashFile = join(folder, 'svc-launch.sources');
-  const hash = hashOfSources();
-  if (existsSync(helper) && existsSync(hashFile) && readFileSync(hashFile, 'utf8') === hash) return null;
+  const output = join(folder, program);
+  const hashFile = join(folder, `${program}.sources`);
+  const hash = hashOfSources(program);
+  if (existsSync(output) && existsSync(hashFile) && readFileSync(hashFile, 'utf8') === hash) return null;
   const compiler = findCompiler();
   // What is left from before is not what the sources say.
   if (compiler === null) {
-    rmSync(helper, { force: true });
-    return 'svc-launch is not built: there is no C compiler';
+    rmSync(output, { force: true });
+    return `${program} is not built: there is no C compiler`;
   }
   mkdirSync(folder, { recursive: true });
   const started = performance.now();
-  const problem = compile(compiler, helper);
+  const problem = compile(compiler, program, output);
   if (problem !== null) {
-    rmSync(helper, { force: true });
-    return `svc-launch is not built: ${compiler} failed\n${problem}`;
+    rmSync(output, { force: true });
+    return `${program} is not built: ${compiler} failed\n${problem}`;
   }
   writeFileSync(hashFile, hash);
-  return `built svc-launch for linux-${architecture} in ${Math.round(performance.now() - started)} ms`;
+  return `built ${program} for linux-${architecture} in ${Math.round(performance.now() - started)} ms`;
 }
 
-/** Puts the helper in its place in one step, so that whoever starts it meets the old one or the new one. */
-function compile(compiler, helper) {
-  const output = `${helper}.${process.pid}`;
-  const files = sourceFiles().filter((name) => name.endsWith('.c'));
-  const { status, stderr, error } = spawnSync(compiler, [...flags, '-o', output, ...files], {
-    cwd: sources,
+/** Puts the program in its place in one step, so that whoever starts it meets the old one or the new one. */
+function compile(compiler, program, output) {
+  const fresh = `${output}.${process.pid}`;
+  const files = sourceFiles(program).filter((name) => name.endsWith('.c'));
+  const { status, stderr, error } = spawnSync(compiler, [...flags, '-o', fresh, ...files], {
+    cwd: sourcesOf(program),
     encoding: 'utf8',
   });
   if (status === 0) {
-    renameSync(output, helper);
+    renameSync(fresh, output);
     return null;
   }
-  rmSync(output, { force: true });
+  rmSync(fresh, { force: true });
   return error?.message ?? stderr.trim();
 }
 
-function hashOfSources() {
+function hashOfSources(program) {
   const hash = createHash('sha256').update(JSON.stringify([process.env['CC'] ?? '', ...flags]));
-  for (const name of sourceFiles()) hash.update(`\0${name}\0`).update(readFileSync(join(sources, name)));
+  for (const name of sourceFiles(program)) {
+    hash.update(`\0${name}\0`).update(readFileSync(join(sourcesOf(program), name)));
+  }
   return `${hash.digest('hex')}\n`;
 }
 
-function sourceFiles() {
-  return readdirSync(sources)
+function sourceFiles(program) {
+  return readdirSync(sourcesOf(program))
     .filter((name) => /\.[ch]$/.test(name))
     .sort();
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const line = buildNative(fileURLToPath(new URL('../dist', import.meta.url)), process.argv[2]);
-  process.stdout.write(`${line ?? 'svc-launch is up to date'}\n`);
+  for (const program of nativePrograms) {
+    const line = buildNative(fileURLToPath(new URL('../dist', import.meta.url)), process.argv[2], program);
+    process.stdout.write(`${line ?? `${program} is up to date`}\n`);
+  }
 }

@@ -8,7 +8,7 @@ import { build } from 'esbuild';
 import { buildArtifacts } from './build-artifacts.mjs';
 import { buildCodeCache, dropCodeCaches } from './build-code-cache.mjs';
 import { buildComponents } from './build-components.mjs';
-import { buildNative } from './build-native.mjs';
+import { buildNative, nativePrograms } from './build-native.mjs';
 import { lateBuiltinPrologue, lateChildProcess, withLateBuiltins } from './late-builtins.mjs';
 
 /** Packages that are imported on demand become files of their own, in `dist/packages/`. */
@@ -71,8 +71,10 @@ if (!existsSync(bundle.path) || readFileSync(bundle.path, 'utf8') !== code) {
   writeFileSync(bundle.path, code);
 }
 await buildComponents('dist');
-const native = buildNative('dist');
-if (native !== null) process.stdout.write(`${native}\n`);
+for (const program of nativePrograms) {
+  const line = buildNative('dist', process.arch, program);
+  if (line !== null) process.stdout.write(`${line}\n`);
+}
 for (const { name, version, built, milliseconds } of await buildArtifacts()) {
   if (built) process.stdout.write(`built ${name} ${version} in ${milliseconds} ms\n`);
 }
