@@ -16,6 +16,8 @@ export interface SvcEnd {
 export interface SvcOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Runs it as this user and group, which only root can. */
+  readonly uid?: number;
 }
 
 /** What a test is not about must not depend on what its host can contain. Tests of containment take it back. */
@@ -34,6 +36,7 @@ export class SvcProcess {
       cwd: options.cwd ?? workspace.folder,
       env: { PATH: process.env['PATH'], HOME: workspace.home, ...anyHost, ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],
+      ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
     });
     this.child.stdout?.on('data', (chunk: Buffer) => this.#note(() => (this.stdout += chunk.toString())));
     this.child.stderr?.on('data', (chunk: Buffer) => this.#note(() => (this.stderr += chunk.toString())));

@@ -1,0 +1,65 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+import { afterAll, beforeAll, type TestContext } from 'vitest';
+
+import { ContainedCapsule, type ContainedOptions, type Setup } from './contained-capsule.ts';
+
+const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
+
+/**
+ * One capsule for all tests of a suite, ended after them. Where the host lacks the class, or the other user cannot run the checkout, a
+ * test that asks for it is skipped with the reason.
+ */
+export function useCapsule(setup: Setup, options: ContainedOptions): (context: TestContext) => ContainedCapsule {
+  let started: ContainedCapsule | string = 'the capsule was not started';
+  beforeAll(async () => {
+    started = await startWhereClassIs(setup, options);
+  });
+  afterAll(async () => {
+    if (typeof started !== 'string') await started.dispose();
+  });
+  return (context) => (typeof started === 'string' ? skipped(context, started) : started);
+}
+
+/** The same for one test, which ends it. */
+export async function openCapsule(
+  context: TestContext,
+  setup: Setup,
+  options: ContainedOptions,
+): Promise<ContainedCapsule> {
+  const started = await startWhereClassIs(setup, options);
+  if (typeof started === 'string') return skipped(context, started);
+  context.onTestFinished(async () => await started.dispose());
+  return started;
+}
+
+/** Skips the test where the host has no such program. */
+export function needsPrograms(context: TestContext, ...names: readonly string[]): void {
+  for (const name of names) {
+    const found = spawnSync('/bin/sh', ['-c', 'command -v "$0"', name], { stdio: 'ignore' }).status === 0;
+    context.skip(!found, `needs ${name}`);
+  }
+}
+
+function skipped(context: TestContext, reason: string): never {
+  context.skip(reason);
+  throw new Error('a skipped test ends there');
+}
+
+/** A sentence instead where the host lacks the class, which is a failure where nothing may be lacking. */
+async function startWhereClassIs(setup: Setup, options: ContainedOptions): Promise<ContainedCapsule | string> {
+  if (!canRun(setup)) return 'needs a checkout that others may read';
+  try {
+    return await ContainedCapsule.start(setup, options);
+  } catch (error) {
+    const refusal = /error\[E-CAP-003\].*/.exec(String(error))?.[0];
+    if (refusal === undefined || process.env['REQUIRE_CONTAINMENT'] === 'sealed') throw error;
+    return `needs a host that achieves ${setup.class}: ${refusal}`;
+  }
+}
+
+function canRun({ uid }: Setup): boolean {
+  if (uid === null) return true;
+  return spawnSync(process.execPath, [program, '--version'], { uid, gid: uid, stdio: 'ignore', cwd: '/' }).status === 0;
+}
