@@ -46,9 +46,12 @@ const flags = [
   '-s',
 ];
 
-/** The first C compiler of this machine, or null. */
+/**
+ * The first C compiler of this machine, or null. One for musl is preferred: glibc asks the processor for all it can do whenever a
+ * program starts, which takes longer in a virtual machine than everything else that a launch does.
+ */
 export function findCompiler() {
-  const names = [process.env['CC'] ?? '', 'cc', 'gcc', 'clang'];
+  const names = [process.env['CC'] ?? '', 'musl-gcc', 'cc', 'gcc', 'clang'];
   return names.find((name) => name !== '' && spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0) ?? null;
 }
 

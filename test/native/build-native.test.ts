@@ -64,6 +64,19 @@ describe('the build of the helper', () => {
     expect(existsSync(helper())).toBe(false);
   });
 
+  it('takes a compiler for musl before the one of the system, and the one it is told before both', () => {
+    const record = join(dist, 'compiled-by');
+    for (const name of ['musl-gcc', 'cc', 'mine']) {
+      const compiler = join(dist, name);
+      writeFileSync(compiler, `#!/bin/sh\n[ "$1" = --version ] && exit 0\necho ${name} > ${record}\nexit 1\n`);
+      chmodSync(compiler, 0o755);
+    }
+    expect(build({ PATH: dist })).toBe('svc-launch is not built: musl-gcc failed\n');
+    expect(readFileSync(record, 'utf8')).toBe('musl-gcc\n');
+    build({ PATH: dist, CC: 'mine' });
+    expect(readFileSync(record, 'utf8')).toBe('mine\n');
+  });
+
   it('compiles without a warning for the other architecture', (context) => {
     const cross = process.arch === 'x64' ? 'aarch64-linux-gnu-gcc' : 'x86_64-linux-gnu-gcc';
     const other = process.arch === 'x64' ? 'arm64' : 'x64';
