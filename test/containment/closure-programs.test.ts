@@ -33,7 +33,7 @@ let environment: Readonly<Record<string, string>> = {};
 beforeEach(() => {
   workdir = mkdtempSync(join(tmpdir(), 'closure-programs-'));
   environment = {
-    ...containedEnvironment({ accessibleWorkdir: workdir, held: process.env, allow: [] }),
+    ...containedEnvironment({ accessibleWorkdir: workdir, achieved: 'sealed', held: process.env, allow: [] }),
     HOME: workdir,
   };
 });
