@@ -34,10 +34,12 @@ export function createContainedLauncher(options: ContainedLauncherOptions): Laun
       const problem = malformedRequest(request);
       if (problem !== null) return { kind: 'refused', reason: problem };
       const searchPath = request.env.PATH ?? '';
-      const program = await findProgram(request.command, searchPath);
+      const program = findProgram(request.command, searchPath);
       if (program.kind === 'refused') return program;
-      const commands = await Promise.all(options.commands.map((name) => findProgram(name, searchPath)));
-      const found = commands.flatMap((command) => (command.kind === 'found' ? [command.path] : []));
+      const found = options.commands.flatMap((name) => {
+        const command = findProgram(name, searchPath);
+        return command.kind === 'found' ? [command.path] : [];
+      });
       return await start({ program: program.path, commands: found, searchPath, request, options });
     },
   };

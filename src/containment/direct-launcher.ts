@@ -24,7 +24,7 @@ export function createDirectLauncher({ cwd, drainMs = 1000 }: DirectLauncherOpti
     async launch(request) {
       const refusal = await refusalOf(request, cwd);
       if (refusal !== null) return { kind: 'refused', reason: refusal };
-      const program = await findProgram(request.command, request.env.PATH ?? '');
+      const program = findProgram(request.command, request.env.PATH ?? '');
       if (program.kind === 'refused') return program;
       inherited ??= inheritedDescriptors();
       return start({ program: program.path, request, cwd, inherited, drainMs });

@@ -1,4 +1,4 @@
-import { access, constants, stat } from 'node:fs/promises';
+import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 
 export type ProgramLookup =
@@ -13,24 +13,26 @@ const permissionDenied: ProgramLookup = { kind: 'refused', reason: 'permission d
  * The executable file a command name stands for: an absolute path as it is, a bare name on `searchPath`.
  * Relative and empty entries of the search path are passed over, because they name the directory the agent writes to.
  */
-export async function findProgram(command: string, searchPath: string): Promise<ProgramLookup> {
+export function findProgram(command: string, searchPath: string): ProgramLookup {
   if (command.includes('\0')) return noSuchCommand;
   if (isAbsolute(command)) return judgeFile(command);
   if (command === '' || command.includes('/')) return noSuchCommand;
   let answer = noSuchCommand;
   for (const directory of searchPath.split(delimiter).filter(isAbsolute)) {
-    const candidate = await judgeFile(join(directory, command));
+    const candidate = judgeFile(join(directory, command));
     if (candidate.kind === 'found') return candidate;
     if (candidate === permissionDenied) answer = permissionDenied;
   }
   return answer;
 }
 
-async function judgeFile(path: string): Promise<ProgramLookup> {
+// Asked without waiting: a launch looks for each command in each directory, and the way to another thread and back takes longer.
+function judgeFile(path: string): ProgramLookup {
   try {
-    const found = await stat(path);
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found === undefined) return noSuchCommand;
     if (found.isDirectory()) return permissionDenied;
-    await access(path, constants.X_OK);
+    accessSync(path, constants.X_OK);
     return { kind: 'found', path };
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;

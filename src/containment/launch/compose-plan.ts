@@ -22,7 +22,7 @@ export interface PlanRequest {
   readonly grants: ProcessGrants;
   /** The accessible workdir, links resolved. */
   readonly workdir: string;
-  /** Processes of this user that run already: where they count against the limit, it is raised by them. */
+  /** Processes of this user that run already; of no matter where `countsAlone`. */
   readonly processesRunning: number;
 }
 
@@ -42,9 +42,14 @@ export function composePlan(request: PlanRequest): LaunchPlan {
     network: networkOf(sealed !== null, grants),
     root: sealed === null ? [] : composeRoot({ ...request, proc: sealed.root.proc }),
     cwd: join(workdir, grants.scope),
-    limits: limitsOf(grants.limits, sealed?.root.userNamespace === true ? 0 : request.processesRunning),
+    limits: limitsOf(grants.limits, countsAlone(enforcement) ? 0 : request.processesRunning),
     landlock: enforcement.class === 'advisory' ? null : landlockOf(request, enforcement),
   };
+}
+
+/** In a user namespace a process's limit counts what is in it; elsewhere all that its user runs, by which the limit is raised. */
+export function countsAlone(enforcement: Enforcement): boolean {
+  return enforcement.class === 'sealed' && enforcement.root.userNamespace;
 }
 
 function namespacesOf({ userNamespace }: ComposedRoot): readonly Namespace[] {

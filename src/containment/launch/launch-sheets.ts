@@ -1,7 +1,7 @@
 import { closeSync, openSync, realpathSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { composePlan, type Enforcement } from './compose-plan.ts';
+import { composePlan, countsAlone, type Enforcement } from './compose-plan.ts';
 import { encodeLaunchPlan } from './launch-plan.ts';
 import { linkPrograms } from './linked-programs.ts';
 import type { NeededFiles } from './needed-files.ts';
@@ -17,8 +17,12 @@ export interface LaunchSheet {
   readonly searchFirst: string | null;
 }
 
-/** What all launches of a program have in common. */
-type ProgramSheet = Omit<LaunchSheet, 'filter'>;
+/** What all launches with the same programs have in common, whichever of these is started. */
+interface ComposedPlan {
+  readonly plan: number;
+  readonly files: NeededFiles;
+  readonly searchFirst: string | null;
+}
 
 export interface LaunchSheetsOptions {
   readonly enforcement: Enforcement;
@@ -44,39 +48,41 @@ export interface Startable {
 
 /**
  * Plans and filters on paper, so to say: files without a name, each written once. A plan holds nothing of a single call, so that every
- * launch of a program has the same one.
+ * launch that may run the same programs has the same one.
  */
 export class LaunchSheets {
   readonly #options: LaunchSheetsOptions;
-  readonly #sheets = new Map<string, ProgramSheet>();
+  readonly #plans = new Map<string, ComposedPlan>();
   #filter: number | null = null;
 
   constructor(options: LaunchSheetsOptions) {
     this.#options = options;
   }
 
-  sheetFor(startable: Startable): LaunchSheet {
+  sheetFor({ program, commands, searchPath }: Startable): LaunchSheet {
     this.#filter ??= this.#write(this.#options.filter);
-    const key = JSON.stringify(startable);
-    const sheet = this.#sheets.get(key) ?? this.#compose(startable);
-    this.#sheets.set(key, sheet);
-    return { ...sheet, filter: this.#filter };
+    const programs = [...new Set([program, ...commands])].sort();
+    const key = JSON.stringify([programs, searchPath]);
+    const composed = this.#plans.get(key) ?? this.#compose(programs, searchPath);
+    this.#plans.set(key, composed);
+    const { plan, searchFirst } = composed;
+    return { plan, filter: this.#filter, searchFirst, program: unshimmed(program, composed) };
   }
 
   close(): void {
-    for (const { plan } of this.#sheets.values()) closeSync(plan);
-    this.#sheets.clear();
+    for (const { plan } of this.#plans.values()) closeSync(plan);
+    this.#plans.clear();
     if (this.#filter !== null) closeSync(this.#filter);
     this.#filter = null;
   }
 
-  #compose({ program, commands, searchPath }: Startable): ProgramSheet {
+  #compose(programs: readonly string[], searchPath: readonly string[]): ComposedPlan {
     const { enforcement, grants, workdir, privateDirectory, filesOf, countProcesses } = this.#options;
-    const files = filesOf([program, ...commands], searchPath);
-    const plan = composePlan({ enforcement, files, grants, workdir, processesRunning: countProcesses() });
+    const files = filesOf(programs, searchPath);
+    const processesRunning = countsAlone(enforcement) ? 0 : countProcesses();
+    const plan = composePlan({ enforcement, files, grants, workdir, processesRunning });
     const searchFirst = enforcement.class === 'scoped' ? linkPrograms(files, join(privateDirectory, 'bin')) : null;
-    const shimmed = searchFirst === null ? undefined : files.links.find(({ path }) => path === realpathSync(program));
-    return { plan: this.#write(encodeLaunchPlan(plan)), program: shimmed?.target ?? program, searchFirst };
+    return { plan: this.#write(encodeLaunchPlan(plan)), files, searchFirst };
   }
 
   #write(bytes: Buffer): number {
@@ -88,4 +94,11 @@ export class LaunchSheets {
       unlinkSync(path);
     }
   }
+}
+
+/** The program that a shim stands for, where no root is composed in which a link takes the shim's place. */
+function unshimmed(program: string, { files, searchFirst }: ComposedPlan): string {
+  if (searchFirst === null) return program;
+  const own = realpathSync(program);
+  return files.links.find(({ path }) => path === own)?.target ?? program;
 }

@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import type { Enforcement } from './compose-plan.ts';
+import { LaunchSheets } from './launch-sheets.ts';
+
+let directory: string;
+let asked: string[];
+let counted: number;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'svc-sheets-'));
+  asked = [];
+  counted = 0;
+});
+afterEach(() => {
+  rmSync(directory, { recursive: true });
+});
+
+function sheetsOf(enforcement: Enforcement): LaunchSheets {
+  return new LaunchSheets({
+    enforcement,
+    grants: {
+      commands: ['one', 'two'],
+      scope: '.',
+      writable: true,
+      workdirExec: false,
+      networkAllow: [],
+      unixSockets: false,
+      limits: { processes: 1, open_files: 1, file_size: 1, cpu: 1, memory: 1, workdir_max_bytes: 1 },
+    },
+    workdir: '/work',
+    privateDirectory: directory,
+    filter: Buffer.from('filter'),
+    filesOf: (programs) => {
+      asked.push(programs.join(' '));
+      return { read: [], execute: programs, links: [] };
+    },
+    countProcesses: () => (counted += 1),
+  });
+}
+
+const commands = ['/bin/one', '/bin/two'];
+
+describe('the sheets of a session', () => {
+  it('have one plan for all who may run the same programs, and look for the files of these once', () => {
+    const sheets = sheetsOf({ class: 'scoped', landlockAbi: 6 });
+    const one = sheets.sheetFor({ program: '/bin/one', commands, searchPath: ['/bin'] });
+    const two = sheets.sheetFor({ program: '/bin/two', commands, searchPath: ['/bin'] });
+    expect(two.plan).toBe(one.plan);
+    expect(asked).toEqual(['/bin/one /bin/two']);
+    expect([one.program, two.program]).toEqual(['/bin/one', '/bin/two']);
+    sheets.close();
+  });
+
+  it('have another plan for a program that the others may not run, and for another search path', () => {
+    const sheets = sheetsOf({ class: 'scoped', landlockAbi: 6 });
+    const plans = [
+      sheets.sheetFor({ program: '/bin/one', commands, searchPath: ['/bin'] }),
+      sheets.sheetFor({ program: '/tools/own', commands, searchPath: ['/bin'] }),
+      sheets.sheetFor({ program: '/bin/one', commands, searchPath: ['/usr/bin'] }),
+    ];
+    expect(new Set(plans.map(({ plan }) => plan)).size).toBe(3);
+    expect(asked).toEqual(['/bin/one /bin/two', '/bin/one /bin/two /tools/own', '/bin/one /bin/two']);
+    sheets.close();
+  });
+
+  it('count the processes of the user only where they count against a limit', () => {
+    const sealed = (userNamespace: boolean): Enforcement => ({
+      class: 'sealed',
+      landlockAbi: 6,
+      root: { userNamespace, proc: true },
+    });
+    for (const [enforcement, times] of [
+      [sealed(true), 0],
+      [sealed(false), 1],
+      [{ class: 'scoped', landlockAbi: 6 } as const, 2],
+    ] as const) {
+      const sheets = sheetsOf(enforcement);
+      sheets.sheetFor({ program: '/bin/one', commands, searchPath: [] });
+      expect(counted).toBe(times);
+      sheets.close();
+    }
+  });
+});
