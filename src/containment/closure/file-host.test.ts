@@ -40,6 +40,12 @@ describe.each<[string, FileHost]>([
 
   it('are listed by name', () => {
     expect([...(host.list(join(root, 'bin')) ?? [])].sort()).toEqual(['plain', 'run']);
+    expect([...(host.list(root) ?? [])].sort()).toEqual(['bin', 'link']);
+  });
+
+  it('are listed without the plain files where only what leads on is asked for', () => {
+    expect([...(host.listBranches(root) ?? [])].sort()).toEqual(['bin', 'link']);
+    expect(host.listBranches(join(root, 'bin'))).toEqual([]);
   });
 
   it('are read in pieces, up to their end', () => {
@@ -56,6 +62,7 @@ describe.each<[string, FileHost]>([
       expect(host.look(path)).toBeNull();
       expect(host.linkTarget(path)).toBeNull();
       expect(host.list(path)).toBeNull();
+      expect(host.listBranches(path)).toBeNull();
       expect(host.open(path)).toBeNull();
     }
     expect(host.linkTarget(join(root, 'bin/run'))).toBeNull();

@@ -26,6 +26,8 @@ export interface FileHost {
   linkTarget(path: string): string | null;
   /** Names in a directory, in no order. */
   list(path: string): readonly string[] | null;
+  /** Those of them that are directories or links, which may lead to one: what does not have to be looked at each. */
+  listBranches(path: string): readonly string[] | null;
   /** Null for everything but a regular file; never waits, whatever stands there. */
   open(path: string): OpenedFile | null;
 }
@@ -43,6 +45,12 @@ export const systemFiles: FileHost = {
     }),
   linkTarget: (path) => unlessRefused(() => readlinkSync(path)),
   list: (path) => unlessRefused(() => readdirSync(path)),
+  listBranches: (path) =>
+    unlessRefused(() =>
+      readdirSync(path, { withFileTypes: true }).flatMap((entry) =>
+        entry.isDirectory() || entry.isSymbolicLink() ? [entry.name] : [],
+      ),
+    ),
   open: (path) => unlessRefused(() => openRegularFile(path)),
 };
 

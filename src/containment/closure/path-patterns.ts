@@ -31,23 +31,30 @@ function placesOf(pattern: PathPattern, { names }: PathWalk): string[] {
 }
 
 function expand(files: FileCollection, pattern: string): string[] {
+  const segments = pattern.split('/').slice(1);
   let paths = [''];
-  for (const segment of pattern.split('/').slice(1)) {
+  for (const [at, segment] of segments.entries()) {
+    const list = at === segments.length - 1 ? 'list' : 'listBranches';
     paths = segment.includes('*')
-      ? paths.flatMap((path) => namesLike(files, path, segment).map((name) => `${path}/${name}`))
+      ? paths.flatMap((path) => namesLike(files, path, { segment, list }).map((name) => `${path}/${name}`))
       : paths.map((path) => `${path}/${segment}`);
     paths = paths.slice(0, maxNames);
   }
   return paths.filter((path) => files.find(path) !== null);
 }
 
-function namesLike(files: FileCollection, directory: string, segment: string): string[] {
+interface Wanted {
+  readonly segment: string;
+  readonly list: 'list' | 'listBranches';
+}
+
+function namesLike(files: FileCollection, directory: string, { segment, list }: Wanted): string[] {
   const [start = '', ...others] = segment.split('*');
   const end = others.at(-1) ?? '';
   const middle = others.slice(0, -1);
   const walk = files.find(directory === '' ? '/' : directory);
   if (walk?.kind !== 'directory') return [];
-  const names = files.host.list(walk.path) ?? [];
+  const names = files.host[list](walk.path) ?? [];
   return names
     .slice(0, maxNames)
     .filter(

@@ -1,3 +1,5 @@
+import { join } from 'node:path/posix';
+
 import type { FileEntry, FileHost, OpenedFile } from '../../../src/containment/closure/file-host.ts';
 
 /** A file of bytes or text, a link, or a directory that has nothing planted in it. */
@@ -33,18 +35,21 @@ export function plantHost(tree: Readonly<Record<string, Planted>>, count: ReadCo
     }
     entries.set(path, planted);
   }
+  const namesIn = (path: string): string[] | null => {
+    const start = path === '/' ? '/' : `${path}/`;
+    const names = [...entries.keys()].filter((each) => each.startsWith(start) && each !== '/');
+    const own = names.map((each) => each.slice(start.length)).filter((name) => !name.includes('/'));
+    return entryOf(entries.get(path))?.kind === 'directory' ? own : null;
+  };
   return {
     look: (path) => entryOf(entries.get(path)),
     linkTarget: (path) => {
       const planted = entries.get(path);
       return typeof planted === 'object' && 'linkTo' in planted ? planted.linkTo : null;
     },
-    list: (path) => {
-      const start = path === '/' ? '/' : `${path}/`;
-      const names = [...entries.keys()].filter((each) => each.startsWith(start) && each !== '/');
-      const own = names.map((each) => each.slice(start.length)).filter((name) => !name.includes('/'));
-      return entryOf(entries.get(path))?.kind === 'directory' ? own : null;
-    },
+    list: namesIn,
+    listBranches: (path) =>
+      namesIn(path)?.filter((name) => entryOf(entries.get(join(path, name)))?.kind !== 'file') ?? null,
     open: (path) => {
       const bytes = bytesOf(entries.get(path));
       return bytes === null ? null : openPlanted(path, bytes, count);
