@@ -35,6 +35,21 @@ describe('the baseline', () => {
     });
   });
 
+  it('keeps the old names of directories, by which scripts name their interpreters, and nothing in them', () => {
+    const host = plantHost({
+      '/bin': { linkTo: 'usr/bin' },
+      '/usr/bin/sh': 'x',
+      '/sbin/init': 'x',
+      '/lib64': { linkTo: 'usr/lib64' },
+    });
+    expect(baselineFiles(host)).toEqual({
+      read: [],
+      execute: [],
+      links: [{ path: '/bin', target: 'usr/bin' }],
+      problems: [],
+    });
+  });
+
   it('follows the list of name servers to where it is kept, and takes that file alone', () => {
     const host = plantHost({
       '/etc/resolv.conf': { linkTo: '../run/systemd/resolve/stub-resolv.conf' },

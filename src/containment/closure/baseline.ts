@@ -75,6 +75,9 @@ const processors = ['online', 'possible', 'present'].map((name) => `/sys/devices
 
 const loader = ['/etc/ld.so.cache'];
 
+/** Old names of directories, links on most systems, by which the first line of a script names its interpreter. */
+const mergedDirectories = ['/bin', '/sbin', '/lib', '/lib64'];
+
 /**
  * What any program may open, whatever it is: as files where the directory holds more, else as whole directories. Nothing
  * of a home, and of `/etc` only what is named here. `problems` is empty.
@@ -86,6 +89,7 @@ export function baselineFiles(host: FileHost): CollectedFiles {
 }
 
 export function addBaseline(files: FileCollection): void {
+  for (const path of mergedDirectories) for (const link of files.find(path)?.links ?? []) files.link(link);
   const root = { path: '/', kind: 'directory', executable: true, links: [], names: ['/'] } as const;
   for (const pattern of [...loader, ...names, ...customs, ...trust, ...processors]) {
     for (const path of matchingPaths(files, pattern, root)) {
