@@ -1,3 +1,4 @@
+import { homeBelow } from '../containment/contained-environment.ts';
 import type { ProcessGrants } from '../containment/launch/process-grants.ts';
 import type { ArtifactGrants } from '../grants/artifact-grants.ts';
 import type { EffectiveGrants } from '../grants/effective-grants.ts';
@@ -15,11 +16,14 @@ export function capsuleProcesses(grants: EffectiveGrants): ProcessGrants {
   };
 }
 
-/** What a native tool may do: its own grants, and of the commands those of its capsule. */
+/**
+ * What a native tool may do: its own grants, and of the commands those of its capsule. One that is left nothing of the workdir has the
+ * home that every process has.
+ */
 export function toolProcesses(own: ArtifactGrants, capsule: EffectiveGrants): ProcessGrants {
   return {
     commands: capsule.shellAllow,
-    scope: own.preopen?.scope ?? '.',
+    scope: own.preopen?.scope ?? homeBelow,
     writable: own.preopen?.writable ?? false,
     workdirExec: own.workdirExec,
     networkAllow: own.networkAllow,

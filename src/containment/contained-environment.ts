@@ -14,9 +14,12 @@ export interface EnvironmentSource {
 
 const systemPath = ['/usr/local/bin', '/usr/bin', '/bin'].join(delimiter);
 
+/** The home of contained commands, below the workdir. */
+export const homeBelow = '.svc/home';
+
 /** The home directory of contained commands, inside the workdir; whoever stages the workdir makes it. */
 export function containedHome(accessibleWorkdir: string): string {
-  return join(accessibleWorkdir, '.svc', 'home');
+  return join(accessibleWorkdir, homeBelow);
 }
 
 /** Where contained commands put temporary files when they have no `/tmp` of their own; made with their home, and in it. */
