@@ -10,8 +10,8 @@ import { processStart, writeRunningRecord } from './running-record.ts';
 import type { RunningCapsule, RunObserver, RunOutcome, RunRequest } from './running-capsule.ts';
 import { systemClock } from './system-clock.ts';
 
-/** How long answers and streams that are open at the end may take to go out. */
-const closeGraceMs = 1000;
+/** How long answers and streams that are open at the end may take to go out: `svc run` ends within 20 s of a signal (contracts §2). */
+const closeGraceMs = 10_000;
 
 /**
  * `svc run`: prepares, binds the port, opens the session, runs it to its end and closes everything

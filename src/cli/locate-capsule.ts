@@ -11,7 +11,8 @@ export interface LocatedCapsule {
 }
 
 const shortestSuffix = 4;
-const addressShape = /^(\[[0-9a-fA-F:.]+\]|[^:/\s]+):\d{1,5}$/;
+const addressShape = /^(?:http:\/\/)?((?:\[[0-9a-fA-F:.]+\]|[^:/\s]+):(\d{1,5}))\/?$/;
+const lastPort = 65_535;
 
 /**
  * The capsule meant by a full session id, by a suffix of at least 4 characters, or by `host:port`; with none, the newest
@@ -24,9 +25,10 @@ export function locateCapsule(home: string, wanted: string | undefined): Located
     if (newest === undefined) throw notFound('no capsule is running', 'start one with svc run');
     return { address: newest.url, record: newest, named: 'session' };
   }
-  if (addressShape.test(wanted)) {
-    const record = records.find(({ url }) => isSameDoor(url, wanted)) ?? null;
-    return { address: wanted, record, named: 'address' };
+  const address = addressOf(wanted);
+  if (address !== null) {
+    const record = records.find(({ url }) => isSameDoor(url, address)) ?? null;
+    return { address, record, named: 'address' };
   }
   const matches = wanted.length < shortestSuffix ? [] : records.filter((record) => record.session_id.endsWith(wanted));
   const [match, another] = matches;
@@ -36,6 +38,14 @@ export function locateCapsule(home: string, wanted: string | undefined): Located
   }
   if (match === undefined) throw notFound(`no running session is ${wanted}`, 'svc ps lists the running ones');
   return { address: match.url, record: match, named: 'session' };
+}
+
+/** `host:port`, also as it is pasted from a browser; null for anything else. */
+function addressOf(wanted: string): string | null {
+  const [, address, port] = addressShape.exec(wanted) ?? [];
+  if (address === undefined) return null;
+  if (Number(port) >= 1 && Number(port) <= lastPort) return address;
+  throw notFound(`${wanted} has a port outside 1 to ${lastPort}`, 'svc ps lists the running ones');
 }
 
 const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);

@@ -33,4 +33,8 @@ describe('plain text', () => {
     const text = `\u001B${piece.repeat(20_000_000 / piece.length)}`;
     expect(plainText(`${text}end`).slice(-2)).toBe('nd');
   });
+
+  it('does not let a text turn its direction around', () => {
+    expect(plainText('safe\u202Efdp.exe\u202C \u2066x\u2069')).toBe('safefdp.exe x');
+  });
 });

@@ -6,7 +6,13 @@ const controlString =
 const shortSequence = '\u001B[ -/]*[0-~]';
 const escapeSequence = new RegExp([controlSequence, controlString, shortSequence].join('|'), 'g');
 
-/** Text of others for a terminal, without escape sequences and controls but tab and line feed. */
+/** Marks that turn the direction of a text around, so that it reads as something else. */
+const directionMarks = /[\u202A-\u202E\u2066-\u2069]/g;
+
+/** Text of others for a terminal, without escape sequences, marks of direction and controls but tab and line feed. */
 export function plainText(text: string): string {
-  return text.replaceAll(escapeSequence, '').replaceAll(/(?![\t\n])\p{Cc}/gu, '');
+  return text
+    .replaceAll(escapeSequence, '')
+    .replaceAll(directionMarks, '')
+    .replaceAll(/(?![\t\n])\p{Cc}/gu, '');
 }

@@ -97,11 +97,62 @@ describe('cancellation', () => {
     ]);
   });
 
+  it.each(['the driver is closing', 'the reply is being written'])(
+    'that is accepted while %s wins over the completed task',
+    async (moment) => {
+      let cancel = (): void => {};
+      const fixture = new SessionFixture({
+        turns: [says('Done.')],
+        closeTask: async () => {
+          if (moment === 'the driver is closing') cancel();
+        },
+        onSeen: ({ event }) => {
+          if (moment === 'the reply is being written' && event === 'text') cancel();
+        },
+      });
+      const { task } = fixture.session.board.submit(userTask);
+      cancel = () => void fixture.session.board.cancel(task);
+      expect((await fixture.session.run()).status).toBe('failed');
+      expect(fixture.lines.at(-1)).toMatch(/ status canceled "task canceled"$/);
+      expect(fixture.lines.join()).not.toContain('completed');
+      expect(fixture.traced.at(-1)).toMatchObject({ event_type: 'task_end', state: 'canceled' });
+    },
+  );
+
   it('leaves a terminal task as it is', async () => {
     const fixture = new SessionFixture({ turns: [says('ok')] });
     const { task } = fixture.session.board.submit(userTask);
     await fixture.session.run();
     expect((await fixture.session.board.cancel(task)).state).toBe('completed');
+  });
+});
+
+describe('the end of a task', () => {
+  it.each([
+    ['completed', [says('Done.')]],
+    ['failed', [{ kind: 'failed', error: 'lost' }]],
+  ] as const)('%s is in the trace before any reader hears of it', async (state, turns) => {
+    const atTheEnd: unknown[] = [];
+    const fixture = new SessionFixture({
+      turns,
+      onSeen: ({ event, data }) => {
+        if (event === 'status' && data['final'] === true) atTheEnd.push(fixture.traced.at(-1));
+      },
+    });
+    fixture.session.board.submit(userTask);
+    await fixture.session.run();
+    expect(atTheEnd).toMatchObject([{ event_type: 'task_end', state }]);
+  });
+});
+
+describe('a task that waits when the session cannot go on', () => {
+  it('has failed, for whoever asks', async () => {
+    const fixture = new SessionFixture({ turns: [says('one')], traceFailsAt: 'inference' });
+    fixture.session.board.submit(userTask);
+    const { task } = fixture.session.board.submit(messageTask);
+    expect((await fixture.session.run()).status).toBe('trapped');
+    expect([task.state, task.statusMessage]).toEqual(['failed', 'the session ended before the task started']);
+    expect(await fixture.session.board.cancel(task)).toBe(task);
   });
 });
 

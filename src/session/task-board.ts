@@ -3,6 +3,7 @@ import { mintContextId, mintTaskId, type TaskId, type TraceEventId } from '../wi
 import type { SessionClock } from './clock.ts';
 import type { SessionEventIds } from './event-ids.ts';
 import type { EventStream } from './event-stream.ts';
+import { KnownTasks } from './known-tasks.ts';
 import { TaskLanes } from './task-lanes.ts';
 import { Task, type TaskSource } from './task.ts';
 
@@ -28,9 +29,6 @@ export interface Submission {
   readonly task: Task;
 }
 
-/** Ended tasks that `tasks/get` still knows. */
-const remembered = 1000;
-
 /** How long a cancel waits for what it stops, so that its answer shows the end. */
 const cancelPatienceMs = 2000;
 
@@ -38,7 +36,7 @@ const cancelPatienceMs = 2000;
 export class TaskBoard {
   readonly #deps: TaskBoardDeps;
   readonly #lanes = new TaskLanes();
-  readonly #tasks = new Map<TaskId, Task>();
+  readonly #tasks = new KnownTasks();
   #running: Task | null = null;
   #last: Task | null = null;
   #accepted = 0;
@@ -89,7 +87,7 @@ export class TaskBoard {
       this.#deps.sessionStart,
     );
     this.#accepted += 1;
-    this.#tasks.set(task.id, task);
+    this.#tasks.add(task);
     this.#lanes.add(task);
     this.#wake();
     return { kind: 'accepted', task };
@@ -104,7 +102,7 @@ export class TaskBoard {
   }
 
   find(id: string): Task | undefined {
-    return this.#tasks.get(id as TaskId);
+    return this.#tasks.find(id);
   }
 
   /** The running task, else the last one that ran. */
@@ -143,6 +141,10 @@ export class TaskBoard {
 
   /** Drops every waiting task without a word and stops the running one: the session cannot go on. */
   abandon(): void {
+    for (const task of this.#lanes.all()) {
+      task.apply({ type: 'broke', reason: 'the session ended before the task started' });
+      this.#retire(task);
+    }
     this.#lanes.clear();
     this.#running?.requestCancel();
     this.close();
@@ -208,12 +210,7 @@ export class TaskBoard {
     this.#ended += 1;
     if (task.state !== 'completed') this.#everyTaskCompleted = false;
     task.markEnded();
-    if (this.#tasks.size <= remembered) return;
-    for (const [id, known] of this.#tasks) {
-      if (!known.isTerminal) continue;
-      this.#tasks.delete(id);
-      return;
-    }
+    this.#tasks.end(task);
   }
 
   async #patiently(ended: Promise<void>): Promise<void> {

@@ -1,4 +1,4 @@
-/** Where a task stands. `submitted` is queued; */
+/** Where a task stands; one that is `submitted` waits in the queue. */
 export type TaskState = 'submitted' | 'working' | 'input-required' | 'completed' | 'failed' | 'canceled';
 
 export type TaskEvent =

@@ -32,10 +32,11 @@ export interface TaskIdentity {
 export class Task {
   readonly id: TaskId;
   readonly contextId: ContextId;
-  readonly text: string;
   readonly origin: TaskOrigin;
   readonly trust: Trust;
   readonly lane: Lane;
+  /** What was asked; empty once the task has ended, when nobody reads it any more. */
+  text: string;
   readonly #cancel = new AbortController();
   #state: TaskState = 'submitted';
   #statusMessage: string | null = null;
@@ -91,6 +92,7 @@ export class Task {
   }
 
   markEnded(): void {
+    this.text = '';
     this.#ended();
   }
 }

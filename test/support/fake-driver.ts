@@ -18,9 +18,12 @@ export class FakeDriver implements Driver {
   readonly label = 'fake-driver';
   readonly requests: InferenceRequest[] = [];
   readonly #turns: Turn[];
+  readonly #closeTask: () => Promise<void>;
 
-  constructor(turns: readonly Turn[]) {
+  /** `closeTask` is waited for at the end of every task. */
+  constructor(turns: readonly Turn[], closeTask: () => Promise<void> = async () => {}) {
     this.#turns = [...turns];
+    this.#closeTask = closeTask;
   }
 
   openTask(): DriverTask {
@@ -32,7 +35,7 @@ export class FakeDriver implements Driver {
         const played = typeof turn === 'function' ? await turn(request, call) : turn;
         return 'kind' in played ? played : { kind: 'response', response: played };
       },
-      close: async () => {},
+      close: () => this.#closeTask(),
     };
   }
 

@@ -23,6 +23,10 @@ export interface FixtureOptions {
   readonly spendCeiling?: number;
   readonly inputTimeoutMs?: number;
   readonly hooks?: Partial<TaskHooks>;
+  /** Called as a frame is published, before anything else happens. */
+  readonly onSeen?: (frame: SeenFrame) => void;
+  /** What the driver does at the end of each task. */
+  readonly closeTask?: () => Promise<void>;
   readonly threaded?: boolean;
   /** The result cannot be put where it belongs. */
   readonly resultRefused?: boolean;
@@ -46,11 +50,13 @@ export class SessionFixture {
   readonly driver: FakeDriver;
   readonly session: Session;
   readonly stream = new EventStream((frame, id) => this.#see(id, encodeNumberedFrame(id, frame)));
+  readonly #onSeen: (frame: SeenFrame) => void;
   #traceFails = false;
   #watchers: (() => void)[] = [];
 
   constructor(options: FixtureOptions) {
-    this.driver = new FakeDriver(options.turns);
+    this.#onSeen = options.onSeen ?? (() => {});
+    this.driver = new FakeDriver(options.turns, options.closeTask);
     const ids = new SessionEventIds();
     const trace = this.#trace(options.traceFailsAt);
     const { clock, stream } = this;
@@ -103,7 +109,9 @@ export class SessionFixture {
   #see(id: bigint, bytes: string): void {
     const data = /^data: ([^\n]*)$/m.exec(bytes)?.[1] ?? '';
     const event = /^event: (.*)$/m.exec(bytes)?.[1] ?? '';
-    this.frames.push({ id, event, data: JSON.parse(data) as Record<string, unknown> });
+    const frame = { id, event, data: JSON.parse(data) as Record<string, unknown> };
+    this.frames.push(frame);
+    this.#onSeen(frame);
     for (const watcher of this.#watchers.splice(0)) watcher();
   }
 
