@@ -12,6 +12,7 @@ import { mayReach } from '../grants/network-coverage.ts';
 import { createComponentDriver } from '../inference/component-driver.ts';
 import type { Driver } from '../inference/driver.ts';
 import { createProcessDriver } from '../inference/process-driver.ts';
+import { formatDestination } from '../manifest/network-destination.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
 import { stageNative } from '../store/stage-native.ts';
 import { createNativeTool } from '../tools/native-tool.ts';
@@ -160,6 +161,7 @@ class Stage {
         env: this.#variablesOf(own),
         mayReach: (url) =>
           mayReach(own.networkAllow, url) || (isDriver && endpoint !== null && mayReach([endpoint], url)),
+        ...(isDriver && endpoint !== null ? { endpointOrigin: formatDestination(endpoint) } : {}),
         maxMemoryBytes: own.maxMemoryBytes,
         ...credential,
       },

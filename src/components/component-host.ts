@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
+import type { HostResolver } from '../containment/egress/resolver.ts';
 import type { Component, ComponentGrants } from './component.ts';
 import { CompileCache, type ComponentSource } from './compiler/compile-cache.ts';
 import { Compiler } from './compiler/compiler.ts';
@@ -14,6 +15,8 @@ export interface ComponentHostOptions {
   readonly packageRoot: string;
   /** Told the name of a source that has to be compiled first, which takes a second or more. */
   readonly onCompile?: (name: string) => void;
+  /** Asked for the names in requests of components; the host's own resolver when absent. */
+  readonly resolver?: HostResolver;
 }
 
 /** Makes components out of their bytes. One serves a whole process: what it compiled is shared by all that it opened. */
@@ -24,7 +27,8 @@ export interface ComponentHost {
   close(): Promise<void>;
 }
 
-export function createComponentHost({ cacheDir, packageRoot, onCompile }: ComponentHostOptions): ComponentHost {
+export function createComponentHost(options: ComponentHostOptions): ComponentHost {
+  const { cacheDir, packageRoot, onCompile, resolver } = options;
   const compiler = new Compiler(packageRoot);
   const cache = new CompileCache(cacheDir, compiler, onCompile);
   const moduleCache = new ModuleCache();
@@ -55,7 +59,11 @@ export function createComponentHost({ cacheDir, packageRoot, onCompile }: Compon
   return {
     open(source, grants) {
       const component: HostedComponent = new HostedComponent({
-        instance: { packageRoot, grants, onCodeCache: (glueSha256, data) => cache.keepCodeCache(glueSha256, data) },
+        instance: {
+          packageRoot,
+          outbound: { grants, ...(resolver === undefined ? {} : { resolver }) },
+          onCodeCache: (glueSha256, data) => cache.keepCodeCache(glueSha256, data),
+        },
         prepare: () => prepare(source, grants),
         onClose: () => open.delete(component),
       });

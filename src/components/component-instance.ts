@@ -10,8 +10,8 @@ import {
   slots,
   type ThreadData,
 } from './exchange.ts';
+import type { ConnectionRules } from './outbound/connections.ts';
 import { OutboundHttp } from './outbound/outbound-http.ts';
-import type { HttpGrants } from './outbound/request-plan.ts';
 
 /** Of the thread beside the component's own memory: the values it lifts out and lowers in. */
 const heapLimitMb = 512;
@@ -19,7 +19,7 @@ const stackMb = 4;
 
 export interface InstanceOptions {
   readonly packageRoot: string;
-  readonly grants: HttpGrants;
+  readonly outbound: ConnectionRules;
   /** Given what the engine made of the glue, once, when the load message brought none. */
   readonly onCodeCache: (glueSha256: string, data: Uint8Array) => void;
 }
@@ -57,7 +57,7 @@ export class ComponentInstance {
   /** Starts the thread; it waits for what to load. */
   constructor(options: InstanceOptions) {
     this.#options = options;
-    this.#http = new OutboundHttp(options.grants);
+    this.#http = new OutboundHttp(options.outbound);
     const { port1, port2 } = new MessageChannel();
     this.#shared = new Int32Array(new SharedArrayBuffer(slotCount * Int32Array.BYTES_PER_ELEMENT));
     const data: ThreadData = { port: port2, shared: this.#shared.buffer };

@@ -12,8 +12,13 @@ export interface Preopen {
 export interface ComponentGrants {
   readonly preopens: readonly Preopen[];
   readonly env: Readonly<Record<string, string>>;
-  /** Decides on every outbound request before a connection is opened, and again on each redirect the guest follows. */
+  /**
+   * Decides on every outbound request before a connection is opened, and again on each redirect the guest follows. Asked too
+   * whether an address that a name resolved to could be reached under its own name: it looks at the origin alone.
+   */
   readonly mayReach: (url: URL) => boolean;
+  /** The driver's: whatever the host of this origin resolves to is permitted in requests to exactly it (contracts §4). */
+  readonly endpointOrigin?: string;
   /**
    * A header value that holds `placeholder` has it replaced by the secret in requests to exactly `origin`.
    * To any other origin the request is refused.

@@ -6,10 +6,18 @@ import { createServer as createTcpServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import type { Component, ComponentGrants } from '../../src/components/component.ts';
-import type { ComponentHost } from '../../src/components/component-host.ts';
+import { type ComponentHost, createComponentHost } from '../../src/components/component-host.ts';
 import { Secret } from '../../src/diagnostics/secret.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
-import { compileTimeoutMs, faultOf, fixtureCache, noGrants, order, testHost } from './support/hosted-tool.ts';
+import {
+  compileTimeoutMs,
+  faultOf,
+  fixtureCache,
+  noGrants,
+  order,
+  packageRoot,
+  testHost,
+} from './support/hosted-tool.ts';
 
 interface Seen {
   readonly method: string | undefined;
@@ -212,6 +220,39 @@ describe('a request of a component', () => {
     };
     expect((await faultOf(request({}, { signal: controller.signal }))).kind).toBe('canceled');
     await closed;
+  });
+});
+
+describe('a name in a request of a component', () => {
+  it('is looked up by the resolver of its host, and what it must not be is an error that the component lives on with', async () => {
+    const { port } = server.address() as AddressInfo;
+    const asked: string[] = [];
+    const addresses: Readonly<Record<string, readonly string[]>> = {
+      'inner.test': ['127.0.0.1'],
+      'metadata.test': ['127.0.0.1', '169.254.169.254'],
+    };
+    const resolving = createComponentHost({
+      cacheDir: fixtureCache,
+      packageRoot,
+      resolver: {
+        resolve: async (name) => {
+          asked.push(name);
+          return { kind: 'addresses', addresses: addresses[name] ?? [] };
+        },
+      },
+    });
+    const permitted = new Set(['inner.test', 'metadata.test', 'nowhere.test', '127.0.0.1']);
+    tool = resolving.open(await fixtureComponent('http-tool'), {
+      ...noGrants,
+      mayReach: ({ hostname }) => permitted.has(hostname),
+    });
+    expect(await request({ authority: `metadata.test:${port}` })).toEqual({ error: 'destination-IP-prohibited' });
+    expect(await request({ authority: `nowhere.test:${port}` })).toEqual({ error: 'DNS-error' });
+    expect(await request({ authority: `other.test:${port}` })).toEqual({ error: 'HTTP-request-denied' });
+    expect(seen).toEqual([]);
+    expect(await request({ authority: `inner.test:${port}` })).toEqual({ status: 200, body: 'fine' });
+    expect(asked).toEqual(['metadata.test', 'nowhere.test', 'inner.test']);
+    await resolving.close();
   });
 });
 

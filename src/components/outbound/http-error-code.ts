@@ -2,8 +2,10 @@
 export type HttpErrorCode =
   | {
       readonly tag:
+        | 'DNS-timeout'
         | 'destination-not-found'
         | 'destination-unavailable'
+        | 'destination-IP-prohibited'
         | 'connection-refused'
         | 'connection-terminated'
         | 'connection-timeout'
@@ -27,8 +29,6 @@ export type HttpErrorCode =
   | { readonly tag: 'internal-error'; readonly val: string | undefined };
 
 const byCode: Readonly<Record<string, HttpErrorCode>> = {
-  EAI_AGAIN: dnsError('EAI_AGAIN'),
-  ENOTFOUND: dnsError('ENOTFOUND'),
   ECONNREFUSED: { tag: 'connection-refused' },
   ECONNRESET: { tag: 'connection-terminated' },
   EPROTO: { tag: 'TLS-protocol-error' },
@@ -40,8 +40,20 @@ const byCode: Readonly<Record<string, HttpErrorCode>> = {
   HPE_HEADER_OVERFLOW: { tag: 'HTTP-response-header-section-size', val: undefined },
 };
 
-/** What went wrong with a connection, as Node tells it, in the guest's terms. */
+/** Ends a connection before it is made, for a reason that is in the guest's terms already. */
+export class ConnectionRefusal extends Error {
+  readonly errorCode: HttpErrorCode;
+
+  constructor(errorCode: HttpErrorCode) {
+    super(errorCode.tag);
+    this.name = 'ConnectionRefusal';
+    this.errorCode = errorCode;
+  }
+}
+
+/** What went wrong with a connection, as Node or a refusal tells it, in the guest's terms. */
 export function httpErrorCode(error: Error): HttpErrorCode {
+  if (error instanceof ConnectionRefusal) return error.errorCode;
   const code = 'code' in error ? String(error.code) : '';
   const known = byCode[code];
   if (known !== undefined) return known;
@@ -53,8 +65,4 @@ export function httpErrorCode(error: Error): HttpErrorCode {
 
 function isCertificateCode(code: string): boolean {
   return code.includes('CERT') || code.includes('ISSUER') || code === 'ERR_TLS_CERT_ALTNAME_INVALID';
-}
-
-function dnsError(rcode: string): HttpErrorCode {
-  return { tag: 'DNS-error', val: { rcode, infoCode: undefined } };
 }

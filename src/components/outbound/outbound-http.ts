@@ -1,24 +1,22 @@
-import type { Agent } from 'node:http';
-
-import { OutboundExchange, type SendRequest } from './outbound-exchange.ts';
+import type { Connections, ConnectionRules } from './connections.ts';
+import { OutboundExchange } from './outbound-exchange.ts';
 import type { RemoteAnswers, RemoteRequest, RemoteWait, RequestBodyStart, RequestHead } from './remote-messages.ts';
-import { type HttpGrants, planRequest, type RequestPlan } from './request-plan.ts';
+import { planRequest, type RequestPlan } from './request-plan.ts';
 
 const mostExchanges = 64;
-const idleConnectionMs = 4_000;
 
 type Answer = RemoteAnswers[keyof RemoteAnswers];
 
 /** The HTTP requests of one instance: made, limited and kept apart from those of every other. */
 export class OutboundHttp {
-  readonly #grants: HttpGrants;
+  readonly #rules: ConnectionRules;
   readonly #exchanges = new Map<number, OutboundExchange>();
-  #connections: Connections | null = null;
+  #connections: Promise<Connections> | null = null;
   #last = 0;
   #closed = false;
 
-  constructor(grants: HttpGrants) {
-    this.#grants = grants;
+  constructor(rules: ConnectionRules) {
+    this.#rules = rules;
   }
 
   /** What the guest's thread is answered. */
@@ -44,7 +42,7 @@ export class OutboundHttp {
   async #open({ head, body }: Extract<RemoteRequest, { readonly operation: 'open' }>): Promise<number> {
     this.#last += 1;
     const number = this.#last;
-    const plan = planRequest(head, body, this.#grants);
+    const plan = planRequest(head, body, this.#rules.grants);
     const exchange =
       plan.kind === 'refused' ? OutboundExchange.refused(plan.error) : await this.#start(plan, head, body);
     this.#exchanges.set(number, exchange);
@@ -53,9 +51,9 @@ export class OutboundHttp {
 
   async #start(plan: RequestPlan, timeouts: RequestHead, body: RequestBodyStart): Promise<OutboundExchange> {
     if (this.#exchanges.size >= mostExchanges) return OutboundExchange.refused({ tag: 'connection-limit-reached' });
-    const connections = (this.#connections ??= await Connections.open());
+    const { send } = await (this.#connections ??= openConnections(this.#rules));
     if (this.#closed) return OutboundExchange.refused({ tag: 'connection-terminated' });
-    return OutboundExchange.start(plan, { timeouts, body, send: connections.send });
+    return OutboundExchange.start(plan, { timeouts, body, send });
   }
 
   async #read(exchange: OutboundExchange, wait: boolean): Promise<RemoteAnswers['read']> {
@@ -100,35 +98,12 @@ export class OutboundHttp {
   close(): void {
     this.#closed = true;
     for (const number of this.#exchanges.keys()) this.#close(number);
-    this.#connections?.close();
+    void this.#connections?.then((connections) => connections.close());
   }
 }
 
-/** Made with the first request: most components make none. */
-class Connections {
-  readonly #agents: readonly Agent[];
-  readonly send: SendRequest;
-
-  private constructor(agents: readonly Agent[], send: SendRequest) {
-    this.#agents = agents;
-    this.send = send;
-  }
-
-  static async open(): Promise<Connections> {
-    const [http, https] = await Promise.all([import('node:http'), import('node:https')]);
-    const options = { keepAlive: true, timeout: idleConnectionMs, maxFreeSockets: 4 };
-    const plain = new http.Agent(options);
-    const secure = new https.Agent(options);
-    return new Connections([plain, secure], (url, requestOptions) => {
-      const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1');
-      const target = { ...requestOptions, hostname, port: url.port };
-      return url.protocol === 'https:'
-        ? https.request({ ...target, agent: secure })
-        : http.request({ ...target, agent: plain });
-    });
-  }
-
-  close(): void {
-    for (const agent of this.#agents) agent.destroy();
-  }
+/** With the first request: most components make none. */
+async function openConnections(rules: ConnectionRules): Promise<Connections> {
+  const { Connections } = await import('./connections.ts');
+  return new Connections(rules);
 }
