@@ -11,10 +11,13 @@ const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
  * One capsule for all tests of a suite, ended after them. Where the host lacks the class, or the other user cannot run the checkout, a
  * test that asks for it is skipped with the reason.
  */
-export function useCapsule(setup: Setup, options: ContainedOptions): (context: TestContext) => ContainedCapsule {
+export function useCapsule(
+  setup: Setup,
+  options: ContainedOptions | (() => ContainedOptions),
+): (context: TestContext) => ContainedCapsule {
   let started: ContainedCapsule | string = 'the capsule was not started';
   beforeAll(async () => {
-    started = await startWhereClassIs(setup, options);
+    started = await startWhereClassIs(setup, typeof options === 'function' ? options() : options);
   });
   afterAll(async () => {
     if (typeof started !== 'string') await started.dispose();
@@ -36,10 +39,11 @@ export async function openCapsule(
 
 /** Skips the test where the host has no such program. */
 export function needsPrograms(context: TestContext, ...names: readonly string[]): void {
-  for (const name of names) {
-    const found = spawnSync('/bin/sh', ['-c', 'command -v "$0"', name], { stdio: 'ignore' }).status === 0;
-    context.skip(!found, `needs ${name}`);
-  }
+  for (const name of names) context.skip(!hasProgram(name), `needs ${name}`);
+}
+
+export function hasProgram(name: string): boolean {
+  return spawnSync('/bin/sh', ['-c', 'command -v "$0"', name], { stdio: 'ignore' }).status === 0;
 }
 
 function skipped(context: TestContext, reason: string): never {
