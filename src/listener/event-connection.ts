@@ -26,7 +26,6 @@ export interface EventConnectionOptions {
  * beside what is on its way to it already.
  */
 export class EventConnection implements FrameSink {
-  readonly #response: ServerResponse;
   readonly #socket: Socket;
   readonly #options: EventConnectionOptions;
   /** Live frames that wait for the reader; null while it keeps up. */
@@ -37,7 +36,6 @@ export class EventConnection implements FrameSink {
   constructor(response: ServerResponse, options: EventConnectionOptions) {
     const { socket } = response;
     if (socket === null) throw new Error('an event stream starts on a response whose turn it is');
-    this.#response = response;
     this.#socket = socket;
     this.#options = options;
     response.useChunkedEncodingByDefault = false;
@@ -92,7 +90,8 @@ export class EventConnection implements FrameSink {
   close(): void {
     if (!this.#open) return;
     this.#socket.setTimeout(lingerMs, () => this.#socket.destroy());
-    this.#response.end();
+    // Not the response: the server would take the connection for idle, and drop what is still on its way when it closes.
+    this.#socket.destroySoon();
     this.#gone();
   }
 
