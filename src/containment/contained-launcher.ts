@@ -4,8 +4,8 @@ import { delimiter, isAbsolute } from 'node:path';
 import { Readable } from 'node:stream';
 
 import { superviseChild } from './child-group.ts';
-import { findProgram } from './find-program.ts';
-import type { LaunchSheet, LaunchSheets } from './launch/launch-sheets.ts';
+import { findProgram, type ProgramLookup } from './find-program.ts';
+import type { LaunchSheet, LaunchSheets, Startable } from './launch/launch-sheets.ts';
 import { readLaunchStatus, type LaunchFailure } from './launch/launch-status.ts';
 import type { Launcher, LaunchOutcome, LaunchRequest } from './launcher.ts';
 import { failedStart, malformedRequest, refusalOfError, refusedBy } from './launch-refusals.ts';
@@ -27,35 +27,57 @@ export interface ContainedLauncherOptions {
 /** Descriptors in the helper. */
 const [planAt, statusAt, filterAt, egressAt] = [3, 4, 5, 6];
 
+/** A launcher whose plans can be made ahead of the launches. */
+export interface ContainedLauncher extends Launcher {
+  prepare(request: Pick<LaunchRequest, 'command' | 'env'>): void;
+}
+
 /** Starts processes behind what the plan of their grants takes away; a step of it that fails is a refusal, and nothing ran. */
-export function createContainedLauncher(options: ContainedLauncherOptions): Launcher {
+export function createContainedLauncher(options: ContainedLauncherOptions): ContainedLauncher {
+  const { sheets } = options;
   return {
     async launch(request) {
       const problem = malformedRequest(request);
       if (problem !== null) return { kind: 'refused', reason: problem };
-      const searchPath = request.env.PATH ?? '';
-      const program = findProgram(request.command, searchPath);
-      if (program.kind === 'refused') return program;
-      const found = options.commands.flatMap((name) => {
-        const command = findProgram(name, searchPath);
-        return command.kind === 'found' ? [command.path] : [];
-      });
-      return await start({ program: program.path, commands: found, searchPath, request, options });
+      const found = findStartable(request, options);
+      if (found.kind === 'refused') return found;
+      return await start({ sheet: sheets.sheetFor(found.startable), request, options });
+    },
+    prepare(request) {
+      const found = findStartable(request, options);
+      if (found.kind === 'found') sheets.sheetFor(found.startable);
     },
   };
 }
 
+type StartableLookup =
+  | { readonly kind: 'found'; readonly startable: Startable }
+  | Extract<ProgramLookup, { readonly kind: 'refused' }>;
+
+function findStartable(
+  { command, env }: Pick<LaunchRequest, 'command' | 'env'>,
+  { commands }: ContainedLauncherOptions,
+): StartableLookup {
+  const path = env.PATH ?? '';
+  const program = findProgram(command, path);
+  if (program.kind === 'refused') return program;
+  const others = commands.map((name) => findProgram(name, path));
+  const startable = {
+    program: program.path,
+    commands: others.flatMap((other) => (other.kind === 'found' ? [other.path] : [])),
+    searchPath: path.split(delimiter).filter(isAbsolute),
+  };
+  return { kind: 'found', startable };
+}
+
 interface Start {
-  readonly program: string;
-  readonly commands: readonly string[];
-  readonly searchPath: string;
+  readonly sheet: LaunchSheet;
   readonly request: LaunchRequest;
   readonly options: ContainedLauncherOptions;
 }
 
-async function start({ program, commands, searchPath, request, options }: Start): Promise<LaunchOutcome> {
-  const { helper, sheets, variables, egress, drainMs = 1000 } = options;
-  const sheet = sheets.sheetFor({ program, commands, searchPath: searchPath.split(delimiter).filter(isAbsolute) });
+async function start({ sheet, request, options }: Start): Promise<LaunchOutcome> {
+  const { helper, variables, egress, drainMs = 1000 } = options;
   const words = [planAt, statusAt, filterAt, egress === null ? '-' : egressAt].map(String);
   const stdio: StdioOptions = [
     request.stdin === 'pipe' ? 'pipe' : 'ignore',

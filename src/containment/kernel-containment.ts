@@ -1,15 +1,15 @@
 import type { Server } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 
 import type { ContainmentClass } from '../wire/containment-class.ts';
 import type { Containment, ContainmentPlace, SessionContainment } from './containment.ts';
-import { createContainedLauncher } from './contained-launcher.ts';
+import { type ContainedLauncher, createContainedLauncher } from './contained-launcher.ts';
 import type { Enforcement } from './launch/compose-plan.ts';
 import type { HostAbility } from './launch/host-ability.ts';
 import { LaunchSheets } from './launch/launch-sheets.ts';
 import { leastAbiForScoped } from './launch/landlock-rights.ts';
 import type { NeededFiles } from './launch/needed-files.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
-import type { Launcher } from './launcher.ts';
 import { networkVariables } from './network-variables.ts';
 
 export interface KernelContainmentParts {
@@ -48,6 +48,8 @@ export function kernelContainment(parts: KernelContainmentParts): Containment | 
   };
 }
 
+const settleMs = 200;
+
 /** D1 "Mechanism values". */
 const mechanisms: Readonly<Record<ContainmentClass, string>> = {
   sealed: 'mountns+pivot_root+landlock+seccomp',
@@ -82,22 +84,28 @@ function openSession(
   parts: KernelContainmentParts,
 ): SessionContainment {
   const opened: Promise<OpenedLauncher>[] = [];
+  let isClosed = false;
   return {
     launcher: (grants) => {
-      let launching: Promise<OpenedLauncher> | null = null;
+      let opening: Promise<OpenedLauncher> | null = null;
       const open = (): Promise<OpenedLauncher> => {
-        const opening = openLauncher({ grants, place, enforcement, parts });
-        opened.push(opening);
+        if (opening === null) opened.push((opening = openLauncher({ grants, place, enforcement, parts })));
         return opening;
       };
+      const prepare = async (request: PrepareRequest): Promise<void> => {
+        const { launcher } = await open();
+        // Looking for files takes this thread for a while: what the model is to be asked goes out first.
+        await setTimeout(settleMs, undefined, { ref: false });
+        if (!isClosed) launcher.prepare(request);
+      };
       return {
-        launch: async (request) => {
-          launching ??= open();
-          return await (await launching).launcher.launch(request);
-        },
+        launch: async (request) => (await open()).launcher.launch(request),
+        // A launch that needs what failed here fails of it again, and tells.
+        prepare: (request) => void prepare(request).catch(() => {}),
       };
     },
     close: async () => {
+      isClosed = true;
       for (const each of await Promise.allSettled(opened.splice(0))) {
         if (each.status === 'fulfilled') await each.value.close();
       }
@@ -105,8 +113,10 @@ function openSession(
   };
 }
 
+type PrepareRequest = Parameters<ContainedLauncher['prepare']>[0];
+
 interface OpenedLauncher {
-  readonly launcher: Launcher;
+  readonly launcher: ContainedLauncher;
   close(): Promise<void>;
 }
 

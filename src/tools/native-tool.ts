@@ -45,6 +45,7 @@ export function createNativeTool(settings: NativeToolSettings): Tool {
     kind: 'native',
     inputSchema,
     call: (args, context) => callProgram(args, context, settings),
+    warm: () => settings.launcher.prepare?.({ command: settings.program, env: settings.env }),
   };
 }
 

@@ -38,6 +38,7 @@ export function createShellTools(names: readonly string[], settings: ShellSettin
       calls += 1;
       return callShell({ name, command: String(args.command), number: calls }, context, settings);
     },
+    warm: () => settings.launcher.prepare?.({ command: name, env: settings.env }),
   }));
 }
 

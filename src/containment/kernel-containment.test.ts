@@ -1,0 +1,104 @@
+import { EventEmitter, once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { kernelContainment, type LaunchMachinery } from './kernel-containment.ts';
+import type { SessionContainment } from './containment.ts';
+import type { ProcessGrants } from './launch/process-grants.ts';
+
+const grants: ProcessGrants = {
+  commands: [],
+  scope: '.',
+  writable: true,
+  workdirExec: false,
+  networkAllow: [],
+  unixSockets: false,
+  limits: { processes: 1, open_files: 1, file_size: 1, cpu: 1, memory: 1, workdir_max_bytes: 1 },
+};
+const shell = { command: '/bin/sh', env: { PATH: '/bin' } };
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'svc-kernel-'));
+});
+afterEach(() => {
+  rmSync(directory, { recursive: true });
+});
+
+/** A session whose helper is missing, so that nothing starts; `filesOf` answers what programs need. */
+function openSession(filesOf: LaunchMachinery['filesOf']): SessionContainment {
+  const containment = kernelContainment({
+    helper: join(directory, 'missing'),
+    ability: { filter: true, landlockAbi: 6, root: null, obstacles: { sealed: 'none', scoped: null, filter: null } },
+    ceiling: 'scoped',
+    loadMachinery: async () => ({
+      filterFor: () => Buffer.from('filter'),
+      filesOf,
+      countProcesses: () => 0,
+      openEgress: () => ({ serve: () => {}, close: async () => {} }),
+    }),
+  });
+  if (containment === null) throw new Error('a filter is enough for containment');
+  return containment.open({ workdir: directory, privateDirectory: directory });
+}
+
+const nothing = { read: [], execute: [], links: [] };
+
+describe('a launch that is prepared', () => {
+  it('finds the files of its programs there already', async () => {
+    let searches = 0;
+    const search = new EventEmitter();
+    const searched = once(search, 'done');
+    const session = openSession(() => {
+      searches += 1;
+      search.emit('done');
+      return nothing;
+    });
+    const launcher = session.launcher(grants);
+    launcher.prepare?.(shell);
+    await searched;
+    expect(await launcher.launch({ ...shell, args: [], stdin: 'null' })).toEqual({
+      kind: 'refused',
+      reason: 'no such command',
+    });
+    expect(searches).toBe(1);
+    await session.close();
+  });
+
+  it('leaves it to the launch to tell what went wrong', async () => {
+    const search = new EventEmitter();
+    const searched = once(search, 'done');
+    const session = openSession(() => {
+      search.emit('done');
+      throw new Error('the disk is gone');
+    });
+    const launcher = session.launcher(grants);
+    launcher.prepare?.(shell);
+    await searched;
+    await expect(launcher.launch({ ...shell, args: [], stdin: 'null' })).rejects.toThrow('the disk is gone');
+    await session.close();
+  });
+
+  it('is not prepared any more once the session is closed', async () => {
+    const searches: string[] = [];
+    const search = new EventEmitter();
+    const searched = once(search, 'done');
+    const [first, second] = ['first', 'second'].map((name) =>
+      openSession(() => {
+        searches.push(name);
+        search.emit('done');
+        return nothing;
+      }),
+    );
+    first?.launcher(grants).prepare?.(shell);
+    await first?.close();
+    // Its turn comes after that of the first would have come.
+    second?.launcher(grants).prepare?.(shell);
+    await searched;
+    expect(searches).toEqual(['second']);
+    await second?.close();
+  });
+});
