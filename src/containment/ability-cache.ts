@@ -54,13 +54,18 @@ export class AbilityCache {
 }
 
 /**
- * Everything that what a host can enforce depends on: the kernel as it was booted, the user, the namespaces, filter and profile this
- * process is in already, and the helper.
+ * Everything that what a host can enforce depends on: the kernel as it was booted, the user, the namespaces and profile this process
+ * is in already, and the helper. Null behind a filter of somebody else's, of which nothing tells what it refuses: then only a trial does.
  */
-export function abilityKey(facts: { readonly helper: string; readonly uid: number; readonly kernel: string }): string {
+export function abilityKey(facts: {
+  readonly helper: string;
+  readonly uid: number;
+  readonly kernel: string;
+}): string | null {
   const { mtimeMs, size, ino } = statSync(facts.helper);
   const status = contentOf('/proc/self/status');
-  const confinement = status.match(/^(NoNewPrivs|Seccomp|Seccomp_filters|CapEff|CapBnd):.*$/gm) ?? [];
+  if (/^Seccomp:\t[^0]/m.test(status)) return null;
+  const confinement = status.match(/^(NoNewPrivs|CapEff|CapBnd):.*$/gm) ?? [];
   return [
     facts.kernel,
     contentOf('/proc/sys/kernel/random/boot_id'),

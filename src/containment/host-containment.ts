@@ -53,9 +53,9 @@ interface ProbeFacts extends Omit<HostFacts, 'architecture'> {
 async function abilityOf({ helper, architecture, uid, kernel, ...places }: ProbeFacts): Promise<HostAbility> {
   const cache = new AbilityCache(places.cacheDirectory);
   const key = abilityKey({ helper, uid, kernel });
-  const known = cache.read(key);
+  const known = key === null ? null : cache.read(key);
   if (known !== null) return known;
-  const isKept = wasMade(places.cacheDirectory);
+  const isKept = key !== null && wasMade(places.cacheDirectory);
   const [{ probeHost }, { strictestFilter }] = await Promise.all([
     import('./probe-host.ts'),
     import('./process-filter.ts'),
