@@ -158,7 +158,7 @@ describe('a scope report', () => {
     // What the host was found to do is kept for the user, and is all that is.
     await svc(workspace, report);
     const kept = ['.svc', '.svc/cache', '.svc/cache/containment.json'];
-    expect(kept).toEqual(expect.arrayContaining(readdirSync(workspace.home, { recursive: true })));
+    expect(kept).toEqual(expect.arrayContaining(readdirSync(workspace.home, { recursive: true, encoding: 'utf8' })));
     for (const directory of [workspace.folder, workspace.home]) chmodSync(directory, 0o555);
     const before = snapshot(workspace);
     const launchFlags = ['--task', 'Do it.', '--workdir', 'work', '--bind', '192.0.2.1', '--offline', '--verbose'];
