@@ -143,9 +143,13 @@ static int make_whiteout(char *const *operands) {
 }
 
 /* Opened, and nothing written. */
-static int open_setting(char *const *operands) {
-  int setting = open(operands[0], O_WRONLY | O_CLOEXEC);
-  return setting < 0 ? -1 : 0;
+static int open_for_writing(char *const *operands) { return open(operands[0], O_WRONLY | O_CLOEXEC) < 0 ? -1 : 0; }
+
+/* To the mode that it has: nothing changes where this is let. */
+static int change_mode_to_same(char *const *operands) {
+  struct stat found;
+  if (stat(operands[0], &found) != 0) return -1;
+  return chmod(operands[0], found.st_mode & 07777);
 }
 
 const struct attempt file_attempts[] = {
@@ -167,6 +171,7 @@ const struct attempt file_attempts[] = {
   {"rename-inward", 2, rename_inward},
   {"make-device", 0, make_device},
   {"make-whiteout", 0, make_whiteout},
-  {"open-setting", 1, open_setting},
+  {"open-for-writing", 1, open_for_writing},
+  {"chmod-to-same", 1, change_mode_to_same},
   {NULL, 0, NULL},
 };

@@ -196,6 +196,12 @@ static int type_in_terminal_high(char *const *operands) {
   return in_child(type_with_high_bits);
 }
 
+static int read_kernel_log(char *const *operands) {
+  (void)operands;
+  char messages[4096];
+  return done(syscall(SYS_syslog, 3, messages, sizeof messages));
+}
+
 struct handle {
   unsigned size;
   int type;
@@ -253,6 +259,7 @@ const struct attempt kernel_attempts[] = {
   {"tiocsti", 0, type_in_terminal},
   {"tiocsti-high-bits", 0, type_in_terminal_high},
   {"open-by-handle", 2, open_by_handle},
+  {"kernel-log", 0, read_kernel_log},
 #if defined(__x86_64__)
   {"int80", 0, call_i386},
   {"x32", 0, call_x32},

@@ -110,17 +110,30 @@ static int vsock(char *const *operands) {
   return makes(family_vsock, SOCK_STREAM, 0);
 }
 
-/* A name that begins with `@` is one in the abstract space. */
+/* A name that begins with `@` is one in the abstract space, where some servers fill up the rest of the address. */
 static int connect_unix(char *const *operands) {
   struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {0}};
   size_t size = strlen(operands[0]);
+  int is_abstract = operands[0][0] == '@';
   if (size >= sizeof address.sun_path) not_prepared("the name of the socket");
   memcpy(address.sun_path, operands[0], size);
-  if (operands[0][0] == '@') address.sun_path[0] = '\0';
+  if (is_abstract) address.sun_path[0] = '\0';
   int client = patient(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (client < 0) return -1;
   socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);
-  if (client < 0 || connect(client, (struct sockaddr *)&address, length) != 0) return -1;
-  return holds(client, operands[1]);
+  int failed = connect(client, (struct sockaddr *)&address, length);
+  if (failed && is_abstract) failed = connect(client, (struct sockaddr *)&address, sizeof address);
+  return failed ? -1 : holds(client, operands[1]);
+}
+
+/* On an address of the kernel's choice where it may not choose one. */
+static int listen_tcp(char *const *operands) {
+  (void)operands;
+  const struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (server < 0) return -1;
+  if (bind(server, (const struct sockaddr *)&any, sizeof any) != 0) errno = 0;
+  return listen(server, 1);
 }
 
 /* Its ends can send to every named socket. */
@@ -141,6 +154,7 @@ const struct attempt network_attempts[] = {
   {"netlink-socket", 0, netlink},
   {"vsock-socket", 0, vsock},
   {"connect-unix", 2, connect_unix},
+  {"listen-tcp", 0, listen_tcp},
   {"datagram-pair", 0, pair_datagram},
   {NULL, 0, NULL},
 };

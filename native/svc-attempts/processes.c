@@ -79,6 +79,8 @@ static int signal_by_descriptor(char *const *operands) {
   return tried;
 }
 
+static int slow_down(char *const *operands) { return setpriority(PRIO_PROCESS, (id_t)process_of(operands[0]), 5); }
+
 static int read_environment(char *const *operands) {
   static char found[65536];
   char path[64];
@@ -114,6 +116,7 @@ const struct attempt process_attempts[] = {
   {"read-limits", 1, read_limits},
   {"signal", 1, send_signal},
   {"signal-by-descriptor", 1, signal_by_descriptor},
+  {"slow-down", 1, slow_down},
   {"read-environment", 2, read_environment},
   {"read-through-root", 3, read_through_root},
   {"read-through-descriptor", 3, read_through_descriptor},

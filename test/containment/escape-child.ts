@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process';
+import { release } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+import { allAttempts } from '../../src/containment/attempts/all-attempts.ts';
+import { findAttemptTools } from '../../src/containment/attempts/attempt-tools.ts';
+import { ungrantedVariable } from '../../src/containment/attempts/least-grants.ts';
+import { promisedOf } from '../../src/containment/attempts/judge.ts';
+import { type AttemptHost, lackingFor, runAttempt } from '../../src/containment/attempts/run-attempt.ts';
+import { formatSeen } from '../../src/containment/attempts/seen.ts';
+import { superviseChild } from '../../src/containment/child-group.ts';
+import type { Containment } from '../../src/containment/containment.ts';
+import { hostContainment } from '../../src/containment/host-containment.ts';
+import { failedStart } from '../../src/containment/launch-refusals.ts';
+import { containmentClasses } from '../../src/wire/containment-class.ts';
+import type { EscapeColumn } from './escape-columns.ts';
+
+/** Makes every attempt as whoever this process is, and prints what became of them: a program of its own, started by the tests. */
+const [, , packageRoot = '', directory = '', setuidProgram = ''] = process.argv;
+const searchPath = ['/usr/local/bin', '/usr/bin', '/bin'].join(delimiter);
+const uid = process.getuid?.() ?? -1;
+const built = join(packageRoot, 'dist', 'native', `linux-${process.arch}`);
+const tools = await findAttemptTools({
+  searchPath,
+  architecture: process.arch,
+  setuidProgram: setuidProgram === '' ? null : setuidProgram,
+});
+const place: Omit<AttemptHost, 'containment'> = {
+  helper: join(built, 'svc-launch'),
+  program: join(built, 'svc-attempts'),
+  tools,
+  directory,
+  searchPath,
+};
+
+/** Nothing is taken away from what is started: it even gets what a launcher would keep from it. */
+const uncontained: Containment = {
+  achieved: 'advisory',
+  mechanism: 'none',
+  reason: null,
+  usernsGrant: 'n/a',
+  open: ({ workdir }) => ({
+    launcher: ({ scope }) => ({
+      launch: async ({ command, args, env }) => {
+        const child = spawn(command, args, {
+          cwd: join(workdir, scope),
+          env: { ...env, [ungrantedVariable]: 'held' },
+          detached: true,
+          stdio: ['ignore', 'pipe', 'pipe', 0],
+        });
+        if (child.pid === undefined) return await failedStart(child);
+        return { kind: 'started', process: superviseChild(child, 1000) };
+      },
+    }),
+    close: async () => {},
+  }),
+};
+
+async function columnOf(name: EscapeColumn['name'], containment: Containment): Promise<EscapeColumn> {
+  const promises = name === 'alone' ? 'advisory' : name;
+  if (containment.achieved !== promises) return { name, answers: null, reason: containment.reason ?? '' };
+  const answers: Record<string, string> = {};
+  for (const attempt of allAttempts) {
+    if (promisedOf(attempt, promises, uid === 0) === null || lackingFor(attempt, tools) !== null) continue;
+    answers[attempt.name] = formatSeen(await runAttempt(attempt, { ...place, containment }));
+  }
+  return { name, answers, reason: null };
+}
+
+const columns = [await columnOf('alone', uncontained)];
+for (const ceiling of containmentClasses) {
+  const containment = await hostContainment({
+    packageRoot,
+    platform: process.platform,
+    architecture: process.arch,
+    uid,
+    kernel: release(),
+    cacheDirectory: join(directory, 'cache'),
+    temporaryDirectory: directory,
+    ceiling,
+  });
+  columns.push(await columnOf(ceiling, containment));
+}
+process.stdout.write(JSON.stringify(columns));

@@ -1,0 +1,81 @@
+import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
+
+import { allAttempts } from '../../src/containment/attempts/all-attempts.ts';
+import { answersToRoot, answersToUser, impossibleAlone, impossibleToUser } from './escape-answers.ts';
+import { type EscapeColumn, makeEscapes } from './escape-columns.ts';
+
+const mayLackNothing = process.env['REQUIRE_CONTAINMENT'] === 'sealed';
+const isRoot = process.getuid?.() === 0;
+
+/** Whom to make the attempts as: whoever runs the tests, and an ordinary user where that is root. */
+const users = isRoot
+  ? [
+      { name: 'root', user: undefined, answers: answersToRoot, impossible: impossibleAlone },
+      { name: 'uid 1000', user: 1000, answers: answersToUser, impossible: impossibleToUser },
+    ]
+  : [{ name: 'this user', user: undefined, answers: answersToUser, impossible: impossibleToUser }];
+
+const places = ['alone', 'advisory', 'scoped', 'sealed'] as const;
+
+/** Only root can make the file that this one runs. */
+const needsRoot = 'execute-setuid';
+
+let made: ReadonlyMap<string, readonly EscapeColumn[]> = new Map();
+beforeAll(async () => {
+  made = new Map(
+    await Promise.all(
+      users.map(async ({ name, user }): Promise<[string, readonly EscapeColumn[]]> => [name, await makeEscapes(user)]),
+    ),
+  );
+}, 240_000);
+
+/** The answers of a place; where the host has no such place the test is skipped, or fails where none may lack. */
+function answersIn(context: TestContext, user: string, place: EscapeColumn['name']): Readonly<Record<string, string>> {
+  const column = made.get(user)?.find(({ name }) => name === place);
+  if (column === undefined) throw new Error(`no attempts were made as ${user}`);
+  if (column.answers !== null) return column.answers;
+  const reason = `this host does not give ${place}: ${column.reason}`;
+  if (mayLackNothing) throw new Error(reason);
+  context.skip(true, reason);
+  return {};
+}
+
+function expectedIn(answers: Readonly<Record<string, string>>, place: EscapeColumn['name']): Record<string, string> {
+  const cells = Object.entries(answers).map(([name, row]) => [name, row.split(' | ')[places.indexOf(place)]] as const);
+  return Object.fromEntries(
+    cells.flatMap(([name, cell]) =>
+      cell === undefined || cell === '-' || (name === needsRoot && !isRoot) ? [] : [[name, cell]],
+    ),
+  );
+}
+
+describe.each(users)('attempts to escape, made by $name', ({ name, answers, impossible }) => {
+  it('succeed without containment, but for those that nobody can make', (context) => {
+    const seen = answersIn(context, name, 'alone');
+    const failed = Object.keys(seen).filter((attempt) => seen[attempt] !== 'allowed');
+    const byHost = failed.filter((attempt) => !Object.hasOwn(impossible, attempt));
+    context.skip(byHost.length > 0 && !mayLackNothing, `this host refuses by itself: ${byHost.join(', ')}`);
+    expect(failed.sort()).toEqual(Object.keys(impossible).sort());
+    expect(seen).toEqual(expectedIn(answers, 'alone'));
+  });
+
+  it('get past a filter of system calls where files are the matter, and no further [D1-MECH-03]', (context) => {
+    expect(answersIn(context, name, 'advisory')).toEqual(expectedIn(answers, 'advisory'));
+  });
+
+  it('do not get at files outside the scope, but learn of them [D1-MECH-02]', (context) => {
+    expect(answersIn(context, name, 'scoped')).toEqual(expectedIn(answers, 'scoped'));
+  });
+
+  it('find nothing of the host in a root of their own [D1-MECH-01]', (context) => {
+    expect(answersIn(context, name, 'sealed')).toEqual(expectedIn(answers, 'sealed'));
+  });
+});
+
+describe('the list of attempts', () => {
+  it('names each once, and has an answer for each', () => {
+    const names = allAttempts.map((attempt) => attempt.name);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names.sort()).toEqual(Object.keys(answersToRoot).sort());
+  });
+});
