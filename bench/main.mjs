@@ -4,6 +4,13 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 import { agentTurn } from './agent-turn.mjs';
+import {
+  containedBubblewrap,
+  containedFirst,
+  containedHeap,
+  containedScoped,
+  containedSealed,
+} from './contained-launch.mjs';
 import { firstToolCall } from './first-tool-call.mjs';
 import { idleMemory } from './idle-memory.mjs';
 import { idleWatchers } from './idle-watchers.mjs';
@@ -23,6 +30,11 @@ const rows = [
   agentTurn,
   firstToolCall,
   warmToolCall,
+  containedScoped,
+  containedSealed,
+  containedBubblewrap,
+  containedHeap,
+  containedFirst,
   ...streamRows,
   streamBetterSse,
   streamA2a,

@@ -1,0 +1,171 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { release, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { arch, getuid, platform } from 'node:process';
+
+import { neededFiles } from '../../src/containment/closure/needed-files.ts';
+import { systemFiles } from '../../src/containment/closure/file-host.ts';
+import { containedEnvironment, containedHome } from '../../src/containment/contained-environment.ts';
+import type { Containment, ContainmentPlace } from '../../src/containment/containment.ts';
+import { hostContainment } from '../../src/containment/host-containment.ts';
+import { composeRoot } from '../../src/containment/launch/compose-root.ts';
+import { mountAttribute, type RootStep } from '../../src/containment/launch/launch-plan.ts';
+import type { ProcessGrants } from '../../src/containment/launch/process-grants.ts';
+import type { Launcher } from '../../src/containment/launcher.ts';
+import type { ContainmentClass } from '../../src/wire/containment-class.ts';
+
+const program = '/usr/bin/true';
+const limits = {
+  processes: 128,
+  open_files: 1024,
+  file_size: 4 * 1024 ** 3,
+  cpu: 3600,
+  memory: 2 * 1024 ** 3,
+  workdir_max_bytes: 10 * 1024 ** 3,
+};
+
+/** Starts `true` in several ways; each takes milliseconds a launch, as a mean over `launches` made one after another. */
+export interface LaunchSubject {
+  contained(launches: number): Promise<number>;
+  bare(launches: number): Promise<number>;
+  /** As `bwrap` does it with the same mounts, namespaces and environment; no filter, no rules, no limits. */
+  bubblewrap(launches: number): Promise<number>;
+  /** Milliseconds of the first launch of a session with these commands: their files are looked for, and the plan is made. */
+  first(commands: readonly string[]): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Rejects on a host that does not give `wanted`. */
+export async function openLaunches(wanted: ContainmentClass, packageRoot: string): Promise<LaunchSubject> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-bench-')));
+  const place = { workdir: join(folder, 'workdir'), privateDirectory: join(folder, 'session') };
+  mkdirSync(containedHome(place.workdir), { recursive: true });
+  mkdirSync(place.privateDirectory, { mode: 0o700 });
+  const containment = await openContainment(wanted, packageRoot, folder);
+  const session = containment.open(place);
+  const launcher = session.launcher(grantsFor([]));
+  const env = environmentOf(place, wanted);
+  const withMounts = bubblewrapArguments(place);
+  return {
+    contained: (launches) => meanMs(launches, () => launchOnce(launcher, env)),
+    bare: (launches) => meanMs(launches, () => spawnOnce(program, [], env)),
+    bubblewrap: (launches) => meanMs(launches, () => spawnOnce('bwrap', [...withMounts, program], env)),
+    first: (commands) => firstMs(containment, { place, commands }),
+    close: async () => {
+      await session.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+async function openContainment(
+  wanted: ContainmentClass,
+  packageRoot: string,
+  temporaryDirectory: string,
+): Promise<Containment> {
+  const containment = await hostContainment({
+    packageRoot,
+    platform,
+    architecture: arch,
+    uid: getuid?.() ?? 0,
+    kernel: release(),
+    cacheDirectory: join(temporaryDirectory, 'cache'),
+    temporaryDirectory,
+    ceiling: wanted,
+  });
+  if (containment.achieved === wanted && containment.mechanism !== 'none') return containment;
+  throw new Error(`this host gives ${containment.achieved}: ${containment.reason ?? containment.mechanism}`);
+}
+
+function grantsFor(commands: readonly string[]): ProcessGrants {
+  return { commands, scope: '.', writable: true, workdirExec: false, networkAllow: [], unixSockets: false, limits };
+}
+
+function environmentOf({ workdir }: ContainmentPlace, achieved: ContainmentClass): Readonly<Record<string, string>> {
+  return containedEnvironment({ accessibleWorkdir: workdir, held: process.env, allow: [], achieved });
+}
+
+async function meanMs(launches: number, launch: () => Promise<void>): Promise<number> {
+  const began = performance.now();
+  for (let count = 0; count < launches; count += 1) await launch();
+  return (performance.now() - began) / launches;
+}
+
+async function launchOnce(launcher: Launcher, env: Readonly<Record<string, string>>): Promise<void> {
+  const outcome = await launcher.launch({ command: program, args: [], env, stdin: 'null' });
+  if (outcome.kind === 'refused') throw new Error(`${program}: ${outcome.reason}`);
+  outcome.process.stdout.resume();
+  outcome.process.stderr.resume();
+  const end = await outcome.process.ended;
+  if (end.kind !== 'exited' || end.exitCode !== 0) throw new Error(`${program} failed: ${JSON.stringify(end)}`);
+}
+
+function spawnOnce(command: string, args: readonly string[], env: Readonly<Record<string, string>>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    child.stdout.resume();
+    child.stderr.setEncoding('utf8').on('data', (chunk) => (said += chunk));
+    child.once('error', reject);
+    child.once('close', (code) =>
+      code === 0 ? resolve() : reject(new Error(`${command} ended with ${code}: ${said.trim()}`)),
+    );
+  });
+}
+
+async function firstMs(
+  containment: Containment,
+  { place, commands }: { readonly place: ContainmentPlace; readonly commands: readonly string[] },
+): Promise<number> {
+  const session = containment.open(place);
+  try {
+    const began = performance.now();
+    await launchOnce(session.launcher(grantsFor(commands)), environmentOf(place, containment.achieved));
+    return performance.now() - began;
+  } finally {
+    await session.close();
+  }
+}
+
+/** The mounts of the plan as `bwrap` spells them. */
+function bubblewrapArguments({ workdir }: ContainmentPlace): readonly string[] {
+  const files = neededFiles(
+    [program],
+    systemFiles,
+    (environmentOf({ workdir, privateDirectory: '' }, 'sealed').PATH ?? '').split(':'),
+  );
+  const steps = composeRoot({ files, grants: grantsFor([]), workdir, proc: true });
+  return [
+    '--unshare-all',
+    '--die-with-parent',
+    '--new-session',
+    '--hostname',
+    'capsule',
+    '--cap-drop',
+    'ALL',
+    ...steps.flatMap(bubblewrapStep),
+    '--chdir',
+    workdir,
+    '--remount-ro',
+    '/',
+  ];
+}
+
+function bubblewrapStep(step: RootStep): string[] {
+  switch (step.kind) {
+    case 'bind': {
+      const kind = (step.attributes & mountAttribute.readOnly) === 0 ? 'bind' : 'ro-bind';
+      return [step.target.startsWith('/dev/') ? '--dev-bind' : `--${kind}`, step.source, step.target];
+    }
+    case 'tmpfs':
+    case 'tmp':
+      return ['--size', `${step.bytes}`, '--tmpfs', step.target];
+    case 'proc':
+      return ['--proc', step.target];
+    case 'directory':
+      return ['--dir', step.target];
+    case 'symlink':
+      return ['--symlink', step.text, step.target];
+  }
+}
