@@ -7,6 +7,7 @@ import type { SessionContainment } from '../containment/containment.ts';
 import { containedEnvironment, containedTemporary } from '../containment/contained-environment.ts';
 import type { ProcessGrants } from '../containment/launch/process-grants.ts';
 import type { Launcher } from '../containment/launcher.ts';
+import { diagnosticOf } from '../diagnostics/diagnostic.ts';
 import type { ArtifactGrants } from '../grants/artifact-grants.ts';
 import { mayReach } from '../grants/network-coverage.ts';
 import { createComponentDriver } from '../inference/component-driver.ts';
@@ -41,7 +42,7 @@ export interface StagedSession {
 /** What the agent loop calls, from the artifacts, the shell grants and the driver of a capsule. Compiles and starts nothing. */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
   const { launch, directories } = request;
-  makePrivateDirectory(directories.workdir, relative(directories.workdir, containedTemporary(directories.workdir)));
+  makeHome(directories);
   const stage = new Stage(request);
   const environment = stage.environmentOf(launch.grants.envAllow);
   const tools: Tool[] = [];
@@ -58,6 +59,11 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
       await stage.close();
     },
   };
+}
+
+/** The home of contained programs, with its place for temporary files. */
+function makeHome({ workdir }: SessionDirectories): void {
+  makePrivateDirectory(workdir, relative(workdir, containedTemporary(workdir)));
 }
 
 class Stage {
@@ -123,7 +129,15 @@ class Stage {
   /** The door for processes with these grants; their scope is made when it is not there. */
   launcher(grants: ProcessGrants): Launcher {
     openScopeDirectory(this.#directories.workdir, grants.scope).close();
-    return this.#containment.launcher(grants);
+    const contained = this.#containment.launcher(grants);
+    return {
+      ...contained,
+      launch: async (request) => {
+        // A command may have removed it, with everything else that git does not know.
+        const lost = diagnosticOf(() => makeHome(this.#directories));
+        return lost === null ? await contained.launch(request) : { kind: 'refused', reason: lost.message };
+      },
+    };
   }
 
   async close(): Promise<void> {
