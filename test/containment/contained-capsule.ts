@@ -45,6 +45,8 @@ export interface ContainedOptions {
   readonly manifest?: string;
   readonly files?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
+  /** Its calls can be made more than once. */
+  readonly stays?: boolean;
   /** Flags of `svc run`. */
   readonly args?: readonly string[];
   /** Before `svc` starts; gives variables for it that depend on where the workspace is. */
@@ -68,7 +70,8 @@ export class ContainedCapsule {
   readonly workspace: Workspace;
   readonly process: SvcProcess;
   readonly line: RunLine;
-  readonly stream: FrameStream;
+  /** Of the task that was given to it last. */
+  stream: FrameStream;
   readonly #calls: readonly ScriptedCall[];
 
   private constructor(parts: {
@@ -95,6 +98,12 @@ export class ContainedCapsule {
     });
     const stream = await FrameStream.open(line.url, 'message/stream', message('Do it.'));
     return new ContainedCapsule({ workspace, process, line, stream, calls: options.calls });
+  }
+
+  /** Has the model make all its calls anew; for a capsule that stays. */
+  async again(): Promise<void> {
+    await this.stream.untilClosed();
+    this.stream = await FrameStream.open(this.line.url, 'message/stream', message('Do it again.'));
   }
 
   /** What the model was told of a call, once it was. */
@@ -144,9 +153,12 @@ function withoutCommand(text: string, { tool, input: { command } }: ScriptedCall
   return text.slice(line.length);
 }
 
-function capsuleOf(setup: Setup, { calls, capabilities, manifest = '', files = {} }: ContainedOptions): ScriptCapsule {
+function capsuleOf(
+  setup: Setup,
+  { calls, capabilities, manifest = '', files = {}, stays = false }: ContainedOptions,
+): ScriptCapsule {
   return {
-    manifest: `${manifest}lifecycle: { task_acceptance: single }
+    manifest: `${manifest}lifecycle: { task_acceptance: ${stays ? 'queue, after_task: sleep' : 'single'} }
 capabilities:
   containment: ${setup.class}
 ${capabilities.replaceAll(/^/gm, '  ')}
