@@ -5,6 +5,7 @@ import type { ScopeObject } from '../grants/scope-object.ts';
 import { findPackageRoot } from '../store/package-root.ts';
 import { platformOf } from '../store/platform.ts';
 import { redactedTexts } from '../trace/file-trace.ts';
+import { commandProblems } from './absent-commands.ts';
 import { scopeOfLaunch, type ScopeRequest } from './scope-of-launch.ts';
 
 /** What a launch would be granted, without the launch (D1 "Scope report"). */
@@ -24,13 +25,17 @@ export interface ScopeExplanation {
  * and binds no port (D1 "Command line"). Throws a Diagnostic or a DiagnosticList where the scope cannot be told.
  */
 export async function explainScope(request: ScopeRequest): Promise<ScopeExplanation> {
-  const { scope, redactor, refusals, warnings } = await scopeOfLaunch(request, {
+  const launch = await scopeOfLaunch(request, {
     userHome: request.home,
     packageRoot: findPackageRoot(import.meta.url),
     platform: platformOf({ platform, arch }),
     // Also once a launch has some: a report contacts no registry.
     sources: [],
   });
+  const { scope, redactor, refusals } = launch;
+  // Where nothing is kept from files, what a command needs is there or not as for any other program.
+  const problems = scope.containment.achieved === 'advisory' ? [] : await commandProblems(launch);
+  const warnings = [...launch.warnings, ...problems];
   const redact = (text: string): string => redactor.redact(text);
   return { scope, json: JSON.stringify(redactedTexts(scope, redact)), refusals, warnings, redact };
 }

@@ -16,6 +16,7 @@ import { loadCapsuleManifest, type LoadedManifest } from '../manifest/load.ts';
 import type { Environment } from '../manifest/references.ts';
 import type { StorePlaces } from '../store/locate.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
+import { absentCommands } from './absent-commands.ts';
 import { findCapsule, type CapsuleSource } from './capsule-source.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { unavailableParts } from './unavailable-parts.ts';
@@ -92,6 +93,7 @@ export async function scopeOfLaunch(
       warnings,
       unavailable.warnings,
       unenforcedGrants(loaded, containment),
+      absentCommands({ loaded, env, source }),
     ].flat(),
   };
 }

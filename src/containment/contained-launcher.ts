@@ -6,9 +6,9 @@ import { Readable } from 'node:stream';
 import { superviseChild } from './child-group.ts';
 import { findProgram, type ProgramLookup } from './find-program.ts';
 import type { LaunchSheet, LaunchSheets, Startable } from './launch/launch-sheets.ts';
-import { readLaunchStatus, type LaunchFailure } from './launch/launch-status.ts';
+import { readLaunchStatus } from './launch/launch-status.ts';
 import type { Launcher, LaunchOutcome, LaunchRequest } from './launcher.ts';
-import { failedStart, malformedRequest, refusalOfError, refusedBy } from './launch-refusals.ts';
+import { failedStart, malformedRequest, refusalOfFailure, refusedBy } from './launch-refusals.ts';
 
 export interface ContainedLauncherOptions {
   /** `svc-launch`. */
@@ -97,7 +97,7 @@ async function start({ sheet, request, options }: Start): Promise<LaunchOutcome>
     });
     if (child.pid === undefined) return await failedStart(child);
     if (egress !== null) handOver(child, egress);
-    return await settle(child, drainMs);
+    return await settle(child, sheet, drainMs);
   } catch (error) {
     return refusedBy(error);
   }
@@ -117,19 +117,14 @@ function handOver(child: ChildProcess, egress: (listening: Server) => void): voi
   });
 }
 
-async function settle(child: ChildProcess, drainMs: number): Promise<LaunchOutcome> {
+async function settle(child: ChildProcess, { problems }: LaunchSheet, drainMs: number): Promise<LaunchOutcome> {
   const launched = superviseChild(child, drainMs);
   const status = child.stdio[statusAt];
   if (!(status instanceof Readable)) throw new Error('a started helper lacks its status');
   const failure = await readLaunchStatus(status);
-  if (failure === null) return { kind: 'started', process: launched };
+  if (failure === null) return { kind: 'started', process: launched, ...(problems.length > 0 ? { problems } : {}) };
   launched.stdout.resume();
   launched.stderr.resume();
   await launched.ended;
-  return { kind: 'refused', reason: reasonOf(failure) };
-}
-
-function reasonOf({ stage, error, detail }: LaunchFailure): string {
-  if (stage === 'exec') return refusalOfError(error);
-  return `it could not be contained: ${stage} ${detail} failed with ${error}`.replace('  ', ' ');
+  return { kind: 'refused', reason: [refusalOfFailure(failure), ...problems].join('; ') };
 }

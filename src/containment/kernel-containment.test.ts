@@ -45,7 +45,7 @@ function openSession(filesOf: LaunchMachinery['filesOf']): SessionContainment {
   return containment.open({ workdir: directory, privateDirectory: directory });
 }
 
-const nothing = { read: [], execute: [], links: [] };
+const nothing = { read: [], execute: [], links: [], problems: [] };
 
 describe('a launch that is prepared', () => {
   it('finds the files of its programs there already', async () => {

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
+import type { LaunchFailure } from './launch/launch-status.ts';
 import type { LaunchOutcome, LaunchRequest } from './launcher.ts';
 
 const reasons: Readonly<Record<string, string>> = {
@@ -19,6 +20,24 @@ const reasons: Readonly<Record<string, string>> = {
 /** What keeps a program from starting, as a clause for a person, by the name of the system's error. */
 export function refusalOfError(code: string): string {
   return reasons[code] ?? `the system answered ${code}`;
+}
+
+/** Steps that are told as the path at which they failed. */
+const pathStages: ReadonlySet<string> = new Set(['root', 'landlock', 'cwd']);
+
+const pathReasons: Readonly<Record<string, string>> = {
+  ENOENT: 'is not there any more',
+  ENOTDIR: 'is not there any more',
+  EACCES: 'cannot be reached without the privileges that are given up first',
+  ELOOP: 'has become a link',
+};
+
+/** Why the helper did not start a program, as a clause for a person. */
+export function refusalOfFailure({ stage, error, detail }: LaunchFailure): string {
+  if (stage === 'exec') return refusalOfError(error);
+  const said = pathStages.has(stage) && detail.startsWith('/') ? pathReasons[error] : undefined;
+  if (said !== undefined) return `it could not be contained: ${detail} ${said}`;
+  return `it could not be contained: ${[stage, detail].filter((word) => word !== '').join(' ')} answered ${error}`;
 }
 
 /** What no program could be started with; null when there is nothing of it. */

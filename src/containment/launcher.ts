@@ -30,7 +30,12 @@ export interface LaunchedProcess {
 }
 
 export type LaunchOutcome =
-  | { readonly kind: 'started'; readonly process: LaunchedProcess }
+  | {
+      readonly kind: 'started';
+      readonly process: LaunchedProcess;
+      /** Sentences for a person: what may keep it, or what it starts, from running. Absent when nothing was found. */
+      readonly problems?: readonly string[];
+    }
   /** Nothing ran. `reason` is a clause for a person: `no such command`, `permission denied`. */
   | { readonly kind: 'refused'; readonly reason: string };
 

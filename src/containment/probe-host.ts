@@ -107,7 +107,7 @@ class Probe {
       workdir: this.#directory,
       privateDirectory: this.#directory,
       filter,
-      filesOf: (programs) => ({ read: [], execute: programs, links: [] }),
+      filesOf: (programs) => ({ read: [], execute: programs, links: [], problems: [] }),
       // High enough for whatever runs: the limit itself is not what is tried.
       countProcesses: () => 100_000,
     });

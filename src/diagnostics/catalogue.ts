@@ -192,6 +192,11 @@ export const catalogue = {
     title: 'a declared part of the manifest is not available in this version',
     explanation: 'The capsule runs without it. The message says what it does without.',
   },
+  'W-RUN-003': {
+    title: 'a command that is listed cannot be run on this host',
+    explanation:
+      'capabilities.shell.allow names a command that is not in PATH or not executable, or that needs a file that is not there. Its tool answers every call with that.',
+  },
   'W-SEC-007': {
     title: 'a capability of an artifact is wider than the capsule grants',
     explanation:

@@ -67,7 +67,8 @@ async function callShell(call: ShellCall, context: ToolCallContext, settings: Sh
   ]);
   stopListening();
   context.signal.throwIfAborted();
-  return resultOf(shells.has(name) ? command : `${name} ${command}`.trimEnd(), { stdout, stderr, end });
+  const { problems = [] } = outcome;
+  return resultOf(shells.has(name) ? command : `${name} ${command}`.trimEnd(), { stdout, stderr, end, problems });
 }
 
 function argumentsOf(name: string, command: string): ReturnType<typeof splitWords> {
@@ -80,15 +81,20 @@ interface FinishedCommand {
   readonly stdout: CapturedOutput;
   readonly stderr: CapturedOutput;
   readonly end: LaunchEnd;
+  readonly problems: readonly string[];
 }
 
+/** By which shells, and the helper's own convention, say that a program could not be started or found. */
+const notStarted: ReadonlySet<number> = new Set([126, 127]);
+
 /** A command that ran to completion is a successful call whatever its exit status (D1 "Frame types", `artifact`). */
-function resultOf(command: string, { stdout, stderr, end }: FinishedCommand): ToolOutcome {
+function resultOf(command: string, { stdout, stderr, end, problems }: FinishedCommand): ToolOutcome {
   const exited = end.kind === 'exited';
+  const notes = exited && notStarted.has(end.exitCode) ? problems.map((problem) => `[${problem}]`) : [];
   const ending = exited ? `exit code: ${end.exitCode}` : `ended by signal: ${end.signal}`;
   return {
     status: exited ? 'passed' : 'failed',
-    content: [`command: ${command}`, ending, section('stdout', stdout), section('stderr', stderr)].join('\n'),
+    content: [`command: ${command}`, ending, section('stdout', stdout), section('stderr', stderr), ...notes].join('\n'),
     exitCode: exited ? end.exitCode : null,
     truncated: stdout.cutBytes > 0 || stderr.cutBytes > 0,
   };

@@ -24,6 +24,7 @@ const files = {
   read: ['/etc/passwd', '/usr/lib/libc.so.6', '/usr/bin/dash'],
   execute: ['/usr/bin/dash', '/usr/lib/ld.so'],
   links: [{ path: '/bin', target: 'usr/bin' }],
+  problems: [],
 };
 const sealed: Enforcement = { class: 'sealed', landlockAbi: 7, root: { userNamespace: true, proc: true } };
 const scoped: Enforcement = { class: 'scoped', landlockAbi: 6 };
@@ -138,6 +139,7 @@ end`,
       read: ['/usr/lib/git/a', '/usr/lib/git', '/usr/lib/git-b'],
       execute: [],
       links: [{ path: '/usr/lib/git/l', target: 'a' }],
+      problems: [],
     };
     const plan = words({ enforcement: sealed, files: within });
     expect(plan.match(/^bind 7 .*$/gm)).toEqual([

@@ -36,7 +36,7 @@ function sheetsOf(enforcement: Enforcement): LaunchSheets {
     filter: Buffer.from('filter'),
     filesOf: (programs) => {
       asked.push(programs.join(' '));
-      return { read: [], execute: programs, links: [] };
+      return { read: [], execute: programs, links: [], problems: [] };
     },
     countProcesses: () => (counted += 1),
   });

@@ -15,6 +15,8 @@ export interface LaunchSheet {
   readonly program: string;
   /** To be searched for programs ahead of `PATH`. */
   readonly searchFirst: string | null;
+  /** Sentences for a person: what may keep it, or what it starts, from running. */
+  readonly problems: readonly string[];
 }
 
 /** What all launches with the same programs have in common, whichever of these is started. */
@@ -65,8 +67,9 @@ export class LaunchSheets {
     const key = JSON.stringify([programs, searchPath]);
     const composed = this.#plans.get(key) ?? this.#compose(programs, searchPath);
     this.#plans.set(key, composed);
-    const { plan, searchFirst } = composed;
-    return { plan, filter: this.#filter, searchFirst, program: unshimmed(program, composed) };
+    const { plan, searchFirst, files } = composed;
+    const { problems } = files;
+    return { plan, filter: this.#filter, searchFirst, problems, program: unshimmed(program, composed) };
   }
 
   close(): void {

@@ -20,7 +20,7 @@ export async function readLaunchStatus(status: Readable): Promise<LaunchFailure 
 }
 
 export function parseLaunchFailure(line: string): LaunchFailure {
-  const [, stage = 'unknown', number = '', detail = ''] = /^(\S+) (\d+) ?(.*)\n?$/s.exec(line) ?? [];
+  const [, stage = 'unknown', number = '', detail = ''] = /^(\S+) (\d+) ?(.*?)\n?$/s.exec(line) ?? [];
   return { stage, error: errorName(Number(number)), detail };
 }
 

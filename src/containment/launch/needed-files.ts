@@ -4,6 +4,8 @@ export interface NeededFiles {
   /** May be executed; read too. */
   readonly execute: readonly string[];
   readonly links: readonly { readonly path: string; readonly target: string }[];
+  /** Sentences for an operator: what is missing, or cannot be known from files. */
+  readonly problems: readonly string[];
 }
 
 /** Device files that every program may use. */
