@@ -43,13 +43,13 @@ function searchPath(): string[] {
   return (environment['PATH'] ?? '').split(':');
 }
 
-async function pathOf(command: string): Promise<string | null> {
-  const found = await findProgram(command, environment['PATH'] ?? '');
+function pathOf(command: string): string | null {
+  const found = findProgram(command, environment['PATH'] ?? '');
   return found.kind === 'found' ? found.path : null;
 }
 
-async function filesOf(commands: readonly string[]): Promise<CommandFiles[] | null> {
-  const paths = await Promise.all(commands.map(pathOf));
+function filesOf(commands: readonly string[]): CommandFiles[] | null {
+  const paths = commands.map(pathOf);
   return paths.some((path) => path === null)
     ? null
     : paths.map((path) => commandFiles(path ?? '', systemFiles, searchPath()));
@@ -58,7 +58,7 @@ async function filesOf(commands: readonly string[]): Promise<CommandFiles[] | nu
 describe('the files of a command', () => {
   it.for(programUses)('cover everything that is opened by $title', async (use, context) => {
     context.skip(!hasStrace, 'needs strace');
-    const granted = await filesOf(use.allow);
+    const granted = filesOf(use.allow);
     context.skip(granted === null, `needs ${use.allow.join(', ')}`);
     if (granted === null) return;
     plant(use);
@@ -74,7 +74,7 @@ describe('the files of a command', () => {
 
   it.for(programUses)('are enough for $title, in a root that holds nothing else', async (use, context) => {
     context.skip(!canMount, 'needs a mount namespace');
-    const granted = await filesOf(use.allow);
+    const granted = filesOf(use.allow);
     context.skip(granted === null, `needs ${use.allow.join(', ')}`);
     if (granted === null) return;
     plant(use);
@@ -85,7 +85,7 @@ describe('the files of a command', () => {
   });
 
   it('are needed: a root without them lacks the program, and one with another does not help', async (context) => {
-    const granted = await filesOf(['bash']);
+    const granted = filesOf(['bash']);
     context.skip(!canMount || granted === null, 'needs a mount namespace and bash');
     const argv = [granted?.[0]?.program ?? '', '-c', 'ls'];
     expect(runInRoot({ argv, files: [], workdir, env: environment }).exitCode).toBe(127);
@@ -95,7 +95,7 @@ describe('the files of a command', () => {
   });
 
   it('cover everything that is opened by curl when it tries TLS', async (context) => {
-    const granted = await filesOf(['curl']);
+    const granted = filesOf(['curl']);
     context.skip(!hasStrace || granted === null, 'needs strace and curl');
     if (granted === null) return;
     const server = createServer((socket) => socket.on('error', () => socket.destroy()).end('not TLS\n'));
@@ -108,7 +108,7 @@ describe('the files of a command', () => {
   });
 
   it('are more than what starts it: git does not find its templates with its closure alone', async (context) => {
-    const path = await pathOf('git');
+    const path = pathOf('git');
     context.skip(!hasStrace || path === null, 'needs strace and git');
     if (path === null) return;
     const closure = programClosure(path, systemFiles, searchPath());
@@ -118,7 +118,7 @@ describe('the files of a command', () => {
   });
 
   it('hold nothing of a home, of /etc/shadow or of private keys', async (context) => {
-    const granted = await filesOf(['bash', 'curl', 'git']);
+    const granted = filesOf(['bash', 'curl', 'git']);
     context.skip(granted === null, 'needs bash, curl and git');
     const all = [...(granted ?? []), baselineFiles(systemFiles)];
     const read = [...all.flatMap((files) => files.read), ...all.flatMap((files) => files.execute)];
