@@ -40,16 +40,22 @@ static bool may_set_capabilities(void) {
   return (words[0].effective & 1u << capability_setpcap) != 0;
 }
 
+/* Each drop takes the kernel new credentials, and one process after the other would make them: what is gone is let be. */
 static void empty_bounding_set(void) {
   for (unsigned long capability = 0; capability < capability_numbers; capability++) {
-    if (prctl(PR_CAPBSET_READ, capability, 0, 0, 0) < 0) return; /* behind the last one the kernel has */
-    if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) fail("privileges", "the bounding set");
+    const int held = prctl(PR_CAPBSET_READ, capability, 0, 0, 0);
+    if (held < 0) return; /* behind the last one the kernel has */
+    if (held > 0 && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) fail("privileges", "the bounding set");
   }
+}
+
+void bound_capabilities(void) {
+  if (may_set_capabilities()) empty_bounding_set();
 }
 
 void become(const struct identity *identity) {
   /* Later it cannot be emptied any more: the right to do so goes with the user. */
-  if (may_set_capabilities()) empty_bounding_set();
+  bound_capabilities();
   if (setgroups(0, NULL) != 0) fail("id", "setgroups");
   if (setresgid(identity->gid, identity->gid, identity->gid) != 0) fail("id", "setresgid");
   if (setresuid(identity->uid, identity->uid, identity->uid) != 0) fail("id", "setresuid");

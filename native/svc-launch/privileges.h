@@ -12,6 +12,9 @@ void become_transparent(void);
 /* Becomes another user, for good and without supplementary groups. */
 void become(const struct identity *identity);
 
+/* What is executed from now on can get no capability; those that are held stay. Does nothing for who may not do it. */
+void bound_capabilities(void);
+
 /* Gives up every capability and every way to one. */
 void drop_capabilities(void);
 

@@ -45,39 +45,60 @@ static int make_directories(int root, const char *path) {
   return directory;
 }
 
-/* Opens the directory that holds, or is to hold, the last part of a target. */
-static int make_parent(int root, const char *target) {
-  char parent[plan_max_path + 1];
+/* A directory of the new root, by the target that it was opened for. */
+struct parent {
+  int directory; /* -1 is none */
+  const char *target;
+  size_t length;
+};
+
+static void leave(struct parent *parent) {
+  if (parent->directory >= 0) close(parent->directory);
+  parent->directory = -1;
+}
+
+/* Opens the directory that holds, or is to hold, the last part of a target. Targets are sorted: it is often the last one's too. */
+static int enter_parent(int root, struct parent *parent, const char *target) {
+  char path[plan_max_path + 1];
   const size_t length = (size_t)(strrchr(target, '/') - target);
-  snprintf(parent, sizeof parent, "%.*s", (int)length, target);
-  return make_directories(root, parent);
+  if (parent->directory >= 0 && parent->length == length && strncmp(parent->target, target, length) == 0)
+    return parent->directory;
+  leave(parent);
+  snprintf(path, sizeof path, "%.*s", (int)length, target);
+  *parent = (struct parent){.directory = make_directories(root, path), .target = target, .length = length};
+  return parent->directory;
 }
 
 static const char *last_part(const char *target) {
   return strrchr(target, '/') + 1;
 }
 
-/* Opens what a mount is to cover, which may have to be made first. */
-static int make_target(int root, const char *target, bool is_directory) {
-  if (is_directory) return make_directories(root, target);
-  const int there = open_in_root(root, target, 0);
-  if (there >= 0) return there;
-  if (errno != ENOENT) fail(stage, target);
-  const int parent = make_parent(root, target);
-  if (mknodat(parent, last_part(target), S_IFREG | 0444, 0) != 0) fail(stage, target);
-  close(parent);
-  const int made = open_in_root(root, target, 0);
-  if (made < 0) fail(stage, target);
-  return made;
+/* Makes what a mount is to cover; false when something is there already. */
+static bool make_target(int parent, const char *target, bool is_directory) {
+  const char *name = last_part(target);
+  const int result = is_directory ? mkdirat(parent, name, 0755) : mknodat(parent, name, S_IFREG | 0444, 0);
+  if (result != 0 && errno != EEXIST) fail(stage, target);
+  return result == 0;
 }
 
-static void attach(int root, int mount, const char *target) {
+/* What was there is followed inside the root, should it be a link; what was made is covered by its name, which follows none. */
+static void attach(int root, struct parent *last, int mount, const char *target) {
   struct stat mounted;
   if (fstat(mount, &mounted) != 0) fail(stage, target);
-  const int place = make_target(root, target, S_ISDIR(mounted.st_mode));
-  const unsigned flags = move_mount_from_empty_path | move_mount_to_empty_path;
-  if (syscall(number_move_mount, mount, "", place, "", flags) != 0) fail(stage, target);
-  close(place);
+  const bool is_directory = S_ISDIR(mounted.st_mode);
+  const bool is_root = target[1] == '\0';
+  const int parent = is_root ? -1 : enter_parent(root, last, target);
+  if (!is_root && make_target(parent, target, is_directory)) {
+    const char *name = last_part(target);
+    if (syscall(number_move_mount, mount, "", parent, name, move_mount_from_empty_path) != 0) fail(stage, target);
+  } else {
+    const int place = open_in_root(root, target, is_directory ? O_DIRECTORY : 0);
+    const unsigned flags = move_mount_from_empty_path | move_mount_to_empty_path;
+    if (place < 0 || syscall(number_move_mount, mount, "", place, "", flags) != 0) fail(stage, target);
+    close(place);
+    /* A link may have led to the directory itself, and what follows belongs into what covers it now. */
+    leave(last);
+  }
   close(mount);
 }
 
@@ -132,20 +153,19 @@ static int clone_source(const struct root_step *step) {
   return tree;
 }
 
-static void make_symlink(int root, const struct root_step *step) {
-  const int parent = make_parent(root, step->target);
+static void make_symlink(int root, struct parent *last, const struct root_step *step) {
+  const int parent = enter_parent(root, last, step->target);
   if (symlinkat(step->source, parent, last_part(step->target)) != 0) fail(stage, step->target);
-  close(parent);
 }
 
-static void carry_out(int root, const struct root_step *step, int tree) {
+static void carry_out(int root, struct parent *last, const struct root_step *step, int tree) {
   switch (step->kind) {
-    case step_bind: attach(root, tree, step->target); return;
-    case step_tmpfs: attach(root, mount_memory(step, "0755"), step->target); return;
-    case step_tmp: attach(root, mount_memory(step, "1777"), step->target); return;
-    case step_proc: attach(root, mount_proc(step), step->target); return;
+    case step_bind: attach(root, last, tree, step->target); return;
+    case step_tmpfs: attach(root, last, mount_memory(step, "0755"), step->target); return;
+    case step_tmp: attach(root, last, mount_memory(step, "1777"), step->target); return;
+    case step_proc: attach(root, last, mount_proc(step), step->target); return;
     case step_directory: close(make_directories(root, step->target)); return;
-    case step_symlink: make_symlink(root, step); return;
+    case step_symlink: make_symlink(root, last, step); return;
   }
 }
 
@@ -191,7 +211,9 @@ void compose_root(const struct plan *plan) {
   for (size_t at = 0; at < plan->step_count; at++)
     if (plan->steps[at].kind == step_bind) trees[at] = clone_source(&plan->steps[at]);
   const int root = mount_empty_root();
-  for (size_t at = 0; at < plan->step_count; at++) carry_out(root, &plan->steps[at], trees[at]);
+  struct parent last = {.directory = -1};
+  for (size_t at = 0; at < plan->step_count; at++) carry_out(root, &last, &plan->steps[at], trees[at]);
+  leave(&last);
   switch_to(root);
   umask(mask);
   if (setrlimit(RLIMIT_NOFILE, &open_files) != 0) fail(stage, "open files");

@@ -122,26 +122,28 @@ static noreturn void stay_outside(pid_t first, const struct outcome *outcome, in
 /* From inside, the parent has no number. That it lives shows in the gate, of which it alone holds the other end. */
 static void await_gate(int gate) {
   char go = 0;
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) fail("parent", "the death signal");
   if (read(gate, &go, sizeof go) != sizeof go || is_hung_up(gate)) _exit(exit_launch_failed);
   close(gate);
 }
 
-struct outcome *start_namespace(void) {
+struct inside start_namespace(void) {
   struct outcome *outcome = share_outcome();
   int gate[2];
+  bound_capabilities();
   if (pipe2(gate, O_CLOEXEC) != 0) fail("fork", "a pipe");
   set_mask(~0ull);
   const pid_t first = fork_or_fail();
   if (first > 0) stay_outside(first, outcome, gate[1]);
   close(gate[1]);
-  await_gate(gate[0]);
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) fail("parent", "the death signal");
   /* A session of its own: no terminal to write to, and a signal to the outer process's group arrives once, by way of it. */
   if (setsid() < 0) fail("fork", "a session");
-  return outcome;
+  return (struct inside){.outcome = outcome, .gate = gate[0]};
 }
 
-void start_program_process(struct outcome *outcome) {
+void start_program_process(struct inside inside) {
+  struct outcome *outcome = inside.outcome;
+  await_gate(inside.gate);
   const pid_t program = fork_or_fail();
   if (program > 0) {
     /* Here too, so that the group is there when the first signal is to be passed on. The program may have been quicker. */

@@ -19,10 +19,16 @@ void reset_dispositions(void);
 /* Lets every signal through. */
 void unblock_signals(void);
 
-/* Returns in the first process of the pid namespace. The caller stays outside, forwards signals and ends as the program. */
-struct outcome *start_namespace(void);
+/* What the first process of the namespace has of the one outside. */
+struct inside {
+  struct outcome *outcome; /* NULL without a namespace */
+  int gate;                /* is written to once the outer process has given up what it can */
+};
 
-/* Returns in the process that is to become the program. The caller stays as process 1, reaps, and ends with it. */
-void start_program_process(struct outcome *outcome);
+/* Returns in the first process of the pid namespace. The caller stays outside, forwards signals and ends as the program. */
+struct inside start_namespace(void);
+
+/* Waits for the gate and returns in the process that is to become the program. The caller stays as process 1, reaps, and ends with it. */
+void start_program_process(struct inside inside);
 
 #endif

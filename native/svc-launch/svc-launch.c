@@ -188,8 +188,9 @@ int main(int count, char **words) {
   }
   if (plan.listen_port != 0) hand_over_listener(plan.listen_port, call.egress);
 
-  struct outcome *outcome = (plan.namespaces & CLONE_NEWPID) != 0 ? start_namespace() : NULL;
+  struct inside inside = {.outcome = NULL};
+  if ((plan.namespaces & CLONE_NEWPID) != 0) inside = start_namespace();
   compose_root(&plan);
-  if (outcome != NULL) start_program_process(outcome);
+  if (inside.outcome != NULL) start_program_process(inside);
   become_program(&call, &plan, &filter);
 }

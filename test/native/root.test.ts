@@ -136,6 +136,18 @@ describe.each(users)('a root composed by %s', (_name, user) => {
       expect(run([bindAt(second, '/w'), bindAt(first, '/w')], 'cat /w/name').stdout).toBe('first\n');
     });
 
+    it('into what covers a directory, not into what is covered, also for several files of one directory', () => {
+      const cover = plant('cover');
+      const steps = [bindAt('/etc/passwd', '/w/one'), bindAt(cover, '/w'), bindAt('/etc/group', '/w/two')];
+      expect(run(steps, 'ls /w').stdout).toBe('two\n');
+      const beside = [bindAt('/etc/passwd', '/w/one'), bindAt('/etc/group', '/w/two'), bindAt('/etc/hosts', '/v/two')];
+      expect(run(beside, 'ls /v /w').stdout).toBe('/v:\ntwo\n\n/w:\none\ntwo\n');
+      const work = plant('work');
+      symlinkSync('/w', join(work, 'self'));
+      const covered = [bindAt(work, '/w'), bindAt(plant('other'), '/w/self'), bindAt('/etc/group', '/w/two')];
+      expect(run(covered, 'ls /w').stdout).toBe('two\n');
+    });
+
     it('what the host has in a place that the plan covers: sources are opened before anything is mounted', () => {
       const work = plant('work');
       writeFileSync(join(work, 'name'), 'kept\n');
@@ -168,7 +180,7 @@ describe.each(users)('a root composed by %s', (_name, user) => {
       ['a source that is missing', '/nonexistent', '/w', 'root 2 /nonexistent\n'],
       ['a directory over a file', '/usr/lib', '/usr/bin/env', 'root 20 /usr/bin/env\n'],
       ['a file over a directory', '/usr/bin/env', '/usr/lib', 'root 22 /usr/lib\n'],
-      ['a target below a file', '/usr/lib', '/usr/bin/env/x', 'root 20 /usr/bin/env/x\n'],
+      ['a target below a file', '/usr/lib', '/usr/bin/env/x', 'root 20 /usr/bin/env\n'],
       ['a target in a read-only place', '/usr/lib', '/usr/new/x', 'root 30 /usr/new\n'],
     ])('nothing with %s', (_what, source, target, status) => {
       expect(run([bindAt(source, target)], 'true')).toMatchObject({ code: 125, stdout: '', stderr: '', status });
