@@ -1,7 +1,3 @@
-import { release, tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { arch, getuid, platform } from 'node:process';
-
 import type { Containment } from '../containment/containment.ts';
 import { effectiveFloor, floorRefusal, parseCeiling, underCeiling } from '../containment/floor.ts';
 import { hostContainment } from '../containment/host-containment.ts';
@@ -18,6 +14,7 @@ import type { StorePlaces } from '../store/locate.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
 import { absentCommands } from './absent-commands.ts';
 import { findCapsule, type CapsuleSource } from './capsule-source.ts';
+import { hostFacts } from './host-facts.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { unavailableParts } from './unavailable-parts.ts';
 import { unenforcedGrants } from './unenforced-grants.ts';
@@ -59,16 +56,9 @@ export async function scopeOfLaunch(
   const { grants, warnings } = lower(loaded);
   // The operator's own, so never out of the `.env` of a workspace.
   const ceiling = parseCeiling(request.env['SVC_CONTAINMENT_CEILING']);
-  const containment = await hostContainment({
-    packageRoot: places.packageRoot,
-    platform,
-    architecture: arch,
-    uid: getuid?.() ?? 0,
-    kernel: release(),
-    cacheDirectory: join(request.home, '.svc', 'cache'),
-    temporaryDirectory: tmpdir(),
-    ceiling,
-  });
+  const containment = await hostContainment(
+    hostFacts({ home: request.home, packageRoot: places.packageRoot, ceiling }),
+  );
   const manifest = grants.containmentFloor ?? undefined;
   const { report, refusal } = answerFloor({
     declared: effectiveFloor({ manifest, workspace: workspace.containment, flag: request.floor }),

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 
 import { buildCommand } from './build.ts';
 import type { CommandContext } from './command-context.ts';
+import { doctorCommand } from './doctor.ts';
 import { explainCommand } from './explain.ts';
 import { installCommand } from './install.ts';
 import { listCommand } from './list.ts';
@@ -27,5 +28,6 @@ export const commands: readonly CommandEntry[] = [
   { name: 'install', make: installCommand },
   { name: 'build', make: buildCommand },
   { name: 'list', make: listCommand },
+  { name: 'doctor', make: doctorCommand },
   { name: 'explain', make: explainCommand },
 ];

@@ -100,6 +100,11 @@ export const catalogue = {
     explanation:
       'The model addresses tools by name, so an artifact and an allowed shell command cannot have the same one. Rename the artifact or drop one of the two.',
   },
+  'E-CAP-015': {
+    title: 'what makes the attempts of svc doctor is not there',
+    explanation:
+      'svc doctor --containment makes its attempts with the program svc-attempts, which is installed beside the helper svc-launch. Install svc anew; in a checkout, node scripts/build-native.mjs builds both.',
+  },
   'E-IO-001': {
     title: 'a file cannot be read or written',
     explanation: 'The operating system refused a file operation. The message names the path and the reason.',

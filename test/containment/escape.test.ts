@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
 
 import { allAttempts } from '../../src/containment/attempts/all-attempts.ts';
+import { promisedOf } from '../../src/containment/attempts/judge.ts';
 import { answersToRoot, answersToUser, impossibleAlone, impossibleToUser } from './escape-answers.ts';
 import { type EscapeColumn, makeEscapes } from './escape-columns.ts';
 
@@ -72,7 +73,37 @@ describe.each(users)('attempts to escape, made by $name', ({ name, answers, impo
   });
 });
 
+/** What has to work, as it is granted. */
+const granted: Readonly<Record<string, readonly string[]>> = {
+  interpret: ['advisory', 'scoped', 'sealed'],
+  'run-copy-where-granted': ['advisory', 'scoped', 'sealed'],
+  'listed-host-past-proxy': ['advisory', 'scoped'],
+  'listed-host-by-proxy': ['sealed'],
+  'plan-whole': ['advisory', 'scoped', 'sealed'],
+};
+
+function promiseFor(name: string, answer: string, place: string): string {
+  // Ports are stopped where hosts cannot be, and that is not claimed.
+  if (name === 'other-port' && place === 'scoped') return 'open';
+  if (answer === 'allowed') return granted[name]?.includes(place) === true ? 'works' : 'open';
+  return answer.startsWith('killed') ? 'killed' : 'stopped';
+}
+
 describe('the list of attempts', () => {
+  it.each(['advisory', 'scoped', 'sealed'] as const)('promises what is seen in %s', (place) => {
+    const promised = allAttempts.map((attempt) => [attempt.name, promisedOf(attempt, place, true)] as const);
+    const seen = Object.entries(expectedIn(answersToRoot, place));
+    expect(Object.fromEntries(promised.filter(([, promise]) => promise !== null))).toEqual(
+      Object.fromEntries(seen.map(([name, answer]) => [name, promiseFor(name, answer, place)])),
+    );
+  });
+
+  it('promises the limit on processes to those whom the kernel does not exempt from it', () => {
+    const limit = allAttempts.find(({ name }) => name === 'processes');
+    expect(limit?.promises).toEqual({ advisory: 'stopped', scoped: 'stopped', sealed: 'stopped' });
+    expect(allAttempts.filter(({ promisesToRoot }) => promisesToRoot !== undefined)).toEqual([limit]);
+  });
+
   it('names each once, and has an answer for each', () => {
     const names = allAttempts.map((attempt) => attempt.name);
     expect(new Set(names).size).toBe(names.length);

@@ -19,6 +19,15 @@ export interface AttemptTools {
   readonly setuidProgram: string | null;
 }
 
+/** Each as a person calls it. */
+export const toolNames: Readonly<Record<keyof AttemptTools, string>> = {
+  shell: 'shell',
+  loader: 'loader of the shell',
+  unlisted: 'program beside the shell',
+  olderModes: 'older mode of the processor',
+  setuidProgram: 'setuid program, which svc does not make',
+};
+
 export interface ToolSearch {
   readonly searchPath: string;
   /** As `process.arch` has it. */

@@ -1,0 +1,111 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter } from 'node:path';
+
+import { toolNames } from '../containment/attempts/attempt-tools.ts';
+import {
+  attemptProgramBeside,
+  type AttemptResult,
+  classesUnderTest,
+  type ClassUnderTest,
+  makeAttempts,
+} from '../containment/attempts/attempt-suite.ts';
+import { formatSeen } from '../containment/attempts/seen.ts';
+import type { HostFacts } from '../containment/host-containment.ts';
+import { findHelper } from '../containment/launch/helper-path.ts';
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { printable } from '../diagnostics/printable.ts';
+import type { ContainmentClass } from '../wire/containment-class.ts';
+import type { CommandContext } from './command-context.ts';
+import { stopOnSignals } from './stop-signals.ts';
+
+export interface AttemptsRequest {
+  readonly facts: HostFacts;
+  readonly context: CommandContext;
+  readonly json: boolean;
+}
+
+interface Counts {
+  asPromised: number;
+  notAsPromised: number;
+  notMade: number;
+}
+
+/**
+ * Makes the attempts to break out in each class that this host gives and prints what became of each, a line each. Whether all was as
+ * promised and all were made.
+ */
+export async function checkContainment({ facts, context, json }: AttemptsRequest): Promise<boolean> {
+  requireProgram(facts);
+  const classes = await classesUnderTest(facts);
+  if (classes.length === 0) context.stderr.write('nothing is promised here: no kernel enforces anything\n');
+  const stop = stopOnSignals(context);
+  const searchPath = context.env['PATH'] ?? ['/usr/bin', '/bin'].join(delimiter);
+  try {
+    let isSound = true;
+    for (const each of classes) {
+      if (context.stderrIsTerminal) context.stderr.write(`making ${each.attempts.length} attempts in ${each.class}\n`);
+      const counts: Counts = { asPromised: 0, notAsPromised: 0, notMade: 0 };
+      for await (const result of makeAttempts(each, { facts, searchPath, signal: stop.signal })) {
+        count(counts, result);
+        context.stdout.write(json ? jsonLine(each.class, result) : textLine(each.class, result));
+      }
+      context.stdout.write(summary(each, counts, json));
+      isSound &&= counts.notAsPromised === 0 && !stop.signal.aborted;
+    }
+    return isSound;
+  } finally {
+    stop.dispose();
+  }
+}
+
+/** Without the helper nothing is promised; with it, what makes the attempts has to be there. */
+function requireProgram(facts: HostFacts): void {
+  const helper = findHelper(facts);
+  if (helper === null) return;
+  const program = attemptProgramBeside(helper);
+  try {
+    accessSync(program, constants.X_OK);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    throw new Diagnostic('E-CAP-015', `${printable(program)} is not there, and the attempts are made with it`, {
+      hint: 'install svc anew; in a checkout, node scripts/build-native.mjs builds it',
+    });
+  }
+}
+
+function count(counts: Counts, result: AttemptResult): void {
+  if (result.kind === 'not made') counts.notMade++;
+  else if (result.judgement === 'not as promised') counts.notAsPromised++;
+  else counts.asPromised++;
+}
+
+function textLine(wanted: ContainmentClass, result: AttemptResult): string {
+  const { attempt, promised } = result;
+  const name = `${wanted.padEnd(8)}  ${attempt.name}: ${attempt.title}`;
+  if (result.kind === 'not made') return `not made            ${name} (there is no ${toolNames[result.lacking]})\n`;
+  const mark = result.judgement === 'not as promised' ? 'NOT as promised' : 'ok';
+  const remark = promised === 'open' ? ', and nothing is promised' : promised === 'works' ? ', as it is granted' : '';
+  return `${mark.padEnd(18)}  ${name} (${printable(formatSeen(result.seen))}${remark})\n`;
+}
+
+function jsonLine(wanted: ContainmentClass, result: AttemptResult): string {
+  const { attempt, promised } = result;
+  const outcome =
+    result.kind === 'made'
+      ? { seen: formatSeen(result.seen), as_promised: result.judgement !== 'not as promised' }
+      : { seen: null, as_promised: null, lacking: result.lacking };
+  return `${JSON.stringify({ class: wanted, attempt: attempt.name, title: attempt.title, promised, ...outcome })}\n`;
+}
+
+function summary({ class: wanted, containment }: ClassUnderTest, counts: Counts, json: boolean): string {
+  const { asPromised, notAsPromised, notMade } = counts;
+  if (json) {
+    const summed = { as_promised: asPromised, not_as_promised: notAsPromised, not_made: notMade };
+    return `${JSON.stringify({ class: wanted, mechanism: containment.mechanism, ...summed })}\n`;
+  }
+  const rest = [
+    ...(notAsPromised === 0 ? [] : [`${notAsPromised} NOT as promised`]),
+    ...(notMade === 0 ? [] : [`${notMade} not made`]),
+  ];
+  return `${wanted}: ${[`${asPromised} as promised`, ...rest].join(', ')}\n`;
+}

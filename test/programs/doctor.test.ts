@@ -1,0 +1,180 @@
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { afterEach, beforeEach, describe, expect, it, type TestContext } from 'vitest';
+
+const checkout = fileURLToPath(new URL('../../', import.meta.url));
+const built = join('dist', 'native', `linux-${process.arch}`);
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-doctor-'));
+  for (const path of ['home', 'tmp', 'package']) mkdirSync(join(folder, path));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** An installation of its own, whose parts can be changed. */
+function install(): string {
+  const root = join(folder, 'package');
+  for (const path of ['package.json', 'bin', join('dist', 'svc.cjs'), built]) {
+    cpSync(join(checkout, path), join(root, path), { recursive: true });
+  }
+  return root;
+}
+
+function doctor(root: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, 'bin', 'svc.cjs'), 'doctor', ...args], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'] ?? '', HOME: join(folder, 'home'), TMPDIR: join(folder, 'tmp'), ...env },
+    encoding: 'utf8',
+    timeout: 100_000,
+  });
+  return { code: status, stdout, stderr };
+}
+
+function parsed(stdout: string): readonly Readonly<Record<string, unknown>>[] {
+  const lines = stdout.trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
+}
+
+const advisory = { SVC_CONTAINMENT_CEILING: 'advisory' };
+
+function needsHelper(context: TestContext): void {
+  if (existsSync(join(checkout, built, 'svc-attempts'))) return;
+  if (process.env['REQUIRE_CONTAINMENT'] === 'sealed') throw new Error('svc-attempts is not built');
+  context.skip(true, 'needs Linux and a C compiler');
+}
+
+describe('svc doctor', () => {
+  it('tells what the host offers', (context) => {
+    needsHelper(context);
+    const root = install();
+    const { code, stdout, stderr } = doctor(root, [], advisory);
+    expect({ code, stderr, stdout: stdout.replace(/(?<=grant: +)(granted|denied|not needed)$/m, 'as it is') }).toEqual({
+      code: 0,
+      stderr: '',
+      stdout: `node:          ${process.version}
+home:          ${join(folder, 'home')} (writable)
+containment:   advisory
+mechanism:     seccomp-only
+userns grant:  as it is
+not stronger:  SVC_CONTAINMENT_CEILING is advisory
+helper:        ${join(root, built, 'svc-launch')}
+`,
+    });
+  });
+
+  it('tells that there is no helper, and why nothing is enforced then', (context) => {
+    needsHelper(context);
+    const root = install();
+    rmSync(join(root, built), { recursive: true });
+    const { code, stdout } = doctor(root, ['--json']);
+    expect({ code, report: parsed(stdout) }).toEqual({
+      code: 0,
+      report: [
+        {
+          node: process.version,
+          home: join(folder, 'home'),
+          home_writable: true,
+          containment: 'advisory',
+          mechanism: 'none',
+          userns_grant: 'n/a',
+          not_stronger: 'the helper svc-launch is not installed, and a checkout builds it with a C compiler only',
+          helper: null,
+          problems: [],
+        },
+      ],
+    });
+  });
+});
+
+describe('svc doctor --containment', { timeout: 100_000 }, () => {
+  it('makes every attempt, says what became of each, and leaves nothing behind', (context) => {
+    needsHelper(context);
+    const { code, stdout, stderr } = doctor(install(), ['--containment'], advisory);
+    const lines = stdout.trimEnd().split('\n');
+    expect({ code, stderr, last: lines.at(-1) }).toEqual({
+      code: 0,
+      stderr: '',
+      last: 'advisory: 126 as promised, 1 not made',
+    });
+    expect(lines).toHaveLength(128);
+    expect(lines).toContain(
+      'ok                  advisory  unshare-user: enter a user namespace of its own (refused EPERM)',
+    );
+    expect(lines).toContain(
+      'ok                  advisory  read-outside: read a file outside the workdir (allowed, and nothing is promised)',
+    );
+    expect(lines).toContain(
+      'ok                  advisory  interpret: have a listed shell read a script in the workdir (allowed, as it is granted)',
+    );
+    expect(readdirSync(join(folder, 'tmp'))).toEqual([]);
+  });
+
+  it('says what is not as promised when the helper contains nothing, and exits with 1', (context) => {
+    needsHelper(context);
+    const root = install();
+    weaken(join(root, built, 'svc-launch'));
+    const { code, stdout } = doctor(root, ['--containment', '--json'], advisory);
+    const lines = parsed(stdout);
+    expect(code).toBe(1);
+    expect(lines.find(({ attempt }) => attempt === 'unshare-user')).toEqual({
+      class: 'advisory',
+      attempt: 'unshare-user',
+      title: 'enter a user namespace of its own',
+      promised: 'stopped',
+      seen: 'allowed',
+      as_promised: false,
+    });
+    expect(lines.find(({ attempt }) => attempt === 'plan-truncated')).toMatchObject({ as_promised: false });
+    const { not_as_promised: broken, ...summary } = lines.at(-1) ?? {};
+    expect(summary).toMatchObject({ class: 'advisory', mechanism: 'seccomp-only', not_made: 1 });
+    expect(lines.filter((line) => line['as_promised'] === false)).toHaveLength(Number(broken));
+    expect(Number(broken)).toBeGreaterThan(30);
+  });
+
+  it('promises nothing where no kernel enforces anything', (context) => {
+    needsHelper(context);
+    const root = install();
+    rmSync(join(root, built), { recursive: true });
+    expect(doctor(root, ['--containment'])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'nothing is promised here: no kernel enforces anything\n',
+    });
+  });
+
+  it('is refused without the program that makes the attempts', (context) => {
+    needsHelper(context);
+    const root = install();
+    unlinkSync(join(root, built, 'svc-attempts'));
+    const { code, stderr } = doctor(root, ['--containment']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error\[E-CAP-015\]: .*svc-attempts is not there, and the attempts are made with it\n/);
+  });
+});
+
+/** In place of the helper, something that starts the program at once, whatever the plan says, and says so by closing its status. */
+function weaken(helper: string): void {
+  unlinkSync(helper);
+  writeFileSync(
+    helper,
+    '#!/bin/sh\n[ $# -gt 0 ] || { echo usage >&2; exit 125; }\npath=$5\nshift 6\nexec "$path" "$@" 4>&-\n',
+  );
+  chmodSync(helper, 0o755);
+}
