@@ -24,6 +24,8 @@ function asEveryone(wanted: Setup['class']): readonly Setup[] {
 
 export const sealed: readonly Setup[] = asEveryone('sealed');
 export const scoped: readonly Setup[] = asEveryone('scoped');
+/** For what is the same for every user. */
+export const asOneself: readonly Setup[] = [...sealed, ...scoped].filter(({ uid }) => uid === null);
 
 /** One thing the model of a capsule does. */
 export interface ScriptedCall {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { svc } from '../support/svc-process.ts';
-import { printed, scoped, sealed, shell, type ScriptedCall } from './contained-capsule.ts';
+import { asOneself, printed, sealed, shell, type ScriptedCall } from './contained-capsule.ts';
 import { portOf, Upstreams } from './network-upstreams.ts';
 import { hasProgram, needsPrograms, useCapsule } from './use-capsule.ts';
 
@@ -139,6 +139,8 @@ shell: { allow: [bash, curl, python3, git, cat] }`,
   });
 });
 
+const scoped = asOneself.filter((setup) => setup.class === 'scoped');
+
 describe.skipIf(!hasServers).each(scoped)('a list of hosts in $name (skipped without openssl and git)', (setup) => {
   const capsule = useCapsule(setup, () => ({
     calls: [
@@ -173,7 +175,7 @@ shell: { allow: [bash, curl, python3, env, grep] }`,
   });
 });
 
-describe.skipIf(!hasServers).each([...sealed, ...scoped])(
+describe.skipIf(!hasServers).each(asOneself)(
   'without a list of hosts in $name (skipped without openssl and git)',
   (setup) => {
     const capsule = useCapsule(setup, () => ({

@@ -4,10 +4,8 @@ import { describe, expect, it } from 'vitest';
 
 import { svc } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
-import { printed, scoped, sealed, shell, type Setup } from './contained-capsule.ts';
+import { asOneself, printed, shell } from './contained-capsule.ts';
 import { openCapsule, useCapsule } from './use-capsule.ts';
-
-const setups: readonly Setup[] = [...sealed, ...scoped];
 
 /** As pyenv writes them. */
 const shim = (root: string): string => `#!/usr/bin/env bash
@@ -25,7 +23,7 @@ function namingPlaces(text: string, { folder }: Workspace): string {
     .replaceAll(join(folder, 'pyenv', 'version'), 'VERSION');
 }
 
-describe.each(setups)('in $name', (setup) => {
+describe.each(asOneself)('in $name', (setup) => {
   const capsule = useCapsule(setup, {
     calls: [
       shell('absent', 'x', 'svc-absent'),
@@ -125,7 +123,7 @@ describe.each(setups)('in $name', (setup) => {
   });
 });
 
-const asRoot = process.getuid?.() === 0 ? [...sealed, ...scoped].filter(({ uid }) => uid === null) : [];
+const asRoot = process.getuid?.() === 0 ? asOneself : [];
 
 describe.skipIf(asRoot.length === 0).each(asRoot)('in $name (skipped without root)', (setup) => {
   it("the model is told that a workdir in another user's home cannot be reached", async (context) => {

@@ -1,0 +1,110 @@
+import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, type TestContext } from 'vitest';
+
+import { rpc } from '../support/svc-process.ts';
+import { asOneself, sealed, shell, type ContainedCapsule, type Setup } from './contained-capsule.ts';
+import { MarkedProcesses } from './marked-processes.ts';
+import { openCapsule } from './use-capsule.ts';
+
+/** A child in the group, one whose parent has ended, one that has a session of its own, and one of a daemon. */
+function family(marked: MarkedProcesses): string {
+  return `${marked.sleep(1)} &
+(${marked.sleep(2)} &)
+setsid ${marked.sleep(3)} &
+(setsid bash -c '${marked.sleep(4)} & wait' &)`;
+}
+
+/** All of it while the command waits, with what contains it. */
+const everything = {
+  sealed: ['1', '2', '3', '4', 'bash of 1', 'bash of 4', 'svc-launch of 1', 'svc-launch of 1'],
+  scoped: ['1', '2', '3', '4', 'bash of 1', 'bash of 4'],
+} as const;
+/** What has left the group of its command: a composed root lets nothing live that was started in it. */
+const left = { sealed: [], scoped: ['3', '4', 'bash of 4'] } as const;
+/** When `svc` is killed it ends no group: the command goes with it, and what it has started stays. */
+const leftByKill = { sealed: [], scoped: ['1', '2', '3', '4', 'bash of 4'] } as const;
+
+const allow = 'shell: { allow: [bash, sleep, setsid] }';
+
+async function start(context: TestContext, setup: Setup, command: (marked: MarkedProcesses) => string) {
+  const marked = new MarkedProcesses();
+  context.onTestFinished(() => marked.end());
+  const calls = [shell('family', command(marked))];
+  const capsule = await openCapsule(context, setup, { calls, capabilities: allow, stays: true });
+  return { marked, capsule };
+}
+
+async function cancel({ line, stream }: ContainedCapsule): Promise<void> {
+  const { data } = await stream.status('working', 'inference turn 1');
+  await rpc(line.url, 'tasks/cancel', { id: data['id'] });
+  await stream.status('canceled', 'task canceled');
+}
+
+describe.each([...asOneself, ...sealed.filter(({ uid }) => uid !== null)])('in $name', (setup) => {
+  const remaining = left[setup.class];
+
+  it('a command that ends leaves nothing but what its class lets live', async (context) => {
+    const { marked, capsule } = await start(context, setup, (processes) => `${family(processes)}\nexec > /dev/null`);
+    expect((await capsule.result('family')).text).toMatch(/^exit code: 0\n/);
+    expect(await marked.settled(remaining)).toEqual(remaining);
+  });
+
+  it('a command that is canceled leaves nothing but what its class lets live', async (context) => {
+    const { marked, capsule } = await start(context, setup, (processes) => `${family(processes)}\nwait`);
+    await marked.settled(everything[setup.class]);
+    await cancel(capsule);
+    expect(await marked.settled(remaining)).toEqual(remaining);
+  });
+
+  it('a tool that passes its deadline leaves nothing but what its class lets live', async (context) => {
+    const marked = new MarkedProcesses();
+    context.onTestFinished(() => marked.end());
+    const capsule = await openCapsule(context, setup, {
+      calls: [{ id: 'slow', tool: 'slow', input: {} }],
+      manifest: `artifacts: [{ name: slow, version: 1.0.0, source: ./slow, capabilities: { limits: { deadline: 1 } } }]\n`,
+      capabilities: allow,
+      files: {
+        'slow/svc.yaml': 'name: slow\nversion: 1.0.0\nruntime: tool\nimplementation: native\n',
+        'slow/bin/slow': `#!/bin/bash\n${family(marked)}\nwait\n`,
+      },
+      prepare: ({ folder }) => {
+        chmodSync(join(folder, 'slow', 'bin', 'slow'), 0o755);
+        return {};
+      },
+    });
+    const { text, isError } = await capsule.result('slow');
+    expect({ text, isError }).toEqual({
+      text: 'the tool slow did not end within 1 s (ended by signal SIGTERM)',
+      isError: true,
+    });
+    expect(await marked.settled(remaining)).toEqual(remaining);
+  });
+
+  it('svc that is told to stop leaves nothing but what its class lets live', async (context) => {
+    const { marked, capsule } = await start(context, setup, (processes) => `${family(processes)}\nwait`);
+    await marked.settled(everything[setup.class]);
+    capsule.process.child.kill('SIGTERM');
+    expect(await capsule.process.ended).toMatchObject({ code: 1 });
+    expect(await marked.settled(remaining)).toEqual(remaining);
+  });
+
+  it('svc that is killed leaves nothing but what its class lets live', async (context) => {
+    const { marked, capsule } = await start(context, setup, (processes) => `${family(processes)}\nwait`);
+    await marked.settled(everything[setup.class]);
+    capsule.process.child.kill('SIGKILL');
+    const remainingThen = leftByKill[setup.class];
+    expect(await marked.settled(remainingThen)).toEqual(remainingThen);
+  });
+
+  it.for(['SIGTERM', 'SIGKILL'] as const)(
+    'svc that gets %s while a command is being started leaves nothing',
+    async (signal, context) => {
+      const { marked, capsule } = await start(context, setup, (processes) => `exec ${processes.sleep(1)}`);
+      await capsule.stream.status('working', 'inference turn 1');
+      capsule.process.child.kill(signal);
+      await capsule.process.ended;
+      expect(await marked.settled([])).toEqual([]);
+    },
+  );
+});
