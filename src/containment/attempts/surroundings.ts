@@ -76,16 +76,18 @@ export class Surroundings {
 
   /** Whether a process holds the FIFO of a daemon; it is told to end. */
   releaseDaemon(): boolean {
+    let fifo: number | null = null;
     try {
-      const fifo = openSync(join(this.workdir, 'daemon'), constants.O_WRONLY | constants.O_NONBLOCK);
+      fifo = openSync(join(this.workdir, 'daemon'), constants.O_WRONLY | constants.O_NONBLOCK);
       writeSync(fifo, 'x');
-      closeSync(fifo);
       return true;
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      // Nobody has it open, or it was never made.
-      if (code === 'ENXIO' || code === 'ENOENT') return false;
+      // Nobody has it open, or no longer, or it was never made.
+      if (code === 'ENXIO' || code === 'EPIPE' || code === 'ENOENT') return false;
       throw error;
+    } finally {
+      if (fifo !== null) closeSync(fifo);
     }
   }
 
