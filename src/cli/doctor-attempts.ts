@@ -10,7 +10,7 @@ import {
   makeAttempts,
 } from '../containment/attempts/attempt-suite.ts';
 import { formatSeen } from '../containment/attempts/seen.ts';
-import type { HostFacts } from '../containment/host-containment.ts';
+import { hostContainment, type HostFacts } from '../containment/host-containment.ts';
 import { findHelper } from '../containment/launch/helper-path.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { printable } from '../diagnostics/printable.ts';
@@ -37,19 +37,23 @@ interface Counts {
 export async function checkContainment({ facts, context, json }: AttemptsRequest): Promise<boolean> {
   requireProgram(facts);
   const classes = await classesUnderTest(facts);
-  if (classes.length === 0) context.stderr.write('nothing is promised here: no kernel enforces anything\n');
+  if (classes.length === 0) {
+    const { reason } = await hostContainment(facts);
+    context.stderr.write(`nothing is promised here, for nothing is enforced: ${printable(reason ?? '')}\n`);
+  }
   const stop = stopOnSignals(context);
   const searchPath = context.env['PATH'] ?? ['/usr/bin', '/bin'].join(delimiter);
   try {
     let isSound = true;
     for (const each of classes) {
+      if (stop.signal.aborted) break;
       if (context.stderrIsTerminal) context.stderr.write(`making ${each.attempts.length} attempts in ${each.class}\n`);
       const counts: Counts = { asPromised: 0, notAsPromised: 0, notMade: 0 };
       for await (const result of makeAttempts(each, { facts, searchPath, signal: stop.signal })) {
         count(counts, result);
         context.stdout.write(json ? jsonLine(each.class, result) : textLine(each.class, result));
       }
-      context.stdout.write(summary(each, counts, json));
+      if (!stop.signal.aborted) context.stdout.write(summary(each, counts, json));
       isSound &&= counts.notAsPromised === 0 && !stop.signal.aborted;
     }
     return isSound;

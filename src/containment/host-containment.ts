@@ -63,7 +63,8 @@ async function abilityOf({ helper, architecture, uid, kernel, ...places }: Probe
   const ability = await probeHost({
     helper,
     filter: strictestFilter(architecture),
-    directory: isKept ? places.cacheDirectory : places.temporaryDirectory,
+    // Without capabilities root does not get into a home that belongs to somebody else.
+    directory: isKept && uid !== 0 ? places.cacheDirectory : places.temporaryDirectory,
     isSuperuser: uid === 0,
   });
   if (isKept) cache.write(key, ability);

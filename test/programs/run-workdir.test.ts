@@ -36,7 +36,9 @@ describe('the workdir of --workdir', () => {
     symlinkSync(outside, join(workspace.folder, 'work', '.svc'));
     const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', 'work']);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^error\[E-IO-001\]: \.svc\/home\/tmp cannot be made in .*: a link or a file is in its place/);
+    expect(stderr).toMatch(
+      /^error\[E-IO-001\]: \.svc\/home\/tmp cannot be made in .*: a link or a file is in its place/,
+    );
     expect(readdirSync(outside)).toEqual([]);
   });
 
