@@ -164,6 +164,7 @@ describe('svc doctor --containment', { timeout: 100_000 }, () => {
     expect(summary).toMatchObject({ class: 'advisory', mechanism: 'seccomp-only', not_made: 1 });
     expect(lines.filter((line) => line['as_promised'] === false)).toHaveLength(Number(broken));
     expect(Number(broken)).toBeGreaterThan(30);
+    expect(readdirSync(join(folder, 'tmp'))).toEqual([]);
   });
 
   it('promises nothing where no kernel enforces anything', (context) => {
@@ -188,12 +189,22 @@ describe('svc doctor --containment', { timeout: 100_000 }, () => {
   });
 });
 
-/** In place of the helper, something that starts the program at once, whatever the plan says, and says so by closing its status. */
+/**
+ * In place of the helper, something that starts the program where the plan says and takes nothing else from the plan: it contains
+ * nothing. Without a directory it starts nothing: attempts leave files where they are made.
+ */
+const weakHelper = String.raw`#!/bin/sh
+PATH=/usr/bin:/bin
+[ $# -gt 0 ] || { echo usage >&2; exit 125; }
+directory=$(tr '\0' '\n' <&3 | sed -n '/^cwd$/{n;p;}')
+[ -d "$directory" ] && cd "$directory" || exit 125
+path=$5
+shift 6
+exec "$path" "$@" 4>&-
+`;
+
 function weaken(helper: string): void {
   unlinkSync(helper);
-  writeFileSync(
-    helper,
-    '#!/bin/sh\n[ $# -gt 0 ] || { echo usage >&2; exit 125; }\npath=$5\nshift 6\nexec "$path" "$@" 4>&-\n',
-  );
+  writeFileSync(helper, weakHelper);
   chmodSync(helper, 0o755);
 }
