@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *refusal;
@@ -71,6 +72,14 @@ static const struct attempt *find(const char *name) {
   return NULL;
 }
 
+/* Attempts leave files where they run, and none of them belongs into the root of a host. */
+static void leave_root_alone(void) {
+  struct stat here, root;
+  if (stat(".", &here) != 0 || stat("/", &root) != 0) not_prepared("where it runs");
+  errno = EISDIR;
+  if (here.st_dev == root.st_dev && here.st_ino == root.st_ino) not_prepared("a workdir of its own");
+}
+
 int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "ran") == 0) return puts("ran") < 0;
   if (argc == 4 && strcmp(argv[1], "victim") == 0) return be_victim(argv[2], argv[3]);
@@ -79,6 +88,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: svc-attempts <attempt> [operand...]\n");
     return 2;
   }
+  leave_root_alone();
   errno = 0;
   int outcome = attempt->run(argv + 2);
   if (outcome < 0) print_refusal(errno);

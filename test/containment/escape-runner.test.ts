@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -54,6 +55,16 @@ describe('the runner of attempts', () => {
     };
     expect(await seenOf({ program: 'run-copy', operands: planted })).toBe('unclear svc-attempts: copy: File exists');
     expect(await seenOf({ program: 'no-such-attempt' })).toBe('unclear usage: svc-attempts <attempt> [operand...]');
+  });
+
+  it('starts nothing in the root of the host', () => {
+    const { status, stdout, stderr } = spawnSync(program, ['leave-mark', 'mark'], { cwd: '/', encoding: 'utf8' });
+    expect({ status, stdout, stderr }).toEqual({
+      status: 3,
+      stdout: '',
+      stderr: 'svc-attempts: a workdir of its own: Is a directory\n',
+    });
+    expect(existsSync('/mark')).toBe(false);
   });
 
   it('takes what holds no secret for no success', async () => {
