@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { runsCommand, scriptCapsule } from '../support/script-capsule.ts';
 import { startCapsule, svc, SvcProcess } from '../support/svc-process.ts';
@@ -11,22 +11,24 @@ const manifest = 'capabilities: { shell: { allow: [sh] } }\n';
 async function busyCapsule() {
   const workspace = scriptCapsule({
     manifest,
-    script: runsCommand('echo $$ > pid', 'echo $$ > pid; trap "" TERM INT HUP; while :; do sleep 1; done'),
+    script: runsCommand('true', 'trap "" TERM INT HUP; echo $$ > pid; while :; do sleep 1; done'),
     files: { 'task.md': 'Stay.\n' },
   });
   const { process, line } = await startCapsule(workspace);
+  // A failed test leaves nothing running either.
+  onTestFinished(() => void process.child.kill('SIGKILL'));
   const watch = new SvcProcess(workspace, ['watch']);
   await watch.printed(/inference turn 2/);
-  const pid = async (): Promise<number> => {
-    const first = readFileSync(join(line.workdir, 'pid'), 'utf8');
-    for (let tries = 0; tries < 500; tries += 1) {
-      const text = readFileSync(join(line.workdir, 'pid'), 'utf8');
-      if (text !== first && text.endsWith('\n')) return Number(text);
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    throw new Error('the command did not start');
-  };
-  return { workspace, process, watch, commandPid: await pid() };
+  return { workspace, process, watch, commandPid: await pidIn(join(line.workdir, 'pid')) };
+}
+
+async function pidIn(file: string): Promise<number> {
+  for (let tries = 0; tries < 500; tries += 1) {
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    if (text.endsWith('\n')) return Number(text);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error('the command did not start');
 }
 
 /** A killed process is there until whoever inherited it has taken note; a zombie runs nothing any more. */
