@@ -33,7 +33,9 @@ export class EventStream {
   readonly #sinks = new Set<FrameSink>();
   #batch: WrittenFrame[] = [];
   #joined = '';
-  #flushing: NodeJS.Immediate | null = null;
+  #isFlushDue = false;
+  /** From the first batch of a turn of the event loop to its end. */
+  #turn: NodeJS.Immediate | null = null;
   #ended = false;
 
   /** `onFrame` sees every frame as it is published, for the live view of the terminal. */
@@ -74,6 +76,7 @@ export class EventStream {
     if (this.#ended) return;
     this.#flush();
     this.#ended = true;
+    if (this.#turn !== null) clearImmediate(this.#turn);
     for (const sink of this.#sinks) sink.end();
     this.#sinks.clear();
   }
@@ -83,12 +86,23 @@ export class EventStream {
     if (this.#batch.length === batchFrames || length > batchLength) this.#flush();
     this.#batch.push(frame);
     this.#joined += frame.text;
-    this.#flushing ??= setImmediate(() => this.#flush());
+    this.#scheduleFlush();
+  }
+
+  /** What is published first in a turn goes out at once with all that comes with it; the rest of the turn goes out together at its end. */
+  #scheduleFlush(): void {
+    if (this.#isFlushDue) return;
+    this.#isFlushDue = true;
+    if (this.#turn !== null) return;
+    queueMicrotask(() => this.#flush());
+    this.#turn = setImmediate(() => {
+      this.#turn = null;
+      this.#flush();
+    });
   }
 
   #flush(): void {
-    if (this.#flushing !== null) clearImmediate(this.#flushing);
-    this.#flushing = null;
+    this.#isFlushDue = false;
     const frames = this.#batch;
     const [first] = frames;
     if (first === undefined) return;
