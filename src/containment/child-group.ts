@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
 
+import { keptOutput } from './kept-output.ts';
 import type { LaunchEnd, LaunchedProcess } from './launcher.ts';
 
 /** A child started as leader of its own group, with both outputs piped. */
@@ -60,7 +61,7 @@ function superviseGroup(leader: GroupLeader, drainMs: number): LaunchedProcess {
       resolve(signal === null ? { kind: 'exited', exitCode: code ?? 0 } : { kind: 'signaled', signal });
     });
   });
-  return { pid, stdin: child.stdin, stdout, stderr, ended, kill };
+  return { pid, stdin: child.stdin, stdout: keptOutput(stdout), stderr: keptOutput(stderr), ended, kill };
 }
 
 function signalGroup(pid: number, signal: NodeJS.Signals): void {

@@ -15,8 +15,7 @@ export type LaunchEnd =
   | { readonly kind: 'signaled'; readonly signal: NodeJS.Signals };
 
 /**
- * A started process and its whole group. Both outputs are to be read from the moment the launch settles: what nobody has
- * begun to read when the process exits is dropped.
+ * A started process and its whole group. Both outputs are kept until they are read.
  */
 export interface LaunchedProcess {
   readonly pid: number;
