@@ -52,6 +52,9 @@ const sent = 'What can be read here can be sent to any destination of network al
 const ownPrograms =
   'Programs that the agent writes into the workdir or fetches there can run, whatever shell allow says.';
 
+const othersPriority =
+  'Other processes of that user can be slowed down: their priority and the processors they run on can be changed.';
+
 describe('what is not stopped', () => {
   it('is everything that is no component where the kernel enforces nothing', () => {
     expect(under('none')).toEqual([
@@ -70,6 +73,7 @@ describe('what is not stopped', () => {
       'They can start any program of the host, whatever shell allow says, and copies of it in the workdir.',
       'They can signal other processes of that user, and read their environment and open files.',
       'Run as root, they can change settings of the kernel that are files.',
+      othersPriority,
       outlives,
       neverAFile,
       eachProcess,
@@ -79,9 +83,10 @@ describe('what is not stopped', () => {
 
   it('is what surrounds the content of files, loading and outliving where files are mediated', () => {
     expect(under('scoped')).toEqual([
-      'Existence, size, times and owner of files outside the scope can be seen.',
+      'Existence, size, times and owner of files outside the scope can be seen, and the names of those that change.',
       'Mode, times and extended attributes of files outside can be changed where the user who runs svc may; their content cannot.',
       libraries,
+      othersPriority,
       outlives,
       neverAFile,
       eachProcess,

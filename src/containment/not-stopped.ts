@@ -12,6 +12,9 @@ interface Gap {
 type Enforcement = 'nothing' | 'seccomp-only' | 'scoped' | 'sealed';
 
 const outlives: Gap = { text: 'A process that detaches itself can go on running after the session has ended.' };
+const othersPriority: Gap = {
+  text: 'Other processes of that user can be slowed down: their priority and the processors they run on can be changed.',
+};
 const kernelBugs: Gap = { text: 'A bug of the kernel can undo all of this.' };
 const eachProcess: Gap = {
   text: 'Memory and processor time are limited for each process; many together can take more, except in a control group.',
@@ -60,13 +63,16 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
       text: 'So can those on abstract UNIX sockets.',
       when: (scope) => scope.unix_sockets,
     },
+    othersPriority,
     outlives,
     codeItIsGiven,
     eachProcess,
     kernelBugs,
   ],
   scoped: [
-    { text: 'Existence, size, times and owner of files outside the scope can be seen.' },
+    {
+      text: 'Existence, size, times and owner of files outside the scope can be seen, and the names of those that change.',
+    },
     {
       text: 'Mode, times and extended attributes of files outside can be changed where the user who runs svc may; their content cannot.',
     },
@@ -80,6 +86,7 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
     },
     ownPrograms,
     pathSockets,
+    othersPriority,
     outlives,
     codeItIsGiven,
     sendsAnything,
