@@ -1,7 +1,7 @@
 import { isIP, type LookupFunction } from 'node:net';
 
-import type { HostResolver, Resolution } from '../../containment/egress/resolver.ts';
-import { addressFault, fixedAddresses } from '../../grants/address-rule.ts';
+import { addressesOf, type HostResolver } from '../../containment/egress/resolver.ts';
+import { addressFault } from '../../grants/address-rule.ts';
 import { destinationOf } from '../../grants/network-coverage.ts';
 import { ConnectionRefusal, type HttpErrorCode } from './http-error-code.ts';
 import type { HttpGrants } from './request-plan.ts';
@@ -39,29 +39,17 @@ export function checkedLookup(request: LookupRequest): LookupFunction {
 }
 
 async function checkedAddresses({ url, grants, resolver, resolveMs }: LookupRequest): Promise<Lookup> {
-  const resolution = await resolved(url.hostname, resolver, resolveMs);
-  if (resolution === 'timeout') return { kind: 'refused', error: { tag: 'DNS-timeout' } };
+  const time = new AbortController();
+  // Whoever waits for the request keeps the process alive; a request that was given up does not.
+  const timer = setTimeout(() => time.abort(), resolveMs).unref();
+  const resolution = await addressesOf(url.hostname, resolver, time.signal);
+  clearTimeout(timer);
+  if (time.signal.aborted) return { kind: 'refused', error: { tag: 'DNS-timeout' } };
   if (resolution.kind === 'failed') return noAddress(resolution.reason);
   const { addresses } = resolution;
-  if (addresses.length === 0) return noAddress('ENODATA');
   const permitted = url.origin === grants.endpointOrigin || addresses.every((address) => mayBeAt(url, address, grants));
   if (!permitted) return { kind: 'refused', error: { tag: 'destination-IP-prohibited' } };
   return { kind: 'addresses', addresses: addresses.slice(0, mostAddresses) };
-}
-
-async function resolved(host: string, resolver: HostResolver, resolveMs: number): Promise<Resolution | 'timeout'> {
-  const addresses = fixedAddresses(host);
-  if (addresses !== undefined) return { kind: 'addresses', addresses };
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<'timeout'>((resolve) => {
-    // Whoever waits for the request keeps the process alive; a request that was given up does not.
-    timer = setTimeout(() => resolve('timeout'), resolveMs).unref();
-  });
-  try {
-    return await Promise.race([resolver.resolve(host), timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function mayBeAt(url: URL, address: string, grants: HttpGrants): boolean {

@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 
-import { addressFault, fixedAddresses } from '../../grants/address-rule.ts';
+import { addressFault } from '../../grants/address-rule.ts';
 import { isCovered } from '../../grants/network-coverage.ts';
 import { formatDestination } from '../../manifest/network-destination.ts';
 import { dial } from './dial.ts';
 import type { EgressDecision, EgressRules } from './egress-rules.ts';
 import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
 import type { GrantableDestination, ProxyTarget } from './proxy-target.ts';
-import type { Resolution } from './resolver.ts';
+import { addressesOf } from './resolver.ts';
 
 export type Opening = { readonly kind: 'open'; readonly socket: Socket } | ProxyRefusal;
 
@@ -32,7 +32,7 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
   gone.addEventListener('abort', giveUp);
   if (gone.aborted) giveUp();
   try {
-    const resolution = await resolved(destination, rules, time.signal);
+    const resolution = await addressesOf(destination.host, rules.resolver, time.signal);
     if (resolution.kind === 'failed') {
       const reason = `${destination.host} has no address here (${resolution.reason}).`;
       decided('failed', reason);
@@ -62,25 +62,6 @@ function notGranted({ kind }: ProxyTarget, name: string): string {
 
 function tooSlow(name: string): ProxyRefusal {
   return refuse(504, `${name} did not answer in time.`);
-}
-
-async function resolved(
-  { host }: GrantableDestination,
-  { resolver }: EgressRules,
-  signal: AbortSignal,
-): Promise<Resolution> {
-  const fixed = fixedAddresses(host);
-  if (fixed !== undefined) return { kind: 'addresses', addresses: fixed };
-  let stop = (): void => {};
-  const aborted = new Promise<Resolution>((resolve) => {
-    stop = () => resolve({ kind: 'failed', reason: 'ETIMEDOUT' });
-  });
-  signal.addEventListener('abort', stop);
-  if (signal.aborted) stop();
-  const resolution = await Promise.race([resolver.resolve(host), aborted]);
-  signal.removeEventListener('abort', stop);
-  const isEmpty = resolution.kind === 'addresses' && resolution.addresses.length === 0;
-  return isEmpty ? { kind: 'failed', reason: 'ENODATA' } : resolution;
 }
 
 function faultOf(

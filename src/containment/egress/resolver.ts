@@ -1,5 +1,7 @@
 import { lookup } from 'node:dns/promises';
 
+import { fixedAddresses } from '../../grants/address-rule.ts';
+
 export type Resolution =
   | { readonly kind: 'addresses'; readonly addresses: readonly string[] }
   /** `reason` is the system's word for it: `ENOTFOUND`. */
@@ -22,3 +24,22 @@ export const systemResolver: HostResolver = {
     }
   },
 };
+
+/**
+ * The addresses of a host, at least one. Asks nobody about an address or `localhost`. `failed` with `ETIMEDOUT` once the signal is
+ * aborted, with `ENODATA` for an answer that names none.
+ */
+export async function addressesOf(host: string, resolver: HostResolver, signal: AbortSignal): Promise<Resolution> {
+  const fixed = fixedAddresses(host);
+  if (fixed !== undefined) return { kind: 'addresses', addresses: fixed };
+  let stop = (): void => {};
+  const aborted = new Promise<Resolution>((resolve) => {
+    stop = () => resolve({ kind: 'failed', reason: 'ETIMEDOUT' });
+  });
+  signal.addEventListener('abort', stop);
+  if (signal.aborted) stop();
+  const resolution = await Promise.race([resolver.resolve(host), aborted]);
+  signal.removeEventListener('abort', stop);
+  const isEmpty = resolution.kind === 'addresses' && resolution.addresses.length === 0;
+  return isEmpty ? { kind: 'failed', reason: 'ENODATA' } : resolution;
+}
