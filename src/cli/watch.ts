@@ -2,9 +2,7 @@ import { Command } from 'commander';
 
 import { connectionLost } from './capsule-faults.ts';
 import type { CommandContext } from './command-context.ts';
-import { followStream } from './follow-stream.ts';
 import { locateCapsule } from './locate-capsule.ts';
-import { openWatch } from './open-watch.ts';
 
 interface WatchOptions {
   readonly json?: boolean;
@@ -18,6 +16,11 @@ export function watchCommand(context: CommandContext): Command {
     .option('--json', 'write one JSON object per frame')
     .action(async (wanted: string | undefined, { json = false }: WatchOptions) => {
       const { address } = locateCapsule(context.home, wanted);
+      // Its shapes of frames are no part of the start of any other command.
+      const [{ openWatch }, { followStream }] = await Promise.all([
+        import('./open-watch.ts'),
+        import('./follow-stream.ts'),
+      ]);
       const stream = await openWatch(address, context.env['SVC_LISTENER_TOKEN']);
       const end = await followStream(stream, { json, stdout: context.stdout, stderr: context.stderr });
       if (end.kind === 'lost') throw connectionLost(address, end.lastId);
