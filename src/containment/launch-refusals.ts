@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
-import type { LaunchFailure } from './launch/launch-status.ts';
+import { describeFailure, type LaunchFailure } from './launch/launch-status.ts';
 import type { LaunchOutcome, LaunchRequest } from './launcher.ts';
 
 const reasons: Readonly<Record<string, string>> = {
@@ -33,11 +33,12 @@ const pathReasons: Readonly<Record<string, string>> = {
 };
 
 /** Why the helper did not start a program, as a clause for a person. */
-export function refusalOfFailure({ stage, error, detail }: LaunchFailure): string {
+export function refusalOfFailure(failure: LaunchFailure): string {
+  const { stage, error, detail } = failure;
   if (stage === 'exec') return refusalOfError(error);
   const said = pathStages.has(stage) && detail.startsWith('/') ? pathReasons[error] : undefined;
   if (said !== undefined) return `it could not be contained: ${detail} ${said}`;
-  return `it could not be contained: ${[stage, detail].filter((word) => word !== '').join(' ')} answered ${error}`;
+  return `it could not be contained: ${describeFailure(failure)}`;
 }
 
 /** What no program could be started with; null when there is nothing of it. */

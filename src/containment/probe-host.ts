@@ -10,7 +10,8 @@ import type { Enforcement } from './launch/compose-plan.ts';
 import type { ComposedRoot, HostAbility } from './launch/host-ability.ts';
 import { landlockAbis, leastAbiForScoped } from './launch/landlock-rights.ts';
 import { LaunchSheets } from './launch/launch-sheets.ts';
-import { readLaunchStatus, type LaunchFailure } from './launch/launch-status.ts';
+import { describeFailure, readLaunchStatus, type LaunchFailure } from './launch/launch-status.ts';
+import { leastGrants } from './launch/process-grants.ts';
 
 export interface ProbeRequest {
   /** `svc-launch`, which is what is started: it needs no other file. */
@@ -50,7 +51,7 @@ class Probe {
     const nothing = { filter: false, landlockAbi: null, root: null };
     const unfiltered = await this.#failure({ class: 'advisory' });
     if (unfiltered !== null) {
-      const obstacle = `no system call filter can be installed: ${described(unfiltered)}`;
+      const obstacle = `no system call filter can be installed: ${describeFailure(unfiltered)}`;
       return { ...nothing, obstacles: { filter: obstacle, scoped: obstacle, sealed: obstacle } };
     }
     const landlock = await this.#landlock();
@@ -80,7 +81,7 @@ class Probe {
       last = await this.#failure({ class: 'scoped', landlockAbi: abi });
       if (last === null) return { abi, obstacle: null };
     }
-    return { abi: null, obstacle: `access to files cannot be mediated: ${last === null ? '' : described(last)}` };
+    return { abi: null, obstacle: `access to files cannot be mediated: ${last === null ? '' : describeFailure(last)}` };
   }
 
   async #root(
@@ -95,7 +96,10 @@ class Probe {
       if (failure === null) return { found: root, obstacle: null };
       first ??= failure;
     }
-    return { found: null, obstacle: `no root of its own can be composed: ${first === null ? '' : described(first)}` };
+    return {
+      found: null,
+      obstacle: `no root of its own can be composed: ${first === null ? '' : describeFailure(first)}`,
+    };
   }
 
   /** Null when the helper could start itself behind all of it. */
@@ -103,7 +107,7 @@ class Probe {
     const { helper, filter } = this.#request;
     const sheets = new LaunchSheets({
       enforcement,
-      grants: probeGrants,
+      grants: leastGrants,
       workdir: this.#directory,
       privateDirectory: this.#directory,
       filter,
@@ -131,27 +135,6 @@ class Probe {
       sheets.close();
     }
   }
-}
-
-const probeGrants = {
-  commands: [],
-  scope: '.',
-  writable: true,
-  workdirExec: false,
-  networkAllow: [],
-  unixSockets: false,
-  limits: {
-    processes: 128,
-    open_files: 1024,
-    file_size: 1024 ** 2,
-    cpu: 60,
-    memory: 1024 ** 3,
-    workdir_max_bytes: 1024 ** 2,
-  },
-};
-
-function described({ stage, error, detail }: LaunchFailure): string {
-  return `${[stage, detail].filter((part) => part !== '').join(' ')} answered ${error}`;
 }
 
 function tooOld(abi: number): string {

@@ -49,10 +49,6 @@ export class EventConnection implements FrameSink {
     response.once('close', () => this.#gone());
   }
 
-  get isOpen(): boolean {
-    return this.#open;
-  }
-
   /** A frame of this connection alone, written at once. */
   write(frame: ConnectionFrame): void {
     if (this.#open) this.#watchFlow(this.#socket.write(encodeConnectionFrame(frame)));

@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 
 import { allAttempts } from '../../src/containment/attempts/all-attempts.ts';
 import { findAttemptTools } from '../../src/containment/attempts/attempt-tools.ts';
-import { ungrantedVariable } from '../../src/containment/attempts/least-grants.ts';
+import { ungrantedVariable } from '../../src/containment/attempts/ungranted-variable.ts';
 import { promisedOf } from '../../src/containment/attempts/judge.ts';
 import { type AttemptHost, lackingFor, runAttempt } from '../../src/containment/attempts/run-attempt.ts';
 import { formatSeen } from '../../src/containment/attempts/seen.ts';

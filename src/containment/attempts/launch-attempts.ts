@@ -8,7 +8,7 @@ import { containedHome } from '../contained-environment.ts';
 import type { Containment } from '../containment.ts';
 import { encodeLaunchPlan } from '../launch/launch-plan.ts';
 import { type LaunchAttempt, stopped, stoppedFromScoped, works } from './attempt.ts';
-import { leastGrants } from './least-grants.ts';
+import { leastGrants } from '../launch/process-grants.ts';
 import { allowed, parseAnswer, type Seen } from './seen.ts';
 import type { Surroundings } from './surroundings.ts';
 

@@ -1,7 +1,8 @@
 import type { ResourceLimits } from '../../grants/effective-grants.ts';
 import type { ProcessGrants } from '../launch/process-grants.ts';
 import { open, type ProgramAttempt, programAttempt, type ProgramEntry, stopped, stoppedInSealed } from './attempt.ts';
-import { leastGrants, ungrantedVariable } from './least-grants.ts';
+import { leastGrants } from '../launch/process-grants.ts';
+import { ungrantedVariable } from './ungranted-variable.ts';
 
 const mebibyte = 1024 * 1024;
 

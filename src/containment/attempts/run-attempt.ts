@@ -5,7 +5,8 @@ import type { Containment } from '../containment.ts';
 import type { Launcher, LaunchedProcess } from '../launcher.ts';
 import type { Attempt, ProgramAttempt } from './attempt.ts';
 import type { AttemptTools } from './attempt-tools.ts';
-import { leastGrants, ungrantedVariable } from './least-grants.ts';
+import { leastGrants } from '../launch/process-grants.ts';
+import { ungrantedVariable } from './ungranted-variable.ts';
 import { allowed, parseAnswer, type Seen } from './seen.ts';
 import { Surroundings } from './surroundings.ts';
 

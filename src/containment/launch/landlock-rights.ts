@@ -22,13 +22,13 @@ const right = {
 
 const upTo = (last: bigint): bigint => (last << 1n) - 1n;
 
-/** The first version that stops everything a class promises about files: before it a file could be emptied unseen. */
-export const leastAbiForFiles = 3;
-
 /** The first version that keeps a process from signaling others and from reaching abstract sockets of the host. */
 export const leastAbiForScoped = 6;
 
-/** The versions at which the kernel learned new rights, newest first; between them nothing changes here. */
+/**
+ * The versions at which the kernel learned new rights, newest first; between them nothing changes here. Before the last of them a file
+ * could be emptied unseen.
+ */
 export const landlockAbis: readonly number[] = [6, 5, 4, 3];
 
 /** Everything this version can refuse is refused unless a rule allows it. */

@@ -24,6 +24,11 @@ export function parseLaunchFailure(line: string): LaunchFailure {
   return { stage, error: errorName(Number(number)), detail };
 }
 
+/** As a clause for a person: `unshare user answered EPERM`. */
+export function describeFailure({ stage, error, detail }: LaunchFailure): string {
+  return `${[stage, detail].filter((part) => part !== '').join(' ')} answered ${error}`;
+}
+
 function errorName(number: number): string {
   if (number === 0) return 'no error number';
   return getSystemErrorName(-number);
