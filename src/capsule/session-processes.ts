@@ -1,0 +1,60 @@
+import { relative } from 'node:path';
+
+import type { Containment, SessionContainment } from '../containment/containment.ts';
+import { containedEnvironment, containedTemporary } from '../containment/contained-environment.ts';
+import type { ProcessGrants } from '../containment/launch/process-grants.ts';
+import type { Launcher } from '../containment/launcher.ts';
+import { diagnosticOf } from '../diagnostics/diagnostic.ts';
+import { makePrivateDirectory, openScopeDirectory } from './scope-directory.ts';
+import type { SessionDirectories } from './session-directories.ts';
+
+export interface SessionProcessesDeps {
+  readonly containment: Containment;
+  readonly directories: SessionDirectories;
+  /** The variables that `svc run` holds. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Where the processes of one session start: shell commands, native tools, servers of tools, process drivers. */
+export class SessionProcesses {
+  readonly #deps: SessionProcessesDeps;
+  readonly #contained: SessionContainment;
+
+  constructor(deps: SessionProcessesDeps) {
+    const { workdir, session: privateDirectory } = deps.directories;
+    this.#deps = deps;
+    makeHome(deps.directories);
+    this.#contained = deps.containment.open({ workdir, privateDirectory });
+  }
+
+  /** The door for processes with these grants; their scope is made when it is not there. */
+  launcher(grants: ProcessGrants): Launcher {
+    const { directories } = this.#deps;
+    openScopeDirectory(directories.workdir, grants.scope).close();
+    const contained = this.#contained.launcher(grants);
+    return {
+      ...contained,
+      launch: async (request) => {
+        // A command may have removed it, with everything else that git does not know.
+        const lost = diagnosticOf(() => makeHome(directories));
+        return lost === null ? await contained.launch(request) : { kind: 'refused', reason: lost.message };
+      },
+    };
+  }
+
+  /** Of a program, with these variables of the runtime's. */
+  environment(allow: readonly string[]): Readonly<Record<string, string>> {
+    const { containment, directories, env } = this.#deps;
+    const { workdir: accessibleWorkdir } = directories;
+    return containedEnvironment({ accessibleWorkdir, achieved: containment.achieved, held: env, allow });
+  }
+
+  async close(): Promise<void> {
+    await this.#contained.close();
+  }
+}
+
+/** The home of contained programs, with its place for temporary files. */
+function makeHome({ workdir }: SessionDirectories): void {
+  makePrivateDirectory(workdir, relative(workdir, containedTemporary(workdir)));
+}

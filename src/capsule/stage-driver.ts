@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+
+import type { Component } from '../components/component.ts';
+import { createComponentDriver } from '../inference/component-driver.ts';
+import type { Driver } from '../inference/driver.ts';
+import { createProcessDriver } from '../inference/process-driver.ts';
+import type { InstalledArtifact } from '../store/installed-artifact.ts';
+import type { PreparedLaunch } from './prepare.ts';
+import { capsuleProcesses } from './process-grants.ts';
+import { grantsOf, type StageParts } from './stage-parts.ts';
+
+/** The way to the model that `inference.transport` names (contracts §4, §11). */
+export function stageDriver(parts: StageParts): Driver {
+  return parts.launch.loaded.manifest.inference.transport === 'process' ? processDriver(parts) : componentDriver(parts);
+}
+
+function processDriver({ launch, processes }: StageParts): Driver {
+  const { grants, loaded } = launch;
+  return createProcessDriver({
+    command: loaded.manifest.inference.command ?? '',
+    manifestDirectory: loaded.directory,
+    launcher: processes.launcher(capsuleProcesses(grants)),
+    env: processes.environment(grants.envAllow),
+    redact: redactWith(launch),
+  });
+}
+
+function componentDriver(parts: StageParts): Driver {
+  const { launch } = parts;
+  const { inference } = launch.loaded.manifest;
+  const artifact = launch.artifacts.find(({ entry }) => entry.name === inference.driver?.artifact);
+  if (artifact === undefined) throw new Error('the manifest was checked to name a driver it lists');
+  const { name } = artifact.entry;
+  const placeholder = launch.loaded.apiKey === undefined ? null : `svc-key-${randomBytes(16).toString('hex')}`;
+  return createComponentDriver({
+    label: name,
+    component: openComponent(parts, artifact, placeholder),
+    deadlineMs: grantsOf(launch, name).deadlineSecs * 1000,
+    endpoint: (inference.endpoint ?? '').replace(/\/+$/, ''),
+    apiKeyPlaceholder: placeholder ?? undefined,
+    config: launch.driverConfig,
+    redact: redactWith(launch),
+  });
+}
+
+/** The origin of `inference.endpoint` is the driver's own, and the only one that gets the key (contracts §4). */
+function openComponent(parts: StageParts, artifact: InstalledArtifact, placeholder: string | null): Component {
+  const { components, launch } = parts;
+  const { apiKey, manifest } = launch.loaded;
+  const own = grantsOf(launch, artifact.entry.name);
+  const { endpoint } = manifest.inference;
+  const credential =
+    placeholder === null || apiKey === undefined || endpoint === undefined
+      ? {}
+      : { credential: { origin: new URL(endpoint).origin, placeholder, secret: apiKey } };
+  return components.open(artifact, own, { endpoint: launch.grants.endpoint, ...credential });
+}
+
+function redactWith({ redactor }: PreparedLaunch): (text: string) => string {
+  return (text) => redactor.redact(text);
+}

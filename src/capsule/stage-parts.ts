@@ -1,0 +1,20 @@
+import type { ArtifactGrants } from '../grants/artifact-grants.ts';
+import type { PreparedLaunch } from './prepare.ts';
+import type { SessionComponents } from './session-components.ts';
+import type { SessionDirectories } from './session-directories.ts';
+import type { SessionProcesses } from './session-processes.ts';
+
+/** What tools, hooks and the driver of a session are made of. */
+export interface StageParts {
+  readonly launch: PreparedLaunch;
+  readonly directories: SessionDirectories;
+  readonly components: SessionComponents;
+  readonly processes: SessionProcesses;
+}
+
+/** The grants of an artifact that is a tool, a driver or a hook. */
+export function grantsOf({ grants }: PreparedLaunch, name: string): ArtifactGrants {
+  const own = grants.artifacts.find((each) => each.name === name);
+  if (own === undefined) throw new Error(`${name} was not lowered`);
+  return own;
+}

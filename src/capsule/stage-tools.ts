@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+
+import type { InstalledArtifact } from '../store/installed-artifact.ts';
+import { stageNative } from '../store/stage-native.ts';
+import { createNativeTool } from '../tools/native-tool.ts';
+import { createShellTools } from '../tools/shell-tool.ts';
+import { createSkillTool } from '../tools/skill-tool.ts';
+import type { Tool } from '../tools/tool.ts';
+import { createWasmTool } from '../tools/wasm-tool.ts';
+import { capsuleProcesses, toolProcesses } from './process-grants.ts';
+import { grantsOf, type StageParts } from './stage-parts.ts';
+
+/** What the model of a session can call: artifacts of role `tool` and `skill`, and the commands of the shell grant. */
+export async function stageTools(parts: StageParts): Promise<readonly Tool[]> {
+  const tools: Tool[] = [];
+  for (const artifact of parts.launch.artifacts) tools.push(...(await toolsOf(artifact, parts)));
+  return [...tools, ...shellTools(parts)];
+}
+
+async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<readonly Tool[]> {
+  const { runtime } = artifact.entry;
+  if (runtime === 'skill') {
+    const { name, description } = artifact.manifest;
+    return [createSkillTool({ name, description, text: artifact.skillText ?? '' })];
+  }
+  if (runtime !== 'tool') return [];
+  return artifact.manifest.implementation === 'wasm'
+    ? [wasmTool(artifact, parts)]
+    : [await nativeTool(artifact, parts)];
+}
+
+function wasmTool(artifact: InstalledArtifact, { launch, components }: StageParts): Tool {
+  const { name, description, input_schema: inputSchema = anyObject } = artifact.manifest;
+  const grants = grantsOf(launch, name);
+  const component = components.open(artifact, grants);
+  return createWasmTool({ name, description, inputSchema, component, deadlineMs: grants.deadlineSecs * 1000 });
+}
+
+async function nativeTool(artifact: InstalledArtifact, parts: StageParts): Promise<Tool> {
+  const { launch, directories, processes } = parts;
+  const { name, description, input_schema: inputSchema = anyObject } = artifact.manifest;
+  const grants = grantsOf(launch, name);
+  const program = await stageNative(artifact, join(directories.session, 'tools'));
+  const launcher = processes.launcher(toolProcesses(grants, launch.grants));
+  const place = { launcher, program, env: processes.environment(grants.envAllow) };
+  return createNativeTool({ name, description, inputSchema, deadlineMs: grants.deadlineSecs * 1000, ...place });
+}
+
+function shellTools({ launch, directories, processes }: StageParts): readonly Tool[] {
+  const { shellAllow, envAllow } = launch.grants;
+  return createShellTools(shellAllow, {
+    launcher: processes.launcher(capsuleProcesses(launch.grants)),
+    env: processes.environment(envAllow),
+    sessionDirectory: directories.session,
+  });
+}
+
+const anyObject = { type: 'object' } as const;
