@@ -68,6 +68,8 @@ const context: ToolCallContext = {
   emitText: () => {},
   emitThinking: () => {},
   requestInput: async () => ({ kind: 'timed-out' }),
+  tools: { kindOf: () => undefined, dispatch: () => Promise.reject(new Error('there is no other tool')) },
+  record: () => {},
 };
 
 type Run = (input: { readonly arguments: string; readonly callId: string }) => unknown;

@@ -53,10 +53,21 @@ export type DriverOutcome =
   /** A line of a process driver that is not JSON. */
   | { readonly kind: 'malformed'; readonly error: string };
 
+/** What a call of the model came to, as the model is to read it. */
+export interface ToolAnswer {
+  readonly content: string;
+  readonly isError: boolean;
+}
+
 export interface InferenceCall {
   readonly signal: AbortSignal;
   readonly onText: (text: string) => void;
   readonly onThinking: (text: string) => void;
+  /**
+   * Carries out a call in the middle of the inference, for a driver whose program runs a loop of its own: judged, shown and
+   * traced like every other. Rejects with the signal's reason on cancel.
+   */
+  readonly callTool: (call: Extract<ContentBlock, { type: 'tool_call' }>) => Promise<ToolAnswer>;
 }
 
 /**

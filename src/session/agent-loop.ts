@@ -1,5 +1,13 @@
-import type { Driver, DriverOutcome, InferenceRequest, InferenceResponse, Message } from '../inference/driver.ts';
+import type {
+  Driver,
+  DriverOutcome,
+  InferenceRequest,
+  InferenceResponse,
+  Message,
+  ToolAnswer,
+} from '../inference/driver.ts';
 import { judgeResponse, type ToolCallBlock } from '../inference/response-check.ts';
+import { diagnosticOf } from '../diagnostics/diagnostic.ts';
 import type { DispatchedCall } from '../tools/dispatch.ts';
 import type { Inventory } from '../tools/inventory.ts';
 import type { Trace } from '../trace/trace.ts';
@@ -133,6 +141,7 @@ class AgentLoop {
         signal: attempt.task.signal,
         onText: (text) => attempt.text(text),
         onThinking: (text) => attempt.thinking(text),
+        callTool: (block) => this.#dispatch(turn, block),
       });
       inventory.warm();
       return answer;
@@ -163,42 +172,43 @@ class AgentLoop {
     if (verdict.kind === 'failed') return { kind: 'driver-failed', error: verdict.error, trapped: false };
     this.messages.push({ role: 'assistant', content: response.content });
     if (verdict.kind === 'complete') return { kind: 'completed', reply: verdict.reply, replyWasStreamed };
-    for (const block of verdict.calls) await this.#dispatch(turn, block);
+    for (const block of verdict.calls) {
+      const { content, isError } = await this.#dispatch(turn, block);
+      this.messages.push({ role: 'tool', toolCallId: block.id, isError, content: [{ type: 'text', text: content }] });
+    }
     await this.#deps.checkWorkdirSize();
     return { kind: 'next' };
   }
 
-  async #dispatch(turn: number, block: ToolCallBlock): Promise<void> {
+  async #dispatch(turn: number, block: ToolCallBlock): Promise<ToolAnswer> {
     const { hooks, inventory, trace, taskStart, requestInput } = this.#deps;
     const { task } = this.#attempt;
     this.#attempt.throwIfCanceled();
-    let lost: unknown;
+    let lost: unknown = null;
     const dispatched = await inventory.dispatch(block, {
       taskId: task.id,
       signal: task.signal,
       judge: (call) => hooks.judgeCall({ ...call, taskId: task.id, turn }),
       emitText: (text) => this.#attempt.text(text),
       emitThinking: (text) => this.#attempt.thinking(text),
+      record: (event) => {
+        lost ??= diagnosticOf(() => trace.write(event, taskStart));
+      },
       requestInput: async (prompt) => {
         try {
           return await requestInput(prompt);
         } catch (error) {
-          lost = error;
+          lost ??= error;
           throw error;
         }
       },
     });
     this.#attempt.throwIfCanceled();
-    // A tool takes any failure of the question for an answer: one of the runtime's own must not end there.
-    if (lost !== undefined) throw lost;
+    // A tool takes any failure of what it asks for an answer: one of the runtime's own must not end there.
+    if (lost !== null) throw lost;
     trace.write(callTrace({ taskId: task.id, turn, input: block.input, call: dispatched }), taskStart);
     this.#show(dispatched);
-    this.messages.push({
-      role: 'tool',
-      toolCallId: block.id,
-      isError: dispatched.isError,
-      content: [{ type: 'text', text: dispatched.content }],
-    });
+    return { content: dispatched.content, isError: dispatched.isError };
   }
 
   /** One frame for each call that was dispatched; a denied one was not (D1 "Frame types", `artifact`). */

@@ -17,6 +17,7 @@ export class Attempt {
   readonly #counter: EventIdCounter;
   #textChunks = 0;
   #chunks = 0;
+  #inferring = false;
   /** Inference turns begun. */
   turns = 0;
   usage: Usage = { inputTokens: 0, outputTokens: 0 };
@@ -46,8 +47,10 @@ export class Attempt {
     });
   }
 
+  /** In the middle of an inference the counter is handed over: the ids of one attempt rise. */
   artifact(fields: Omit<ArtifactFrame, 'event' | 'taskId'>): void {
-    this.#stream.publish(this.#counter.next(), { event: 'artifact', taskId: this.task.id, ...fields });
+    const counter = this.#inferring ? this.#ids.chunks : this.#counter;
+    this.#stream.publish(counter.next(), { event: 'artifact', taskId: this.task.id, ...fields });
   }
 
   /** What belongs to a call alone is null or false (D1 "Frame types", `artifact`). */
@@ -85,13 +88,20 @@ export class Attempt {
   async inference<T>(call: () => Promise<T>): Promise<{ outcome: T; streamedText: boolean }> {
     this.#textChunks = 0;
     this.#chunks = 0;
-    const outcome = await this.#ids.handOver(this.#counter, async () => {
+    const outcome = await this.#ids.handOver(this.#counter, () => this.#infer(call));
+    return { outcome, streamedText: this.#textChunks > 0 };
+  }
+
+  async #infer<T>(call: () => Promise<T>): Promise<T> {
+    this.#inferring = true;
+    try {
       const result = await call();
       this.throwIfCanceled();
       if (this.#chunks > 0) this.#markText('');
       return result;
-    });
-    return { outcome, streamedText: this.#textChunks > 0 };
+    } finally {
+      this.#inferring = false;
+    }
   }
 
   /** The whole reply of a task whose last turn streamed none of it. */

@@ -1,7 +1,7 @@
 import { toUSVString } from 'node:util';
 
 import type { ArgumentCheck } from './argument-check.ts';
-import type { Tool, ToolCallContext, ToolKind, ToolOutcome } from './tool.ts';
+import type { OtherTools, Tool, ToolCallContext, ToolKind, ToolOutcome } from './tool.ts';
 import { fenceUntrusted } from './untrusted-fence.ts';
 
 /** A call as the model made it. `input` is parsed JSON, or the text itself when it is no JSON. */
@@ -24,7 +24,7 @@ export type CallVerdict =
   /** The call is refused; the reason is what the model is told. */
   | { readonly kind: 'deny'; readonly reason: string };
 
-export interface DispatchContext extends Omit<ToolCallContext, 'callId'> {
+export interface DispatchContext extends Omit<ToolCallContext, 'callId' | 'tools'> {
   /** Asked before anything of a tool runs. */
   readonly judge: (call: CheckedCall) => Promise<CallVerdict>;
 }
@@ -58,6 +58,8 @@ export interface DispatchDeps {
   readonly find: (name: string) => CallableTool | undefined;
   readonly names: readonly string[];
   readonly clock: { monotonicMs(): number };
+  /** The tools that a call of this context may make calls to itself. */
+  readonly toolsFor: (context: DispatchContext) => OtherTools;
 }
 
 /** Carries out one call. Rejects only with the reason of an aborted signal, or for a bug. */
@@ -72,7 +74,7 @@ export async function dispatchCall(
   const outcome: DispatchOutcome =
     found === undefined
       ? neverReached(unknownTool(call.name, deps.names))
-      : await callChecked(found, call.input, { ...context, callId });
+      : await callChecked(found, call.input, { ...context, callId, tools: deps.toolsFor(context) });
   const reached = outcome.reached !== false;
   const fenceSource = reached && found?.tool.kind !== 'skill' ? `tool:${call.name}` : null;
   // No driver can pass on half a surrogate pair: frame, trace and model are to hold the same text.

@@ -7,7 +7,7 @@ import {
   type DispatchedCall,
   type RequestedCall,
 } from './dispatch.ts';
-import type { Tool } from './tool.ts';
+import type { OtherTools, Tool } from './tool.ts';
 
 /** Names that belong to the runtime, whether or not it offers the tool in this session. */
 export const runtimeToolNames: ReadonlySet<string> = new Set([
@@ -55,7 +55,11 @@ export class Inventory {
   /** Carries out one call of the model; unknown names and unfit arguments come back as results (contracts §5). */
   dispatch(call: RequestedCall, context: DispatchContext): Promise<DispatchedCall> {
     const find = (name: string): CallableTool | undefined => this.#tools.get(name);
-    return dispatchCall(call, context, { find, names: this.names, clock: this.#clock });
+    const toolsFor = (calling: DispatchContext): OtherTools => ({
+      kindOf: (name) => find(name)?.tool.kind,
+      dispatch: (inner) => this.dispatch(inner, calling),
+    });
+    return dispatchCall(call, context, { find, names: this.names, clock: this.#clock, toolsFor });
   }
 }
 

@@ -1,3 +1,6 @@
+import type { TraceEvent } from '../trace/events.ts';
+import type { DispatchedCall, RequestedCall } from './dispatch.ts';
+
 /** Where a tool came from; `shell` is one command of `capabilities.shell.allow`, `runtime` is built into `svc`. */
 export type ToolKind = 'wasm' | 'native' | 'skill' | 'shell' | 'runtime';
 
@@ -13,6 +16,17 @@ export interface ToolCallContext {
   readonly emitThinking: (text: string) => void;
   /** Puts the task into `input-required` until someone answers (D1 "Task states"). Rejects with the signal's reason on cancel. */
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
+  /** What else the model can call, for a tool that makes calls of its own. */
+  readonly tools: OtherTools;
+  /** Writes a line of the trace beside that of the call. */
+  readonly record: (event: TraceEvent) => void;
+}
+
+/** The tools of the session, under the task of the call at hand. */
+export interface OtherTools {
+  kindOf(name: string): ToolKind | undefined;
+  /** Carries out a call as if the model had made it: checked, judged by hooks, fenced. It writes no frame and no line of its own. */
+  dispatch(call: RequestedCall): Promise<DispatchedCall>;
 }
 
 export interface ToolOutcome {

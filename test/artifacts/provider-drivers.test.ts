@@ -8,6 +8,7 @@ import { startFakeOpenAi } from '../support/fake-providers/fake-openai.ts';
 import type { FakeProvider } from '../support/fake-providers/fake-provider.ts';
 import { calls, refuses, says, type FakeReply } from '../support/fake-providers/fake-reply.ts';
 import { BundledArtifacts } from './bundled-artifact.ts';
+import { noToolCalls } from '../support/quiet-calls.ts';
 
 const key = 'sk-very-secret';
 const placeholder = 'svc-key-0123';
@@ -84,6 +85,7 @@ async function turn(
         setting.onText?.(text);
       },
       onThinking: (text) => seen.push(`~${text}`),
+      ...noToolCalls,
     },
   );
   await driver.close();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createComponentDriver } from '../../src/inference/component-driver.ts';
 import type { DriverOutcome, InferenceRequest } from '../../src/inference/driver.ts';
 import { BundledArtifacts } from './bundled-artifact.ts';
+import { noToolCalls } from '../support/quiet-calls.ts';
 
 let artifacts: BundledArtifacts;
 beforeAll(async () => {
@@ -41,6 +42,7 @@ async function turn(continuationId?: string): Promise<{ outcome: DriverOutcome; 
       signal: new AbortController().signal,
       onText: (text) => seen.push(text),
       onThinking: (text) => seen.push(`~${text}`),
+      ...noToolCalls,
     });
   await driver.close();
   return { outcome, seen };

@@ -7,6 +7,7 @@ import type { InputAnswer, ToolOutcome } from '../../src/tools/tool.ts';
 import { createWasmTool } from '../../src/tools/wasm-tool.ts';
 import { BundledArtifacts } from './bundled-artifact.ts';
 import { TestFolder } from './test-folder.ts';
+import { aloneCall } from '../support/quiet-calls.ts';
 
 let artifacts: BundledArtifacts;
 beforeAll(async () => {
@@ -20,7 +21,7 @@ async function callTool(
   requestInput: (prompt: string) => Promise<InputAnswer> = async () => ({ kind: 'timed-out' }),
 ): Promise<ToolOutcome> {
   const tool = createWasmTool({ name: 'tool', description: '', inputSchema: {}, component, deadlineMs: 20_000 });
-  const context = { taskId: 't', callId: null, emitText: () => {}, emitThinking: () => {}, requestInput };
+  const context = { taskId: 't', callId: null, emitText: () => {}, emitThinking: () => {}, requestInput, ...aloneCall };
   return await tool.call(args, { ...context, signal: new AbortController().signal });
 }
 

@@ -4,6 +4,7 @@ import { ComponentFault, type ComponentFaultKind } from '../../src/components/co
 import { createComponentDriver } from '../../src/inference/component-driver.ts';
 import type { DriverOutcome, InferenceCall, InferenceRequest } from '../../src/inference/driver.ts';
 import { fakeComponent, type Guest } from '../tools/fake-component.ts';
+import { noToolCalls } from '../support/quiet-calls.ts';
 
 const request: InferenceRequest = {
   model: 'm1',
@@ -35,7 +36,7 @@ function driverOf(guest: Guest) {
 }
 
 function call(over: Partial<InferenceCall> = {}): InferenceCall {
-  return { signal: new AbortController().signal, onText: () => {}, onThinking: () => {}, ...over };
+  return { signal: new AbortController().signal, onText: () => {}, onThinking: () => {}, ...noToolCalls, ...over };
 }
 
 async function infer(guest: Guest, over: Partial<InferenceCall> = {}): Promise<DriverOutcome> {

@@ -7,6 +7,7 @@ import type { ComponentHost } from '../../src/components/component-host.ts';
 import { createComponentDriver } from '../../src/inference/component-driver.ts';
 import type { Driver, DriverOutcome, InferenceRequest } from '../../src/inference/driver.ts';
 import { noGrants, temporaryFolder, testHost } from '../components/support/hosted-tool.ts';
+import { noToolCalls } from '../support/quiet-calls.ts';
 
 /** Answers with what it was given, or as the model's name asks. */
 const source = `
@@ -78,6 +79,7 @@ async function infer(model: string, chunks: string[] = []): Promise<DriverOutcom
       signal: new AbortController().signal,
       onText: (text) => chunks.push(`text ${text}`),
       onThinking: (text) => chunks.push(`thinking ${text}`),
+      ...noToolCalls,
     },
   );
 }

@@ -8,6 +8,7 @@ import { createDirectLauncher } from '../../src/containment/direct-launcher.ts';
 import type { LaunchedProcess, Launcher } from '../../src/containment/launcher.ts';
 import type { Driver, DriverOutcome, InferenceCall, InferenceRequest } from '../../src/inference/driver.ts';
 import { createProcessDriver } from '../../src/inference/process-driver.ts';
+import { noToolCalls } from '../support/quiet-calls.ts';
 
 const program = join(import.meta.dirname, 'line-driver.mjs');
 let folder: string;
@@ -64,6 +65,7 @@ function recordingCall(
     signal,
     onText: (text) => void chunks.push(`text ${text}`),
     onThinking: (text) => void chunks.push(`thinking ${text}`),
+    ...noToolCalls,
     chunks,
   };
 }

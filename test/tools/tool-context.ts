@@ -1,4 +1,5 @@
 import type { InputAnswer, ToolCallContext } from '../../src/tools/tool.ts';
+import { aloneCall } from '../support/quiet-calls.ts';
 
 export interface RecordedContext extends ToolCallContext {
   readonly texts: string[];
@@ -22,6 +23,7 @@ export function recordingContext(over: Partial<ToolCallContext> & { answer?: Inp
       prompts.push(prompt);
       return Promise.resolve(answer);
     },
+    ...aloneCall,
     ...given,
     texts,
     thoughts,
