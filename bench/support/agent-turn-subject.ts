@@ -8,7 +8,7 @@ import { SessionEventIds } from '../../src/session/event-ids.ts';
 import { EventStream } from '../../src/session/event-stream.ts';
 import { Session } from '../../src/session/session.ts';
 import { SpendMeter } from '../../src/session/spend-meter.ts';
-import { noHooks } from '../../src/session/task-hooks.ts';
+import { noHooks } from '../../src/hooks/session-hooks.ts';
 import { TaskBoard } from '../../src/session/task-board.ts';
 import { Inventory } from '../../src/tools/inventory.ts';
 import type { Tool } from '../../src/tools/tool.ts';
@@ -68,7 +68,8 @@ export async function millisecondsPerTurn(tasks: number): Promise<number> {
         driver,
         inventory: new Inventory([tool], clock),
         hooks: noHooks,
-        inference: { model: '', system: '', maxTurns: 10, maxTokens: 100 },
+        inference: { model: '', system: '', maxTurns: 10, maxTokens: 100, context: { maxTokens: null, threshold: 1 } },
+        maxReopens: 0,
         spend: new SpendMeter(null),
         trace,
         clock,

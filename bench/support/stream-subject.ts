@@ -6,7 +6,7 @@ import { SessionEventIds } from '../../src/session/event-ids.ts';
 import { EventStream } from '../../src/session/event-stream.ts';
 import { Session } from '../../src/session/session.ts';
 import { SpendMeter } from '../../src/session/spend-meter.ts';
-import { noHooks } from '../../src/session/task-hooks.ts';
+import { noHooks } from '../../src/hooks/session-hooks.ts';
 import { TaskBoard } from '../../src/session/task-board.ts';
 import { Inventory } from '../../src/tools/inventory.ts';
 import type { Trace } from '../../src/trace/trace.ts';
@@ -36,7 +36,8 @@ const session = new Session({
       close: async () => {},
     },
     inventory: new Inventory([], clock),
-    inference: { model: '', system: '', maxTurns: 1, maxTokens: 1 },
+    inference: { model: '', system: '', maxTurns: 1, maxTokens: 1, context: { maxTokens: null, threshold: 1 } },
+    maxReopens: 0,
     spend: new SpendMeter(null),
     trace,
     clock,

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 
 import { createComponentHost } from '../components/component-host.ts';
 import { diagnosticOf, DiagnosticList } from '../diagnostics/diagnostic.ts';
+import { noHooks } from '../hooks/session-hooks.ts';
 import type { Handler, RequestHead } from '../http/route.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
 import { checkExportRoots } from '../resources/export-check.ts';
@@ -11,7 +12,6 @@ import { SessionEventIds } from '../session/event-ids.ts';
 import { EventStream } from '../session/event-stream.ts';
 import { Session, type SessionStatus } from '../session/session.ts';
 import { SpendMeter } from '../session/spend-meter.ts';
-import { noHooks } from '../session/task-hooks.ts';
 import { TaskBoard } from '../session/task-board.ts';
 import { writeWorkdirFile } from '../session/workdir-file.ts';
 import { workdirSizeCheck } from '../session/workdir-size.ts';
@@ -180,6 +180,7 @@ function buildSession({ launch, onFrame, sessionId }: OpenSessionRequest, parts:
         system: systemPrompt,
         maxTurns: inference.max_turns,
         maxTokens: inference.max_tokens,
+        context: { maxTokens: inference.context.max_tokens ?? null, threshold: inference.compaction.threshold },
       },
       spend: new SpendMeter(inference.max_session_tokens ?? null),
       trace,
@@ -189,6 +190,7 @@ function buildSession({ launch, onFrame, sessionId }: OpenSessionRequest, parts:
       ids,
       sessionStart,
       conversations: lifecycle.conversation === 'threaded' ? threadedConversations() : statelessConversations,
+      maxReopens: lifecycle.max_task_reopens,
       inputTimeoutMs: lifecycle.input_timeout_secs === undefined ? null : lifecycle.input_timeout_secs * 1000,
       writeResult: (text) => writeWorkdirFile({ workdir, directory: 'out', name: 'result.txt', text }),
     },

@@ -1,22 +1,19 @@
-import type {
-  Driver,
-  DriverOutcome,
-  InferenceRequest,
-  InferenceResponse,
-  Message,
-  ToolAnswer,
-} from '../inference/driver.ts';
-import { judgeResponse, type ToolCallBlock } from '../inference/response-check.ts';
 import { diagnosticOf } from '../diagnostics/diagnostic.ts';
+import type { HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
+import type { Driver, DriverOutcome, InferenceRequest, Message, ToolAnswer, Usage } from '../inference/driver.ts';
+import { judgeResponse, type ToolCallBlock } from '../inference/response-check.ts';
 import type { DispatchedCall } from '../tools/dispatch.ts';
 import type { Inventory } from '../tools/inventory.ts';
+import type { TraceEvent } from '../trace/events.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { TraceEventId } from '../wire/ids.ts';
 import type { Attempt } from './attempt.ts';
 import { callTrace } from './call-trace.ts';
 import type { SessionClock } from './clock.ts';
+import { compactIfNear } from './compaction.ts';
+import { ContextWindow, type ContextLimit } from './context-window.ts';
+import { elapsedMs } from './elapsed.ts';
 import type { SpendMeter, SpendRefusal } from './spend-meter.ts';
-import type { TaskHooks } from './task-hooks.ts';
 import type { InputAnswer } from '../tools/tool.ts';
 
 export interface InferenceSettings {
@@ -24,6 +21,8 @@ export interface InferenceSettings {
   readonly system: string;
   readonly maxTurns: number;
   readonly maxTokens: number;
+  /** When the conversation is to be compacted. */
+  readonly context: ContextLimit;
 }
 
 export interface AgentLoopDeps {
@@ -36,7 +35,11 @@ export interface AgentLoopDeps {
   /** Throws the Diagnostic that ends the session when the workdir has outgrown its limit. */
   readonly checkWorkdirSize: () => Promise<void>;
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
-  readonly hooks: TaskHooks;
+  readonly hooks: SessionHooks;
+  /** The task at hand, as its hooks are told of it. */
+  readonly hooked: HookedTask;
+  /** Inference turns that earlier attempts of the task used: all share `inference.maxTurns`. */
+  readonly turnsUsed: number;
 }
 
 /** How an attempt ended, before anything final is written. A cancel arrives as a rejection with `TaskCanceled`. */
@@ -46,6 +49,9 @@ export type AttemptEnd =
   | { readonly kind: 'driver-failed'; readonly error: string; readonly trapped: boolean }
   | { readonly kind: 'driver-unavailable'; readonly error: string }
   | { readonly kind: 'driver-malformed'; readonly error: string }
+  | { readonly kind: 'compaction-failed'; readonly error: string }
+  /** Nothing was asked of the driver: what the task needs first could not be had. */
+  | { readonly kind: 'unprepared'; readonly error: string }
   | { readonly kind: 'turns-exhausted' }
   | { readonly kind: 'spend-refused'; readonly refusal: SpendRefusal };
 
@@ -73,12 +79,17 @@ export async function runAttempt(
 
 type Infer = ReturnType<Driver['openTask']>['infer'];
 
+type Inferred =
+  | Exclude<DriverOutcome, { kind: 'response' }>
+  | (Extract<DriverOutcome, { kind: 'response' }> & { readonly usage: Usage });
+
 type TurnEnd = { readonly kind: 'next' } | AttemptEnd;
 
 class AgentLoop {
   readonly messages: Message[];
   readonly #attempt: Attempt;
   readonly #deps: AgentLoopDeps & { readonly taskStart: TraceEventId };
+  readonly #window: ContextWindow;
   #continuationId: string | undefined;
 
   constructor(
@@ -89,11 +100,12 @@ class AgentLoop {
     this.messages = [...history];
     this.#attempt = attempt;
     this.#deps = deps;
+    this.#window = new ContextWindow(deps.inference.context);
   }
 
   async run(infer: Infer): Promise<AttemptEnd> {
-    const { maxTurns } = this.#deps.inference;
-    for (let turn = 1; turn <= maxTurns; turn += 1) {
+    const { inference, turnsUsed } = this.#deps;
+    for (let turn = 1; turnsUsed + turn <= inference.maxTurns; turn += 1) {
       const end = await this.#turn(turn, infer);
       if (end.kind !== 'next') return end;
     }
@@ -104,6 +116,9 @@ class AgentLoop {
     this.#attempt.throwIfCanceled();
     this.#attempt.announce({ type: 'turn-started', turn });
     this.#attempt.turns = turn;
+    const failure = await this.#compact();
+    this.#attempt.throwIfCanceled();
+    if (failure !== null) return { kind: 'compaction-failed', error: failure };
     const request = this.#request();
     const refusal = this.#deps.spend.check(request);
     if (refusal !== null) return { kind: 'spend-refused', refusal };
@@ -113,7 +128,26 @@ class AgentLoop {
     }
     if (outcome.kind === 'unavailable') return { kind: 'driver-unavailable', error: outcome.error };
     if (outcome.kind === 'malformed') return { kind: 'driver-malformed', error: outcome.error };
-    return await this.#act(turn, outcome.response, streamedText);
+    const { model } = request;
+    await this.#deps.hooks.inferred(this.#deps.hooked, { turn, model, ...outcome });
+    this.#attempt.throwIfCanceled();
+    return await this.#act(turn, outcome, streamedText);
+  }
+
+  /** Gives why the task cannot go on, if so. */
+  async #compact(): Promise<string | null> {
+    const { trace, taskStart, ...deps } = this.#deps;
+    const record = (event: TraceEvent): void => void trace.write(event, taskStart);
+    const compaction = await compactIfNear(this.#request(), this.#window, { ...deps, record });
+    if (compaction.kind === 'replaced') this.#continueFrom(compaction.messages);
+    return compaction.kind === 'failed' ? compaction.error : null;
+  }
+
+  /** What a provider keeps under its own id is the longer conversation. */
+  #continueFrom(messages: readonly Message[]): void {
+    this.messages.splice(0, this.messages.length, ...messages);
+    this.#continuationId = undefined;
+    this.#window.forget();
   }
 
   #request(): InferenceRequest {
@@ -132,8 +166,8 @@ class AgentLoop {
     turn: number,
     request: InferenceRequest,
     infer: Infer,
-  ): Promise<{ outcome: DriverOutcome; streamedText: boolean }> {
-    const { clock, inventory, spend, trace, taskStart } = this.#deps;
+  ): Promise<{ outcome: Inferred; streamedText: boolean }> {
+    const { clock, inventory, trace, taskStart } = this.#deps;
     const attempt = this.#attempt;
     const startedMs = clock.monotonicMs();
     const result = await attempt.inference(() => {
@@ -146,9 +180,8 @@ class AgentLoop {
       inventory.warm();
       return answer;
     });
-    const { outcome } = result;
-    const usage = outcome.kind === 'response' ? spend.record(request, outcome.response) : null;
-    if (usage !== null) attempt.addUsage(usage);
+    const outcome = this.#count(request, result.outcome);
+    const usage = outcome.kind === 'response' ? outcome.usage : null;
     trace.write(
       {
         event_type: 'inference',
@@ -163,14 +196,26 @@ class AgentLoop {
       },
       taskStart,
     );
-    return result;
+    return { outcome, streamedText: result.streamedText };
   }
 
-  async #act(turn: number, response: InferenceResponse, replyWasStreamed: boolean): Promise<TurnEnd> {
+  #count(request: InferenceRequest, outcome: DriverOutcome): Inferred {
+    if (outcome.kind !== 'response') return outcome;
+    const usage = this.#deps.spend.record(request, outcome.response);
+    this.#attempt.addUsage(usage);
+    return { ...outcome, usage };
+  }
+
+  async #act(
+    turn: number,
+    { response, usage }: Extract<Inferred, { kind: 'response' }>,
+    replyWasStreamed: boolean,
+  ): Promise<TurnEnd> {
     const verdict = judgeResponse(response);
     this.#continuationId = response.continuationId;
     if (verdict.kind === 'failed') return { kind: 'driver-failed', error: verdict.error, trapped: false };
     this.messages.push({ role: 'assistant', content: response.content });
+    this.#window.measured(this.messages, usage);
     if (verdict.kind === 'complete') return { kind: 'completed', reply: verdict.reply, replyWasStreamed };
     for (const block of verdict.calls) {
       const { content, isError } = await this.#dispatch(turn, block);
@@ -181,14 +226,14 @@ class AgentLoop {
   }
 
   async #dispatch(turn: number, block: ToolCallBlock): Promise<ToolAnswer> {
-    const { hooks, inventory, trace, taskStart, requestInput } = this.#deps;
+    const { hooks, hooked, inventory, trace, taskStart, requestInput } = this.#deps;
     const { task } = this.#attempt;
     this.#attempt.throwIfCanceled();
     let lost: unknown = null;
     const dispatched = await inventory.dispatch(block, {
       taskId: task.id,
       signal: task.signal,
-      judge: (call) => hooks.judgeCall({ ...call, taskId: task.id, turn }),
+      judge: (call) => hooks.judgeCall(hooked, { ...call, turn }),
       emitText: (text) => this.#attempt.text(text),
       emitThinking: (text) => this.#attempt.thinking(text),
       record: (event) => {
@@ -225,8 +270,4 @@ class AgentLoop {
       truncated: dispatched.truncated,
     });
   }
-}
-
-export function elapsedMs(clock: SessionClock, startedMs: number): number {
-  return Math.max(0, Math.round(clock.monotonicMs() - startedMs));
 }

@@ -1,9 +1,9 @@
+import type { HookArtifact } from '../hooks/session-hooks.ts';
 import type { Usage } from '../inference/driver.ts';
 import type { ArtifactFrame } from '../wire/frames.ts';
 import { TaskCanceled, type Task } from './task.ts';
 import type { EventIdCounter, SessionEventIds } from './event-ids.ts';
 import type { EventStream } from './event-stream.ts';
-import type { HookArtifact } from './task-hooks.ts';
 import type { TaskEvent } from './task-state.ts';
 
 /**

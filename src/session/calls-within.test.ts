@@ -57,7 +57,7 @@ describe('a call that a tool makes', () => {
       turns: [calls(['outer', {}]), says('Done.')],
       tools: [count, outer],
       hooks: {
-        judgeCall: async ({ toolName }) => {
+        judgeCall: async (_task, { toolName }) => {
           judged.push(toolName);
           return toolName === 'count' ? { kind: 'deny', reason: 'not now' } : { kind: 'proceed' };
         },

@@ -11,7 +11,7 @@ export type SessionStatus = 'ok' | 'failed' | 'trapped';
 
 export interface SessionOutcome {
   readonly status: SessionStatus;
-  /** What the session could not survive. Null with `trapped` when it went on, but a driver's component had trapped. */
+  /** What the session could not survive. Null with `trapped` when it went on, but a component of its driver or a hook had trapped. */
   readonly trap: Diagnostic | null;
   /** True when a stop request met no live task: that is a clean end whatever earlier tasks came to. */
   readonly stoppedIdle: boolean;
@@ -53,7 +53,7 @@ export class Session {
     }
     const trap = this.#trap;
     if (trap !== null) return { status: 'trapped', trap, stoppedIdle: false };
-    if (this.#componentTrapped) return { status: 'trapped', trap, stoppedIdle: false };
+    if (this.#componentTrapped || this.#runner.hooks.trapped) return { status: 'trapped', trap, stoppedIdle: false };
     return { status: this.board.everyTaskCompleted ? 'ok' : 'failed', trap, stoppedIdle: this.#stoppedIdle };
   }
 

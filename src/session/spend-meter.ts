@@ -1,7 +1,5 @@
 import type { InferenceRequest, InferenceResponse, Usage } from '../inference/driver.ts';
-
-/** Characters of a request or reply that count as one token where a provider reports none. */
-const charactersPerToken = 4;
+import { estimateTokens } from './token-estimate.ts';
 
 export interface SpendRefusal {
   readonly ceiling: number;
@@ -35,8 +33,4 @@ export class SpendMeter {
     this.#spent += usage.inputTokens + usage.outputTokens;
     return usage;
   }
-}
-
-function estimateTokens(value: unknown): number {
-  return Math.ceil(JSON.stringify(value).length / charactersPerToken);
 }

@@ -112,7 +112,11 @@ export class TaskBoard {
 
   /** Stops a task wherever it is; resolves to it as it then stands. A terminal task is left alone (contracts §6). */
   async cancel(task: Task): Promise<Task> {
-    if (task.isTerminal) return task;
+    if (task.isTerminal) {
+      // Its hooks may still reopen it.
+      task.requestCancel();
+      return task;
+    }
     if (this.#lanes.remove(task.id) === undefined) {
       task.requestCancel();
       await this.#patiently(task.whenEnded);
@@ -126,6 +130,7 @@ export class TaskBoard {
   async cancelAll(): Promise<TaskId[]> {
     const waiting = this.#lanes.all();
     const live = this.#running === null || this.#running.isTerminal ? waiting : [this.#running, ...waiting];
+    if (this.#running?.isTerminal === true) this.#running.requestCancel();
     // The waiting ones first: none of them may start when the running one has gone.
     await Promise.all(live.toReversed().map((task) => this.cancel(task)));
     this.#finishing = true;

@@ -77,7 +77,17 @@ export const traceEventSchemas = {
     outcome: z.enum(['answered', 'timed-out', 'canceled']),
     duration_ms: count,
   }),
-  compaction: z.object({ task_id: z.string(), outcome: z.string(), duration_ms: count }),
+  compaction: z.object({
+    task_id: z.string(),
+    outcome: z.enum(['replaced', 'unchanged', 'failed']),
+    hook_name: z.string().optional(),
+    error: z.string().optional(),
+    estimated_tokens: count,
+    max_tokens: count,
+    messages_before: count,
+    messages_after: count,
+    duration_ms: count,
+  }),
   task_reopened: z.object({ task_id: z.string(), attempt: count, feedback: z.string() }),
   task_canceled: z.object({ task_id: z.string(), queued: z.boolean() }),
   task_end: z.object({

@@ -1,10 +1,10 @@
 import { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
+import { noHooks, type SessionHooks } from '../../src/hooks/session-hooks.ts';
 import { threadedConversations } from '../../src/session/conversations.ts';
 import { SessionEventIds } from '../../src/session/event-ids.ts';
 import { EventStream } from '../../src/session/event-stream.ts';
 import { Session } from '../../src/session/session.ts';
 import { SpendMeter } from '../../src/session/spend-meter.ts';
-import { noHooks, type TaskHooks } from '../../src/session/task-hooks.ts';
 import { TaskBoard, type Acceptance } from '../../src/session/task-board.ts';
 import { Inventory } from '../../src/tools/inventory.ts';
 import type { Tool } from '../../src/tools/tool.ts';
@@ -21,8 +21,10 @@ export interface FixtureOptions {
   readonly acceptance?: Partial<Acceptance>;
   readonly maxTurns?: number;
   readonly spendCeiling?: number;
+  readonly contextMaxTokens?: number;
+  readonly maxReopens?: number;
   readonly inputTimeoutMs?: number;
-  readonly hooks?: Partial<TaskHooks>;
+  readonly hooks?: Partial<SessionHooks>;
   /** Called as a frame is published, before anything else happens. */
   readonly onSeen?: (frame: SeenFrame) => void;
   /** What the driver does at the end of each task. */
@@ -70,7 +72,13 @@ export class SessionFixture {
         driver: this.driver,
         inventory: new Inventory(options.tools ?? [], clock),
         hooks: { ...noHooks, ...options.hooks },
-        inference: { model: 'm', system: 'Be brief.', maxTurns: options.maxTurns ?? 10, maxTokens: 100 },
+        inference: {
+          model: 'm',
+          system: 'Be brief.',
+          maxTurns: options.maxTurns ?? 10,
+          maxTokens: 100,
+          context: { maxTokens: options.contextMaxTokens ?? null, threshold: 0.5 },
+        },
         spend: new SpendMeter(options.spendCeiling ?? null),
         trace,
         clock,
@@ -79,6 +87,7 @@ export class SessionFixture {
         ids,
         sessionStart,
         conversations: threaded ? threadedConversations() : { history: () => [], save: () => {} },
+        maxReopens: options.maxReopens ?? 1,
         inputTimeoutMs: options.inputTimeoutMs ?? null,
         writeResult: (text) => {
           if (options.resultRefused === true) throw new Diagnostic('E-IO-001', 'out/result.txt cannot be written');

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 
 import { calls, says } from '../../test/support/fake-driver.ts';
 import { fakeTool, passed, SessionFixture } from '../../test/support/session-fixture.ts';
-import type { CheckedCall } from '../tools/dispatch.ts';
 
 const userTask = { text: 'Count the files.', origin: 'user', trust: 'trusted' } as const;
 
@@ -10,13 +9,13 @@ describe('a call that a hook denies', () => {
   const run = fakeTool('run', async () => passed('ran'));
 
   it('writes no frame, tells the model why and leaves the rest of the turn alone [D1-FRAME-16]', async () => {
-    const judged: CheckedCall[] = [];
+    const judged: unknown[] = [];
     const fixture = new SessionFixture({
       turns: [calls(['run', { command: 'rm' }], ['run', { command: 'ls' }]), says('Done.')],
       tools: [run],
       hooks: {
-        judgeCall: async (call) => {
-          judged.push(call);
+        judgeCall: async ({ id }, call) => {
+          judged.push({ taskId: id, ...call });
           return call.arguments['command'] === 'rm'
             ? { kind: 'deny', reason: 'rm is not allowed' }
             : { kind: 'proceed' };
@@ -57,7 +56,7 @@ describe('a call that a hook denies', () => {
       turns: [calls(['nothing', {}], ['run', 'no object']), says('Done.')],
       tools: [run],
       hooks: {
-        judgeCall: async ({ toolName }) => {
+        judgeCall: async (_task, { toolName }) => {
           judged.push(toolName);
           return { kind: 'proceed' };
         },

@@ -1,0 +1,91 @@
+import type { InferenceResponse, Message, Usage } from '../inference/driver.ts';
+import type { CallVerdict, CheckedCall } from '../tools/dispatch.ts';
+
+/** A task as its hooks are told of it. */
+export interface HookedTask {
+  readonly id: string;
+  readonly contextId: string;
+  readonly origin: 'user' | 'message' | 'peer' | 'completion';
+  readonly trusted: boolean;
+  /** 1 for the first run of the task, one more after each reopening. */
+  readonly attempt: number;
+  /** Aborted when the task is canceled: what waits for a hook then settles soon, and nobody reads what it settles to. */
+  readonly signal: AbortSignal;
+}
+
+/** A turn of the model that brought a response. */
+export interface FinishedTurn {
+  /** From 1, within the attempt. */
+  readonly turn: number;
+  readonly model: string;
+  readonly response: InferenceResponse;
+  readonly usage: Usage;
+}
+
+export interface JudgedCall extends CheckedCall {
+  readonly turn: number;
+}
+
+/** A conversation that nears what its model can take. */
+export interface FullContext {
+  readonly messages: readonly Message[];
+  readonly estimatedTokens: number;
+  readonly maxTokens: number;
+}
+
+export type CompactionVerdict =
+  /** No hook is asked for compactions. */
+  | { readonly kind: 'nobody' }
+  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'replaced'; readonly hookName: string; readonly messages: readonly Message[] }
+  /** The hook failed, which fails the task (contracts §9). */
+  | { readonly kind: 'failed'; readonly hookName: string; readonly error: string };
+
+export interface TaskEnd {
+  readonly state: 'completed' | 'failed' | 'canceled';
+  /** The reply of a completed task, what went wrong with a failed one. */
+  readonly text: string | null;
+}
+
+export type TaskEndVerdict =
+  | { readonly kind: 'accepted' }
+  /** The task is to run again; the model reads the feedback. */
+  | { readonly kind: 'reopen'; readonly feedback: string };
+
+/** What a hook has committed to be shown with the task's result. */
+export interface HookArtifact {
+  readonly hookName: string;
+  readonly content: string;
+}
+
+/**
+ * The hooks of a session, as its tasks meet them (contracts §9). Each function resolves once every blocking hook has answered; an
+ * async one has only been told. A hook that fails has been written to the trace: nothing rejects but with the Diagnostic of a trace
+ * that cannot be written.
+ */
+export interface SessionHooks {
+  taskStarted(task: HookedTask, text: string): Promise<void>;
+  inferred(task: HookedTask, turn: FinishedTurn): Promise<void>;
+  /** Asked before a tool, command or skill runs. A hook that may deny and fails refuses the call. */
+  judgeCall(task: HookedTask, call: JudgedCall): Promise<CallVerdict>;
+  compact(task: HookedTask, context: FullContext): Promise<CompactionVerdict>;
+  taskEnded(task: HookedTask, end: TaskEnd): Promise<TaskEndVerdict>;
+  /** What hooks committed during the task, in the order of the hooks; handed out once. */
+  takeArtifacts(taskId: string): readonly HookArtifact[];
+  /** A hook wanted what it may not have just now: it is written to the trace like a failure. */
+  refused(event: 'on-compaction' | 'on-task-end', reason: string): void;
+  /** Whether the component of a hook has broken off, which the session's status tells of (contracts §1 "`status:` line"). */
+  readonly trapped: boolean;
+}
+
+/** A session without hooks. */
+export const noHooks: SessionHooks = {
+  taskStarted: async () => {},
+  inferred: async () => {},
+  judgeCall: async () => ({ kind: 'proceed' }),
+  compact: async () => ({ kind: 'nobody' }),
+  taskEnded: async () => ({ kind: 'accepted' }),
+  takeArtifacts: () => [],
+  refused: () => {},
+  trapped: false,
+};
