@@ -15,9 +15,11 @@ export interface InputWaitDeps {
 
 /**
  * Asks whoever gave the task and waits: `input-required`, then `resumed` or `input-timeout`, each from the counter of this
- * one call (D1 "Event ids"). Rejects with `TaskCanceled` when the task is canceled meanwhile.
+ * one call (D1 "Event ids"). A task asks one question at a time: another call waits until those before it are settled. Rejects with
+ * `TaskCanceled` when the task is canceled meanwhile.
  */
 export async function waitForInput(task: Task, prompt: string, deps: InputWaitDeps): Promise<InputAnswer> {
+  while (task.inputWait !== null) await task.inputWait.settled;
   if (task.signal.aborted) throw new TaskCanceled();
   const counter = deps.ids.inputWaitCounter();
 
@@ -42,27 +44,32 @@ export async function waitForInput(task: Task, prompt: string, deps: InputWaitDe
   return answer;
 }
 
+type Settlement = InputAnswer | 'canceled';
+
 /** The closing frame is written before whoever answered hears back, so that the task is `working` for them already. */
 function untilSettled(
   task: Task,
   prompt: string,
   deps: InputWaitDeps & { readonly announce: (event: TaskEvent) => void },
-): Promise<InputAnswer | 'canceled'> {
-  return new Promise((resolve) => {
-    const takeBack =
-      deps.timeoutMs === null ? () => {} : deps.clock.after(deps.timeoutMs, () => settle({ kind: 'timed-out' }));
-    const onAbort = (): void => settle('canceled');
-    task.signal.addEventListener('abort', onAbort, { once: true });
-    task.inputWait = { prompt, answer: (text) => settle({ kind: 'answered', text }) };
-
-    function settle(answer: InputAnswer | 'canceled'): void {
-      takeBack();
-      task.signal.removeEventListener('abort', onAbort);
-      task.inputWait = null;
-      if (answer !== 'canceled') {
-        deps.announce({ type: answer.kind === 'answered' ? 'input-answered' : 'input-timed-out' });
-      }
-      resolve(answer);
-    }
+): Promise<Settlement> {
+  let resolve: (answer: Settlement) => void = () => {};
+  const settled = new Promise<Settlement>((resolveSettled) => {
+    resolve = resolveSettled;
   });
+  const takeBack =
+    deps.timeoutMs === null ? () => {} : deps.clock.after(deps.timeoutMs, () => settle({ kind: 'timed-out' }));
+  const onAbort = (): void => settle('canceled');
+  task.signal.addEventListener('abort', onAbort, { once: true });
+  task.inputWait = { prompt, settled, answer: (text) => settle({ kind: 'answered', text }) };
+  return settled;
+
+  function settle(answer: Settlement): void {
+    takeBack();
+    task.signal.removeEventListener('abort', onAbort);
+    task.inputWait = null;
+    if (answer !== 'canceled') {
+      deps.announce({ type: answer.kind === 'answered' ? 'input-answered' : 'input-timed-out' });
+    }
+    resolve(answer);
+  }
 }

@@ -20,6 +20,8 @@ export interface TaskSource {
 /** An open question of a tool to whoever gave the task. */
 export interface InputWait {
   readonly prompt: string;
+  /** Settles once the question is answered, timed out or canceled. */
+  readonly settled: Promise<unknown>;
   answer(text: string): void;
 }
 
