@@ -7,10 +7,10 @@ import { temporaryName } from './temporary-name.ts';
 export type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
 /** Brings a new file with a temporary name in `directory` to the disk; returns its path. On failure nothing is left behind. */
-export async function writeTemporary(directory: string, chunks: Chunks): Promise<string> {
+export async function writeTemporary(directory: string, chunks: Chunks, mode = 0o644): Promise<string> {
   const temporary = join(directory, temporaryName());
   try {
-    const file = await open(temporary, 'wx', 0o644);
+    const file = await open(temporary, 'wx', mode);
     try {
       for await (const chunk of chunks) await file.writeFile(chunk);
       await file.sync();
@@ -25,10 +25,10 @@ export async function writeTemporary(directory: string, chunks: Chunks): Promise
 }
 
 /** Replaces `path` as a whole: after a crash at any moment it is the old file or the new one. `E-IO-001` when it cannot be written. */
-export async function writeDurably(path: string, chunks: Chunks): Promise<void> {
+export async function writeDurably(path: string, chunks: Chunks, mode?: number): Promise<void> {
   const directory = dirname(path);
   await makeDirectory(directory);
-  const temporary = await writeTemporary(directory, chunks);
+  const temporary = await writeTemporary(directory, chunks, mode);
   try {
     await rename(temporary, path);
     await syncDirectory(directory);

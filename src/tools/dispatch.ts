@@ -36,6 +36,10 @@ export interface DispatchedCall {
   /** Exactly what the model receives, fenced when `fenceSource` is a string. */
   readonly content: string;
   readonly fenceSource: string | null;
+  /** The content before fencing. Text of a stranger wherever `fenceSource` is a string. */
+  readonly unfenced: string;
+  /** What another call can be handed of it, unfenced too. */
+  readonly output: string;
   readonly callId: string | null;
   readonly isError: boolean;
   /** Whole milliseconds. */
@@ -84,6 +88,8 @@ export async function dispatchCall(
     kind: found?.tool.kind ?? 'unknown',
     content: fenceSource === null ? content : fenceUntrusted(fenceSource, content),
     fenceSource,
+    unfenced: content,
+    output: outcome.output === undefined ? content : toUSVString(outcome.output),
     callId,
     isError: !reached || outcome.status !== 'passed',
     durationMs: Math.max(0, Math.round(deps.clock.monotonicMs() - startedMs)),

@@ -73,6 +73,8 @@ describe('a dispatched call', () => {
       kind: 'wasm',
       content: '<untrusted-content source=tool:greet>\nfine\n</untrusted-content>',
       fenceSource: 'tool:greet',
+      unfenced: 'fine',
+      output: 'fine',
       callId: 'call_9',
       isError: false,
       durationMs: 7,
@@ -80,6 +82,15 @@ describe('a dispatched call', () => {
       truncated: false,
       reached: true,
       denied: false,
+    });
+  });
+
+  it('holds what another call can be handed, which a tool may tell apart from what the model reads', async () => {
+    const shell = tool('sh', { kind: 'shell', call: answering({ content: 'stdout: <b>', output: 'a\ud800' }) });
+    expect(await inventory(shell).dispatch({ id: 'c', name: 'sh', input: {} }, context)).toMatchObject({
+      content: '<untrusted-content source=tool:sh>\nstdout: <b>\n</untrusted-content>',
+      unfenced: 'stdout: <b>',
+      output: 'a\ufffd',
     });
   });
 

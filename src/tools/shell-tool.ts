@@ -95,6 +95,7 @@ function resultOf(command: string, { stdout, stderr, end, problems }: FinishedCo
   return {
     status: exited ? 'passed' : 'failed',
     content: [`command: ${command}`, ending, section('stdout', stdout), section('stderr', stderr), ...notes].join('\n'),
+    output: stdout.text,
     exitCode: exited ? end.exitCode : null,
     truncated: stdout.cutBytes > 0 || stderr.cutBytes > 0,
   };

@@ -33,6 +33,8 @@ export interface ToolOutcome {
   readonly status: 'passed' | 'failed';
   /** What the model is to receive, before fencing. */
   readonly content: string;
+  /** What another tool can be handed of it, where that is not the content: of a command its standard output alone. */
+  readonly output?: string;
   /** Of a subprocess that ran to completion; null otherwise (D1 "Frame types", `artifact`). */
   readonly exitCode: number | null;
   readonly truncated: boolean;
