@@ -39,10 +39,11 @@ function isRunning(pid: number): boolean {
 }
 
 describe('a shell tool', () => {
-  it('gives the command, its exit code and both outputs', async () => {
+  it('gives the command, its exit code and both outputs, of which another call is handed stdout', async () => {
     expect(await run('sh', 'echo out; echo err >&2')).toEqual({
       status: 'passed',
       content: 'command: echo out; echo err >&2\nexit code: 0\nstdout:\nout\nstderr:\nerr',
+      output: 'out\n',
       exitCode: 0,
       truncated: false,
     });
@@ -52,6 +53,7 @@ describe('a shell tool', () => {
     expect(await run('sh', 'exit 3')).toEqual({
       status: 'passed',
       content: 'command: exit 3\nexit code: 3\nstdout: (empty)\nstderr: (empty)',
+      output: '',
       exitCode: 3,
       truncated: false,
     });
@@ -61,6 +63,7 @@ describe('a shell tool', () => {
     expect(await run('sh', 'kill -KILL $$')).toEqual({
       status: 'failed',
       content: 'command: kill -KILL $$\nended by signal: SIGKILL\nstdout: (empty)\nstderr: (empty)',
+      output: '',
       exitCode: null,
       truncated: false,
     });
