@@ -3,18 +3,21 @@ import { join } from 'node:path';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
 import { stageNative } from '../store/stage-native.ts';
 import { createNativeTool } from '../tools/native-tool.ts';
+import { capsuleStepsWithoutReferee } from '../tools/plan/capsule-step.ts';
+import { createSubmitPlanTool } from '../tools/plan/submit-plan-tool.ts';
 import { createShellTools } from '../tools/shell-tool.ts';
 import { createSkillTool } from '../tools/skill-tool.ts';
 import type { Tool } from '../tools/tool.ts';
 import { createWasmTool } from '../tools/wasm-tool.ts';
 import { capsuleProcesses, toolProcesses } from './process-grants.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
+import { systemClock } from './system-clock.ts';
 
-/** What the model of a session can call: artifacts of role `tool` and `skill`, and the commands of the shell grant. */
+/** What the model of a session can call: artifacts of role `tool` and `skill`, the commands of the shell grant, and `submit-plan`. */
 export async function stageTools(parts: StageParts): Promise<readonly Tool[]> {
   const tools: Tool[] = [];
   for (const artifact of parts.launch.artifacts) tools.push(...(await toolsOf(artifact, parts)));
-  return [...tools, ...shellTools(parts)];
+  return [...tools, ...shellTools(parts), ...planTools(parts)];
 }
 
 async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<readonly Tool[]> {
@@ -53,6 +56,17 @@ function shellTools({ launch, directories, processes }: StageParts): readonly To
     env: processes.environment(envAllow),
     sessionDirectory: directories.session,
   });
+}
+
+function planTools({ launch, directories }: StageParts): readonly Tool[] {
+  if (!launch.grants.planSubmit) return [];
+  const submitPlan = createSubmitPlanTool({
+    sessionDirectory: directories.session,
+    redact: (text) => launch.redactor.redact(text),
+    runCapsuleStep: capsuleStepsWithoutReferee(launch.env['SVC_REFEREE_URL']),
+    clock: systemClock,
+  });
+  return [submitPlan];
 }
 
 const anyObject = { type: 'object' } as const;

@@ -22,7 +22,6 @@ describe('what a manifest declares and this version does not do', () => {
   });
 
   it.each([
-    ['capabilities: { plan: { submit: true } }', 'capabilities.plan'],
     ['capabilities: { peer_fetch: { allow: ["localhost:1"] } }', 'capabilities.peer_fetch'],
     ['capabilities: { state: { store: notes } }', 'capabilities.state'],
     ['exports: { peer_files: { root: out } }', 'exports.peer_files'],

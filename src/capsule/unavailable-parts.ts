@@ -22,7 +22,6 @@ export function unavailableParts({ manifest, locate }: LoadedManifest): {
   const missing: [declared: boolean, path: KeyPath, what: string][] = [
     [(capabilities.spawn?.allow.length ?? 0) > 0, ['capabilities', 'spawn'], 'the model gets no delegate-task tool'],
     [capabilities.peer_fetch !== undefined, ['capabilities', 'peer_fetch'], 'the model gets no fetch-peer-file tool'],
-    [capabilities.plan?.submit === true, ['capabilities', 'plan'], 'the model gets no submit-plan tool'],
     [capabilities.state !== undefined, ['capabilities', 'state'], 'no store is mounted'],
     [exports.peer_files !== undefined, ['exports', 'peer_files'], 'no handle can be minted'],
     [inference.context.max_tokens !== undefined, ['inference', 'context'], 'a conversation is never compacted'],

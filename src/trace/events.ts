@@ -118,10 +118,31 @@ export const traceEventSchemas = {
     task_id: z.string(),
     plan_id: z.string(),
     step_id: z.string(),
-    outcome: z.string(),
+    outcome: z.enum(['passed', 'failed', 'skipped']),
+    kind: z.enum(['tool', 'shell', 'capsule']),
+    /** Of the tool, command or capsule. */
+    name: z.string(),
+    /** With the outputs of earlier steps filled in; null when nothing was called. */
+    arguments: z.unknown(),
+    attempts: count,
+    exit_code: z.int().nullable(),
+    /** Why it did not pass, where the tool does not say it. */
+    reason: z.string().optional(),
     duration_ms: count,
   }),
-  plan_end: z.object({ task_id: z.string(), plan_id: z.string(), outcome: z.string() }),
+  plan_end: z.object({
+    task_id: z.string(),
+    plan_id: z.string(),
+    outcome: z.enum(['passed', 'failed', 'canceled']),
+    passed: count,
+    failed: count,
+    skipped: count,
+    canceled: count,
+    /** Below the session directory; null when it could not be written. */
+    file: z.string().nullable(),
+    error: z.string().optional(),
+    duration_ms: count,
+  }),
   spend_ceiling_reached: z.object({ task_id: z.string(), ceiling: count, spent: count, estimate: count }),
   session_end: z.object({
     status: z.enum(['ok', 'failed', 'trapped']),
