@@ -238,6 +238,7 @@ class AgentLoop {
       emitThinking: (text) => this.#attempt.thinking(text),
       record: (event) => {
         lost ??= diagnosticOf(() => trace.write(event, taskStart));
+        return lost === null;
       },
       requestInput: async (prompt) => {
         try {

@@ -71,8 +71,9 @@ describe('a call that a tool makes', () => {
   });
 
   it('is recorded by the tool, whose task ends with the session when the trace cannot take it', async () => {
+    const told: unknown[] = [];
     const recording = fakeTool('recording', async ({ id }, { record }) => {
-      record({ event_type: 'plan_start', task_id: 'tsk_1', plan_id: String(id), steps: 1 });
+      told.push(record({ event_type: 'plan_start', task_id: 'tsk_1', plan_id: String(id), steps: 1 }));
       return passed('recorded');
     });
     const fixture = new SessionFixture({
@@ -82,6 +83,7 @@ describe('a call that a tool makes', () => {
     });
     fixture.session.board.submit(userTask);
     expect(await fixture.session.run()).toMatchObject({ status: 'trapped', trap: { code: 'E-IO-002' } });
+    expect(told).toEqual([false]);
     expect(fixture.lines).toEqual(['0 status working "inference turn 1"']);
   });
 });

@@ -29,7 +29,7 @@ const context: DispatchContext = {
   emitThinking: () => {},
   requestInput: () => Promise.resolve({ kind: 'timed-out' }),
   judge: async () => ({ kind: 'proceed' }),
-  record: () => {},
+  record: () => true,
 };
 
 /** Each reading is 7.4 ms after the one before. */

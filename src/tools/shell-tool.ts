@@ -1,12 +1,10 @@
 import { endOnAbort } from '../containment/end-process.ts';
 import type { LaunchEnd, Launcher } from '../containment/launcher.ts';
-import { splitWords } from '../containment/split-words.ts';
 import { captureOutput, type CapturedOutput } from './captured-output.ts';
+import { commandWords, isShell } from './command-words.ts';
 import { neverReached } from './dispatch.ts';
 import { OutputLog } from './output-log.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
-
-const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh', 'ash', 'ksh']);
 
 /** Of each output, what the model sees of it (contracts §5). */
 const shownBytes = 16 * 1024;
@@ -51,7 +49,7 @@ interface ShellCall {
 
 async function callShell(call: ShellCall, context: ToolCallContext, settings: ShellSettings): Promise<ToolOutcome> {
   const { name, command, number } = call;
-  const split = argumentsOf(name, command);
+  const split = commandWords(name, command);
   if (split.kind === 'unbalanced') return neverReached(`the command cannot be split into words: ${split.reason}`);
   const { launcher, env, sessionDirectory } = settings;
   const outcome = await launcher.launch({ command: name, args: split.words, env, stdin: 'null' });
@@ -68,13 +66,7 @@ async function callShell(call: ShellCall, context: ToolCallContext, settings: Sh
   stopListening();
   context.signal.throwIfAborted();
   const { problems = [] } = outcome;
-  return resultOf(shells.has(name) ? command : `${name} ${command}`.trimEnd(), { stdout, stderr, end, problems });
-}
-
-function argumentsOf(name: string, command: string): ReturnType<typeof splitWords> {
-  if (!shells.has(name)) return splitWords(command);
-  // A shell takes a leading dash or plus for options of its own, even after -c.
-  return { kind: 'words', words: ['-c', /^[-+]/.test(command) ? ` ${command}` : command] };
+  return resultOf(isShell(name) ? command : `${name} ${command}`.trimEnd(), { stdout, stderr, end, problems });
 }
 
 interface FinishedCommand {
@@ -110,12 +102,12 @@ function section(title: string, { text, cutBytes, log }: CapturedOutput): string
 }
 
 function descriptionOf(name: string): string {
-  const what = shells.has(name) ? `Runs a command line with ${name}` : `Runs the program ${name}`;
+  const what = isShell(name) ? `Runs a command line with ${name}` : `Runs the program ${name}`;
   return `${what}, in the working directory at every call, and gives its exit code, stdout and stderr. Standard input is empty, and what is left running is ended.`;
 }
 
 function commandDescription(name: string): string {
-  return shells.has(name)
+  return isShell(name)
     ? `The command line, as for ${name} -c.`
     : `The arguments of ${name}, without the name itself. Quotes and backslashes group words; there is no shell, so no variables, patterns, pipes or redirections.`;
 }

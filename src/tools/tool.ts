@@ -18,8 +18,8 @@ export interface ToolCallContext {
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
   /** What else the model can call, for a tool that makes calls of its own. */
   readonly tools: OtherTools;
-  /** Writes a line of the trace beside that of the call. */
-  readonly record: (event: TraceEvent) => void;
+  /** Writes a line of the trace beside that of the call. False once that is impossible: the session ends with this call, so nothing more is to start. */
+  readonly record: (event: TraceEvent) => boolean;
 }
 
 /** The tools of the session, under the task of the call at hand. */

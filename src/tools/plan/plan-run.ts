@@ -18,8 +18,8 @@ export interface EndedStep {
 export interface PlanWork {
   /** One attempt at a step whose dependencies are in `ended`. Rejects with the signal's reason on cancel, or for a bug. */
   readonly attempt: (step: PlanStep, ended: ReadonlyMap<string, EndedStep>) => Promise<StepOutcome>;
-  /** Called once for each step, as it ends. */
-  readonly onEnded: (step: PlanStep, how: EndedStep, ended: ReadonlyMap<string, EndedStep>) => void;
+  /** Called once for each step, as it ends. False when the plan is to start nothing more, as if it were canceled. */
+  readonly onEnded: (step: PlanStep, how: EndedStep, ended: ReadonlyMap<string, EndedStep>) => boolean;
   readonly signal: AbortSignal;
   readonly clock: { monotonicMs(): number };
 }
@@ -53,6 +53,7 @@ class PlanRun {
   readonly #onError: ReadonlyMap<string, PlanStep['onError']>;
   /** The step whose failure ended the plan. */
   #endedBy: string | null = null;
+  #halted = false;
   #bug: { readonly error: unknown } | null = null;
 
   constructor(plan: Plan, work: PlanWork) {
@@ -73,8 +74,12 @@ class PlanRun {
     return { outcome: this.#outcome(), steps };
   }
 
+  get #canceled(): boolean {
+    return this.#halted || this.#work.signal.aborted;
+  }
+
   #outcome(): EndedPlan['outcome'] {
-    if (this.#work.signal.aborted) return 'canceled';
+    if (this.#canceled) return 'canceled';
     return this.#endedBy === null ? 'passed' : 'failed';
   }
 
@@ -88,7 +93,7 @@ class PlanRun {
 
   #advanceStep(step: PlanStep): void {
     const never = { attempts: 0, reason: null, outcome: null, durationMs: 0 };
-    if (this.#work.signal.aborted || this.#bug !== null) return this.#end(step, { ...never, status: 'canceled' });
+    if (this.#canceled || this.#bug !== null) return this.#end(step, { ...never, status: 'canceled' });
     const fate = this.#fateOf(step);
     if (fate.kind === 'skipped') return this.#end(step, { ...never, status: 'skipped', reason: fate.reason });
     if (fate.kind === 'waits' || this.#running.size >= planLimits.atOnce) return;
@@ -124,7 +129,8 @@ class PlanRun {
         const outcome = await this.#work.attempt(step, this.#ended);
         if (this.#work.signal.aborted) return end('canceled', attempts, null);
         const again = outcome.status === 'failed' && outcome.retryable && attempts <= step.retries;
-        if (!again || this.#endedBy !== null || this.#bug !== null) return end(outcome.status, attempts, outcome);
+        if (!again || this.#endedBy !== null || this.#canceled || this.#bug !== null)
+          return end(outcome.status, attempts, outcome);
       } catch (error) {
         // The reason of the cancel says nothing that the outcome of the plan does not.
         if (!this.#work.signal.aborted) this.#bug ??= { error };
@@ -138,7 +144,7 @@ class PlanRun {
     const ended = { id: step.id, ...how };
     this.#ended.set(step.id, ended);
     if (ended.status === 'failed' && step.onError === 'fail') this.#endedBy ??= step.id;
-    this.#work.onEnded(step, ended, this.#ended);
+    if (!this.#work.onEnded(step, ended, this.#ended)) this.#halted = true;
   }
 }
 

@@ -51,7 +51,9 @@ async function carryOut(
   const { clock, runCapsuleStep } = settings;
   const ids = { task_id: context.taskId, plan_id: plan.id };
   const startedMs = clock.monotonicMs();
-  context.record({ event_type: 'plan_start', ...ids, steps: plan.steps.length });
+  if (!context.record({ event_type: 'plan_start', ...ids, steps: plan.steps.length })) {
+    return neverReached('the plan is not run: the trace cannot be written');
+  }
   const end = await runPlan(plan, {
     attempt: (step, before) => attemptStep(step, before, { context, runCapsuleStep }),
     onEnded: (step, how, ended) => recordStep(step, how, { ended, ids, context }),
@@ -76,10 +78,10 @@ function recordStep(
   { work }: PlanStep,
   step: EndedStep,
   { ended, ids, context }: Recording & { readonly ended: ReadonlyMap<string, EndedStep> },
-): void {
-  if (step.status === 'canceled') return;
+): boolean {
+  if (step.status === 'canceled') return true;
   const reason = reasonOf(step);
-  context.record({
+  return context.record({
     event_type: 'plan_step',
     ...ids,
     step_id: step.id,
