@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 
 import { loadEnvironment } from '../manifest/env-file.ts';
+import { hookProblem } from '../manifest/hook-declaration.ts';
 import { buildArchive } from '../store/build-archive.ts';
 import type { ArtifactManifest } from '../manifest/schema.ts';
 import { inputSchemaProblem } from '../tools/argument-check.ts';
@@ -26,7 +27,7 @@ export function buildCommand(context: CommandContext): Command {
         directory,
         outDirectory: resolve(context.cwd, options.out),
         env: loadEnvironment({ directory, process: context.env, useFile: true }),
-        checkArtifact: checkInputSchema,
+        checkArtifact,
       });
       if (warnings.length > 0) context.stderr.write(render(warnings, context));
       if (options.json === true) {
@@ -39,8 +40,9 @@ export function buildCommand(context: CommandContext): Command {
     });
 }
 
-/** A tool whose arguments could never be checked is found here, not at its first call. */
-async function checkInputSchema({ name, input_schema: schema }: ArtifactManifest): Promise<void> {
-  const problem = schema === undefined ? null : await inputSchemaProblem(name, schema);
+/** A tool whose arguments could never be checked, or a hook that could not be staged, is found here, not when it is used. */
+async function checkArtifact(manifest: ArtifactManifest): Promise<void> {
+  const { name, input_schema: schema } = manifest;
+  const problem = hookProblem(manifest) ?? (schema === undefined ? null : await inputSchemaProblem(name, schema));
   if (problem !== null) throw problem;
 }

@@ -48,6 +48,15 @@ export const catalogue = {
     title: 'an artifact reference is malformed',
     explanation: 'An artifact is named <name>@<version> with an exact version, or github:<owner>/<repo>@<tag>.',
   },
+  'E-ART-009': {
+    title: 'a hook declares to commit what it cannot',
+    explanation:
+      'commit_policy of a hook belongs to events: write-manifests to on-stage, artifact to on-inference, deny to on-tool-call and on-shell, replace-context to on-compaction, reopen-task to on-task-end. A hook is bound to one of them for each of its policies, and an async hook has none.',
+  },
+  'E-ART-010': {
+    title: 'a hook is a program',
+    explanation: 'A hook is a WebAssembly component: it is given no process. Build it with implementation: wasm.',
+  },
   'E-MAN-001': {
     title: 'a required key is missing',
     explanation: 'The manifest lacks a key that the capsule cannot do without. Add it at the place shown.',
@@ -201,6 +210,11 @@ export const catalogue = {
     title: 'a command that is listed cannot be run on this host',
     explanation:
       'capabilities.shell.allow names a command that is not in PATH or not executable, or that needs a file that is not there. Its tool answers every call with that.',
+  },
+  'W-RUN-004': {
+    title: 'nothing compacts the conversation',
+    explanation:
+      'inference.context.max_tokens says when a conversation is too long, but no hook of the capsule is bound to on-compaction with commit_policy: replace-context. It goes to the model as it is. svc-hook-compact is one that compacts.',
   },
   'W-SEC-007': {
     title: 'a capability of an artifact is wider than the capsule grants',

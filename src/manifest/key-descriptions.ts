@@ -111,5 +111,7 @@ export const artifactKeys: Readonly<Record<string, string>> = {
   tags: 'Words to find it by.',
   binding: 'Event or events a hook is called at; without it, every event.',
   execution_mode: 'blocking: the session waits for the hook. async: it does not, and the hook commits nothing.',
-  commit_policy: 'What a hook may change at its event.',
+  commit_policy: 'What a hook may change at its events: one thing or a list. Without it, nothing.',
+  on_overflow:
+    'Of an async hook with 256 events waiting. wait: the session waits. drop: it does not hear of the newest ones.',
 };

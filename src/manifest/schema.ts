@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 
 import { artifactCapabilities, capsuleCapabilities } from './capabilities.ts';
 import { endpointFault } from './endpoint.ts';
+import { hookEvents, hookPolicyNames } from './hook-declaration.ts';
 import { artifactName, artifactVersion, exactVersion } from './names.ts';
 import { byteSize, durationSecs, longestWaitSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
@@ -112,6 +113,13 @@ export const capsuleManifest = z.strictObject({
   exports: z._default(z.strictObject({ files: z.optional(fileExport), peer_files: z.optional(peerFileExport) }), {}),
 });
 
+/** A name of `names`, or a list of them. */
+function oneOrMore<const Names extends readonly [string, ...string[]]>(names: Names) {
+  const name = z.enum(names);
+  const clause = `must be one of ${names.join(', ')}, or a list of them`;
+  return z.union([name, z.array(name).check(z.minLength(1))], clause);
+}
+
 /** The manifest at the root of a tool, driver, hook or skill archive (contracts §4). */
 export const artifactManifest = z.strictObject({
   name: artifactName,
@@ -121,9 +129,10 @@ export const artifactManifest = z.strictObject({
   description: z._default(z.string(), ''),
   input_schema: z.optional(freeForm),
   tags: z._default(z.array(z.string()), []),
-  binding: z.optional(z.union([z.string(), z.array(z.string())], 'must be an event name or a list of them')),
+  binding: z.optional(oneOrMore(hookEvents)),
   execution_mode: z.optional(z.enum(['blocking', 'async'])),
-  commit_policy: z.optional(z.string()),
+  commit_policy: z.optional(oneOrMore(hookPolicyNames)),
+  on_overflow: z.optional(z.enum(['wait', 'drop'])),
 });
 
 export type CapsuleManifest = z.infer<typeof capsuleManifest>;
