@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 
-import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
-import { parseJsonText } from '../wire/json-text.ts';
+import type { InferenceRequest, InferenceResponse } from './driver.ts';
+import { contentBlock, decodeBlock, encodeMessage, toCount } from './wit-messages.ts';
 
 /** What the runtime adds to a request for a component (wit/driver.wit, record `request`). */
 export interface DriverSurroundings {
@@ -12,8 +12,6 @@ export interface DriverSurroundings {
   /** `inference.driver.config`. */
   readonly config: Readonly<Record<string, unknown>>;
 }
-
-type Variant = { readonly tag: string; readonly val?: unknown };
 
 /** The parameter is a u32, but guests exist that read its upper half as negative. */
 const mostTokens = 2 ** 31 - 1;
@@ -36,34 +34,6 @@ export function encodeWitRequest(request: InferenceRequest, surroundings: Driver
     continuationId: request.continuationId,
   };
 }
-
-function encodeMessage(message: Message): Variant {
-  const content = message.content.map(encodeBlock);
-  if (message.role !== 'tool') return { tag: message.role, val: content };
-  return { tag: 'tool', val: { toolCallId: message.toolCallId, isError: message.isError, content } };
-}
-
-function encodeBlock(block: ContentBlock): Variant {
-  switch (block.type) {
-    case 'text':
-      return { tag: 'text', val: block.text };
-    case 'thinking':
-      return { tag: 'thinking', val: { text: block.text, signature: block.signature } };
-    case 'tool_call':
-      return { tag: 'tool-call', val: { id: block.id, name: block.name, input: inputText(block.input) } };
-  }
-}
-
-/** Text stands for arguments that were no JSON object, and goes back as it came. */
-function inputText(input: unknown): string {
-  return typeof input === 'string' ? input : JSON.stringify(input ?? {});
-}
-
-const contentBlock = z.discriminatedUnion('tag', [
-  z.object({ tag: z.literal('text'), val: z.string() }),
-  z.object({ tag: z.literal('thinking'), val: z.object({ text: z.string(), signature: z.nullish(z.string()) }) }),
-  z.object({ tag: z.literal('tool-call'), val: z.object({ id: z.string(), name: z.string(), input: z.string() }) }),
-]);
 
 const stopReason = z.discriminatedUnion('tag', [
   z.object({ tag: z.literal('end-turn') }),
@@ -95,24 +65,6 @@ export function decodeWitResponse(value: unknown): InferenceResponse | null {
   };
 }
 
-function decodeBlock(block: z.infer<typeof contentBlock>): ContentBlock {
-  switch (block.tag) {
-    case 'text':
-      return { type: 'text', text: block.val };
-    case 'thinking': {
-      const { text, signature } = block.val;
-      return { type: 'thinking', text, ...(typeof signature === 'string' ? { signature } : {}) };
-    }
-    case 'tool-call':
-      return { type: 'tool_call', id: block.val.id, name: block.val.name, input: parseInput(block.val.input) };
-  }
-}
-
-function parseInput(text: string): unknown {
-  const json = parseJsonText(text);
-  return json.kind === 'json' && typeof json.value !== 'string' ? json.value : text;
-}
-
 function decodeStopReason(reason: z.infer<typeof stopReason>): Pick<InferenceResponse, 'stopReason' | 'error'> {
   switch (reason.tag) {
     case 'end-turn':
@@ -127,8 +79,4 @@ function decodeStopReason(reason: z.infer<typeof stopReason>): Pick<InferenceRes
       // The name of a reason this world does not know must not pass for one that it knows.
       return { stopReason: `other: ${reason.val}` };
   }
-}
-
-function toCount(value: bigint): number {
-  return value > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(value);
 }
