@@ -69,7 +69,7 @@ const context: ToolCallContext = {
   emitThinking: () => {},
   requestInput: async () => ({ kind: 'timed-out' }),
   tools: { kindOf: () => undefined, dispatch: () => Promise.reject(new Error('there is no other tool')) },
-  record: () => {},
+  record: () => true,
 };
 
 type Run = (input: { readonly arguments: string; readonly callId: string }) => unknown;
