@@ -29,6 +29,7 @@ export function callTrace({ taskId, turn, input, call }: TracedCall): TraceEvent
       return { event_type: 'shell', ...common, ...outcome, command_name: call.toolName };
     case 'wasm':
     case 'native':
+    case 'mcp':
     case 'runtime':
     case 'unknown':
       return { event_type: 'tool_call', ...common, ...outcome, tool_name: call.toolName, tool_kind: call.kind };

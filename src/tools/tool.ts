@@ -1,8 +1,8 @@
 import type { TraceEvent } from '../trace/events.ts';
 import type { DispatchedCall, RequestedCall } from './dispatch.ts';
 
-/** Where a tool came from; `shell` is one command of `capabilities.shell.allow`, `runtime` is built into `svc`. */
-export type ToolKind = 'wasm' | 'native' | 'skill' | 'shell' | 'runtime';
+/** Where a tool came from; `mcp` is one of an MCP server, `shell` is one command of `capabilities.shell.allow`, `runtime` is built into `svc`. */
+export type ToolKind = 'wasm' | 'native' | 'mcp' | 'skill' | 'shell' | 'runtime';
 
 export type InputAnswer = { readonly kind: 'answered'; readonly text: string } | { readonly kind: 'timed-out' };
 
@@ -45,6 +45,8 @@ export interface ToolOutcome {
 /** Something the model can call. Expected failures are outcomes; a rejection is a bug or a cancel. */
 export interface Tool {
   readonly name: string;
+  /** The artifact it belongs to; absent when it has that name itself, or belongs to none. */
+  readonly artifact?: string;
   readonly description: string;
   readonly kind: ToolKind;
   /** JSON Schema of the arguments; checked before `call`. */

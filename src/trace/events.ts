@@ -58,7 +58,7 @@ export const traceEventSchemas = {
   tool_call: z.object({
     ...call,
     tool_name: z.string(),
-    tool_kind: z.enum(['wasm', 'native', 'runtime', 'unknown']),
+    tool_kind: z.enum(['wasm', 'native', 'mcp', 'runtime', 'unknown']),
     exit_code: z.int().nullable(),
     truncated: z.boolean(),
     content_bytes: count,
