@@ -27,7 +27,7 @@ export const catalogue = {
   'E-ART-004': {
     title: 'an artifact lacks a file it needs, or the file is not what it should be',
     explanation:
-      'An artifact has svc.yaml at its root, and beside it component.wasm (a WebAssembly component), bin/<name> (implementation: native) or skill.md (runtime: skill).',
+      'An artifact has svc.yaml at its root, and beside it component.wasm (a WebAssembly component), bin/<name> (implementation: native), what its command begins with (implementation: mcp) or skill.md (runtime: skill).',
   },
   'E-ART-005': {
     title: 'an artifact is not the one that was asked for',
@@ -114,6 +114,11 @@ export const catalogue = {
     explanation:
       'svc doctor --containment makes its attempts with the program svc-attempts, which is installed beside the helper svc-launch. Install svc anew; in a checkout, node scripts/build-native.mjs builds both.',
   },
+  'E-CAP-016': {
+    title: 'the server of an artifact is a program that is not granted',
+    explanation:
+      'The command of an artifact with implementation: mcp begins with a program of the host. It may run only when capabilities.shell.allow lists it.',
+  },
   'E-IO-001': {
     title: 'a file cannot be read or written',
     explanation: 'The operating system refused a file operation. The message names the path and the reason.',
@@ -192,6 +197,11 @@ export const catalogue = {
     title: 'the script of a scripted model cannot be read',
     explanation: 'inference.driver.config.script names a file below the manifest that is missing or cannot be read.',
   },
+  'E-RUN-036': {
+    title: 'an MCP server did not tell its tools',
+    explanation:
+      'The server of an artifact with implementation: mcp has to be asked for its tools before the first session with it. It could not be started, ended, broke the protocol or did not answer in time; the message has its last words.',
+  },
   'W-MAN-001': {
     title: 'sleep has no effect',
     explanation:
@@ -215,6 +225,16 @@ export const catalogue = {
     title: 'nothing compacts the conversation',
     explanation:
       'inference.context.max_tokens says when a conversation is too long, but no hook of the capsule is bound to on-compaction with commit_policy: replace-context. It goes to the model as it is. svc-hook-compact is one that compacts.',
+  },
+  'W-RUN-006': {
+    title: 'not all tools of an MCP server are offered',
+    explanation:
+      'A server may list at most 128 tools, with names of the protocol, each name once, and with input schemas that can be used and are not too large. The message says what was left out.',
+  },
+  'W-RUN-007': {
+    title: 'the tools of an MCP server are not those it listed before',
+    explanation:
+      'A session offers the tools that the server listed when it was last asked. The next session with this artifact offers what it lists now.',
   },
   'W-SEC-007': {
     title: 'a capability of an artifact is wider than the capsule grants',

@@ -1,4 +1,5 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { checkArtifactRules } from './artifact-rules.ts';
 import { readDocument } from './checked-document.ts';
 import { Draft } from './draft.ts';
 import { artifactManifest, type ArtifactManifest } from './schema.ts';
@@ -14,7 +15,7 @@ export interface LoadedArtifactManifest {
  * archive is the same for everyone. Throws a `DiagnosticList` with every problem.
  */
 export function parseArtifactManifest(text: string, file: string): LoadedArtifactManifest {
-  const document = readDocument({ file, text, schema: artifactManifest });
+  const document = readDocument({ file, text, schema: artifactManifest, rules: checkArtifactRules });
   return { manifest: document.value, warnings: document.warnings };
 }
 

@@ -105,7 +105,10 @@ export const artifactKeys: Readonly<Record<string, string>> = {
   name: 'Name of the artifact: lowercase letters, digits and inner hyphens, at most 100 characters.',
   version: 'Version of the artifact. latest, stable and edge are reserved.',
   runtime: 'The part the artifact plays.',
-  implementation: 'wasm: a component in component.wasm. native: a program in bin/.',
+  implementation:
+    'wasm: a component in component.wasm. native: a program in bin/. mcp: a server of the Model Context Protocol.',
+  command:
+    'The server of implementation: mcp, as a list of words: bin/<file> of the archive or a program of the host first.',
   description: 'What it does; the model reads this of a tool or skill.',
   input_schema: 'JSON Schema of a tool’s arguments.',
   tags: 'Words to find it by.',

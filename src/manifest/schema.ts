@@ -4,6 +4,7 @@ import { artifactCapabilities, capsuleCapabilities } from './capabilities.ts';
 import { endpointFault } from './endpoint.ts';
 import { hookEvents, hookPolicyNames } from './hook-declaration.ts';
 import { artifactName, artifactVersion, exactVersion } from './names.ts';
+import { serverCommand } from './server-command.ts';
 import { byteSize, durationSecs, longestWaitSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
@@ -125,7 +126,8 @@ export const artifactManifest = z.strictObject({
   name: artifactName,
   version: exactVersion,
   runtime: z.enum(['driver', 'tool', 'hook', 'skill']),
-  implementation: z._default(z.enum(['wasm', 'native']), 'wasm'),
+  implementation: z._default(z.enum(['wasm', 'native', 'mcp']), 'wasm'),
+  command: z.optional(serverCommand),
   description: z._default(z.string(), ''),
   input_schema: z.optional(freeForm),
   tags: z._default(z.array(z.string()), []),

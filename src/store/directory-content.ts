@@ -91,7 +91,8 @@ export async function readArtifactDirectory(directory: string): Promise<Director
   const content = new DirectoryContent(directory);
   await content.include(manifestFile);
   const text = await readManifestText(content);
-  await content.include(requiredFile(parseStoredManifest(text, directory)));
+  const file = requiredFile(parseStoredManifest(text, directory));
+  if (file !== null) await content.include(file);
   return content;
 }
 

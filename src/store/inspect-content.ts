@@ -3,6 +3,7 @@ import * as z from 'zod/mini';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { artifactName, exactVersion } from '../manifest/names.ts';
+import { serverFile } from '../manifest/server-command.ts';
 import type { ArtifactManifest } from '../manifest/schema.ts';
 import { parseYaml } from '../manifest/yaml-source.ts';
 import type { ArtifactContent } from './artifact-content.ts';
@@ -21,10 +22,20 @@ export type InspectedContent =
 
 const capsuleIdentity = z.object({ name: artifactName, version: exactVersion });
 
-/** The file that an artifact is about: its component, its program or its text (contracts §4). */
-export function requiredFile(manifest: ArtifactManifest): string {
+/**
+ * The file that an artifact is about: its component, its program or its text (contracts §4). Null for an MCP server that is a program of
+ * the host.
+ */
+export function requiredFile(manifest: ArtifactManifest): string | null {
   if (manifest.runtime === 'skill') return skillFile;
-  return manifest.implementation === 'native' ? `bin/${manifest.name}` : componentFile;
+  switch (manifest.implementation) {
+    case 'native':
+      return `bin/${manifest.name}`;
+    case 'mcp':
+      return serverFile(manifest.command ?? []);
+    case 'wasm':
+      return componentFile;
+  }
 }
 
 /** Reads and checks the manifest of an artifact, and that the file it is about is there and of its kind. */
@@ -55,6 +66,7 @@ export function parseStoredManifest(text: string, where: string): ArtifactManife
 /** `E-ART-004` when the file an artifact is about is missing, empty, or no component. */
 export async function checkRequiredFile(content: ArtifactContent, manifest: ArtifactManifest): Promise<void> {
   const file = requiredFile(manifest);
+  if (file === null) return;
   if (!content.has(file)) {
     throw new Diagnostic('E-ART-004', `${content.where} has no ${file}`, { hint: hintFor(manifest) });
   }
@@ -95,7 +107,12 @@ function componentFault(bytes: Buffer): string | null {
 
 function hintFor(manifest: ArtifactManifest): string {
   if (manifest.runtime === 'skill') return `the text of a skill is in ${skillFile}`;
-  return manifest.implementation === 'native'
-    ? 'with implementation: native the program is bin/<name>'
-    : `a component is in ${componentFile}; a program in bin/<name> needs implementation: native`;
+  switch (manifest.implementation) {
+    case 'native':
+      return 'with implementation: native the program is bin/<name>';
+    case 'mcp':
+      return `command in ${manifestFile} begins with this file`;
+    case 'wasm':
+      return `a component is in ${componentFile}; a program in bin/<name> needs implementation: native`;
+  }
 }

@@ -1,27 +1,32 @@
 import { chmod, open, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { makeDirectory } from './durable-file.ts';
 import type { InstalledArtifact } from './installed-artifact.ts';
 import { ioFault } from './io-fault.ts';
 import { temporaryName } from './temporary-name.ts';
 
-/**
- * Puts the program of a native artifact into `directory`, under the artifact's name and executable by all; returns its path.
- * What was there under that name is replaced, not written into, so that a program that runs stays as it is.
- */
+/** Puts the program of a native artifact into `directory`, under the artifact's name and executable by all; returns its path. */
 export async function stageNative(artifact: InstalledArtifact, directory: string): Promise<string> {
   const { name } = artifact.manifest;
-  const program = await artifact.read(`bin/${name}`);
+  return await stageProgram(artifact, `bin/${name}`, join(directory, name));
+}
+
+/**
+ * Puts one file of an artifact at `path`, executable by all; returns the path. What was there is replaced, not written into, so that a
+ * program that runs stays as it is.
+ */
+export async function stageProgram(artifact: InstalledArtifact, file: string, path: string): Promise<string> {
+  const program = await artifact.read(file);
+  const directory = dirname(path);
   await makeDirectory(directory);
-  const path = join(directory, name);
   const temporary = join(directory, temporaryName());
   try {
-    const file = await open(temporary, 'wx', 0o755);
+    const staged = await open(temporary, 'wx', 0o755);
     try {
-      await file.writeFile(program);
+      await staged.writeFile(program);
     } finally {
-      await file.close();
+      await staged.close();
     }
     // The mode asked for above is narrowed by the umask of whoever runs svc.
     await chmod(temporary, 0o755);
