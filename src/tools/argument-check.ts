@@ -37,13 +37,13 @@ export class ArgumentCheck {
     this.#schema = schema;
   }
 
-  /** Sentences a model can act on, `arguments.path: must be string`; empty when the arguments fit. */
   /** Compiles the schema ahead of the first check, which tells of one that cannot be used. */
   warm(): void {
     this.#first ??= compile(this.#schema, false);
     this.#first.catch(() => undefined);
   }
 
+  /** Sentences a model can act on, `arguments.path: must be string`; empty when the arguments fit. */
   async problemsOf(args: unknown): Promise<readonly string[]> {
     try {
       this.#first ??= compile(this.#schema, false);
@@ -97,9 +97,14 @@ function textOf(schema: JsonSchema): string {
   }
 }
 
+/** By dialect, with the meta-schema compiled. */
+const metaChecks = new Map<ReturnType<typeof dialectName>, Ajv>();
+
 /** Finds what compiles and still is no schema. Not done at calls: compiling the meta-schema takes longer than any tool's. */
 async function checkAgainstMetaSchema(schema: JsonSchema): Promise<void> {
-  const ajv = (await loadDialect(schema))({});
+  const dialect = dialectName(schema.$schema);
+  const ajv = metaChecks.get(dialect) ?? (await loadDialect(schema))({});
+  metaChecks.set(dialect, ajv);
   compiling(() => {
     if (ajv.validateSchema(schema) !== true) throw new Error(ajv.errorsText(ajv.errors));
   });
