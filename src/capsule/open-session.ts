@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 
 import { createComponentHost } from '../components/component-host.ts';
-import { diagnosticOf, DiagnosticList } from '../diagnostics/diagnostic.ts';
+import { type Diagnostic, diagnosticOf, DiagnosticList } from '../diagnostics/diagnostic.ts';
 import { noHooks } from '../hooks/session-hooks.ts';
 import type { Handler, RequestHead } from '../http/route.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
@@ -35,6 +35,7 @@ export interface OpenSessionRequest {
   /** `host:port` for the card. */
   readonly url: string;
   readonly onFrame: (frame: NumberedFrame) => void;
+  readonly onWarning: (warning: Diagnostic) => void;
 }
 
 /** A session that is ready for its first task, which is submitted already when there is one. */
@@ -61,12 +62,10 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     for (const end of closing.splice(0).toReversed()) await end();
   };
   try {
-    const host = createComponentHost({
-      cacheDir: join(request.home, '.svc', 'cache'),
-      packageRoot: launch.packageRoot,
-    });
+    const cacheDir = join(request.home, '.svc', 'cache');
+    const host = createComponentHost({ cacheDir, packageRoot: launch.packageRoot });
     closing.push(() => host.close());
-    const staged = await stageSession({ launch, directories, host });
+    const staged = await stageSession({ launch, directories, host, cacheDir, onWarning: open.onWarning });
     closing.push(() => staged.close());
     const inventory = new Inventory(staged.tools, systemClock);
     const trace = openTrace(open, directories);
@@ -229,7 +228,9 @@ function cardOf({ launch, sessionId, url }: OpenSessionRequest, staged: StagedSe
     version: manifest.version,
     url,
     sessionId,
-    tools: staged.tools.map((tool) => tool.name).filter((name) => installed.has(name)),
+    tools: [...new Set(staged.tools.map(({ name, artifact }) => artifact ?? name))].filter((name) =>
+      installed.has(name),
+    ),
     shellAllow: scope.shell_allow,
     networkAllow: scope.network_allow,
     taskAcceptance: manifest.lifecycle.task_acceptance,

@@ -54,7 +54,8 @@ async function runBound(bound: BoundLaunch): Promise<RunOutcome> {
   const sessionId = mintSessionId(systemClock);
   const url = listener.advertised;
   const onFrame = observer.onFrame.bind(observer);
-  const open = await openSession({ request, launch, sessionId, url, onFrame });
+  const onWarning = observer.onWarning.bind(observer);
+  const open = await openSession({ request, launch, sessionId, url, onFrame, onWarning });
   let forget = (): void => {};
   try {
     forget = listSession(bound, open);

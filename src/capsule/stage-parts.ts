@@ -3,6 +3,7 @@ import type { PreparedLaunch } from './prepare.ts';
 import type { SessionComponents } from './session-components.ts';
 import type { SessionDirectories } from './session-directories.ts';
 import type { SessionProcesses } from './session-processes.ts';
+import type { SessionServers } from './session-servers.ts';
 
 /** What tools, hooks and the driver of a session are made of. */
 export interface StageParts {
@@ -10,6 +11,7 @@ export interface StageParts {
   readonly directories: SessionDirectories;
   readonly components: SessionComponents;
   readonly processes: SessionProcesses;
+  readonly servers: SessionServers;
 }
 
 /** The grants of an artifact that is a tool, a driver or a hook. */

@@ -10,6 +10,7 @@ import { createSkillTool } from '../tools/skill-tool.ts';
 import type { Tool } from '../tools/tool.ts';
 import { createWasmTool } from '../tools/wasm-tool.ts';
 import { capsuleProcesses, toolProcesses } from './process-grants.ts';
+import { mcpTools } from './stage-mcp.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
 import { systemClock } from './system-clock.ts';
 
@@ -27,9 +28,14 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
     return [createSkillTool({ name, description, text: artifact.skillText ?? '' })];
   }
   if (runtime !== 'tool') return [];
-  return artifact.manifest.implementation === 'wasm'
-    ? [wasmTool(artifact, parts)]
-    : [await nativeTool(artifact, parts)];
+  switch (artifact.manifest.implementation) {
+    case 'wasm':
+      return [wasmTool(artifact, parts)];
+    case 'native':
+      return [await nativeTool(artifact, parts)];
+    case 'mcp':
+      return await mcpTools(artifact, parts);
+  }
 }
 
 function wasmTool(artifact: InstalledArtifact, { launch, components }: StageParts): Tool {

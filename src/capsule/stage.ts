@@ -1,10 +1,12 @@
 import type { ComponentHost } from '../components/component-host.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Driver } from '../inference/driver.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { SessionComponents } from './session-components.ts';
 import type { SessionDirectories } from './session-directories.ts';
 import { SessionProcesses } from './session-processes.ts';
+import { SessionServers } from './session-servers.ts';
 import { stageDriver } from './stage-driver.ts';
 import { stageTools } from './stage-tools.ts';
 
@@ -12,6 +14,9 @@ export interface StageRequest {
   readonly launch: PreparedLaunch;
   readonly directories: SessionDirectories;
   readonly host: ComponentHost;
+  /** `~/.svc/cache`. */
+  readonly cacheDir: string;
+  readonly onWarning: (warning: Diagnostic) => void;
 }
 
 /** What a session runs with. */
@@ -21,21 +26,35 @@ export interface StagedSession {
   readonly close: () => Promise<void>;
 }
 
-/** What the agent loop calls, from the artifacts, the shell grants and the driver of a capsule. Compiles and starts nothing. */
-export async function stageSession({ launch, directories, host }: StageRequest): Promise<StagedSession> {
+/**
+ * What the agent loop calls, from the artifacts, the shell grants and the driver of a capsule. Compiles nothing, and starts nothing but MCP
+ * servers that have never been asked for their tools. What fails leaves nothing open.
+ */
+export async function stageSession(request: StageRequest): Promise<StagedSession> {
+  const { launch, directories, host, cacheDir, onWarning } = request;
   const { containment, env } = launch;
   const components = new SessionComponents({ host, workdir: directories.workdir, env });
   const processes = new SessionProcesses({ containment, directories, env });
-  const parts = { launch, directories, components, processes };
-  const tools = await stageTools(parts);
-  const driver = stageDriver(parts);
-  return {
-    tools,
-    driver,
-    close: async () => {
-      await driver.close();
-      await components.close();
-      await processes.close();
-    },
+  const servers = new SessionServers({ cacheDir, sessionDirectory: directories.session, onWarning });
+  const parts = { launch, directories, components, processes, servers };
+  const close = async (): Promise<void> => {
+    await servers.close();
+    await components.close();
+    await processes.close();
   };
+  try {
+    const tools = await stageTools(parts);
+    const driver = stageDriver(parts);
+    return {
+      tools,
+      driver,
+      close: async () => {
+        await driver.close();
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }

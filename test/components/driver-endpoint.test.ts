@@ -54,7 +54,13 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
     close: () => inner.close(),
   };
   closing.push(() => host.close());
-  const staged = await stageSession({ launch, directories, host });
+  const staged = await stageSession({
+    launch,
+    directories,
+    host,
+    cacheDir: fixtureCache,
+    onWarning: () => {},
+  });
   closing.push(() => staged.close());
   return granted;
 }

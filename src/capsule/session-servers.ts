@@ -1,0 +1,86 @@
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { InstalledArtifact } from '../store/installed-artifact.ts';
+import { KeptLists } from '../tools/mcp/kept-lists.ts';
+import type { ListedTools } from '../tools/mcp/listed-tools.ts';
+import { createMcpTools } from '../tools/mcp/mcp-tools.ts';
+import { ToolServer, type ToolServerSettings } from '../tools/mcp/tool-server.ts';
+import type { Tool } from '../tools/tool.ts';
+import { systemClock } from './system-clock.ts';
+import { version } from './version.ts';
+
+export interface SessionServersDeps {
+  /** `~/.svc/cache`. */
+  readonly cacheDir: string;
+  readonly sessionDirectory: string;
+  readonly onWarning: (warning: Diagnostic) => void;
+}
+
+/** How a server is started. */
+export type ServerPlace = Pick<ToolServerSettings, 'launcher' | 'command' | 'args' | 'env' | 'deadlineMs'>;
+
+/** The MCP servers of one session. */
+export class SessionServers {
+  readonly #deps: SessionServersDeps;
+  readonly #kept: KeptLists;
+  readonly #servers: ToolServer[] = [];
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(deps: SessionServersDeps) {
+    this.#deps = deps;
+    this.#kept = new KeptLists(deps.cacheDir);
+  }
+
+  /**
+   * The tools that the server of an artifact listed when it was last asked. One that was never asked is started and asked, and goes on
+   * running; `E-RUN-036` when it does not answer.
+   */
+  async tools({ manifest, sha256 }: InstalledArtifact, place: ServerPlace): Promise<readonly Tool[]> {
+    const { name, description } = manifest;
+    const kept = await this.#kept.read(sha256);
+    const { sessionDirectory, onWarning } = this.#deps;
+    const onChange = (live: ListedTools, change: string | null): void => {
+      this.#keep(sha256, live);
+      if (change !== null) onWarning(changed(name, change));
+    };
+    const common = { name, sessionDirectory, version, clock: systemClock, onChange };
+    const server = new ToolServer({ ...common, ...place }, kept);
+    this.#servers.push(server);
+    const offered = await server.offered();
+    if (offered.kind !== 'answered') {
+      const what = offered.kind === 'refused' ? `could not be started: ${offered.reason}` : offered.reason;
+      throw new Diagnostic('E-RUN-036', `the server of ${name} did not tell its tools: it ${what}`);
+    }
+    const { tools, leftOut } = offered.value;
+    if (kept === null && tools.length > 0) this.#keep(sha256, offered.value);
+    if (leftOut.length > 0 || tools.length === 0) onWarning(partlyOffered(name, offered.value));
+    return createMcpTools({ name, description, server, listed: tools });
+  }
+
+  /** Ends all servers. */
+  async close(): Promise<void> {
+    await Promise.all(this.#servers.map((server) => server.close()));
+    await this.#writing;
+  }
+
+  #keep(sha256: string, listed: ListedTools): void {
+    const write = async (): Promise<void> => await this.#kept.write(sha256, listed);
+    this.#writing = this.#writing.then(write).catch((error: unknown) => {
+      // Without it the next session asks the server, or tells of the change again.
+      if (!(error instanceof Diagnostic && error.code === 'E-IO-001')) throw error;
+    });
+  }
+}
+
+function partlyOffered(name: string, { tools, leftOut }: ListedTools): Diagnostic {
+  const message =
+    leftOut.length === 0
+      ? `the server of ${name} lists no tool`
+      : `the server of ${name} lists what is not offered: ${leftOut.join('; ')}`;
+  return new Diagnostic('W-RUN-006', message, { hint: `the model has ${tools.length} tools of it` });
+}
+
+function changed(name: string, change: string): Diagnostic {
+  return new Diagnostic('W-RUN-007', `the server of ${name} lists other tools than this session offers: ${change}`, {
+    hint: 'the next session offers what it lists now',
+  });
+}

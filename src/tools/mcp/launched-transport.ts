@@ -1,0 +1,161 @@
+import type * as Sdk from '@modelcontextprotocol/client';
+
+import { endProcess } from '../../containment/end-process.ts';
+import type { LaunchedProcess, LaunchEnd } from '../../containment/launcher.ts';
+import { OutputTail } from '../../containment/output-tail.ts';
+import { type OutputLine, readLines } from '../../containment/read-lines.ts';
+import { quoted } from '../../diagnostics/printable.ts';
+import { parseJsonText } from '../../wire/json-text.ts';
+
+const maxMessageBytes = 16 * 1024 * 1024;
+/** Many servers greet on their standard output, where they should not. */
+const mostStrayLines = 100;
+/** Between two requests of ours: notifications, requests of the server, answers to nothing. */
+const mostUnasked = 10_000;
+const stderrTailBytes = 4096;
+
+export interface LaunchedTransportSettings {
+  readonly launched: LaunchedProcess;
+  /** What the launcher found that may keep it from running. */
+  readonly problems: readonly string[];
+  readonly sdk: Pick<
+    typeof Sdk,
+    'isJSONRPCErrorResponse' | 'isJSONRPCNotification' | 'isJSONRPCRequest' | 'isJSONRPCResultResponse'
+  >;
+  /** How long the server may take to end by itself, and again after it was asked to. */
+  readonly endGraceMs: number;
+  /** The server says that its list of tools is another one. */
+  readonly onListChanged: () => void;
+}
+
+/**
+ * The stdio transport of the Model Context Protocol over a process that a `Launcher` started: one JSON-RPC message a line. Of what the
+ * server sends unasked, requests reach the client, which refuses them or answers a ping; notifications do not, but for the one that the
+ * list of tools has changed. A server that breaks the bounds is ended, and `fault` says of what.
+ */
+export class LaunchedTransport implements Sdk.Transport {
+  onclose: Sdk.Transport['onclose'];
+  onerror: Sdk.Transport['onerror'];
+  onmessage: Sdk.Transport['onmessage'];
+  readonly #settings: LaunchedTransportSettings;
+  readonly #stderr = new OutputTail(stderrTailBytes);
+  #followed: Promise<void> | null = null;
+  #fault: string | null = null;
+  #isClosed = false;
+  #straySample: string | null = null;
+  #strayLines = 0;
+  #unasked = 0;
+
+  constructor(settings: LaunchedTransportSettings) {
+    this.#settings = settings;
+  }
+
+  get isOpen(): boolean {
+    return this.#fault === null && !this.#isClosed;
+  }
+
+  /** What the server did that ended the connection, as a clause after its name. Null where it is open, or was closed from here. */
+  get fault(): string | null {
+    return this.#fault;
+  }
+
+  /** For who looks for a reason, a line or more each: what the launcher found, stray output, the last words on stderr. */
+  get hints(): readonly string[] {
+    const stray = this.#straySample;
+    const said = this.#stderr.text();
+    return [
+      ...this.#settings.problems,
+      ...(stray === null ? [] : [`lines of its standard output were no messages, the first: ${stray}`]),
+      ...(said === '' ? [] : [`its last words on stderr:\n${said}`]),
+    ];
+  }
+
+  start(): Promise<void> {
+    this.#followed ??= this.#follow();
+    return Promise.resolve();
+  }
+
+  send(message: Sdk.JSONRPCMessage): Promise<void> {
+    const { stdin } = this.#settings.launched;
+    if ('method' in message && 'id' in message) this.#unasked = 0;
+    // Of a server that does not read any more, the end of its process or a limit of time tells.
+    if (stdin?.writable === true) stdin.write(`${JSON.stringify(message)}\n`);
+    return Promise.resolve();
+  }
+
+  /** Closes the input of the server, and ends a server that does not end by that. Settles when it is over. */
+  async close(): Promise<void> {
+    const { launched, endGraceMs } = this.#settings;
+    this.#followed ??= this.#follow();
+    this.#lose(null);
+    launched.stdin?.end();
+    const force = setTimeout(() => void endProcess(launched, endGraceMs), endGraceMs);
+    await this.#followed;
+    clearTimeout(force);
+  }
+
+  async #follow(): Promise<void> {
+    const { launched, endGraceMs } = this.#settings;
+    const stderr = this.#stderr.read(launched.stderr);
+    for await (const line of readLines(launched.stdout, maxMessageBytes)) this.#take(line);
+    // How it exited is the better reason when it does so at once.
+    const silent = setTimeout(() => this.#break('closed its output'), endGraceMs);
+    const [end] = await Promise.all([launched.ended, stderr]);
+    clearTimeout(silent);
+    this.#lose(endingOf(end));
+  }
+
+  #take(line: OutputLine): void {
+    if (line.kind === 'too-long') return this.#break(`wrote a message of more than ${maxMessageBytes} bytes`);
+    if (!this.isOpen) return;
+    const text = line.bytes.toString('utf8');
+    if (text.trim() === '') return;
+    const json = parseJsonText(text);
+    if (json.kind !== 'json' || !this.#pass(json.value)) this.#stray(text);
+  }
+
+  /** False when it is no message. */
+  #pass(message: unknown): boolean {
+    const { sdk, onListChanged } = this.#settings;
+    if (sdk.isJSONRPCResultResponse(message) || sdk.isJSONRPCErrorResponse(message) || sdk.isJSONRPCRequest(message)) {
+      this.#count();
+      this.onmessage?.(message);
+      return true;
+    }
+    if (!sdk.isJSONRPCNotification(message)) return false;
+    this.#count();
+    if (message.method === 'notifications/tools/list_changed') onListChanged();
+    return true;
+  }
+
+  #count(): void {
+    this.#unasked += 1;
+    if (this.#unasked > mostUnasked) this.#break(`sent more than ${mostUnasked} messages that nobody asked for`);
+  }
+
+  #stray(text: string): void {
+    this.#straySample ??= quoted(text);
+    this.#strayLines += 1;
+    if (this.#strayLines > mostStrayLines) {
+      this.#break(`wrote more than ${mostStrayLines} lines that are no messages`);
+    }
+  }
+
+  #break(fault: string): void {
+    const { launched, endGraceMs } = this.#settings;
+    this.#lose(fault);
+    void endProcess(launched, endGraceMs);
+  }
+
+  /** The first reason counts; whoever waits for an answer is told at once. */
+  #lose(fault: string | null): void {
+    if (!this.isOpen) return;
+    this.#fault = fault;
+    this.#isClosed = true;
+    this.onclose?.();
+  }
+}
+
+function endingOf(end: LaunchEnd): string {
+  return end.kind === 'exited' ? `exited with status ${end.exitCode}` : `was ended by ${end.signal}`;
+}
