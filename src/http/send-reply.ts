@@ -68,6 +68,11 @@ function inTurn(response: ServerResponse, start: () => void, abandon: (() => voi
 
 function pipeFrom(response: ServerResponse, reply: ReadableReply, { last, onBug }: SendOptions): void {
   response.writeHead(reply.status, headOf(reply, last));
+  if (response.req.method === 'HEAD') {
+    reply.source.destroy();
+    response.end();
+    return;
+  }
   dropStalled(response);
   // Whatever the error, the connection is cut, which tells the client. Errors of the system and of streams carry a code.
   const done = (error: Error | null | undefined): void => {

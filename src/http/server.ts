@@ -21,8 +21,24 @@ export interface HttpServerOptions {
   readonly onBug: (error: unknown) => void;
   /** Whether responses carry `Date`; true when absent. */
   readonly sendDate?: boolean;
-  /** For the whole request to arrive; 30 s when absent. */
+  /** For the whole request to arrive; 30 s when absent. With 0 a body may take its time: who reads one bounds it. */
   readonly requestTimeoutMs?: number;
+  /** Answers to every name on a loopback address too, as behind a proxy; only where each route that tells or does anything asks for a token. */
+  readonly anyHost?: boolean;
+  /** Told of every request that came as far as a handler or a refusal, once its answer is written or its connection gone. */
+  readonly onAnswered?: (answered: Answered) => void;
+}
+
+/** How a request ended. */
+export interface Answered {
+  readonly method: string;
+  /** As sent, query included. */
+  readonly target: string;
+  /** Null when the client was gone before there was an answer. */
+  readonly status: number | null;
+  /** Written to the connection for it, the head included. */
+  readonly sentBytes: number;
+  readonly ms: number;
 }
 
 export interface BindAddress {
@@ -55,6 +71,8 @@ export class HttpServer {
   readonly #isAuthorized: BearerCheck | null;
   readonly #onBug: (error: unknown) => void;
   readonly #sendDate: boolean;
+  readonly #anyHost: boolean;
+  readonly #onAnswered: ((answered: Answered) => void) | undefined;
   readonly #reply: SendOptions;
   readonly #lastReply: SendOptions;
   /** Connections on which a request was answered over its unread body: what follows there is not looked at. */
@@ -69,6 +87,8 @@ export class HttpServer {
     this.#isAuthorized = options.token === null ? null : bearerCheck(options.token);
     this.#onBug = options.onBug;
     this.#sendDate = options.sendDate ?? true;
+    this.#anyHost = options.anyHost ?? false;
+    this.#onAnswered = options.onAnswered;
     this.#reply = { last: false, onBug: options.onBug };
     this.#lastReply = { last: true, onBug: options.onBug };
     this.#server = createServer({
@@ -81,6 +101,7 @@ export class HttpServer {
     this.#server.on('request', (request, response) => this.#accept(request, response, false));
     this.#server.on('checkContinue', (request, response) => this.#accept(request, response, true));
     this.#server.on('checkExpectation', (request, response) => {
+      this.#watch(request, response);
       this.#send(request, response, kitRefusal('expectation_failed', 'Only 100-continue can be expected.').reply);
     });
     this.#server.on('connect', refuseTunnel);
@@ -121,6 +142,7 @@ export class HttpServer {
       if (stream.headersSent) request.socket.destroy();
       return;
     }
+    this.#watch(request, response);
     if (!this.#sendDate) response.sendDate = false;
     const target = request.url ?? '';
     const mark = target.indexOf('?');
@@ -134,12 +156,25 @@ export class HttpServer {
     this.#serve(route, { request, response, path, query, expectsContinue });
   }
 
+  #watch(request: IncomingMessage, response: ServerResponse): void {
+    const tell = this.#onAnswered;
+    if (tell === undefined) return;
+    const { socket, method = '', url: target = '' } = request;
+    const startedMs = performance.now();
+    const sentBefore = socket.bytesWritten;
+    response.once('close', () => {
+      const sentBytes = socket.bytesWritten - sentBefore;
+      const status = response.headersSent ? response.statusCode : null;
+      tell({ method, target, status, sentBytes, ms: performance.now() - startedMs });
+    });
+  }
+
   /** The route that may handle the request, or why none does. Nothing of the body is read for it. */
   #admit(request: IncomingMessage, path: string): Route | HttpRefusal {
     const unsound = hygieneRefusal(request);
     if (unsound !== undefined) return unsound;
     const { host, authorization } = request.headers;
-    if (this.#onLoopback && host !== undefined && !isLoopbackHost(host)) {
+    if (this.#onLoopback && !this.#anyHost && host !== undefined && !isLoopbackHost(host)) {
       return kitRefusal('host_refused', 'This address answers to localhost and loopback addresses only.');
     }
     const match = this.#routes.find(request.method ?? '', path);

@@ -151,6 +151,16 @@ export class Kit {
       },
       {
         method: 'GET',
+        path: '/read',
+        body: 'unread',
+        handle: () => {
+          const source = Readable.from([Buffer.from('four')]);
+          source.once('close', () => this.handled.push('closed /read'));
+          return { kind: 'readable', status: 200, contentType: 'text/plain', length: 4, source };
+        },
+      },
+      {
+        method: 'GET',
         path: '/refused',
         body: 'unread',
         handle: () => {

@@ -137,6 +137,18 @@ describe('the Host of a loopback listener', () => {
     expect(JSON.parse(response.body)).toMatchObject({ error: 'host_refused' });
   });
 
+  it('may be any where a proxy is expected in front', async () => {
+    const behind = await kit.open({ anyHost: true });
+    expect(
+      parseResponse(
+        await exchange({
+          port: behind,
+          bytes: ['GET /card HTTP/1.1\r\nHost: registry.example\r\nConnection: close\r\n\r\n'],
+        }),
+      ).status,
+    ).toBe(200);
+  });
+
   it('may be absent in HTTP/1.0, which no browser speaks', async () => {
     expect((await send('GET /card HTTP/1.0\r\n\r\n')).status).toBe(200);
   });

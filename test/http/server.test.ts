@@ -4,7 +4,7 @@ import { connect, createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { Secret } from '../../src/diagnostics/secret.ts';
-import { HttpServer } from '../../src/http/server.ts';
+import { HttpServer, type Answered } from '../../src/http/server.ts';
 import { Kit, mebibyte } from './kit.ts';
 import { ask, exchange, parseResponse, received, type RawResponse } from './raw-client.ts';
 
@@ -69,9 +69,36 @@ describe('a sound request', () => {
   });
 
   it('with HEAD is answered like GET, without the body', async () => {
+    expect(await ask(port, 'HEAD /read HTTP/1.1')).toMatchObject({
+      status: 200,
+      headers: { 'content-length': '4' },
+      body: '',
+    });
+    await kit.noted('closed /read');
     const response = await ask(port, 'HEAD /card HTTP/1.1');
     expect(response).toMatchObject({ status: 200, body: '' });
     expect(response.headers['content-length']).toBe('7');
+  });
+});
+
+describe('what is told of answers', () => {
+  it('is one account for each request, of refusals and of clients that left too', async () => {
+    const told: Answered[] = [];
+    const logged = await kit.open({ onAnswered: (answered) => told.push(answered), token: new Secret('k') });
+    const { head, body } = await ask(logged, 'GET /read?a=%2F HTTP/1.1', { headers: ['Authorization: Bearer k'] });
+    await ask(logged, 'POST / HTTP/1.1', { body: 'abc' });
+    const leaving = connect(logged, '127.0.0.1');
+    leaving.write('PUT /late HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer k\r\nContent-Length: 9\r\n\r\nabc');
+    await kit.noted('late');
+    leaving.destroy();
+    while (told.length < 3) await new Promise(setImmediate);
+    expect(told.map(({ method, target, status }) => [method, target, status])).toEqual([
+      ['GET', '/read?a=%2F', 200],
+      ['POST', '/', 401],
+      ['PUT', '/late', null],
+    ]);
+    expect(told.map(({ ms }) => ms >= 0)).toEqual([true, true, true]);
+    expect(told[0]?.sentBytes).toBe(`${head}\r\n\r\n${body}`.length);
   });
 });
 
