@@ -14,6 +14,7 @@
 #include "kernel.h"
 #include "landlock.h"
 #include "namespaces.h"
+#include "pipes.h"
 #include "plan.h"
 #include "privileges.h"
 #include "report.h"
@@ -167,6 +168,7 @@ int main(int count, char **words) {
   static struct plan plan;
   struct filter filter = {0};
   const pid_t parent = getppid();
+  if (count == 3 && strcmp(words[1], "pipes") == 0) hold_pipes(words[2]);
   become_opaque();
   const struct call call = read_call(count, words);
   check_standard_descriptors();

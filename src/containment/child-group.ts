@@ -3,20 +3,12 @@ import type { Readable } from 'node:stream';
 
 import { keptOutput } from './kept-output.ts';
 import type { LaunchEnd, LaunchedProcess } from './launcher.ts';
+import type { StandardStreams } from './standard-streams.ts';
 
-/** A child started as leader of its own group, with both outputs piped. */
-interface GroupLeader {
+/** A child that was started as leader of its own group, and our ends of its standard streams. */
+export interface GroupLeader extends StandardStreams {
   readonly child: ChildProcess;
   readonly pid: number;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-}
-
-/** `superviseGroup` over a child that was started so. */
-export function superviseChild(child: ChildProcess, drainMs: number): LaunchedProcess {
-  const { pid, stdout, stderr } = child;
-  if (pid === undefined || stdout === null || stderr === null) throw new Error('a started child lacks its pipes');
-  return superviseGroup({ child, pid, stdout, stderr }, drainMs);
 }
 
 /** Leaders of groups that run, by pid. */
@@ -33,35 +25,48 @@ export function killLiveGroups(): void {
  * exit to finish writing and is then killed; outputs that a process outside the group still holds are closed after
  * `drainMs` more. So `ended` settles within twice `drainMs` of the exit, whatever was left behind.
  */
-function superviseGroup(leader: GroupLeader, drainMs: number): LaunchedProcess {
-  const { child, pid, stdout, stderr } = leader;
+export function superviseGroup(leader: GroupLeader, drainMs: number): LaunchedProcess {
+  const { child, pid, stdin, stdout, stderr } = leader;
   let over = false;
   live.add(pid);
   // A reader that closes its stdin early is not a failure of the writer: how the process ended is told by `ended`.
-  child.stdin?.on('error', () => {});
+  stdin?.on('error', () => {});
   const kill = (signal: NodeJS.Signals): void => {
     if (!over) signalGroup(pid, signal);
   };
-  const ended = new Promise<LaunchEnd>((resolve) => {
-    let drain: NodeJS.Timeout | undefined;
-    child.once('exit', () => {
-      drain = setTimeout(() => {
-        kill('SIGKILL');
-        drain = setTimeout(() => {
-          stdout.destroy();
-          stderr.destroy();
-        }, drainMs);
-      }, drainMs);
-    });
-    child.once('close', (code, signal) => {
-      clearTimeout(drain);
+  let drain: NodeJS.Timeout | undefined;
+  child.once('exit', () => {
+    stdin?.destroy();
+    drain = setTimeout(() => {
       kill('SIGKILL');
-      over = true;
-      live.delete(pid);
+      drain = setTimeout(() => {
+        stdout.destroy();
+        stderr.destroy();
+      }, drainMs);
+    }, drainMs);
+  });
+  const ended = Promise.all([endOf(child), closed(stdout), closed(stderr)]).then(([end]) => {
+    clearTimeout(drain);
+    kill('SIGKILL');
+    over = true;
+    live.delete(pid);
+    return end;
+  });
+  return { pid, stdin, stdout: keptOutput(stdout), stderr: keptOutput(stderr), ended, kill };
+}
+
+function endOf(child: ChildProcess): Promise<LaunchEnd> {
+  return new Promise((resolve) => {
+    child.once('close', (code, signal) => {
       resolve(signal === null ? { kind: 'exited', exitCode: code ?? 0 } : { kind: 'signaled', signal });
     });
   });
-  return { pid, stdin: child.stdin, stdout: keptOutput(stdout), stderr: keptOutput(stderr), ended, kill };
+}
+
+function closed(output: Readable): Promise<void> {
+  return new Promise((resolve) => {
+    output.once('close', () => resolve());
+  });
 }
 
 function signalGroup(pid: number, signal: NodeJS.Signals): void {

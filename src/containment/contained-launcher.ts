@@ -1,19 +1,23 @@
-import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import type { Server } from 'node:net';
 import { delimiter, isAbsolute } from 'node:path';
 import { Readable } from 'node:stream';
 
-import { superviseChild } from './child-group.ts';
+import { superviseGroup } from './child-group.ts';
 import { findProgram, type ProgramLookup } from './find-program.ts';
 import type { LaunchSheet, LaunchSheets, Startable } from './launch/launch-sheets.ts';
 import { readLaunchStatus } from './launch/launch-status.ts';
-import type { Launcher, LaunchOutcome, LaunchRequest } from './launcher.ts';
+import type { LaunchedProcess, Launcher, LaunchOutcome, LaunchRequest } from './launcher.ts';
 import { failedStart, malformedRequest, refusalOfFailure, refusedBy } from './launch-refusals.ts';
+import type { PipeStock } from './pipe-stock.ts';
+import { openDescriptors } from './standard-streams.ts';
 
 export interface ContainedLauncherOptions {
   /** `svc-launch`. */
   readonly helper: string;
   readonly sheets: LaunchSheets;
+  /** For the standard streams; not closed here. */
+  readonly pipes: PipeStock;
   /** Bare names of what a process may run beside its own program. */
   readonly commands: readonly string[];
   /** Added to the environment of every process, over what it was given. */
@@ -46,6 +50,7 @@ export function createContainedLauncher(options: ContainedLauncherOptions): Cont
     prepare(request) {
       const found = findStartable(request, options);
       if (found.kind === 'found') sheets.sheetFor(found.startable);
+      void options.pipes.fill();
     },
   };
 }
@@ -77,29 +82,27 @@ interface Start {
 }
 
 async function start({ sheet, request, options }: Start): Promise<LaunchOutcome> {
-  const { helper, variables, egress, drainMs = 1000 } = options;
+  const { helper, variables, egress, pipes, drainMs = 1000 } = options;
   const words = [planAt, statusAt, filterAt, egress === null ? '-' : egressAt].map(String);
-  const stdio: StdioOptions = [
-    request.stdin === 'pipe' ? 'pipe' : 'ignore',
-    'pipe',
-    'pipe',
-    sheet.plan,
-    'pipe',
-    sheet.filter,
-    ...(egress === null ? [] : ['ipc' as const]),
-  ];
+  const standard = await openDescriptors(pipes, request.stdin);
+  const channel = egress === null ? [] : (['ipc'] as const);
   try {
     const child = spawn(helper, [...words, sheet.program, request.command, ...request.args], {
       cwd: '/',
       env: { ...request.env, ...searchVariable(sheet, request), ...variables },
       detached: true,
-      stdio,
+      stdio: [...standard.stdio, sheet.plan, 'pipe', sheet.filter, ...channel],
     });
-    if (child.pid === undefined) return await failedStart(child);
+    const { pid } = child;
+    if (pid === undefined) return await failedStart(child);
+    const launched = superviseGroup({ child, pid, ...standard.connect(child) }, drainMs);
+    standard.release();
     if (egress !== null) handOver(child, egress);
-    return await settle(child, sheet, drainMs);
+    return await settle({ child, launched, sheet });
   } catch (error) {
     return refusedBy(error);
+  } finally {
+    standard.release();
   }
 }
 
@@ -117,8 +120,13 @@ function handOver(child: ChildProcess, egress: (listening: Server) => void): voi
   });
 }
 
-async function settle(child: ChildProcess, { problems }: LaunchSheet, drainMs: number): Promise<LaunchOutcome> {
-  const launched = superviseChild(child, drainMs);
+interface StartedHelper {
+  readonly child: ChildProcess;
+  readonly launched: LaunchedProcess;
+  readonly sheet: LaunchSheet;
+}
+
+async function settle({ child, launched, sheet: { problems } }: StartedHelper): Promise<LaunchOutcome> {
   const status = child.stdio[statusAt];
   if (!(status instanceof Readable)) throw new Error('a started helper lacks its status');
   const failure = await readLaunchStatus(status);

@@ -4,6 +4,8 @@ import type { ContainmentClass } from '../wire/containment-class.ts';
 import { createDirectLauncher } from './direct-launcher.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
 import type { Launcher } from './launcher.ts';
+import { namedPipes } from './make-pipes.ts';
+import { PipeStock } from './pipe-stock.ts';
 
 /** What this host contains processes with. */
 export interface Containment {
@@ -40,9 +42,12 @@ export function noContainment(reason: string): Containment {
     mechanism: 'none',
     reason,
     usernsGrant: 'n/a',
-    open: ({ workdir }) => ({
-      launcher: ({ scope }) => createDirectLauncher({ cwd: join(workdir, scope) }),
-      close: async () => {},
-    }),
+    open: ({ workdir, privateDirectory }) => {
+      const pipes = new PipeStock(namedPipes(privateDirectory));
+      return {
+        launcher: ({ scope }) => createDirectLauncher({ cwd: join(workdir, scope), pipes }),
+        close: () => pipes.close(),
+      };
+    },
   };
 }

@@ -1,6 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -11,16 +22,21 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDirectLauncher } from './direct-launcher.ts';
 import { endProcess } from './end-process.ts';
 import type { Launcher, LaunchedProcess, LaunchEnd, LaunchRequest } from './launcher.ts';
+import { namedPipes } from './make-pipes.ts';
+import { PipeStock } from './pipe-stock.ts';
 import { readOutput } from './read-output.ts';
 
 const PATH = '/usr/local/bin:/usr/bin:/bin';
 let folder: string;
+let pipes: PipeStock;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'svc-launch-'));
+  pipes = new PipeStock(namedPipes(folder));
 });
 
-afterEach(() => {
+afterEach(async () => {
+  await pipes.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -29,7 +45,7 @@ function request(command: string, args: readonly string[] = [], over: Partial<La
 }
 
 function launcher(): Launcher {
-  return createDirectLauncher({ cwd: folder, drainMs: 200 });
+  return createDirectLauncher({ cwd: folder, pipes, drainMs: 200 });
 }
 
 async function started(asked: LaunchRequest): Promise<LaunchedProcess> {
@@ -53,6 +69,13 @@ async function run(asked: LaunchRequest): Promise<{ stdout: string; stderr: stri
 async function reasonOf(asked: LaunchRequest): Promise<string> {
   const outcome = await launcher().launch(asked);
   return outcome.kind === 'refused' ? outcome.reason : 'started';
+}
+
+/** What the descriptors of this process are. The one that lists them is gone by the time they are read. */
+function openFiles(): readonly string[] {
+  return readdirSync('/proc/self/fd').flatMap((name) =>
+    existsSync(`/proc/self/fdinfo/${name}`) ? [readlinkSync(`/proc/self/fd/${name}`)] : [],
+  );
 }
 
 function isAlive(pid: number): boolean {
@@ -124,6 +147,66 @@ describe('the direct launcher', () => {
     expect(listing).not.toContain('secret');
     expect(listing).not.toContain('held');
     expect(listing).toContain('30 -> /dev/null');
+  });
+});
+
+describe('the standard streams', () => {
+  it('can be opened by name, as in a shell', async () => {
+    const script = 'echo out > /dev/stdout; echo err > /dev/stderr; echo twice | tee /dev/stdout >> /dev/fd/2';
+    expect(await run(request('sh', ['-c', script]))).toMatchObject({ stdout: 'out\n', stderr: 'err\ntwice\ntwice\n' });
+  });
+
+  it('hold a writer back until somebody reads, and lose nothing', async () => {
+    const launched = await started(request('sh', ['-c', 'head -c 1000000 /dev/zero; echo done > finished']));
+    launched.stderr.resume();
+    await once(launched.stdout, 'readable');
+    expect(existsSync(join(folder, 'finished'))).toBe(false);
+    expect((await textOf(launched.stdout)).length).toBe(1_000_000);
+    expect(await launched.ended).toEqual({ kind: 'exited', exitCode: 0 });
+  });
+
+  it('end a writer whose reader has gone', async () => {
+    const launched = await started(request('yes'));
+    launched.stderr.resume();
+    await once(launched.stdout, 'readable');
+    launched.stdout.destroy();
+    expect(await launched.ended).toEqual({ kind: 'signaled', signal: 'SIGPIPE' });
+  });
+
+  it('do not block a program that reads before there is something to read', async () => {
+    const launched = await started(
+      request('sh', ['-c', 'echo reading; read line; echo "read $line"'], { stdin: 'pipe' }),
+    );
+    launched.stderr.resume();
+    const [first] = (await once(launched.stdout, 'data')) as [Buffer];
+    launched.stdin?.end('it\n');
+    expect(first.toString() + (await textOf(launched.stdout))).toBe('reading\nread it\n');
+  });
+
+  it('leave no descriptor open here, whatever becomes of a launch', async () => {
+    expect(await run(request('sh', ['-c', 'echo out']))).toMatchObject({ stdout: 'out\n' });
+    const unread = await started(request('true', [], { stdin: 'pipe' }));
+    await unread.ended;
+    expect(await reasonOf(request('echo', ['x'.repeat(3_000_000)], { stdin: 'pipe' }))).toBe(
+      'the arguments are too long',
+    );
+    await pipes.close();
+    await vi.waitFor(() => {
+      expect(openFiles().filter((path) => path.startsWith(folder))).toEqual([]);
+    });
+  });
+
+  it('are sockets where there are no pipes to be had', async () => {
+    const plain = createDirectLauncher({
+      cwd: folder,
+      pipes: new PipeStock({ make: async () => [], areNamed: false }),
+      drainMs: 200,
+    });
+    const outcome = await plain.launch(request('sh', ['-c', 'cat; stat -L -c %F /proc/self/fd/1'], { stdin: 'pipe' }));
+    if (outcome.kind === 'refused') throw new Error(outcome.reason);
+    outcome.process.stdin?.end('in\n');
+    outcome.process.stderr.resume();
+    expect(await textOf(outcome.process.stdout)).toBe('in\nsocket\n');
   });
 });
 

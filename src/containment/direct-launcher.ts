@@ -1,15 +1,19 @@
-import { spawn, type StdioOptions } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 
-import { superviseChild } from './child-group.ts';
+import { superviseGroup } from './child-group.ts';
 import { findProgram } from './find-program.ts';
 import { inheritedDescriptors } from './inherited-descriptors.ts';
 import { failedStart, malformedRequest, refusedBy } from './launch-refusals.ts';
 import type { LaunchOutcome, LaunchRequest, Launcher } from './launcher.ts';
+import type { PipeStock } from './pipe-stock.ts';
+import { openDescriptors } from './standard-streams.ts';
 
 export interface DirectLauncherOptions {
   readonly cwd: string;
+  /** For the standard streams, which are sockets without it; not closed here. */
+  readonly pipes?: PipeStock;
   /** How long what a process leaves running may go on writing after its exit; 1,000 when absent. */
   readonly drainMs?: number;
 }
@@ -18,7 +22,7 @@ export interface DirectLauncherOptions {
  * Starts processes without any kernel enforcement: class `advisory`, mechanism `none` (D1 "Mechanism values").
  * Each gets its own process group, exactly the requested environment and no descriptor of ours but the standard three.
  */
-export function createDirectLauncher({ cwd, drainMs = 1000 }: DirectLauncherOptions): Launcher {
+export function createDirectLauncher({ cwd, pipes, drainMs = 1000 }: DirectLauncherOptions): Launcher {
   let inherited: readonly number[] | undefined;
   return {
     async launch(request) {
@@ -27,7 +31,7 @@ export function createDirectLauncher({ cwd, drainMs = 1000 }: DirectLauncherOpti
       const program = findProgram(request.command, request.env.PATH ?? '');
       if (program.kind === 'refused') return program;
       inherited ??= inheritedDescriptors();
-      return start({ program: program.path, request, cwd, inherited, drainMs });
+      return await start({ program: program.path, request, cwd, pipes, inherited, drainMs });
     },
   };
 }
@@ -48,14 +52,16 @@ async function isDirectory(path: string): Promise<boolean> {
 }
 
 interface Start {
+  readonly cwd: string;
+  readonly pipes: PipeStock | undefined;
+  readonly drainMs: number;
   readonly program: string;
   readonly request: LaunchRequest;
-  readonly cwd: string;
   readonly inherited: readonly number[];
-  readonly drainMs: number;
 }
 
-async function start({ program, request, cwd, inherited, drainMs }: Start): Promise<LaunchOutcome> {
+async function start({ program, request, cwd, pipes, inherited, drainMs }: Start): Promise<LaunchOutcome> {
+  const standard = await openDescriptors(pipes, request.stdin);
   const nothing = inherited.length === 0 ? null : openSync('/dev/null', 'r+');
   try {
     const child = spawn(program, request.args, {
@@ -63,21 +69,22 @@ async function start({ program, request, cwd, inherited, drainMs }: Start): Prom
       cwd,
       env: request.env,
       detached: true,
-      stdio: descriptorsOf(request, inherited, nothing),
+      stdio: [...standard.stdio, ...coverOf(inherited, nothing)],
     });
-    if (child.pid === undefined) return await failedStart(child);
-    return { kind: 'started', process: superviseChild(child, drainMs) };
+    const { pid } = child;
+    if (pid === undefined) return await failedStart(child);
+    return { kind: 'started', process: superviseGroup({ child, pid, ...standard.connect(child) }, drainMs) };
   } catch (error) {
     return refusedBy(error);
   } finally {
+    standard.release();
     if (nothing !== null) closeSync(nothing);
   }
 }
 
 /** Node cannot close a descriptor in the child, but it can put another in its place. */
-function descriptorsOf(request: LaunchRequest, inherited: readonly number[], nothing: number | null): StdioOptions {
-  const covered = Array.from({ length: Math.max(2, ...inherited) - 2 }, (_, index): number | 'ignore' =>
+function coverOf(inherited: readonly number[], nothing: number | null): readonly (number | 'ignore')[] {
+  return Array.from({ length: Math.max(2, ...inherited) - 2 }, (_, index) =>
     nothing !== null && inherited.includes(index + 3) ? nothing : 'ignore',
   );
-  return [request.stdin === 'pipe' ? 'pipe' : 'ignore', 'pipe', 'pipe', ...covered];
 }

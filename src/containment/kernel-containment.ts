@@ -10,7 +10,9 @@ import { LaunchSheets } from './launch/launch-sheets.ts';
 import { leastAbiForScoped } from './launch/landlock-rights.ts';
 import type { NeededFiles } from './launch/needed-files.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
+import { helperPipes } from './make-pipes.ts';
 import { networkVariables } from './network-variables.ts';
+import { PipeStock } from './pipe-stock.ts';
 
 export interface KernelContainmentParts {
   readonly helper: string;
@@ -84,12 +86,13 @@ function openSession(
   parts: KernelContainmentParts,
 ): SessionContainment {
   const opened: Promise<OpenedLauncher>[] = [];
+  const pipes = new PipeStock(helperPipes(parts.helper));
   let isClosed = false;
   return {
     launcher: (grants) => {
       let opening: Promise<OpenedLauncher> | null = null;
       const open = (): Promise<OpenedLauncher> => {
-        if (opening === null) opened.push((opening = openLauncher({ grants, place, enforcement, parts })));
+        if (opening === null) opened.push((opening = openLauncher({ grants, place, enforcement, parts, pipes })));
         return opening;
       };
       const prepare = async (request: PrepareRequest): Promise<void> => {
@@ -109,6 +112,7 @@ function openSession(
       for (const each of await Promise.allSettled(opened.splice(0))) {
         if (each.status === 'fulfilled') await each.value.close();
       }
+      await pipes.close();
     },
   };
 }
@@ -125,9 +129,10 @@ interface LauncherRequest {
   readonly place: ContainmentPlace;
   readonly enforcement: Enforcement;
   readonly parts: KernelContainmentParts;
+  readonly pipes: PipeStock;
 }
 
-async function openLauncher({ grants, place, enforcement, parts }: LauncherRequest): Promise<OpenedLauncher> {
+async function openLauncher({ grants, place, enforcement, parts, pipes }: LauncherRequest): Promise<OpenedLauncher> {
   const { filterFor, filesOf, countProcesses, openEgress } = await parts.loadMachinery();
   const filter = filterFor(grants, enforcement);
   const sheets = new LaunchSheets({ ...place, enforcement, grants, filter, filesOf, countProcesses });
@@ -137,6 +142,7 @@ async function openLauncher({ grants, place, enforcement, parts }: LauncherReque
     launcher: createContainedLauncher({
       helper: parts.helper,
       sheets,
+      pipes,
       commands: grants.commands,
       variables: networkVariables(grants, enforcement.class),
       egress: door === null ? null : (listening) => door.serve(listening),

@@ -1,15 +1,16 @@
 import { lchownSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
+import type { ContainmentClass } from '../../src/wire/containment-class.ts';
 import { FrameStream, type StreamFrame } from '../support/frame-stream.ts';
 import { scriptCapsule, type ScriptCapsule } from '../support/script-capsule.ts';
 import { message, startCapsule, type SvcProcess, type RunLine } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 /** Who runs `svc`, and the strongest class that it may use. */
-export interface Setup {
+export interface Setup<Class extends ContainmentClass = 'sealed' | 'scoped'> {
   readonly name: string;
-  readonly class: 'sealed' | 'scoped';
+  readonly class: Class;
   /** Null is whoever runs the tests. */
   readonly uid: number | null;
 }
@@ -17,13 +18,14 @@ export interface Setup {
 const isRoot = process.getuid?.() === 0;
 const ordinaryUser = 1000;
 
-function asEveryone(wanted: Setup['class']): readonly Setup[] {
+function asEveryone<Class extends ContainmentClass>(wanted: Class): readonly Setup<Class>[] {
   const own = { name: `${wanted} as ${isRoot ? 'root' : 'an ordinary user'}`, class: wanted, uid: null };
   return isRoot ? [own, { name: `${wanted} as an ordinary user`, class: wanted, uid: ordinaryUser }] : [own];
 }
 
 export const sealed: readonly Setup[] = asEveryone('sealed');
 export const scoped: readonly Setup[] = asEveryone('scoped');
+export const advisory: readonly Setup<'advisory'>[] = asEveryone('advisory');
 /** For what is the same for every user. */
 export const asOneself: readonly Setup[] = [...sealed, ...scoped].filter(({ uid }) => uid === null);
 
@@ -90,7 +92,7 @@ export class ContainedCapsule {
     this.#calls = parts.calls;
   }
 
-  static async start(setup: Setup, options: ContainedOptions): Promise<ContainedCapsule> {
+  static async start(setup: Setup<ContainmentClass>, options: ContainedOptions): Promise<ContainedCapsule> {
     const workspace = scriptCapsule(capsuleOf(setup, options));
     const prepared = options.prepare?.(workspace) ?? {};
     if (setup.uid !== null) giveAway(dirname(workspace.folder), setup.uid);
@@ -156,7 +158,7 @@ function withoutCommand(text: string, { tool, input: { command } }: ScriptedCall
 }
 
 function capsuleOf(
-  setup: Setup,
+  setup: Setup<ContainmentClass>,
   { calls, capabilities, manifest = '', files = {}, stays = false }: ContainedOptions,
 ): ScriptCapsule {
   return {

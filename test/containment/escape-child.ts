@@ -8,7 +8,7 @@ import { ungrantedVariable } from '../../src/containment/attempts/ungranted-vari
 import { promisedOf } from '../../src/containment/attempts/judge.ts';
 import { type AttemptHost, lackingFor, runAttempt } from '../../src/containment/attempts/run-attempt.ts';
 import { formatSeen } from '../../src/containment/attempts/seen.ts';
-import { superviseChild } from '../../src/containment/child-group.ts';
+import { superviseGroup } from '../../src/containment/child-group.ts';
 import type { Containment } from '../../src/containment/containment.ts';
 import { hostContainment } from '../../src/containment/host-containment.ts';
 import { failedStart } from '../../src/containment/launch-refusals.ts';
@@ -48,8 +48,9 @@ const uncontained: Containment = {
           detached: true,
           stdio: ['ignore', 'pipe', 'pipe', 0],
         });
-        if (child.pid === undefined) return await failedStart(child);
-        return { kind: 'started', process: superviseChild(child, 1000) };
+        const { pid, stdout, stderr } = child;
+        if (pid === undefined || stdout === null || stderr === null) return await failedStart(child);
+        return { kind: 'started', process: superviseGroup({ child, pid, stdin: null, stdout, stderr }, 1000) };
       },
     }),
     close: async () => {},

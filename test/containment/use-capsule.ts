@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 
 import { afterAll, beforeAll, type TestContext } from 'vitest';
 
+import type { ContainmentClass } from '../../src/wire/containment-class.ts';
 import { ContainedCapsule, type ContainedOptions, type Setup } from './contained-capsule.ts';
 
 const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
@@ -12,7 +13,7 @@ const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
  * test that asks for it is skipped with the reason.
  */
 export function useCapsule(
-  setup: Setup,
+  setup: Setup<ContainmentClass>,
   options: ContainedOptions | (() => ContainedOptions),
 ): (context: TestContext) => ContainedCapsule {
   let started: ContainedCapsule | string = 'the capsule was not started';
@@ -28,7 +29,7 @@ export function useCapsule(
 /** The same for one test, which ends it. */
 export async function openCapsule(
   context: TestContext,
-  setup: Setup,
+  setup: Setup<ContainmentClass>,
   options: ContainedOptions,
 ): Promise<ContainedCapsule> {
   const started = await startWhereClassIs(setup, options);
@@ -52,7 +53,10 @@ function skipped(context: TestContext, reason: string): never {
 }
 
 /** A sentence instead where the host lacks the class, which is a failure where nothing may be lacking. */
-async function startWhereClassIs(setup: Setup, options: ContainedOptions): Promise<ContainedCapsule | string> {
+async function startWhereClassIs(
+  setup: Setup<ContainmentClass>,
+  options: ContainedOptions,
+): Promise<ContainedCapsule | string> {
   if (!canRun(setup)) return 'needs a checkout that others may read';
   try {
     return await ContainedCapsule.start(setup, options);
@@ -63,7 +67,7 @@ async function startWhereClassIs(setup: Setup, options: ContainedOptions): Promi
   }
 }
 
-function canRun({ uid }: Setup): boolean {
+function canRun({ uid }: Setup<ContainmentClass>): boolean {
   if (uid === null) return true;
   return spawnSync(process.execPath, [program, '--version'], { uid, gid: uid, stdio: 'ignore', cwd: '/' }).status === 0;
 }

@@ -13,10 +13,16 @@ export interface LaunchFailure {
 const longestLine = 4096;
 
 /** Null once the program runs: the helper closes its status without a word then. */
-export async function readLaunchStatus(status: Readable): Promise<LaunchFailure | null> {
+export function readLaunchStatus(status: Readable): Promise<LaunchFailure | null> {
   let line = '';
-  for await (const chunk of status) line = (line + (chunk as Buffer).toString()).slice(0, longestLine);
-  return line === '' ? null : parseLaunchFailure(line);
+  return new Promise((resolve, reject) => {
+    status.on('data', (chunk: Buffer) => {
+      line = (line + chunk.toString()).slice(0, longestLine);
+    });
+    status.once('end', () => resolve(line === '' ? null : parseLaunchFailure(line)));
+    status.once('close', () => reject(new Error('the status of a launch was closed before its end')));
+    status.once('error', reject);
+  });
 }
 
 export function parseLaunchFailure(line: string): LaunchFailure {

@@ -1,0 +1,92 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, constants, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+
+import type { PipeSource } from './pipe-stock.ts';
+
+const atOnce = 64;
+const longestMs = 10_000;
+
+/** Where a process finds its descriptors as files. */
+export const ownDescriptors = '/proc/self/fd';
+
+/** Pipes that `svc-launch` makes and holds until they are opened here (`native/svc-launch/PLAN.md`, "Pipes"). */
+export function helperPipes(helper: string): PipeSource {
+  const make = (): Promise<readonly number[]> =>
+    unlessRefused(async () => {
+      const child = spawn(helper, ['pipes', `${atOnce}`], { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
+      // It may be over before its input is closed.
+      child.stdin.on('error', () => {});
+      try {
+        const isReady = await withinTime(child, () => firstByte(child.stdout));
+        return isReady ? openEach(ends.map((end) => `/proc/${child.pid}/fd/${end}`)) : [];
+      } finally {
+        child.stdin.destroy();
+        child.stdout.destroy();
+      }
+    });
+  return { make, areNamed: false };
+}
+
+/** The read ends in the helper. */
+const ends = Array.from({ length: atOnce }, (_, index) => 3 + 2 * index);
+
+async function firstByte(output: Readable): Promise<boolean> {
+  await once(output, 'readable');
+  return output.read() !== null;
+}
+
+/**
+ * Pipes with a name in a folder of this directory, which is gone when they are opened. Good where access to files is not mediated: a
+ * program that opens one by way of its descriptor opens a file of the host.
+ */
+export function namedPipes(directory: string): PipeSource {
+  const make = (): Promise<readonly number[]> =>
+    unlessRefused(async () => {
+      if (!existsSync(ownDescriptors)) return [];
+      const folder = mkdtempSync(join(directory, 'pipes-'));
+      try {
+        const paths = ends.map((end) => join(folder, `${end}`));
+        const child = spawn('mkfifo', ['-m', '600', ...paths], { env: { PATH: '/usr/bin:/bin' }, stdio: 'ignore' });
+        const areMade = await withinTime(child, async () => (await once(child, 'exit'))[0] === 0);
+        return areMade ? openEach(paths) : [];
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    });
+  return { make, areNamed: true };
+}
+
+async function withinTime<T>(child: ChildProcess, wait: () => Promise<T>): Promise<T> {
+  if (child.pid === undefined) throw (await once(child, 'error'))[0];
+  const force = setTimeout(() => child.kill('SIGKILL'), longestMs);
+  try {
+    return await wait();
+  } finally {
+    clearTimeout(force);
+  }
+}
+
+/** All of them or none. */
+function openEach(paths: readonly string[]): readonly number[] {
+  const opened: number[] = [];
+  try {
+    for (const path of paths) opened.push(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK));
+    return opened;
+  } catch (error) {
+    for (const descriptor of opened) closeSync(descriptor);
+    throw error;
+  }
+}
+
+/** What the system refuses here is done without. */
+async function unlessRefused(make: PipeSource['make']): Promise<readonly number[]> {
+  try {
+    return await make();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    return [];
+  }
+}

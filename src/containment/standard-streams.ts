@@ -1,0 +1,101 @@
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, constants, openSync } from 'node:fs';
+import { Socket } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+
+import type { LaunchRequest } from './launcher.ts';
+import { ownDescriptors } from './make-pipes.ts';
+import type { PipeStock } from './pipe-stock.ts';
+
+/** Our ends of what a child has as descriptors 0, 1 and 2. */
+export interface StandardStreams {
+  readonly stdin: Writable | null;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+}
+
+type ChildDescriptor = 'ignore' | 'pipe' | number;
+
+/** The descriptors 0, 1 and 2 of a child that is to be started. */
+export interface ChildDescriptors {
+  /** For `spawn`. */
+  readonly stdio: readonly [ChildDescriptor, ChildDescriptor, ChildDescriptor];
+  /** Our ends, for a child that was started with them. Once. */
+  connect(child: ChildProcess): StandardStreams;
+  /** Closes what is still open of the child's ends here, and ours when they were not connected. After every `spawn`. */
+  release(): void;
+}
+
+/** Pipes, which a program can also open by name, as it can in a shell; sockets where there are no pipes to be had. */
+export async function openDescriptors(
+  pipes: PipeStock | undefined,
+  stdin: LaunchRequest['stdin'],
+): Promise<ChildDescriptors> {
+  const input = stdin === 'pipe' ? 'pipe' : 'ignore';
+  const count = input === 'pipe' && pipes?.servesInputs === true ? 3 : 2;
+  const readEnds = (await pipes?.take(count)) ?? null;
+  const piped = readEnds === null ? null : pipeDescriptors(readEnds, input);
+  return piped ?? socketDescriptors(input);
+}
+
+function socketDescriptors(input: 'pipe' | 'ignore'): ChildDescriptors {
+  return {
+    stdio: [input, 'pipe', 'pipe'],
+    connect: ({ stdin, stdout, stderr }) => {
+      if (stdout === null || stderr === null) throw new Error('a started child lacks its outputs');
+      return { stdin, stdout, stderr };
+    },
+    release: () => {},
+  };
+}
+
+/** Of the pipes for both outputs, and for the input where there is a third. Null where the system opens no more of their ends. */
+function pipeDescriptors(readEnds: readonly number[], socket: 'pipe' | 'ignore'): ChildDescriptors | null {
+  const ends = new PipeEnds(readEnds);
+  const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants;
+  try {
+    const [out = -1, error = -1, input] = readEnds;
+    const theirs = [ends.open(out, O_WRONLY), ends.open(error, O_WRONLY)] as const;
+    const written = input === undefined ? null : ends.open(input, O_WRONLY | O_NONBLOCK);
+    // The read end that is held does not block, which a program does not expect of its input.
+    const read = input === undefined ? socket : ends.open(input, O_RDONLY);
+    return {
+      stdio: [read, ...theirs],
+      connect: ({ stdin }) => ({
+        stdin: written === null ? stdin : new Socket({ fd: ends.giveAway(written), readable: false, writable: true }),
+        stdout: new Socket({ fd: ends.giveAway(out), readable: true, writable: false }),
+        stderr: new Socket({ fd: ends.giveAway(error), readable: true, writable: false }),
+      }),
+      release: () => ends.close(),
+    };
+  } catch (error) {
+    ends.close();
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    return null;
+  }
+}
+
+/** Descriptors that are closed unless they were given away. */
+class PipeEnds {
+  readonly #open: Set<number>;
+
+  constructor(readEnds: readonly number[]) {
+    this.#open = new Set(readEnds);
+  }
+
+  open(readEnd: number, flags: number): number {
+    const descriptor = openSync(`${ownDescriptors}/${readEnd}`, flags);
+    this.#open.add(descriptor);
+    return descriptor;
+  }
+
+  giveAway(descriptor: number): number {
+    this.#open.delete(descriptor);
+    return descriptor;
+  }
+
+  close(): void {
+    for (const descriptor of this.#open) closeSync(descriptor);
+    this.#open.clear();
+  }
+}
