@@ -1,0 +1,33 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { cutText } from './cut-text.ts';
+
+describe('a text that is cut', () => {
+  it.each([
+    ['abc', 3, { text: 'abc', cut: false }],
+    ['abcd', 3, { text: 'abc', cut: true }],
+    ['aß', 2, { text: 'a', cut: true }],
+    ['aß', 3, { text: 'aß', cut: false }],
+    ['€€', 5, { text: '€', cut: true }],
+    ['a😀b', 4, { text: 'a', cut: true }],
+    ['a😀b', 5, { text: 'a😀', cut: true }],
+    ['a', 0, { text: '', cut: true }],
+    ['', 0, { text: '', cut: false }],
+  ])('%j in %i bytes', (text, maxBytes, expected) => {
+    expect(cutText(text, maxBytes)).toEqual(expected);
+  });
+
+  it('is the longest beginning in whole characters that fits', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.nat(40), (text, maxBytes) => {
+        let fitting = '';
+        for (const character of text) {
+          if (Buffer.byteLength(fitting + character) > maxBytes) break;
+          fitting += character;
+        }
+        expect(cutText(text, maxBytes)).toEqual({ text: fitting, cut: fitting.length < text.length });
+      }),
+    );
+  });
+});
