@@ -4,6 +4,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { connectDirectly } from '../../src/containment/egress/dial.ts';
 import type { EgressDecision, EgressLimits } from '../../src/containment/egress/egress-rules.ts';
 import { EgressProxy } from '../../src/containment/egress/egress-proxy.ts';
+import type { OwnService } from '../../src/containment/egress/own-service.ts';
 import type { HostResolver } from '../../src/containment/egress/resolver.ts';
 import { parseDestination, type NetworkDestination } from '../../src/manifest/network-destination.ts';
 
@@ -16,6 +17,7 @@ export interface EgressSetting {
   readonly routes?: Readonly<Record<string, number>>;
   readonly limits?: Partial<EgressLimits>;
   readonly resolver?: HostResolver;
+  readonly service?: OwnService;
 }
 
 /** An egress proxy behind a listener of this machine, and all it decides, asks and connects to. */
@@ -58,6 +60,7 @@ export class EgressFixture {
       },
       onDecision: (decision) => this.decisions.push(decision),
       limits,
+      ...(setting.service === undefined ? {} : { service: setting.service }),
     });
     this.#listener = createServer((socket) => {
       this.clients.push(socket);

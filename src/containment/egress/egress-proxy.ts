@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { NetworkDestination } from '../../manifest/network-destination.ts';
 import { connectDirectly, type Connect } from './dial.ts';
 import { defaultLimits, type EgressDecision, type EgressLimits, type EgressRules } from './egress-rules.ts';
+import type { OwnService } from './own-service.ts';
 import { ProxyConnection } from './proxy-connection.ts';
 import type { HostResolver } from './resolver.ts';
 
@@ -14,6 +15,8 @@ export interface EgressProxyOptions {
   /** How a checked address is connected to; directly when absent. */
   readonly connect?: Connect;
   readonly limits?: Partial<EgressLimits>;
+  /** What the runtime itself serves whoever runs behind the proxy; nothing when absent. */
+  readonly service?: OwnService;
 }
 
 /**
@@ -28,8 +31,8 @@ export class EgressProxy {
   #served = 0;
   #closed = false;
 
-  constructor({ limits, connect, ...rules }: EgressProxyOptions) {
-    this.#rules = { ...rules, connect: connect ?? connectDirectly, limits: { ...defaultLimits, ...limits } };
+  constructor({ limits, connect = connectDirectly, service, ...rules }: EgressProxyOptions) {
+    this.#rules = { ...rules, connect, service: service ?? null, limits: { ...defaultLimits, ...limits } };
   }
 
   /** Serves a connection until either side ends it, and owns it from now on. */

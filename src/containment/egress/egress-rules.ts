@@ -1,5 +1,6 @@
 import type { NetworkDestination } from '../../manifest/network-destination.ts';
 import type { Connect } from './dial.ts';
+import type { OwnService } from './own-service.ts';
 import type { HostResolver } from './resolver.ts';
 
 /** One decision of the proxy, to be logged. Holds the destination alone: no path, no header, no body. */
@@ -36,4 +37,6 @@ export interface EgressRules {
   readonly connect: Connect;
   readonly onDecision: (decision: EgressDecision) => void;
   readonly limits: EgressLimits;
+  /** Reached at the proxy's own address; null where a process is served nothing of the runtime's. */
+  readonly service: OwnService | null;
 }

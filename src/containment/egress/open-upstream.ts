@@ -55,6 +55,17 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
   }
 }
 
+/** Connects to what the runtime serves behind the proxy's own address. That is no destination, and so there is nothing to decide. */
+export async function openService(
+  { destination: { host, port } }: ProxyTarget,
+  { connect }: EgressRules,
+  signal: AbortSignal,
+): Promise<Opening> {
+  const dialed = await dial({ addresses: [host], port, connect, signal });
+  if (dialed.kind === 'connected') return { kind: 'open', socket: dialed.socket };
+  return refuse(502, `The service at this address is not there (${dialed.reason}).`);
+}
+
 function notGranted({ kind }: ProxyTarget, name: string): string {
   const how = kind === 'tunnel' ? 'A tunnel counts as https://.' : 'A request without a tunnel counts as http://.';
   return `${name} is refused: capabilities.network.allow does not name it. ${how}`;

@@ -3,7 +3,8 @@ import type { Socket } from 'node:net';
 import { breakOff } from './break-off.ts';
 import type { EgressRules } from './egress-rules.ts';
 import { forwardRequest } from './forward-request.ts';
-import { openUpstream } from './open-upstream.ts';
+import { openService, openUpstream } from './open-upstream.ts';
+import { ownServiceTarget } from './own-service.ts';
 import { encodeRefusal, refuse, type ProxyRefusal } from './proxy-refusal.ts';
 import { parseTarget, type ProxyTarget } from './proxy-target.ts';
 import { parseRequestHead, type RequestHead } from './request-head.ts';
@@ -47,12 +48,15 @@ export class ProxyConnection {
         this.#refuseUnread(head);
         return;
       }
-      const target = parseTarget(head);
+      const { service } = this.#rules;
+      const own = service === null ? null : ownServiceTarget(head, service);
+      const target = own ?? parseTarget(head);
       if (target.kind === 'refused') {
         this.#refuseUnread(target);
         return;
       }
-      if (!(await this.#serveRequest(head, target))) return;
+      const open = own === null ? openUpstream : openService;
+      if (!(await this.#serveRequest(head, target, open))) return;
     }
   }
 
@@ -83,11 +87,11 @@ export class ProxyConnection {
   }
 
   /** True when the next request may follow. */
-  async #serveRequest(head: RequestHead, target: ProxyTarget): Promise<boolean> {
+  async #serveRequest(head: RequestHead, target: ProxyTarget, open: typeof openUpstream): Promise<boolean> {
     const client = this.#client;
     // From here on the other side's time counts: no byte passes the client without passing there.
     client.setTimeout(0);
-    const opening = await openUpstream(target, this.#rules, this.#gone.signal);
+    const opening = await open(target, this.#rules, this.#gone.signal);
     if (opening.kind === 'refused') {
       this.#refuse(opening, head.method);
       return false;
