@@ -1,8 +1,9 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 
 import { ioFault, isErrno } from '../store/io-fault.ts';
+import { makeDirectories } from '../store/make-directories.ts';
 import { isSystemError } from '../diagnostics/system-reason.ts';
 import { isSessionId } from '../wire/ids.ts';
 
@@ -31,7 +32,7 @@ export function writeRunningRecord(home: string, record: RunningRecord): () => v
   const path = join(directory, `${record.session_id}.json`);
   const temporary = `${path}.tmp`;
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectories(directory, 0o700);
     writeFileSync(temporary, `${JSON.stringify(record)}\n`, { mode: 0o600 });
     renameSync(temporary, path);
   } catch (error) {

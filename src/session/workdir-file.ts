@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 import { isErrno } from '../store/io-fault.ts';
+import { makeDirectories } from '../store/make-directories.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 
@@ -57,7 +58,7 @@ interface OpenPath {
 function openDirectory(workdir: string, directory: string | null): OpenPath {
   if (directory === null) return openExactly(workdir);
   const path = join(workdir, directory);
-  mkdirSync(workdir, { recursive: true });
+  makeDirectories(workdir);
   try {
     mkdirSync(path);
   } catch (error) {

@@ -1,4 +1,4 @@
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { crc32, inflateRaw } from 'node:zlib';
@@ -12,6 +12,7 @@ import { type ArchiveLimits, archiveLimits } from './archive-limits.ts';
 import type { ArtifactContent } from './artifact-content.ts';
 import { NameTable } from './entry-name.ts';
 import { ioFault } from './io-fault.ts';
+import { makeDirectories } from './make-directories.ts';
 import type { RegularFile } from './regular-file.ts';
 import { temporaryName } from './temporary-name.ts';
 
@@ -80,7 +81,7 @@ export class Archive implements ArtifactContent {
   async extractTo(target: string): Promise<void> {
     const staging = join(dirname(target), temporaryName());
     try {
-      await mkdir(staging, { recursive: true });
+      makeDirectories(staging);
       for (const entry of this.#entries.values()) await this.#extract(entry, staging);
       await rename(staging, target);
     } catch (error) {
@@ -93,11 +94,11 @@ export class Archive implements ArtifactContent {
   async #extract(entry: ArchiveEntry, staging: string): Promise<void> {
     const path = join(staging, entry.name);
     if (entry.kind === 'directory') {
-      await mkdir(path, { recursive: true });
+      makeDirectories(path);
       return;
     }
     const data = await this.read(entry.name);
-    await mkdir(dirname(path), { recursive: true });
+    makeDirectories(dirname(path));
     const file = await open(path, 'wx', entry.name.startsWith('bin/') ? 0o755 : 0o644);
     try {
       await file.writeFile(data);

@@ -1,7 +1,8 @@
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import { ioFault } from './io-fault.ts';
+import { makeDirectories } from './make-directories.ts';
 import { temporaryName } from './temporary-name.ts';
 
 export type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
@@ -51,7 +52,7 @@ export async function syncDirectory(path: string): Promise<void> {
 /** Makes the directory and those above it. `E-IO-001` when it cannot be made. */
 export async function makeDirectory(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true });
+    makeDirectories(path);
   } catch (error) {
     throw ioFault(error, `cannot make the directory ${path}`);
   }

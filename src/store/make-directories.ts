@@ -1,0 +1,36 @@
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+import { isErrno } from './io-fault.ts';
+
+/**
+ * Makes a directory and the missing ones above it, all with this mode; one that is there already is left as it is. Throws the
+ * error of the file system. Node's own recursive call never returns where the kernel says that the parent is missing
+ * although it is there, as below `/proc`.
+ */
+export function makeDirectories(path: string, mode = 0o777): void {
+  if (madeOne(path, mode)) return;
+  const parent = dirname(path);
+  if (parent !== path) makeDirectories(parent, mode);
+  mkdirOrFind(path, mode);
+}
+
+/** False when the directory above is missing. */
+function madeOne(path: string, mode: number): boolean {
+  try {
+    mkdirOrFind(path, mode);
+    return true;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return false;
+    throw error;
+  }
+}
+
+function mkdirOrFind(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    // A file system that is read-only, or not ours, says so before it looks whether the directory is there.
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+  }
+}
