@@ -7,7 +7,7 @@ import type { Handler, RequestHead } from '../http/route.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
 import { checkExportRoots } from '../resources/export-check.ts';
 import { resourceHandler } from '../resources/resource-routes.ts';
-import { statelessConversations, threadedConversations } from '../session/conversations.ts';
+import type { Conversations } from '../session/conversations.ts';
 import { SessionEventIds } from '../session/event-ids.ts';
 import { EventStream } from '../session/event-stream.ts';
 import { Session, type SessionStatus } from '../session/session.ts';
@@ -23,6 +23,7 @@ import type { NumberedFrame } from '../wire/frames.ts';
 import type { SessionId, TraceEventId } from '../wire/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RunRequest } from './running-capsule.ts';
+import { openConversations } from './session-conversations.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
 import { stageSession, type StagedSession } from './stage.ts';
 import { systemClock } from './system-clock.ts';
@@ -54,7 +55,8 @@ export interface OpenSession {
 export async function openSession(open: OpenSessionRequest): Promise<OpenSession> {
   const { request, launch, sessionId } = open;
   const { home, workdir } = request;
-  const directories = makeSessionDirectories({ root: launch.source.root, home, sessionId, workdir });
+  const { packageRoot, source } = launch;
+  const directories = makeSessionDirectories({ root: source.root, home, packageRoot, sessionId, workdir });
   const problems = checkExportRoots({ workdir: directories.workdir, exports: launch.loaded.manifest.exports });
   if (problems.length > 0) throw new DiagnosticList(problems);
   const closing: (() => Promise<void> | void)[] = [];
@@ -68,9 +70,11 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const staged = await stageSession({ launch, directories, host, cacheDir, onWarning: open.onWarning });
     closing.push(() => staged.close());
     const inventory = new Inventory(staged.tools, systemClock);
+    const { conversations, close: closeConversations } = openConversations(open, directories);
+    closing.push(closeConversations);
     const trace = openTrace(open, directories);
     closing.push(() => trace.close());
-    return { ...ready(open, { directories, trace, staged, inventory }), close };
+    return { ...ready(open, { directories, trace, staged, inventory, conversations }), close };
   } catch (error) {
     await close();
     throw error;
@@ -87,6 +91,7 @@ interface StagedParts {
   readonly trace: Trace;
   readonly staged: StagedSession;
   readonly inventory: Inventory;
+  readonly conversations: Conversations;
 }
 
 function ready(open: OpenSessionRequest, parts: StagedParts): Omit<OpenSession, 'close'> {
@@ -146,16 +151,12 @@ function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): Hand
   });
 }
 
-interface SessionParts {
-  readonly directories: SessionDirectories;
-  readonly trace: Trace;
-  readonly staged: StagedSession;
-  readonly inventory: Inventory;
+interface SessionParts extends StagedParts {
   readonly sessionStart: TraceEventId;
 }
 
 function buildSession({ launch, onFrame, sessionId }: OpenSessionRequest, parts: SessionParts): Session {
-  const { directories, trace, staged, inventory, sessionStart } = parts;
+  const { directories, trace, staged, inventory, conversations, sessionStart } = parts;
   const { manifest, systemPrompt } = launch.loaded;
   const { inference, lifecycle } = manifest;
   const stream = new EventStream(onFrame);
@@ -188,7 +189,7 @@ function buildSession({ launch, onFrame, sessionId }: OpenSessionRequest, parts:
       stream,
       ids,
       sessionStart,
-      conversations: lifecycle.conversation === 'threaded' ? threadedConversations() : statelessConversations,
+      conversations,
       maxReopens: lifecycle.max_task_reopens,
       inputTimeoutMs: lifecycle.input_timeout_secs === undefined ? null : lifecycle.input_timeout_secs * 1000,
       writeResult: (text) => writeWorkdirFile({ workdir, directory: 'out', name: 'result.txt', text }),

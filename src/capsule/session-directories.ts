@@ -3,6 +3,7 @@ import { basename, dirname, join, relative, sep } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { ioFault, isErrno } from '../store/io-fault.ts';
+import { makeDirectories } from '../store/make-directories.ts';
 import type { SessionId } from '../wire/ids.ts';
 
 export interface SessionDirectories {
@@ -16,6 +17,8 @@ export interface SessionDirectories {
 export interface DirectoriesRequest {
   /** The user's home, with `.svc/` of its own. */
   readonly home: string;
+  /** The installed package. */
+  readonly packageRoot: string;
   /** Where `workdir/` and `.svc/` lie: the directory of the manifest. */
   readonly root: string;
   readonly sessionId: SessionId;
@@ -35,17 +38,24 @@ export function makeSessionDirectories(request: DirectoriesRequest): SessionDire
 }
 
 /**
- * The manifest, the traces and what `svc` runs from its home must stay out of the agent's reach: its workdir may lie in the workspace, not
- * around it, and neither around nor inside a `.svc/`. Looked at before anything is made.
+ * The manifest, the traces, what `svc` runs from its home and `svc` itself must stay out of the agent's reach: its workdir may lie in the
+ * workspace, not around it, and neither around nor inside a `.svc/` or the installation. Looked at before anything is made.
  */
-function refuseOwnPlaces(workdir: string, { root, home }: DirectoriesRequest): void {
+function refuseOwnPlaces(workdir: string, { root, home, packageRoot }: DirectoriesRequest): void {
   const place = realPath(workdir);
-  const own = [realPath(root), realPath(join(root, '.svc')), realPath(join(home, '.svc'))];
-  const states = own.slice(1);
-  if (!own.some((path) => contains(place, path)) && !states.some((path) => contains(path, place))) return;
+  const closed = [join(root, '.svc'), join(home, '.svc'), installationOf(packageRoot)].map(realPath);
+  const around = [root, packageRoot].map(realPath);
+  const holdsOne = [...around, ...closed].some((path) => contains(place, path));
+  if (!holdsOne && !closed.some((path) => contains(path, place))) return;
   throw new Diagnostic('E-RUN-029', `the workdir ${workdir} would give the agent what svc itself keeps`, {
     hint: 'name a directory of its own with --workdir, or leave the flag out',
   });
+}
+
+/** Installers put what a package needs beside it. */
+function installationOf(packageRoot: string): string {
+  const beside = dirname(packageRoot);
+  return basename(beside) === 'node_modules' ? beside : packageRoot;
 }
 
 function contains(directory: string, path: string): boolean {
@@ -62,7 +72,7 @@ function realPath(path: string): string {
 
 function makeDirectory(path: string, mode: number): void {
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeDirectories(dirname(path));
     mkdirSync(path, { mode });
   } catch (error) {
     if (isErrno(error, 'EEXIST') && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;

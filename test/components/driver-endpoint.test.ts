@@ -40,6 +40,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
   );
   const directories = makeSessionDirectories({
     home,
+    packageRoot,
     root: folder,
     sessionId: mintSessionId(systemClock),
     workdir: null,

@@ -20,6 +20,18 @@ describe('the workdir of --workdir', () => {
     },
   );
 
+  it.each(['.', 'dist', 'node_modules/made', '..'])(
+    'is refused when it is %s of the installation: the agent could alter svc itself',
+    async (place) => {
+      const workspace = capsule({ files: taskFile });
+      const workdir = join(import.meta.dirname, '..', '..', place);
+      const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', workdir]);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(/^error\[E-RUN-029\]: the workdir .* would give the agent what svc itself keeps/);
+      expect(existsSync(join(workspace.folder, '.svc'))).toBe(false);
+    },
+  );
+
   it('is refused when it is a link to nowhere', async () => {
     const workspace = capsule({ files: taskFile });
     symlinkSync('nowhere', join(workspace.folder, 'work'));
@@ -50,6 +62,15 @@ describe('the workdir of --workdir', () => {
 });
 
 describe('a home that cannot be written', () => {
+  it.skipIf(process.platform !== 'linux').each([['run'], ['run', '--explain-scope'], ['doctor'], ['ps']])(
+    'is no reason to hang where directories cannot be made: %s %s',
+    async (...args) => {
+      const workspace = capsule({ files: taskFile });
+      const { code } = await svc(workspace, args, { env: { HOME: '/proc/nohome' } });
+      expect(code).toBe(args.length === 1 && args[0] === 'run' ? 1 : 0);
+    },
+  );
+
   it('is a coded error before anything is said, and leaves a whole trace', async () => {
     const workspace = capsule({ files: taskFile });
     const { code, stdout, stderr } = await svc(workspace, ['run', '--json'], { env: { HOME: '/dev/null' } });
