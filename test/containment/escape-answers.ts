@@ -25,6 +25,7 @@ export const answersToRoot: Readonly<Record<string, Row>> = {
   'utimes-outside': 'allowed | allowed | allowed | refused ENOENT',
   'open-system-file': 'allowed | allowed | refused EACCES | refused EROFS',
   'chmod-system-file': 'allowed | allowed | allowed | refused EROFS',
+  'chmod-device': 'allowed | allowed | allowed | refused EROFS',
   'setxattr-outside': 'allowed | allowed | allowed | refused ENOENT',
   'make-device': 'allowed | refused EPERM | refused EPERM | refused EPERM',
   'make-whiteout': 'allowed | refused EPERM | refused EPERM | refused EPERM',
@@ -140,6 +141,7 @@ export const answersToRoot: Readonly<Record<string, Row>> = {
 const answersToOthers: Readonly<Record<string, Row>> = {
   'open-system-file': 'refused EACCES | refused EACCES | refused EACCES | refused EACCES',
   'chmod-system-file': 'refused EPERM | refused EPERM | refused EPERM | refused EROFS',
+  'chmod-device': 'refused EPERM | refused EPERM | refused EPERM | refused EROFS',
   'make-device': 'refused EPERM | refused EPERM | refused EPERM | refused EPERM',
   'file-capabilities': 'refused EPERM | refused EPERM | refused EPERM | refused EPERM',
   bpf: 'refused EPERM | refused EPERM | refused EPERM | refused EPERM',
@@ -171,6 +173,7 @@ export const impossibleToUser: Readonly<Record<string, string>> = {
   ...impossibleAlone,
   'open-system-file': 'the file belongs to root; write-outside is seen to succeed',
   'chmod-system-file': 'the file belongs to root; chmod-outside is seen to succeed',
+  'chmod-device': 'the device belongs to root; chmod-outside is seen to succeed',
   'make-device': 'takes a capability; make-whiteout is seen to succeed',
   'file-capabilities': 'takes a capability',
   bpf: 'the host keeps it to root',

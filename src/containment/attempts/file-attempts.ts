@@ -194,6 +194,13 @@ const changing: readonly ProgramEntry[] = [
     promises: stoppedInSealed,
   },
   {
+    name: 'chmod-device',
+    title: 'change the mode of a device of the host',
+    program: 'chmod-to-same',
+    operands: () => ['/dev/null'],
+    promises: stoppedInSealed,
+  },
+  {
     name: 'setxattr-outside',
     title: 'give a file outside an attribute',
     program: 'setxattr',

@@ -77,11 +77,11 @@ bind 7 /usr/bin/dash /usr/bin/dash
 bind 7 /usr/lib/ld.so /usr/lib/ld.so
 bind 7 /usr/lib/libc.so.6 /usr/lib/libc.so.6
 tmpfs 10 1048576 /dev
-bind 10 /dev/null /dev/null
-bind 10 /dev/zero /dev/zero
-bind 10 /dev/full /dev/full
-bind 10 /dev/random /dev/random
-bind 10 /dev/urandom /dev/urandom
+bind 11 /dev/null /dev/null
+bind 11 /dev/zero /dev/zero
+bind 11 /dev/full /dev/full
+bind 11 /dev/random /dev/random
+bind 11 /dev/urandom /dev/urandom
 symlink /proc/self/fd /dev/fd
 symlink /proc/self/fd/0 /dev/stdin
 symlink /proc/self/fd/1 /dev/stdout

@@ -46,9 +46,10 @@ const procStep: RootStep = { kind: 'proc', attributes: readOnly | noSuid | noDev
 
 const deviceSteps: readonly RootStep[] = [
   { kind: 'tmpfs', attributes: noSuid | noExec, bytes: mebibyte, target: '/dev' },
+  // Read-only keeps their modes and owners; what is written to a device does not pass the file system.
   ...devices.map((name): RootStep => ({
     kind: 'bind',
-    attributes: noSuid | noExec,
+    attributes: readOnly | noSuid | noExec,
     source: `/dev/${name}`,
     target: `/dev/${name}`,
   })),
