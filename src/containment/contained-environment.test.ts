@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { containedEnvironment } from './contained-environment.ts';
@@ -34,6 +37,22 @@ describe('the environment of a contained command', () => {
   it('falls back to the system path', () => {
     const { PATH } = containedEnvironment({ ...place, held: { PATH: './bin' }, allow: [] });
     expect(PATH).toBe('/usr/local/bin:/usr/bin:/bin');
+  });
+
+  it('has no other search path when PATH is allowed by name', () => {
+    const { PATH } = containedEnvironment({ ...place, held, allow: ['PATH'] });
+    expect(PATH).toBe('/opt/tools/bin:/capsule/workshop:/usr/bin');
+  });
+
+  it('searches no link into the workdir', () => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-path-')));
+    const work = join(folder, 'work');
+    mkdirSync(join(work, 'bin'), { recursive: true });
+    symlinkSync('work/bin', join(folder, 'tools'));
+    const heldPath = `${join(folder, 'tools')}:/usr/bin`;
+    const { PATH } = containedEnvironment({ ...place, accessibleWorkdir: work, held: { PATH: heldPath }, allow: [] });
+    rmSync(folder, { recursive: true });
+    expect(PATH).toBe('/usr/bin');
   });
 
   it('adds the allowed variables that the runtime holds, and lets them override', () => {

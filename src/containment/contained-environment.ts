@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs';
 import { delimiter, isAbsolute, join, relative } from 'node:path';
 
 import type { ContainmentClass } from '../wire/containment-class.ts';
@@ -29,8 +30,8 @@ export function containedTemporary(accessibleWorkdir: string): string {
 
 /**
  * The whole environment of a contained command: a baseline, then the allowed variables the runtime holds, which may
- * override it. `PATH` is the runtime's without entries that are relative or inside the workdir, where the agent could
- * plant a program under an allowed name.
+ * override it. `PATH`, allowed or not, is the runtime's without entries that are relative or lead into the workdir, where the
+ * agent could plant a program under an allowed name.
  */
 export function containedEnvironment(source: EnvironmentSource): Readonly<Record<string, string>> {
   const { accessibleWorkdir, achieved, held, allow } = source;
@@ -44,14 +45,25 @@ export function containedEnvironment(source: EnvironmentSource): Readonly<Record
   };
   for (const name of allow) {
     const value = Object.hasOwn(held, name) ? held[name] : undefined;
-    if (value !== undefined) environment[name] = value;
+    if (value !== undefined && name !== 'PATH') environment[name] = value;
   }
   return environment;
 }
 
 function searchPath(heldPath: string, workdir: string): string {
-  const kept = heldPath.split(delimiter).filter((entry) => isAbsolute(entry) && !isInside(entry, workdir));
+  const leadsInside = (entry: string): boolean => isInside(entry, workdir) || isInside(realPath(entry), workdir);
+  const kept = heldPath.split(delimiter).filter((entry) => isAbsolute(entry) && !leadsInside(entry));
   return kept.length === 0 ? systemPath : kept.join(delimiter);
+}
+
+/** The path itself where nothing is there to resolve. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    return path;
+  }
 }
 
 function isInside(path: string, directory: string): boolean {
