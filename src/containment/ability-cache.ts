@@ -1,4 +1,13 @@
-import { mkdtempSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 import * as z from 'zod/mini';
@@ -22,13 +31,17 @@ const keptShape = z.object({ key: z.string(), ability: abilityShape });
 export class AbilityCache {
   readonly #file: string;
 
-  /** `directory` is owner-only, so that nobody else says what is enforced. */
-  constructor(directory: string) {
+  readonly #uid: number;
+
+  /** A file that is not this user's, or that others may write, counts as none: nobody else says what is enforced. */
+  constructor(directory: string, uid: number) {
+    this.#uid = uid;
     this.#file = join(directory, 'containment.json');
   }
 
   read(key: string): HostAbility | null {
     try {
+      if (!this.#isOurs()) return null;
       const kept = keptShape.safeParse(JSON.parse(readFileSync(this.#file, 'utf8')));
       return kept.success && kept.data.key === key ? kept.data.ability : null;
     } catch (error) {
@@ -36,6 +49,12 @@ export class AbilityCache {
       if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code !== undefined) return null;
       throw error;
     }
+  }
+
+  /** Whoever may write to the directory could put a file of their own in its place, but none of ours with their words in it. */
+  #isOurs(): boolean {
+    const { uid, mode } = lstatSync(this.#file);
+    return uid === this.#uid && (mode & 0o022) === 0;
   }
 
   /** A cache that cannot be kept costs the next start its probe and nothing else. */

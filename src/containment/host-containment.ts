@@ -1,5 +1,6 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 
+import { makeDirectories } from '../store/make-directories.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
 import { AbilityCache, abilityKey } from './ability-cache.ts';
 import { noContainment, type Containment } from './containment.ts';
@@ -51,7 +52,7 @@ interface ProbeFacts extends Omit<HostFacts, 'architecture'> {
 }
 
 async function abilityOf({ helper, architecture, uid, kernel, ...places }: ProbeFacts): Promise<HostAbility> {
-  const cache = new AbilityCache(places.cacheDirectory);
+  const cache = new AbilityCache(places.cacheDirectory, uid);
   const key = abilityKey({ helper, uid, kernel });
   const known = key === null ? null : cache.read(key);
   if (known !== null) return known;
@@ -73,7 +74,7 @@ async function abilityOf({ helper, architecture, uid, kernel, ...places }: Probe
 
 function wasMade(directory: string): boolean {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectories(directory, 0o700);
     accessSync(directory, constants.W_OK);
     return true;
   } catch (error) {

@@ -1,0 +1,64 @@
+import { chmodSync, chownSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getuid } from 'node:process';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { AbilityCache } from './ability-cache.ts';
+import type { HostAbility } from './launch/host-ability.ts';
+
+const uid = getuid?.() ?? 0;
+const ability: HostAbility = {
+  filter: true,
+  landlockAbi: 5,
+  root: { userNamespace: false, proc: true },
+  obstacles: { sealed: null, scoped: null, filter: null },
+};
+
+let folder = '';
+let file = '';
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-ability-'));
+  file = join(folder, 'containment.json');
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('what the probe found', () => {
+  it('is kept under its key, and nothing else beside it', () => {
+    const cache = new AbilityCache(folder, uid);
+    expect(cache.read('host')).toBeNull();
+    cache.write('host', ability);
+    expect(cache.read('host')).toEqual(ability);
+    expect(cache.read('another host')).toBeNull();
+    expect(readdirSync(folder)).toEqual(['containment.json']);
+  });
+
+  it.each([0o620, 0o602])('does not count when others may write it: mode %o', (mode) => {
+    const cache = new AbilityCache(folder, uid);
+    cache.write('host', ability);
+    chmodSync(file, mode);
+    expect(cache.read('host')).toBeNull();
+  });
+
+  it('does not count when it belongs to somebody else', () => {
+    const cache = new AbilityCache(folder, uid);
+    cache.write('host', ability);
+    expect(new AbilityCache(folder, uid + 1).read('host')).toBeNull();
+  });
+
+  it.runIf(uid === 0)('does not count to root when a user has put it there', () => {
+    const cache = new AbilityCache(folder, uid);
+    cache.write('host', ability);
+    chownSync(file, 1000, 1000);
+    expect(cache.read('host')).toBeNull();
+  });
+
+  it.each(['', '{', '{"key":"host"}', 'null'])('does not count when it is %j', (text) => {
+    writeFileSync(file, text, { mode: 0o600 });
+    expect(new AbilityCache(folder, uid).read('host')).toBeNull();
+  });
+});
