@@ -9,7 +9,7 @@ import type { HostAbility } from './launch/host-ability.ts';
 import { LaunchSheets } from './launch/launch-sheets.ts';
 import { leastAbiForScoped } from './launch/landlock-rights.ts';
 import type { NeededFiles } from './launch/needed-files.ts';
-import type { ProcessGrants } from './launch/process-grants.ts';
+import { connects, type ProcessGrants } from './launch/process-grants.ts';
 import { helperPipes } from './make-pipes.ts';
 import { networkVariables } from './network-variables.ts';
 import { PipeStock } from './pipe-stock.ts';
@@ -136,7 +136,7 @@ async function openLauncher({ grants, place, enforcement, parts, pipes }: Launch
   const { filterFor, filesOf, countProcesses, openEgress } = await parts.loadMachinery();
   const filter = filterFor(grants, enforcement);
   const sheets = new LaunchSheets({ ...place, enforcement, grants, filter, filesOf, countProcesses });
-  const proxied = enforcement.class === 'sealed' && grants.networkAllow.length > 0;
+  const proxied = enforcement.class === 'sealed' && connects(grants);
   const door = proxied ? openEgress(grants, place.privateDirectory) : null;
   return {
     launcher: createContainedLauncher({

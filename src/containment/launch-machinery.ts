@@ -9,6 +9,7 @@ import { EgressLog } from './egress/egress-log.ts';
 import { EgressProxy } from './egress/egress-proxy.ts';
 import { systemResolver } from './egress/resolver.ts';
 import type { EgressDoor, LaunchMachinery } from './kernel-containment.ts';
+import { egressPort } from './launch/compose-plan.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
 import { filterFor } from './process-filter.ts';
 import type { Architecture } from './seccomp/architecture.ts';
@@ -23,7 +24,7 @@ export function launchMachinery(architecture: Architecture, uid: number): Launch
   };
 }
 
-function openEgress({ networkAllow }: ProcessGrants, privateDirectory: string): EgressDoor {
+function openEgress({ networkAllow, servicePort }: ProcessGrants, privateDirectory: string): EgressDoor {
   const logs = join(privateDirectory, 'logs');
   mkdirSync(logs, { recursive: true, mode: 0o700 });
   const log = new EgressLog(join(logs, 'egress.jsonl'));
@@ -31,6 +32,7 @@ function openEgress({ networkAllow }: ProcessGrants, privateDirectory: string): 
     allow: networkAllow,
     resolver: systemResolver,
     onDecision: (decision) => log.write(decision),
+    ...(servicePort === undefined ? {} : { service: { proxyPort: egressPort, port: servicePort } }),
   });
   return {
     serve: (listening: Server) => listening.on('connection', (socket) => proxy.accept(socket)),

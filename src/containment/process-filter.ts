@@ -1,5 +1,5 @@
 import type { Enforcement } from './launch/compose-plan.ts';
-import type { ProcessGrants } from './launch/process-grants.ts';
+import { connects, type ProcessGrants } from './launch/process-grants.ts';
 import type { Architecture } from './seccomp/architecture.ts';
 import { assemble } from './seccomp/assemble.ts';
 import { syscallPolicy } from './seccomp/policy.ts';
@@ -24,10 +24,10 @@ export function filterFor(grants: ProcessGrants, enforcement: Enforcement, archi
     syscallPolicy({
       ...nothingGranted,
       architecture,
-      tcp: grants.networkAllow.length > 0,
+      tcp: connects(grants),
       unixSockets: grants.unixSockets,
       // Listening on a socket of TCP that has no address gives it one, unseen by Landlock: only a network of one's own may have both.
-      listen: grants.unixSockets && (enforcement.class === 'sealed' || grants.networkAllow.length === 0),
+      listen: grants.unixSockets && (enforcement.class === 'sealed' || !connects(grants)),
       // Queues and shared memory of the host are nobody's business; in a namespace there are only one's own.
       ipc: enforcement.class === 'sealed',
     }),

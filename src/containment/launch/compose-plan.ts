@@ -7,7 +7,7 @@ import type { ComposedRoot } from './host-ability.ts';
 import { fileRights, handledRights, tcpRight } from './landlock-rights.ts';
 import type { LandlockRules, LaunchPlan, Namespace, ResourceLimit } from './launch-plan.ts';
 import { devices, type NeededFiles } from './needed-files.ts';
-import type { ProcessGrants } from './process-grants.ts';
+import { connects, type ProcessGrants } from './process-grants.ts';
 
 /** What the kernel enforces around one launch. */
 export type Enforcement =
@@ -58,9 +58,9 @@ function namespacesOf({ userNamespace }: ComposedRoot): readonly Namespace[] {
 }
 
 /** In a network of its own a process reaches what the proxy lets it reach, and nothing without one. */
-function networkOf(sealed: boolean, { networkAllow }: ProcessGrants): LaunchPlan['network'] {
+function networkOf(sealed: boolean, grants: ProcessGrants): LaunchPlan['network'] {
   if (!sealed) return { kind: 'none' };
-  return networkAllow.length === 0 ? { kind: 'loopback' } : { kind: 'listen', port: egressPort };
+  return connects(grants) ? { kind: 'listen', port: egressPort } : { kind: 'loopback' };
 }
 
 const [cpuSeconds, fileBytes, dataBytes, coreBytes, processes, openFiles] = [0, 1, 2, 4, 6, 7];
@@ -120,10 +120,11 @@ function workdirRules(grants: ProcessGrants, workdir: string): LandlockRules['pa
 }
 
 /** Landlock knows ports, not hosts: an allow-list narrows the ports at most, and a host without a port none (contracts §3). */
-function portsOf({ networkAllow }: ProcessGrants, sealed: boolean): readonly number[] | 'any' {
-  if (networkAllow.length === 0) return [];
-  if (sealed) return [egressPort];
-  const ports = new Set<number>([nameServicePort]);
+function portsOf(grants: ProcessGrants, sealed: boolean): readonly number[] | 'any' {
+  const { networkAllow, servicePort } = grants;
+  if (sealed) return connects(grants) ? [egressPort] : [];
+  const ports = new Set<number>(servicePort === undefined ? [] : [servicePort]);
+  if (networkAllow.length > 0) ports.add(nameServicePort);
   for (const { port } of networkAllow) {
     if (port === null) return 'any';
     ports.add(port);

@@ -12,8 +12,15 @@ export interface ProcessGrants {
   /** May execute files of the workdir. */
   readonly workdirExec: boolean;
   readonly networkAllow: readonly NetworkDestination[];
+  /** A port of this host's loopback at which the runtime itself serves the process; none when absent. */
+  readonly servicePort?: number;
   readonly unixSockets: boolean;
   readonly limits: ResourceLimits;
+}
+
+/** Whether a process connects to anything: a host of its grants, or the runtime. */
+export function connects({ networkAllow, servicePort }: Pick<ProcessGrants, 'networkAllow' | 'servicePort'>): boolean {
+  return networkAllow.length > 0 || servicePort !== undefined;
 }
 
 /** What a process is granted that is granted nothing but its workdir. */
