@@ -197,6 +197,21 @@ export const catalogue = {
     title: 'the script of a scripted model cannot be read',
     explanation: 'inference.driver.config.script names a file below the manifest that is missing or cannot be read.',
   },
+  'E-RUN-031': {
+    title: 'a kept conversation cannot be read',
+    explanation:
+      'With --workdir, threaded conversations are kept below .svc/conversations. The file named is damaged, or was written by another version. A task of its context fails rather than start from nothing. Restore the file, or remove it to let the context begin anew.',
+  },
+  'E-RUN-032': {
+    title: 'a conversation is too long to be kept',
+    explanation:
+      'A threaded conversation of more than 16 MiB is not kept, and the task that made it so long fails; what was kept before stays. Set inference.context.max_tokens to have it compacted, or begin another context.',
+  },
+  'E-RUN-033': {
+    title: 'another session has the conversations of this workdir',
+    explanation:
+      'Threaded conversations belong to the workdir given with --workdir, and one session of a capsule at a time has them. Stop the other session, or give this one a workdir of its own.',
+  },
   'E-RUN-036': {
     title: 'an MCP server did not tell its tools',
     explanation:

@@ -1,4 +1,4 @@
-import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { Diagnostic, diagnosticOf } from '../diagnostics/diagnostic.ts';
 import type { Message } from '../inference/driver.ts';
 import { fenceUntrusted } from '../tools/untrusted-fence.ts';
 import type { TraceEventId } from '../wire/ids.ts';
@@ -85,12 +85,11 @@ async function reopened(judged: Judged, deps: TaskRunnerDeps): Promise<AttemptSt
   const verdict = await deps.hooks.taskEnded(run.hooked, ended.end);
   if (verdict.kind === 'accepted') return null;
   const { feedback } = verdict;
-  const refusal = refusalToReopen(judged, deps);
+  const refusal = refusalToReopen(judged, deps) ?? diagnosticOf(() => thread.withdraw())?.message ?? null;
   if (refusal !== null) {
     deps.hooks.refused('on-task-end', refusal);
     return null;
   }
-  thread.withdraw();
   const number = start.number + 1;
   task.apply({ type: 'reopened' });
   deps.trace.write({ event_type: 'task_reopened', task_id: task.id, attempt: number, feedback }, deps.sessionStart);

@@ -1,6 +1,6 @@
 import { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import { noHooks, type SessionHooks } from '../../src/hooks/session-hooks.ts';
-import { threadedConversations } from '../../src/session/conversations.ts';
+import { statelessConversations, threadedConversations, type Conversations } from '../../src/session/conversations.ts';
 import { SessionEventIds } from '../../src/session/event-ids.ts';
 import { EventStream } from '../../src/session/event-stream.ts';
 import { Session } from '../../src/session/session.ts';
@@ -30,6 +30,8 @@ export interface FixtureOptions {
   /** What the driver does at the end of each task. */
   readonly closeTask?: () => Promise<void>;
   readonly threaded?: boolean;
+  /** In the place of those that `threaded` asks for. */
+  readonly conversations?: Conversations;
   /** The result cannot be put where it belongs. */
   readonly resultRefused?: boolean;
   /** The trace fails from this event type on, as on a full disk. */
@@ -65,6 +67,7 @@ export class SessionFixture {
     const sessionStart = mintTraceEventId(clock);
     const acceptance = { taskAcceptance: 'queue', queueDepth: 1, afterTask: 'exit', ...options.acceptance } as const;
     const { threaded = false } = options;
+    const conversations = options.conversations ?? (threaded ? threadedConversations() : statelessConversations);
     this.session = new Session({
       id: 'ses_00000000000000000000000000000001' as SessionId,
       board: new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart }),
@@ -86,7 +89,7 @@ export class SessionFixture {
         stream,
         ids,
         sessionStart,
-        conversations: threaded ? threadedConversations() : { history: () => [], save: () => {} },
+        conversations,
         maxReopens: options.maxReopens ?? 1,
         inputTimeoutMs: options.inputTimeoutMs ?? null,
         writeResult: (text) => {
