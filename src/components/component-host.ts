@@ -41,7 +41,7 @@ export function createComponentHost(options: ComponentHostOptions): ComponentHos
       cache.codeCache(transpiled),
     ]);
     const { glue, glueSha256, imports } = transpiled;
-    const { preopens, env, maxMemoryBytes } = grants;
+    const { preopens, env, maxMemoryBytes, tellsOutput = false } = grants;
     return {
       kind: 'load',
       glue,
@@ -52,6 +52,7 @@ export function createComponentHost(options: ComponentHostOptions): ComponentHos
       preopens,
       env,
       maxMemoryBytes,
+      tellsOutput,
       seed: randomSeed(),
     };
   }

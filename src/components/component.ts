@@ -25,6 +25,8 @@ export interface ComponentGrants {
    */
   readonly credential?: { readonly origin: string; readonly placeholder: string; readonly secret: Secret };
   readonly maxMemoryBytes: number;
+  /** True tells `wasi:cli/output#write` of each call the bytes that the guest writes to stdout and stderr; else nobody hears of them. */
+  readonly tellsOutput?: boolean;
 }
 
 /**

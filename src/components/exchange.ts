@@ -24,6 +24,9 @@ export const backlogLimitBytes = 4 * 1024 * 1024;
 /** More than this in one call, answer or message of a component ends it: the values are copied into the main thread. */
 export const valueLimitBytes = 64 * 1024 * 1024;
 
+/** Told the bytes that a component writes to stdout and stderr, where its grants say so. */
+export const outputFunction = 'wasi:cli/output#write';
+
 export interface ThreadData {
   readonly port: MessagePort;
   readonly shared: SharedArrayBuffer;
@@ -42,6 +45,7 @@ export interface LoadMessage {
   readonly preopens: readonly Preopen[];
   readonly env: Readonly<Record<string, string>>;
   readonly maxMemoryBytes: number;
+  readonly tellsOutput: boolean;
   /** Random numbers for hash tables of the guest. */
   readonly seed: readonly [bigint, bigint];
 }

@@ -1,6 +1,6 @@
 import { workerData } from 'node:worker_threads';
 
-import type { GuestMessage, HostMessage, LoadMessage, ThreadData } from '../exchange.ts';
+import { outputFunction, type GuestMessage, type HostMessage, type LoadMessage, type ThreadData } from '../exchange.ts';
 import { errorText, faultOf } from './fault-of.ts';
 import { type LinkedInstance, linkInstance } from './linked-instance.ts';
 import { Mailbox } from './mailbox.ts';
@@ -15,13 +15,18 @@ type Function = (...args: readonly unknown[]) => unknown;
 /** The thread of one component instance: makes it, then answers its calls one after another until it is ended from outside. */
 function main({ port, shared }: ThreadData): void {
   const mailbox = new Mailbox(port, new Int32Array(shared));
-  const output = new OutputTail();
   const load = mailbox.next();
   if (load.kind !== 'load') throw new Error(`expected what to load and received ${load.kind}`);
+  const output = outputOf(load, mailbox);
   const instance = makeInstance(mailbox, load, output);
   if (instance !== null) return serve(mailbox, { instance, output });
   // Ended from outside like every other: the end of a thread can be seen before the last thing it sent.
   mailbox.next();
+}
+
+function outputOf({ tellsOutput }: LoadMessage, mailbox: Mailbox): OutputTail {
+  if (!tellsOutput) return new OutputTail();
+  return new OutputTail((bytes) => mailbox.post(outputFunction, [bytes], bytes.byteLength));
 }
 
 function makeInstance(mailbox: Mailbox, load: LoadMessage, output: OutputTail): LinkedInstance | null {

@@ -5,7 +5,13 @@ const keptBytes = 8 * 1024;
 
 /** The end of what a component wrote to stdout and stderr. Earlier bytes are forgotten, and nothing is printed. */
 export class OutputTail {
+  readonly #tell: (bytes: Uint8Array) => void;
   #kept: Buffer = Buffer.alloc(0);
+
+  /** `tell` is given everything as it is written, in bytes of its own. */
+  constructor(tell: (bytes: Uint8Array) => void = () => {}) {
+    this.#tell = tell;
+  }
 
   sink(): ByteSink {
     return {
@@ -13,6 +19,7 @@ export class OutputTail {
       write: (bytes) => {
         const joined = Buffer.concat([this.#kept, bytes.subarray(-keptBytes)]);
         this.#kept = joined.subarray(-keptBytes);
+        this.#tell(new Uint8Array(bytes));
       },
       waitForRoom: () => {},
       flush: () => {},
