@@ -170,7 +170,7 @@ class AgentLoop {
     const { clock, inventory, trace, taskStart } = this.#deps;
     const attempt = this.#attempt;
     const startedMs = clock.monotonicMs();
-    const result = await attempt.inference(() => {
+    const { outcome, streamedText } = await this.#counted(request, () => {
       const answer = infer(request, {
         signal: attempt.task.signal,
         onText: (text) => attempt.text(text),
@@ -180,7 +180,6 @@ class AgentLoop {
       inventory.warm();
       return answer;
     });
-    const outcome = this.#count(request, result.outcome);
     const usage = outcome.kind === 'response' ? outcome.usage : null;
     trace.write(
       {
@@ -196,7 +195,21 @@ class AgentLoop {
       },
       taskStart,
     );
-    return { outcome, streamedText: result.streamedText };
+    return { outcome, streamedText };
+  }
+
+  /** What the call may come to is set aside until it is counted: a hook may ask the model meanwhile. */
+  async #counted(
+    request: InferenceRequest,
+    call: () => Promise<DriverOutcome>,
+  ): Promise<{ outcome: Inferred; streamedText: boolean }> {
+    const release = this.#deps.spend.hold(request);
+    try {
+      const { outcome, streamedText } = await this.#attempt.inference(call);
+      return { outcome: this.#count(request, outcome), streamedText };
+    } finally {
+      release();
+    }
   }
 
   #count(request: InferenceRequest, outcome: DriverOutcome): Inferred {

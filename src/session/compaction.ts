@@ -33,6 +33,7 @@ export async function compactIfNear(
   const verdict = await hooks.compact(hooked, { messages, ...overflow });
   if (verdict.kind === 'nobody' || hooked.signal.aborted) return { kind: 'none' };
   const compaction = judged(verdict);
+  if (verdict.kind === 'replaced' && compaction.kind === 'failed') hooks.refused('on-compaction', compaction.error);
   record({
     event_type: 'compaction',
     task_id: hooked.id,

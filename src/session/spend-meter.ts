@@ -11,6 +11,7 @@ export interface SpendRefusal {
 export class SpendMeter {
   readonly #ceiling: number | null;
   #spent = 0;
+  #held = 0;
 
   constructor(ceiling: number | null) {
     this.#ceiling = ceiling;
@@ -19,9 +20,18 @@ export class SpendMeter {
   /** Refuses a call that could pass the ceiling: its input as estimated and its output at its longest. */
   check(request: InferenceRequest): SpendRefusal | null {
     if (this.#ceiling === null) return null;
-    const estimate = estimateTokens(request) + request.maxTokens;
-    if (this.#spent + estimate <= this.#ceiling) return null;
+    const estimate = mostOf(request);
+    if (this.#spent + this.#held + estimate <= this.#ceiling) return null;
     return { ceiling: this.#ceiling, spent: this.#spent, estimate };
+  }
+
+  /** Sets aside what a call may come to while it is under way, until the function it gives is called: others may be made beside it. */
+  hold(request: InferenceRequest): () => void {
+    const estimate = mostOf(request);
+    this.#held += estimate;
+    return () => {
+      this.#held -= estimate;
+    };
   }
 
   /** Counts a call by what the provider reported, else by length. */
@@ -33,4 +43,8 @@ export class SpendMeter {
     this.#spent += usage.inputTokens + usage.outputTokens;
     return usage;
   }
+}
+
+function mostOf(request: InferenceRequest): number {
+  return estimateTokens(request) + request.maxTokens;
 }

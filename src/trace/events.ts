@@ -46,8 +46,11 @@ export const traceEventSchemas = {
   }),
   task_start: z.object({ task_id: z.string(), attempt: count }),
   inference: z.object({
-    task_id: z.string(),
+    /** Null for a completion that a hook asked for outside of a task. */
+    task_id: z.string().nullable(),
+    /** 0 for a completion that a hook asked for. */
     turn: count,
+    hook_name: z.string().optional(),
     model: z.string(),
     outcome: z.enum(['response', 'failed', 'unavailable', 'malformed']),
     stop_reason: z.string().nullable(),
