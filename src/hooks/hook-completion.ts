@@ -1,0 +1,111 @@
+import type { Driver, DriverOutcome, InferenceRequest, InferenceResponse, Usage } from '../inference/driver.ts';
+import { judgeResponse } from '../inference/response-check.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import { DriverTrap, type Complete, type CompletionAsker, type CompletionRequest } from './hook.ts';
+import { underSignals } from './linked-signal.ts';
+
+/** The session's account of tokens. */
+export interface SpendAccount {
+  /** Null when there is room for the call. */
+  check(
+    request: InferenceRequest,
+  ): { readonly ceiling: number; readonly spent: number; readonly estimate: number } | null;
+  /** Sets aside what the call may come to, until the function it gives is called. */
+  hold(request: InferenceRequest): () => void;
+  record(request: InferenceRequest, response: InferenceResponse): Usage;
+}
+
+export interface CompletionDeps {
+  readonly driver: Driver;
+  readonly model: string;
+  /** `inference.max_tokens`, the most that a hook can have. */
+  readonly maxTokens: number;
+  readonly spend: SpendAccount;
+  readonly clock: { monotonicMs(): number };
+  /** Throws the Diagnostic of a trace that cannot be written. */
+  readonly record: (event: TraceEvent) => void;
+  /** How long one completion may take. */
+  readonly limitMs: number;
+}
+
+/**
+ * `svc:runtime/inference` for hooks: one completion through the capsule's driver, without tools and outside of any conversation,
+ * counted by the session's spend and refused at its ceiling (contracts §4).
+ */
+export function hookCompletion(deps: CompletionDeps): Complete {
+  return async (asked, asker) => {
+    const request = requestOf(asked, deps);
+    const refusal = deps.spend.check(request);
+    if (refusal !== null) {
+      const { spent, ceiling, estimate } = refusal;
+      throw new Error(
+        `spend ceiling reached: ${spent} of ${ceiling} session tokens used, the call may need ${estimate}`,
+      );
+    }
+    const release = deps.spend.hold(request);
+    try {
+      return await complete(request, asker, deps);
+    } finally {
+      release();
+    }
+  };
+}
+
+function requestOf(asked: CompletionRequest, { model, maxTokens }: CompletionDeps): InferenceRequest {
+  const { system, prompt } = asked;
+  return {
+    model,
+    system,
+    messages: [{ role: 'user', content: [{ type: 'text', text: prompt }] }],
+    tools: [],
+    maxTokens: Math.max(1, Math.min(asked.maxTokens ?? maxTokens, maxTokens)),
+  };
+}
+
+async function complete(request: InferenceRequest, asker: CompletionAsker, deps: CompletionDeps): Promise<string> {
+  const startedMs = deps.clock.monotonicMs();
+  const outcome = await infer(request, asker.signal, deps);
+  const usage = outcome.kind === 'response' ? deps.spend.record(request, outcome.response) : null;
+  deps.record({
+    event_type: 'inference',
+    task_id: asker.taskId,
+    turn: 0,
+    hook_name: asker.hookName,
+    model: request.model,
+    outcome: outcome.kind,
+    stop_reason: outcome.kind === 'response' ? outcome.response.stopReason : null,
+    ...(outcome.kind === 'response' ? {} : { error: outcome.error }),
+    usage: usage === null ? null : { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens },
+    duration_ms: Math.max(0, Math.round(deps.clock.monotonicMs() - startedMs)),
+  });
+  if (outcome.kind === 'failed' && outcome.trapped === true) throw new DriverTrap(outcome.error);
+  if (outcome.kind !== 'response') throw new Error(outcome.error);
+  const verdict = judgeResponse(outcome.response);
+  if (verdict.kind === 'complete') return verdict.reply;
+  throw new Error(verdict.kind === 'failed' ? verdict.error : 'the model called a tool, and a completion has none');
+}
+
+async function infer(
+  request: InferenceRequest,
+  canceled: AbortSignal,
+  { driver, limitMs }: CompletionDeps,
+): Promise<DriverOutcome> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), limitMs);
+  const task = driver.openTask();
+  try {
+    const outcome = await underSignals([canceled, late.signal], (signal) =>
+      task.infer(request, {
+        signal,
+        onText: () => {},
+        onThinking: () => {},
+        callTool: () => Promise.resolve({ content: 'a completion of a hook has no tools', isError: true }),
+      }),
+    );
+    if (!late.signal.aborted) return outcome;
+    return { kind: 'failed', error: `the model did not answer within ${limitMs / 1000} s` };
+  } finally {
+    clearTimeout(timer);
+    await task.close();
+  }
+}
