@@ -49,6 +49,7 @@ const libraries =
 const pathSockets =
   'Services of the host that listen on a UNIX socket can be reached by its path, a container engine among them.';
 const sent = 'What can be read here can be sent to any destination of network allow.';
+const localNetwork = 'A name of network allow may lead to an address of the local network.';
 const ownPrograms =
   'Programs that the agent writes into the workdir or fetches there can run, whatever shell allow says.';
 
@@ -84,7 +85,7 @@ describe('what is not stopped', () => {
   it('is what surrounds the content of files, loading and outliving where files are mediated', () => {
     expect(under('scoped')).toEqual([
       'Existence, size, times and owner of files outside the scope can be seen, and the names of those that change.',
-      'Mode, times and extended attributes of files outside can be changed where the user who runs svc may; their content cannot.',
+      'Mode, times and extended attributes of files outside can be changed where the user who runs svc may, those of its traces too; their content cannot.',
       libraries,
       othersPriority,
       outlives,
@@ -102,7 +103,7 @@ describe('what is not stopped', () => {
     ['none', []],
     ['seccomp-only', ['network allow is advisory here: with any entry, TCP reaches every host and port.']],
     ['scoped', ['network allow is advisory here: it limits ports at most, not hosts.', sent]],
-    ['sealed', [sent]],
+    ['sealed', [sent, localNetwork]],
   ])('says under %s what an entry of network allow opens', (enforcement, sentences) => {
     expect(added(enforcement, { network_allow: ['a.example'] })).toEqual(sentences);
   });
@@ -143,7 +144,32 @@ describe('what is not stopped', () => {
       expect(two[0]).toBe(
         'sh, node run any code they are given: whatever is granted above or listed here can be done with it.',
       );
-      expect(added(enforcement, { shell_allow: ['git'] })).toEqual([other]);
+      expect(added(enforcement, { shell_allow: ['jq'] })).toEqual([other]);
+    },
+  );
+
+  it.each<Enforcement>(['scoped', 'sealed'])(
+    'names under %s what commands start without being told to',
+    (enforcement) => {
+      const commands = { shell_allow: ['git', 'gcc', 'jq', 'tar', 'gzip'] };
+      expect(under(enforcement, commands)[0]).toBe(
+        'Commands may start others that they are made of: git (sh); gcc (as, ld); tar (sh, bzip2, xz, zstd), and a shell among them runs any code it is given.',
+      );
+      expect(under(enforcement, { shell_allow: ['gcc'] })[0]).toBe(
+        'Commands may start others that they are made of: gcc (as, ld).',
+      );
+      expect(under(enforcement, { shell_allow: ['git', 'sh'] }).join()).not.toContain('made of');
+    },
+  );
+
+  it.each<Partial<ScopeObject>>([{ read_only: true }, { filesystem_scope: 'src' }])(
+    'says that the home of processes stays writable under %j',
+    (granted) => {
+      const home =
+        'Processes write to .svc/home in the workdir, their home, whatever read_only and the filesystem scope say.';
+      expect(added('scoped', granted)).toEqual([home]);
+      expect(added('sealed', granted)).toEqual([home]);
+      expect(added('none', granted)).toEqual([]);
     },
   );
 

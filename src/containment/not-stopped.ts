@@ -1,4 +1,6 @@
+import { isInterpreter } from '../grants/interpreters.ts';
 import type { ScopeObject } from '../grants/scope-object.ts';
+import { impliedCommands } from './closure/implied-commands.ts';
 
 /** One thing that processes can do although a reader of the grants might think otherwise. */
 interface Gap {
@@ -25,6 +27,14 @@ const codeItIsGiven: Gap = {
 const sendsAnything: Gap = {
   text: 'What can be read here can be sent to any destination of network allow.',
   when: ({ network_allow: allow }) => allow.length > 0,
+};
+const localNetwork: Gap = {
+  text: 'A name of network allow may lead to an address of the local network.',
+  when: ({ network_allow: allow }) => allow.length > 0,
+};
+const writableHome: Gap = {
+  text: 'Processes write to .svc/home in the workdir, their home, whatever read_only and the filesystem scope say.',
+  when: (scope) => scope.read_only || scope.filesystem_scope !== null,
 };
 const ownPrograms: Gap = {
   text: 'Programs that the agent writes into the workdir or fetches there can run, whatever shell allow says.',
@@ -74,7 +84,7 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
       text: 'Existence, size, times and owner of files outside the scope can be seen, and the names of those that change.',
     },
     {
-      text: 'Mode, times and extended attributes of files outside can be changed where the user who runs svc may; their content cannot.',
+      text: 'Mode, times and extended attributes of files outside can be changed where the user who runs svc may, those of its traces too; their content cannot.',
     },
     {
       text: 'network allow is advisory here: it limits ports at most, not hosts.',
@@ -85,6 +95,7 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
       when: (scope) => !scope.workdir_exec,
     },
     ownPrograms,
+    writableHome,
     pathSockets,
     othersPriority,
     outlives,
@@ -93,7 +104,7 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
     eachProcess,
     kernelBugs,
   ],
-  sealed: [codeItIsGiven, ownPrograms, sendsAnything, eachProcess, kernelBugs],
+  sealed: [codeItIsGiven, ownPrograms, writableHome, sendsAnything, localNetwork, eachProcess, kernelBugs],
 };
 
 const everywhere: readonly Gap[] = [
@@ -110,7 +121,22 @@ const everywhere: readonly Gap[] = [
 /** What a session with this scope does not keep anybody from, as sentences, those about its interpreters first. */
 export function notStopped(scope: ScopeObject): readonly string[] {
   const applying = [...gaps[enforcementOf(scope)], ...everywhere].filter(({ when }) => when?.(scope) ?? true);
-  return [...interpreterGap(scope), ...applying.map(({ text }) => text)];
+  return [...interpreterGap(scope), ...impliedGap(scope), ...applying.map(({ text }) => text)];
+}
+
+/** Without a kernel that holds processes to a list of programs there is nothing to add to it. */
+function impliedGap(scope: ScopeObject): readonly string[] {
+  if (scope.containment.achieved === 'advisory') return [];
+  const listed = new Set(scope.shell_allow);
+  const starting = scope.shell_allow.flatMap((command) => {
+    const implied = impliedCommands(command).filter((name) => !listed.has(name));
+    return implied.length === 0 ? [] : [{ command, implied }];
+  });
+  if (starting.length === 0) return [];
+  const names = starting.map(({ command, implied }) => `${command} (${implied.join(', ')})`).join('; ');
+  const runsCode = starting.some(({ implied }) => implied.some(isInterpreter));
+  const anyCode = runsCode ? ', and a shell among them runs any code it is given' : '';
+  return [`Commands may start others that they are made of: ${names}${anyCode}.`];
 }
 
 function interpreterGap({ interpreter_runtime: names }: ScopeObject): readonly string[] {
