@@ -4,7 +4,15 @@ import { readTrace } from '../../src/trace/read.ts';
 import { tracePath } from './capsule-folders.ts';
 import { FrameStream } from './frame-stream.ts';
 import { scriptCapsule, type ScriptCapsule } from './script-capsule.ts';
-import { message, rpc, startCapsule, type RunLine, type SvcEnd, type SvcProcess } from './svc-process.ts';
+import {
+  message,
+  rpc,
+  startCapsule,
+  type RunLine,
+  type SvcEnd,
+  type SvcOptions,
+  type SvcProcess,
+} from './svc-process.ts';
 import type { Workspace } from './workspace.ts';
 
 /** Of a capsule that stays up for messages. */
@@ -23,8 +31,8 @@ export class StreamedCapsule {
     this.line = line;
   }
 
-  static async start(workspace: Workspace): Promise<StreamedCapsule> {
-    const { process, line } = await startCapsule(workspace);
+  static async start(workspace: Workspace, env: SvcOptions['env'] = {}): Promise<StreamedCapsule> {
+    const { process, line } = await startCapsule(workspace, [], { env });
     return new StreamedCapsule(workspace, process, line);
   }
 
@@ -89,17 +97,17 @@ export interface TaskAnswer {
 
 /** A starter of capsules, which are ended and gone after the test that started them. */
 export function useStreamedCapsules(): {
-  readonly script: (options: ScriptCapsule) => Promise<StreamedCapsule>;
+  readonly script: (options: ScriptCapsule, env?: SvcOptions['env']) => Promise<StreamedCapsule>;
   readonly from: (workspace: Workspace) => Promise<StreamedCapsule>;
 } {
   const capsules: StreamedCapsule[] = [];
   afterEach(async () => {
     for (const capsule of capsules.splice(0)) await capsule.dispose();
   });
-  const from = async (workspace: Workspace): Promise<StreamedCapsule> => {
-    const capsule = await StreamedCapsule.start(workspace);
+  const from = async (workspace: Workspace, env?: SvcOptions['env']): Promise<StreamedCapsule> => {
+    const capsule = await StreamedCapsule.start(workspace, env);
     capsules.push(capsule);
     return capsule;
   };
-  return { from, script: async (options) => await from(scriptCapsule(options)) };
+  return { from, script: async (options, env) => await from(scriptCapsule(options), env) };
 }
