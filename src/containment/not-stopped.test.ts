@@ -175,9 +175,10 @@ describe('what is not stopped', () => {
 
   it('names the origin that a driver reaches without a grant, and no other component does', () => {
     const driver = { artifact: 'd', runtime: 'driver', path: '.', writable: true } as const;
-    expect(added('sealed', { preopens: [driver] })).toEqual([
+    expect(added('sealed', { preopens: [driver], staged_runtime: ['d@1.0.0'] })).toEqual([
       'A driver that is a component also reaches the origin of inference.endpoint, which network allow need not name.',
     ]);
-    expect(added('sealed', { preopens: [{ ...driver, runtime: 'tool' }] })).toEqual([]);
+    expect(added('sealed', { preopens: [driver] })).toEqual([]);
+    expect(added('sealed', { preopens: [{ ...driver, runtime: 'tool' }], staged_runtime: ['d@1.0.0'] })).toEqual([]);
   });
 });

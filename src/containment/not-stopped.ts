@@ -114,7 +114,11 @@ const everywhere: readonly Gap[] = [
   },
   {
     text: 'A driver that is a component also reaches the origin of inference.endpoint, which network allow need not name.',
-    when: ({ preopens }) => preopens.some(({ runtime }) => runtime === 'driver'),
+    // A driver that is a program is no artifact.
+    when: ({ preopens, staged_runtime: staged }) =>
+      preopens.some(
+        ({ runtime, artifact }) => runtime === 'driver' && staged.some((name) => name.startsWith(`${artifact}@`)),
+      ),
   },
 ];
 

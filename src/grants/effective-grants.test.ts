@@ -54,6 +54,7 @@ describe('effective grants', () => {
       envAllow: [],
       planSubmit: false,
       interpreterRuntime: [],
+      processDriver: null,
       artifacts: [
         {
           name: 'svc-driver-openai',
@@ -159,6 +160,18 @@ describe('the scope object', () => {
     mechanism: 'mountns+pivot_root+landlock+seccomp',
     usernsGrant: 'granted',
   } as const;
+
+  it.each<[string, string]>([
+    ['model --fast', 'model'],
+    ['[./my model, --fast]', './my model'],
+  ])('has a line for a driver that is a program, with the scope of the capsule: %s', (command, artifact) => {
+    const text = `name: a\nversion: 1.0.0\ninference: { transport: process, command: ${command} }\n`;
+    const scope = 'capabilities: { filesystem: { scope: src, read_only: true } }';
+    const { grants } = lower(loadCapsuleManifest({ file: 'svc.yaml', text: `${text}${scope}\n`, env: {} }));
+    expect(encodeScope(grants, containment).preopens).toEqual([
+      { artifact, runtime: 'driver', path: 'src', writable: false },
+    ]);
+  });
 
   it('has the fields of the report and names destinations as they are declared [D1-SCOPE-08]', () => {
     expect(encodeScope(lowered(full).grants, containment)).toEqual({

@@ -37,6 +37,8 @@ export interface EffectiveGrants {
   readonly artifacts: readonly ArtifactGrants[];
   /** `<name>@<version>` of every artifact the session is staged with, skills included. */
   readonly stagedRuntime: readonly string[];
+  /** The program behind `inference.transport: process`, which has the capsule's own grants; null when a component is the driver. */
+  readonly processDriver: string | null;
   /** Where the driver may go although `networkAllow` does not say so: the origin of `inference.endpoint` (contracts §4). */
   readonly endpoint: NetworkDestination | null;
   readonly resources: ResourceLimits;
@@ -75,6 +77,7 @@ export function lower({ manifest, locate }: Pick<LoadedManifest, 'manifest' | 'l
     interpreterRuntime: shellAllow.filter(isInterpreter),
     artifacts: narrowed.map((one) => one.grants),
     stagedRuntime: declared.map(({ name, version }) => `${name}@${version}`),
+    processDriver: inference.transport === 'process' ? programOf(inference.command) : null,
     endpoint: inference.endpoint === undefined ? null : (destinationOf(new URL(inference.endpoint)) ?? null),
     resources: capabilities.resources ?? resourceLimits.parse({}),
   };
@@ -100,6 +103,12 @@ function capsuleGrantsOf(manifest: CapsuleManifest): CapsuleGrants {
 function scopeOf({ capabilities }: CapsuleManifest): WorkdirPath | null {
   const scope = capabilities.filesystem?.scope;
   return scope === undefined ? null : (normalizeWorkdirPath(scope) ?? null);
+}
+
+/** The first word of a command. */
+function programOf(command: CapsuleManifest['inference']['command'] = ''): string {
+  const [program = ''] = typeof command === 'string' ? command.trim().split(/\s+/) : command;
+  return program;
 }
 
 function isComponent(

@@ -15,7 +15,7 @@ export interface ContainmentReport {
   readonly usernsGrant: string;
 }
 
-/** One tool, driver or hook and the part of the workdir it sees; `path` is null when it sees none. */
+/** One tool, driver or hook, a driver that is a program by its command, and the part of the workdir it sees; `path` is null when it sees none. */
 export interface PreopenLine {
   readonly artifact: string;
   readonly runtime: ArtifactGrants['runtime'];
@@ -59,12 +59,7 @@ export function encodeScope(grants: EffectiveGrants, containment: ContainmentRep
     filesystem_scope: grants.filesystemScope,
     workdir_exec: grants.workdirExec,
     read_only: grants.readOnly,
-    preopens: grants.artifacts.map(({ name, runtime, preopen }) => ({
-      artifact: name,
-      runtime,
-      path: preopen?.scope ?? null,
-      writable: preopen?.writable ?? false,
-    })),
+    preopens: [...grants.artifacts.map(preopenOf), ...processDriverOf(grants)],
     network_allow: grants.networkAllow.map(formatDestination),
     unix_sockets: grants.unixSockets,
     shell_allow: grants.shellAllow,
@@ -74,4 +69,14 @@ export function encodeScope(grants: EffectiveGrants, containment: ContainmentRep
     interpreter_runtime: grants.interpreterRuntime,
     staged_runtime: grants.stagedRuntime,
   };
+}
+
+function preopenOf({ name, runtime, preopen }: ArtifactGrants): PreopenLine {
+  return { artifact: name, runtime, path: preopen?.scope ?? null, writable: preopen?.writable ?? false };
+}
+
+/** A driver that is a program sees what the commands see (D1 "Scope report" 2). */
+function processDriverOf({ processDriver, filesystemScope, readOnly }: EffectiveGrants): readonly PreopenLine[] {
+  if (processDriver === null) return [];
+  return [{ artifact: processDriver, runtime: 'driver', path: filesystemScope ?? '.', writable: !readOnly }];
 }
