@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 
 import { createComponentHost } from '../components/component-host.ts';
-import { type Diagnostic, diagnosticOf, DiagnosticList } from '../diagnostics/diagnostic.ts';
-import { noHooks } from '../hooks/session-hooks.ts';
+import { Diagnostic, diagnosticOf, DiagnosticList } from '../diagnostics/diagnostic.ts';
+import type { HookSet } from '../hooks/hook-set.ts';
 import type { Handler, RequestHead } from '../http/route.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
 import { checkExportRoots } from '../resources/export-check.ts';
 import { resourceHandler } from '../resources/resource-routes.ts';
+import { backgroundEnds, residueOf } from '../session/background-ends.ts';
 import type { Conversations } from '../session/conversations.ts';
 import { SessionEventIds } from '../session/event-ids.ts';
 import { EventStream } from '../session/event-stream.ts';
@@ -21,6 +22,7 @@ import type { Trace } from '../trace/trace.ts';
 import { agentCard, type AgentCard } from '../wire/agent-card.ts';
 import type { NumberedFrame } from '../wire/frames.ts';
 import type { SessionId, TraceEventId } from '../wire/ids.ts';
+import { openHooks } from './open-hooks.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { openConversations } from './session-conversations.ts';
@@ -45,6 +47,8 @@ export interface OpenSession {
   readonly door: CapsuleDoor;
   readonly directories: SessionDirectories;
   readonly driver: string;
+  /** They have been told of the staging, and of nothing else yet. */
+  readonly hooks: HookSet;
   /** The last line of the trace. Throws the Diagnostic of a line that cannot be written. */
   readonly writeEnd: (status: SessionStatus, reason: string | null) => void;
   /** Ends components, driver and trace. */
@@ -74,7 +78,8 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     closing.push(closeConversations);
     const trace = openTrace(open, directories);
     closing.push(() => trace.close());
-    return { ...ready(open, { directories, trace, staged, inventory, conversations }), close };
+    const onClose = (end: () => void): void => void closing.push(end);
+    return { ...(await ready(open, { directories, trace, staged, inventory, conversations, onClose })), close };
   } catch (error) {
     await close();
     throw error;
@@ -92,24 +97,31 @@ interface StagedParts {
   readonly staged: StagedSession;
   readonly inventory: Inventory;
   readonly conversations: Conversations;
+  readonly onClose: (end: () => void) => void;
 }
 
-function ready(open: OpenSessionRequest, parts: StagedParts): Omit<OpenSession, 'close'> {
+async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit<OpenSession, 'close'>> {
   const { launch } = open;
   const { directories, trace, staged, inventory } = parts;
   const startedMs = systemClock.monotonicMs();
   const sessionStart = traceStart(trace, launch, inventory);
-  const session = buildSession(open, { ...parts, sessionStart });
+  const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
+  const hooks = hooksOf(open, { ...parts, sessionStart, spend });
+  const session = buildSession(open, { ...parts, sessionStart, spend, hooks });
+  const onLost = (lost: Diagnostic): void => session.trap(lost);
+  staged.background.observe(backgroundEnds({ board: session.board, trace, sessionStart, onLost }));
   const writeEnd = (status: SessionStatus, reason: string | null): void => {
     const durationMs = Math.round(systemClock.monotonicMs() - startedMs);
     const why = reason === null ? {} : { reason };
     const end = { event_type: 'session_end', status, ...why, tasks: session.board.accepted } as const;
     trace.write({ ...end, duration_ms: durationMs }, sessionStart);
   };
-  const refused = diagnosticOf(() => submitFirst(session, launch, directories));
-  if (refused !== null) {
-    diagnosticOf(() => writeEnd('trapped', refused.message));
-    throw refused;
+  try {
+    await hooks.stage(inventory.definitions);
+    submitFirst(session, launch, directories);
+  } catch (error) {
+    if (error instanceof Diagnostic) diagnosticOf(() => writeEnd('trapped', error.message));
+    throw error;
   }
   return {
     session,
@@ -118,11 +130,12 @@ function ready(open: OpenSessionRequest, parts: StagedParts): Omit<OpenSession, 
       card: cardOf(open, staged),
       conversationMode: launch.loaded.manifest.lifecycle.conversation,
       delegation: { isOpen: () => false },
-      residue: () => [],
+      residue: () => residueOf(staged.background),
       resources: resourcesOf(open, { session, directories, trace, sessionStart }),
     },
     directories,
     driver: staged.driver.label,
+    hooks,
     writeEnd,
   };
 }
@@ -151,12 +164,32 @@ function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): Hand
   });
 }
 
-interface SessionParts extends StagedParts {
+interface SessionParts extends Omit<StagedParts, 'onClose'> {
   readonly sessionStart: TraceEventId;
+  readonly spend: SpendMeter;
+  readonly hooks: HookSet;
+}
+
+function hooksOf(
+  { launch, request, sessionId }: OpenSessionRequest,
+  { staged, directories, trace, sessionStart, spend, onClose }: Omit<SessionParts, 'hooks'> & StagedParts,
+): HookSet {
+  const { hooks, close } = openHooks({
+    launch,
+    sessionId,
+    stop: request.stop,
+    hooks: staged.hooks,
+    driver: staged.driver,
+    spend,
+    sessionDirectory: directories.session,
+    record: (event) => void trace.write(event, sessionStart),
+  });
+  onClose(close);
+  return hooks;
 }
 
 function buildSession({ launch, onFrame, sessionId }: OpenSessionRequest, parts: SessionParts): Session {
-  const { directories, trace, staged, inventory, conversations, sessionStart } = parts;
+  const { directories, trace, staged, inventory, conversations, sessionStart, spend, hooks } = parts;
   const { manifest, systemPrompt } = launch.loaded;
   const { inference, lifecycle } = manifest;
   const stream = new EventStream(onFrame);
@@ -170,11 +203,12 @@ function buildSession({ launch, onFrame, sessionId }: OpenSessionRequest, parts:
   };
   return new Session({
     id: sessionId,
+    background: staged.background,
     board: new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart }),
     runner: {
       driver: staged.driver,
       inventory,
-      hooks: noHooks,
+      hooks,
       inference: {
         model: inference.model,
         system: systemPrompt,
@@ -182,7 +216,7 @@ function buildSession({ launch, onFrame, sessionId }: OpenSessionRequest, parts:
         maxTokens: inference.max_tokens,
         context: { maxTokens: inference.context.max_tokens ?? null, threshold: inference.compaction.threshold },
       },
-      spend: new SpendMeter(inference.max_session_tokens ?? null),
+      spend,
       trace,
       clock,
       checkWorkdirSize: workdirSizeCheck({ workdir, maxBytes: launch.grants.resources.workdir_max_bytes, clock }),

@@ -6,6 +6,7 @@ import type { InstalledArtifact } from '../store/installed-artifact.ts';
 import { findPackageRoot } from '../store/package-root.ts';
 import { platformOf } from '../store/platform.ts';
 import { resolveArtifacts } from '../store/resolve.ts';
+import { checkHooks } from './declared-hooks.ts';
 import { driverConfig } from './driver-config.ts';
 import { findInitialTask, type InitialTask } from './initial-task.ts';
 import type { RunRequest } from './running-capsule.ts';
@@ -40,16 +41,18 @@ export async function prepareLaunch(
     taskAcceptance: loaded.manifest.lifecycle.task_acceptance,
   });
   for (const warning of initialTask?.warnings ?? []) onWarning(warning);
+  const artifacts = await resolveArtifacts({
+    ...places,
+    entries: declaredArtifacts(loaded.manifest),
+    manifestDir: source.manifestDirectory,
+    lock: 'hold',
+  });
+  for (const warning of checkHooks(loaded, artifacts)) onWarning(warning);
   return {
     ...launch,
     initialTask,
     driverConfig: driverConfig(loaded),
     packageRoot,
-    artifacts: await resolveArtifacts({
-      ...places,
-      entries: declaredArtifacts(loaded.manifest),
-      manifestDir: source.manifestDirectory,
-      lock: 'hold',
-    }),
+    artifacts,
   };
 }

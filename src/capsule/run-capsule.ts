@@ -1,4 +1,5 @@
 import { Diagnostic, diagnosticOf } from '../diagnostics/diagnostic.ts';
+import type { HookSet } from '../hooks/hook-set.ts';
 import { HttpServer } from '../http/server.ts';
 import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
 import type { SessionOutcome } from '../session/session.ts';
@@ -94,7 +95,7 @@ interface SessionEnds {
 }
 
 /**
- * Runs to the end, closes the event streams and the door, and records the end: `capsule-closed` is the last frame, `session_end`
+ * Runs to the end, tells the hooks, closes the event streams and the door, and records the end: `capsule-closed` is the last frame, `session_end`
  * the last line (contracts §1, §8).
  */
 async function runSession(open: OpenSession, { stop, closeDoor }: SessionEnds): Promise<SessionOutcome> {
@@ -105,7 +106,8 @@ async function runSession(open: OpenSession, { stop, closeDoor }: SessionEnds): 
   let outcome: SessionOutcome | null = null;
   let lost: Diagnostic | null = null;
   try {
-    outcome = await session.run();
+    await startHooks(open);
+    outcome = await endHooks(open.hooks, await session.run());
   } finally {
     stop.removeEventListener('abort', onStop);
     session.events.end();
@@ -116,6 +118,29 @@ async function runSession(open: OpenSession, { stop, closeDoor }: SessionEnds): 
   }
   if (lost === null || outcome.trap !== null) return outcome;
   return { status: 'trapped', trap: lost, stoppedIdle: false };
+}
+
+/** A trace that cannot be written ends the session, wherever it is found out. */
+async function startHooks({ hooks, session }: OpenSession): Promise<void> {
+  try {
+    await hooks.sessionStarted();
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    session.trap(error);
+  }
+}
+
+/** The last that hooks are told of; what their components came to by then is part of the outcome (contracts §1 "`status:` line"). */
+async function endHooks(hooks: HookSet, outcome: SessionOutcome): Promise<SessionOutcome> {
+  try {
+    await hooks.sessionEnded(outcome.status);
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    return outcome.trap === null ? { status: 'trapped', trap: error, stoppedIdle: false } : outcome;
+  }
+  return hooks.trapped && outcome.status !== 'trapped'
+    ? { status: 'trapped', trap: null, stoppedIdle: false }
+    : outcome;
 }
 
 function runningCapsule(

@@ -65,7 +65,6 @@ export async function scopeOfLaunch(
     containment,
     ceiling,
   });
-  const unavailable = unavailableParts(loaded);
   const listenerToken = tokenOf(request.env);
   return {
     source,
@@ -76,12 +75,12 @@ export async function scopeOfLaunch(
     containment,
     grants,
     scope: encodeScope(grants, report),
-    refusals: [...missing, ...(refusal === null ? [] : [refusal]), ...unavailable.refusals],
+    refusals: [...missing, ...(refusal === null ? [] : [refusal])],
     warnings: [
       loaded.warnings,
       workspace.warnings,
       warnings,
-      unavailable.warnings,
+      unavailableParts(loaded),
       unenforcedGrants(loaded, containment),
       absentCommands({ loaded, env, source }),
     ].flat(),

@@ -49,6 +49,7 @@ export class SessionComponents {
         mayReach: (url) => mayReach(own.networkAllow, url) || (endpoint !== null && mayReach([endpoint], url)),
         ...(endpoint === null ? {} : { endpointOrigin: formatDestination(endpoint) }),
         maxMemoryBytes: own.maxMemoryBytes,
+        tellsOutput: own.runtime === 'hook',
         ...credential,
       },
     );

@@ -1,6 +1,8 @@
 import type { ComponentHost } from '../components/component-host.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { Hook } from '../hooks/hook.ts';
 import type { Driver } from '../inference/driver.ts';
+import { BackgroundCommands } from '../tools/background/background-commands.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { SessionComponents } from './session-components.ts';
@@ -8,7 +10,9 @@ import type { SessionDirectories } from './session-directories.ts';
 import { SessionProcesses } from './session-processes.ts';
 import { SessionServers } from './session-servers.ts';
 import { stageDriver } from './stage-driver.ts';
+import { stageHooks } from './stage-hooks.ts';
 import { stageTools } from './stage-tools.ts';
+import { systemClock } from './system-clock.ts';
 
 export interface StageRequest {
   readonly launch: PreparedLaunch;
@@ -23,6 +27,8 @@ export interface StageRequest {
 export interface StagedSession {
   readonly tools: readonly Tool[];
   readonly driver: Driver;
+  readonly background: BackgroundCommands;
+  readonly hooks: readonly Hook[];
   readonly close: () => Promise<void>;
 }
 
@@ -36,7 +42,8 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   const components = new SessionComponents({ host, workdir: directories.workdir, env });
   const processes = new SessionProcesses({ containment, directories, env });
   const servers = new SessionServers({ cacheDir, sessionDirectory: directories.session, onWarning });
-  const parts = { launch, directories, components, processes, servers };
+  const background = backgroundOf(launch);
+  const parts = { launch, directories, components, processes, servers, background };
   const close = async (): Promise<void> => {
     await servers.close();
     await components.close();
@@ -48,6 +55,8 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     return {
       tools,
       driver,
+      background,
+      hooks: stageHooks(parts),
       close: async () => {
         await driver.close();
         await close();
@@ -57,4 +66,13 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     await close();
     throw error;
   }
+}
+
+function backgroundOf({ loaded }: PreparedLaunch): BackgroundCommands {
+  const { shell_grace_secs: graceSecs, task_acceptance: taskAcceptance } = loaded.manifest.lifecycle;
+  return new BackgroundCommands({
+    clock: systemClock,
+    graceMs: graceSecs * 1000,
+    endIsTold: taskAcceptance === 'queue',
+  });
 }

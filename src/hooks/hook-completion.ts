@@ -65,6 +65,8 @@ function requestOf(asked: CompletionRequest, { model, maxTokens }: CompletionDep
 async function complete(request: InferenceRequest, asker: CompletionAsker, deps: CompletionDeps): Promise<string> {
   const startedMs = deps.clock.monotonicMs();
   const outcome = await infer(request, asker.signal, deps);
+  // Nobody hears of it any more, and the session may have written its last line.
+  if (asker.signal.aborted) throw new Error('the completion was canceled');
   const usage = outcome.kind === 'response' ? deps.spend.record(request, outcome.response) : null;
   deps.record({
     event_type: 'inference',

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { readTrace } from '../../src/trace/read.ts';
@@ -77,9 +79,11 @@ lifecycle: { task_acceptance: none }
 
   it('is reported with the other parts that keep the capsule from being started', async () => {
     const workspace = capsule({ manifest: 'artifacts: [{ name: guard, version: 1.0.0, runtime: hook }]\n' });
+    const text = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+    workspace.write('svc.yaml', text.replace('model: scripted', 'model: scripted\n  system_prompt_file: none.md'));
     const { code, stderr } = await svc(workspace, ['run', '--containment', 'scoped'], { env: weak });
     expect(code).toBe(1);
-    expect(stderr.match(/^error\[.*?\]/gm)).toEqual(['error[E-CAP-003]', 'error[E-RUN-025]']);
+    expect(stderr.match(/^error\[.*?\]/gm)).toEqual(['error[E-RUN-009]', 'error[E-CAP-003]']);
   });
 
   it.each<[floors: Floors]>([[{}], [{ manifest: 'advisory', workspace: 'advisory', flag: 'advisory' }]])(
