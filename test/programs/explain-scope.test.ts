@@ -167,6 +167,7 @@ describe('a scope report', () => {
       expect(stdout).not.toContain('report only');
     }
     expect(snapshot(workspace)).toEqual(before);
+    for (const directory of [workspace.folder, workspace.home]) chmodSync(directory, 0o755);
     holder.close();
     await once(holder, 'close');
   });
