@@ -64,6 +64,7 @@ export async function millisecondsPerTurn(tasks: number): Promise<number> {
     const session = new Session({
       id: sessionId,
       board,
+      background: { stop: async () => {} },
       runner: {
         driver,
         inventory: new Inventory([tool], clock),

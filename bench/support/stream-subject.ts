@@ -27,6 +27,7 @@ const acceptance = { taskAcceptance: 'queue', queueDepth: 1, afterTask: 'sleep' 
 const session = new Session({
   id: mintSessionId(clock),
   board: new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart }),
+  background: { stop: async () => {} },
   runner: {
     driver: {
       label: 'none',

@@ -1,4 +1,5 @@
 import type { ArtifactGrants } from '../grants/artifact-grants.ts';
+import type { BackgroundCommands } from '../tools/background/background-commands.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { SessionComponents } from './session-components.ts';
 import type { SessionDirectories } from './session-directories.ts';
@@ -12,6 +13,7 @@ export interface StageParts {
   readonly components: SessionComponents;
   readonly processes: SessionProcesses;
   readonly servers: SessionServers;
+  readonly background: BackgroundCommands;
 }
 
 /** The grants of an artifact that is a tool, a driver or a hook. */

@@ -55,12 +55,13 @@ async function nativeTool(artifact: InstalledArtifact, parts: StageParts): Promi
   return createNativeTool({ name, description, inputSchema, deadlineMs: grants.deadlineSecs * 1000, ...place });
 }
 
-function shellTools({ launch, directories, processes }: StageParts): readonly Tool[] {
+function shellTools({ launch, directories, processes, background }: StageParts): readonly Tool[] {
   const { shellAllow, envAllow } = launch.grants;
   return createShellTools(shellAllow, {
     launcher: processes.launcher(capsuleProcesses(launch.grants)),
     env: processes.environment(envAllow),
     sessionDirectory: directories.session,
+    background,
   });
 }
 

@@ -21,6 +21,8 @@ export interface SessionDeps {
   readonly id: SessionId;
   readonly board: TaskBoard;
   readonly runner: TaskRunnerDeps;
+  /** What tasks leave running; ended with the session. */
+  readonly background: { stop(): Promise<void> };
 }
 
 /** One session: runs the accepted tasks one after another until none can come any more. */
@@ -28,6 +30,7 @@ export class Session {
   readonly id: SessionId;
   readonly board: TaskBoard;
   readonly #runner: TaskRunnerDeps;
+  readonly #background: SessionDeps['background'];
   #trap: Diagnostic | null = null;
   #stoppedIdle = false;
   #componentTrapped = false;
@@ -36,6 +39,7 @@ export class Session {
     this.id = deps.id;
     this.board = deps.board;
     this.#runner = deps.runner;
+    this.#background = deps.background;
   }
 
   get events(): EventStream {
@@ -51,6 +55,7 @@ export class Session {
     for (let task = await this.board.next(); task !== null; task = await this.board.next()) {
       await this.#run(task);
     }
+    await this.#background.stop();
     const trap = this.#trap;
     if (trap !== null) return { status: 'trapped', trap, stoppedIdle: false };
     if (this.#componentTrapped || this.#runner.hooks.trapped) return { status: 'trapped', trap, stoppedIdle: false };

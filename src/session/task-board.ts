@@ -37,6 +37,7 @@ export class TaskBoard {
   readonly #deps: TaskBoardDeps;
   readonly #lanes = new TaskLanes();
   readonly #tasks = new KnownTasks();
+  readonly #delivered = new WeakSet<Task>();
   #running: Task | null = null;
   #last: Task | null = null;
   #accepted = 0;
@@ -69,11 +70,31 @@ export class TaskBoard {
 
   /** Accepts a task when there is room; a refused one is known to nobody afterwards (contracts §6). */
   submit(source: TaskSource): Submission {
-    const { clock } = this.#deps;
-    const contextId = source.contextId ?? mintContextId(clock);
-    const task = new Task({ id: mintTaskId(clock), contextId }, source);
+    const task = this.#taskOf(source);
     if (this.#closed) return { kind: 'closed', task };
     if (!this.#hasRoom()) return { kind: 'rejected', task };
+    return this.#accept(task);
+  }
+
+  /**
+   * Accepts what the session itself has to tell, whatever waits already; it takes no place of the queue. Rejected only where a
+   * session never runs a second task.
+   */
+  deliver(source: TaskSource): Submission {
+    const task = this.#taskOf(source);
+    if (this.#closed) return { kind: 'closed', task };
+    if (this.#deps.acceptance.taskAcceptance !== 'queue') return { kind: 'rejected', task };
+    this.#delivered.add(task);
+    return this.#accept(task);
+  }
+
+  #taskOf(source: TaskSource): Task {
+    const { clock } = this.#deps;
+    const contextId = source.contextId ?? mintContextId(clock);
+    return new Task({ id: mintTaskId(clock), contextId }, source);
+  }
+
+  #accept(task: Task): Submission {
     this.#deps.trace.write(
       {
         event_type: 'task_received',
@@ -183,7 +204,8 @@ export class TaskBoard {
   #hasRoom(): boolean {
     const { taskAcceptance, queueDepth } = this.#deps.acceptance;
     if (taskAcceptance !== 'queue') return this.#accepted === 0;
-    const live = this.#lanes.waiting + (this.#running === null ? 0 : 1);
+    const waiting = this.#lanes.all().filter((task) => !this.#delivered.has(task)).length;
+    const live = waiting + (this.#running === null ? 0 : 1);
     return live < 1 + queueDepth;
   }
 

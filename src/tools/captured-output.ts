@@ -8,26 +8,80 @@ export interface CapturedOutput {
   readonly text: string;
   /** Bytes that `text` does not show. */
   readonly cutBytes: number;
-  /** Where the whole is; null when nothing was cut. */
+  /** Where the whole is; null when nothing was cut and nobody asked to have it kept. */
   readonly log: OutputLogReceipt | null;
 }
 
-/** Reads an output to its end and keeps `maxBytes` of it; a longer one goes whole to the log. Memory use is bounded. */
-export async function captureOutput(output: Readable, maxBytes: number, log: OutputLog): Promise<CapturedOutput> {
-  let head: Buffer = Buffer.alloc(0);
-  let totalBytes = 0;
-  for await (const chunk of readOutput(output)) {
-    const before = totalBytes;
-    totalBytes += chunk.length;
-    if (totalBytes > maxBytes) {
-      if (before <= maxBytes) await log.append(head);
-      await log.append(chunk);
-    }
-    if (before < maxBytes) head = Buffer.concat([head, chunk.subarray(0, maxBytes - before)]);
+export interface CaptureSettings {
+  /** Of the output, what `text` shows. */
+  readonly maxBytes: number;
+  readonly log: OutputLog;
+}
+
+/** An output as it is at its end. */
+export function captureOutput(output: Readable, maxBytes: number, log: OutputLog): Promise<CapturedOutput> {
+  return new OutputCapture(output, { maxBytes, log }).finished;
+}
+
+/** Reads an output to its end and keeps the beginning of it; a longer one goes whole to the log. Memory use is bounded. */
+export class OutputCapture {
+  readonly finished: Promise<CapturedOutput>;
+  readonly #settings: CaptureSettings;
+  #head: Buffer = Buffer.alloc(0);
+  #totalBytes = 0;
+  #isLogged = false;
+  #logged: Promise<void> = Promise.resolve();
+
+  constructor(output: Readable, settings: CaptureSettings) {
+    this.#settings = settings;
+    this.finished = this.#read(output);
   }
-  if (totalBytes <= maxBytes) return { text: head.toString('utf8'), cutBytes: 0, log: null };
-  const shown = head.subarray(0, characterBoundary(head));
-  return { text: shown.toString('utf8'), cutBytes: totalBytes - shown.length, log: await log.close() };
+
+  /** What has come so far. From now on the log has all of it, however short it stays. */
+  keepOn(): Pick<CapturedOutput, 'text' | 'cutBytes'> {
+    this.#beginLog();
+    const { text, cutBytes } = this.#shown();
+    // What is only half there is not cut off: the rest of the character is still to come.
+    return { text, cutBytes: this.#totalBytes > this.#settings.maxBytes ? cutBytes : 0 };
+  }
+
+  async #read(output: Readable): Promise<CapturedOutput> {
+    for await (const chunk of readOutput(output)) await this.#take(chunk);
+    const log = this.#isLogged ? await this.#closeLog() : null;
+    if (this.#totalBytes <= this.#settings.maxBytes) return { text: this.#head.toString('utf8'), cutBytes: 0, log };
+    return { ...this.#shown(), log };
+  }
+
+  async #take(chunk: Buffer): Promise<void> {
+    const { maxBytes } = this.#settings;
+    const before = this.#totalBytes;
+    this.#totalBytes += chunk.length;
+    if (this.#totalBytes > maxBytes) this.#beginLog();
+    if (this.#isLogged) this.#append(chunk);
+    if (before < maxBytes) this.#head = Buffer.concat([this.#head, chunk.subarray(0, maxBytes - before)]);
+    await this.#logged;
+  }
+
+  /** The head is all there is until then. */
+  #beginLog(): void {
+    if (this.#isLogged) return;
+    this.#isLogged = true;
+    this.#append(this.#head);
+  }
+
+  #append(bytes: Buffer): void {
+    this.#logged = this.#logged.then(() => this.#settings.log.append(bytes));
+  }
+
+  async #closeLog(): Promise<OutputLogReceipt> {
+    await this.#logged;
+    return await this.#settings.log.close();
+  }
+
+  #shown(): { readonly text: string; readonly cutBytes: number } {
+    const shown = this.#head.subarray(0, characterBoundary(this.#head));
+    return { text: shown.toString('utf8'), cutBytes: this.#totalBytes - shown.length };
+  }
 }
 
 /** The length of `bytes` without a character at its end that lacks bytes. */

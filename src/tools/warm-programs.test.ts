@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
+import { FakeClock } from '../../test/support/fake-clock.ts';
 import type { Launcher } from '../containment/launcher.ts';
+import { BackgroundCommands } from './background/background-commands.ts';
 import { createNativeTool } from './native-tool.ts';
 import { createShellTools } from './shell-tool.ts';
 
@@ -20,8 +22,9 @@ function recorded(): { prepared: string[]; launcher: Launcher } {
 describe('getting ready for a call', () => {
   it('of a shell command prepares its launch and starts nothing', () => {
     const { prepared, launcher } = recorded();
-    for (const tool of createShellTools(['bash', 'git'], { launcher, env, sessionDirectory: '/nowhere' }))
-      tool.warm?.();
+    const background = new BackgroundCommands({ clock: new FakeClock(), graceMs: 1, endIsTold: false });
+    const settings = { launcher, env, sessionDirectory: '/nowhere', background };
+    for (const tool of createShellTools(['bash', 'git'], settings)) tool.warm?.();
     expect(prepared).toEqual(['bash /bin', 'git /bin']);
   });
 

@@ -74,6 +74,15 @@ export const traceEventSchemas = {
     truncated: z.boolean(),
     content_bytes: count,
   }),
+  /** A command that outlasted its call: as it goes on without it, and at its end, which is its own or that of the session. */
+  background_command: z.object({
+    task_id: z.string(),
+    work_id: z.string(),
+    command_name: z.string(),
+    state: z.enum(['moved', 'ended', 'stopped']),
+    exit_code: z.int().nullable(),
+    duration_ms: count.optional(),
+  }),
   task_input_required: z.object({
     task_id: z.string(),
     prompt: z.string(),

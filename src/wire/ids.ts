@@ -7,6 +7,7 @@ export type SessionId = Branded<'SessionId'>;
 export type TaskId = Branded<'TaskId'>;
 export type ContextId = Branded<'ContextId'>;
 export type TraceEventId = Branded<'TraceEventId'>;
+export type WorkId = Branded<'WorkId'>;
 
 /** Where ids get their time and randomness from. */
 export interface IdSource {
@@ -32,6 +33,11 @@ export function mintContextId(source: IdSource): ContextId {
 
 export function mintTraceEventId(source: IdSource): TraceEventId {
   return `evt_${uuidV7Hex(source)}` as TraceEventId;
+}
+
+/** A command that runs in the background: `wrk_` and a UUIDv7 in hex (contracts §5). */
+export function mintWorkId(source: IdSource): WorkId {
+  return `wrk_${uuidV7Hex(source)}` as WorkId;
 }
 
 const sessionIdShape = /^ses_[0-9a-f]{32}$/;

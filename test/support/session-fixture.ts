@@ -1,11 +1,13 @@
 import { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import { noHooks, type SessionHooks } from '../../src/hooks/session-hooks.ts';
 import { statelessConversations, threadedConversations, type Conversations } from '../../src/session/conversations.ts';
+import { backgroundEnds } from '../../src/session/background-ends.ts';
 import { SessionEventIds } from '../../src/session/event-ids.ts';
 import { EventStream } from '../../src/session/event-stream.ts';
 import { Session } from '../../src/session/session.ts';
 import { SpendMeter } from '../../src/session/spend-meter.ts';
 import { TaskBoard, type Acceptance } from '../../src/session/task-board.ts';
+import { BackgroundCommands } from '../../src/tools/background/background-commands.ts';
 import { Inventory } from '../../src/tools/inventory.ts';
 import type { Tool } from '../../src/tools/tool.ts';
 import type { TraceEvent } from '../../src/trace/events.ts';
@@ -48,6 +50,8 @@ export interface SeenFrame {
 /** A whole session with a driver, clock and trace that tests can see into. */
 export class SessionFixture {
   readonly clock = new FakeClock();
+  /** With a grace of 10 s. */
+  readonly background = new BackgroundCommands({ clock: this.clock, graceMs: 10_000, endIsTold: true });
   readonly traced: TraceEvent[] = [];
   readonly results: string[] = [];
   readonly frames: SeenFrame[] = [];
@@ -71,6 +75,7 @@ export class SessionFixture {
     this.session = new Session({
       id: 'ses_00000000000000000000000000000001' as SessionId,
       board: new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart }),
+      background: this.background,
       runner: {
         driver: this.driver,
         inventory: new Inventory(options.tools ?? [], clock),
@@ -98,6 +103,9 @@ export class SessionFixture {
         },
       },
     });
+    const { board } = this.session;
+    const onLost = (lost: Diagnostic): void => this.session.trap(lost);
+    this.background.observe(backgroundEnds({ board, trace, sessionStart, onLost }));
   }
 
   /** Resolves once a frame satisfies `wanted`, those already seen included. */

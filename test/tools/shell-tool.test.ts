@@ -6,8 +6,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { createDirectLauncher } from '../../src/containment/direct-launcher.ts';
 import type { Launcher } from '../../src/containment/launcher.ts';
+import { BackgroundCommands } from '../../src/tools/background/background-commands.ts';
 import { createShellTools } from '../../src/tools/shell-tool.ts';
 import type { Tool, ToolOutcome } from '../../src/tools/tool.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { recordingContext } from './tool-context.ts';
 
 const env = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8' };
@@ -24,8 +26,12 @@ afterEach(() => {
   rmSync(sessionDirectory, { recursive: true, force: true });
 });
 
+function background(): BackgroundCommands {
+  return new BackgroundCommands({ clock: new FakeClock(), graceMs: 10_000, endIsTold: true });
+}
+
 function shellTool(name: string, launcher: Launcher = createDirectLauncher({ cwd: workdir, drainMs: 100 })): Tool {
-  const [tool] = createShellTools([name], { launcher, env, sessionDirectory });
+  const [tool] = createShellTools([name], { launcher, env, sessionDirectory, background: background() });
   if (tool === undefined) throw new Error('no tool was made');
   return tool;
 }
@@ -107,7 +113,8 @@ describe('a shell tool', () => {
   });
 
   it('offers one tool per allowed name', () => {
-    const settings = { launcher: createDirectLauncher({ cwd: workdir }), env, sessionDirectory };
+    const launcher = createDirectLauncher({ cwd: workdir });
+    const settings = { launcher, env, sessionDirectory, background: background() };
     const tools = createShellTools(['git', 'sh', 'git'], settings);
     expect(tools.map(({ name, kind }) => [name, kind])).toEqual([
       ['git', 'shell'],
