@@ -10,6 +10,7 @@ import { quoted } from '../diagnostics/printable.ts';
 import { type ArchiveEntry, checkEntry, forbidden } from './archive-entry.ts';
 import { type ArchiveLimits, archiveLimits } from './archive-limits.ts';
 import type { ArtifactContent } from './artifact-content.ts';
+import { entryDataFault } from './entry-data.ts';
 import { NameTable } from './entry-name.ts';
 import { ioFault } from './io-fault.ts';
 import { makeDirectories } from './make-directories.ts';
@@ -61,17 +62,21 @@ export class Archive implements ArtifactContent {
 
   /** A file that is read as text; `E-ART-003` above the limit for texts. */
   async readText(name: string): Promise<string> {
-    const size = this.#entries.get(name)?.size ?? 0;
+    const { size = 0, compressedSize = 0 } = this.#entries.get(name) ?? {};
     const limit = this.#limits.maxTextBytes;
-    if (size > limit) {
+    if (Math.max(size, compressedSize) > limit) {
       throw new Diagnostic('E-ART-003', `${this.file.label}: ${quoted(name)} is larger than ${inMebibytes(limit)}`);
     }
     return (await this.read(name)).toString('utf8');
   }
 
-  /** Reads every file once, so that damage anywhere is found before the archive is taken in. */
+  /** Reads every file once, in pieces, so that damage anywhere is found before the archive is taken in. */
   async verify(): Promise<void> {
-    for (const name of this.files) await this.read(name);
+    for (const entry of this.#entries.values()) {
+      if (entry.kind !== 'file') continue;
+      const fault = await entryDataFault(this.file, entry);
+      if (fault !== null) throw this.#damaged(entry, fault);
+    }
   }
 
   /**

@@ -1,0 +1,51 @@
+import { Readable } from 'node:stream';
+import { crc32, createInflateRaw } from 'node:zlib';
+
+import type { ArchiveEntry } from './archive-entry.ts';
+import type { RegularFile } from './regular-file.ts';
+
+const pieceBytes = 256 * 1024;
+
+/** What is wrong with the data of an entry, as a clause; null when they are whole. Read in pieces: no entry is held in memory. */
+export async function entryDataFault(file: RegularFile, entry: ArchiveEntry): Promise<string | null> {
+  const packed = piecesOf(file, entry);
+  let size = 0;
+  let sum = 0;
+  try {
+    for await (const piece of entry.compressed ? unpacked(packed) : packed) {
+      size += piece.length;
+      if (size > entry.size) return 'unpacks to more bytes than it declares';
+      sum = crc32(piece, sum);
+    }
+  } catch (error) {
+    if (error instanceof CutShort) return 'is cut short';
+    if (error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')) return 'has damaged data';
+    throw error;
+  }
+  if (size !== entry.size) return 'does not have the size it declares';
+  return sum === entry.crc32 ? null : 'has a wrong checksum';
+}
+
+class CutShort extends Error {}
+
+async function* piecesOf(file: RegularFile, entry: ArchiveEntry): AsyncGenerator<Buffer> {
+  for (let done = 0; done < entry.compressedSize; done += pieceBytes) {
+    const length = Math.min(pieceBytes, entry.compressedSize - done);
+    const piece = await file.readAt(entry.dataStart + done, length);
+    if (piece === null) throw new CutShort();
+    yield piece;
+  }
+}
+
+async function* unpacked(packed: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const source = Readable.from(packed);
+  const inflate = createInflateRaw({ chunkSize: pieceBytes });
+  source.on('error', (error) => inflate.destroy(error));
+  source.pipe(inflate);
+  try {
+    for await (const piece of inflate) yield piece as Buffer;
+  } finally {
+    source.destroy();
+    inflate.destroy();
+  }
+}
