@@ -4,6 +4,7 @@ import type { Containment, SessionContainment } from '../containment/containment
 import { containedEnvironment, containedTemporary } from '../containment/contained-environment.ts';
 import type { ProcessGrants } from '../containment/launch/process-grants.ts';
 import type { Launcher } from '../containment/launcher.ts';
+import { serviceAddress } from '../containment/service-address.ts';
 import { diagnosticOf } from '../diagnostics/diagnostic.ts';
 import { makePrivateDirectory, openScopeDirectory } from './scope-directory.ts';
 import type { SessionDirectories } from './session-directories.ts';
@@ -47,6 +48,11 @@ export class SessionProcesses {
     const { containment, directories, env } = this.#deps;
     const { workdir: accessibleWorkdir } = directories;
     return containedEnvironment({ accessibleWorkdir, achieved: containment.achieved, held: env, allow });
+  }
+
+  /** `host:port` at which a program finds a port of ours that its grants name. */
+  addressOf(servicePort: number): string {
+    return serviceAddress(servicePort, this.#deps.containment.achieved);
   }
 
   async close(): Promise<void> {

@@ -1,28 +1,58 @@
 import { randomBytes } from 'node:crypto';
 
 import type { Component } from '../components/component.ts';
+import { Secret } from '../diagnostics/secret.ts';
 import { createComponentDriver } from '../inference/component-driver.ts';
 import type { Driver } from '../inference/driver.ts';
+import type { ProgramService } from '../inference/cli/cli-driver.ts';
 import { createProcessDriver } from '../inference/process-driver.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { capsuleProcesses } from './process-grants.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
+import { version } from './version.ts';
 
 /** The way to the model that `inference.transport` names (contracts §4, §11). */
 export function stageDriver(parts: StageParts): Driver {
   return parts.launch.loaded.manifest.inference.transport === 'process' ? processDriver(parts) : componentDriver(parts);
 }
 
-function processDriver({ launch, processes }: StageParts): Driver {
+function processDriver(parts: StageParts): Driver {
+  const { launch, processes } = parts;
   const { grants, loaded } = launch;
+  const { inference } = loaded.manifest;
   return createProcessDriver({
-    command: loaded.manifest.inference.command ?? '',
+    command: inference.command ?? '',
     manifestDirectory: loaded.directory,
     launcher: processes.launcher(capsuleProcesses(grants)),
+    program: {
+      service: programService(parts),
+      apiKey: loaded.apiKey ?? null,
+      maxTurns: inference.max_turns,
+      hasNetwork: grants.networkAllow.length > 0,
+    },
     env: processes.environment(grants.envAllow),
     redact: redactWith(launch),
   });
+}
+
+/** What a program with a dialect of its own is served with: its token is a secret of this session like the key. */
+function programService({ launch, processes }: StageParts): ProgramService {
+  const token = new Secret(randomBytes(32).toString('base64url'));
+  launch.redactor.register(token);
+  const grants = capsuleProcesses(launch.grants);
+  return {
+    token,
+    mintName: () => randomBytes(12).toString('base64url'),
+    version,
+    launcherFor: (servicePort) => processes.launcher({ ...grants, servicePort }),
+    addressFor: (servicePort) => processes.addressOf(servicePort),
+    onBug: (error) => {
+      process.nextTick(() => {
+        throw error;
+      });
+    },
+  };
 }
 
 function componentDriver(parts: StageParts): Driver {

@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 
 import { issueClause } from '../manifest/issue-clause.ts';
 import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
+import { describeFirst } from './first-issue.ts';
 
 /** The JSON spelling of a request (contracts §11), ready to be written. */
 export function encodeDriverRequest(request: InferenceRequest): Readonly<Record<string, unknown>> {
@@ -96,12 +97,4 @@ function lowerBlock(block: z.infer<typeof contentBlock>): ContentBlock {
     case 'tool_call':
       return { type: 'tool_call', id: block.id ?? '', name: block.name, input: block.input };
   }
-}
-
-function describeFirst(error: z.core.$ZodError): string {
-  const [issue] = error.issues;
-  if (issue === undefined) return 'it has another shape';
-  const place = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
-  const described = `${place === '' ? 'the line' : place.replace(/^\./, '')} ${issue.message}`;
-  return described.length > 300 ? `${described.slice(0, 300)}…` : described;
 }

@@ -1,15 +1,13 @@
 import { endProcess } from '../containment/end-process.ts';
-import type { LaunchedProcess, LaunchEnd, LaunchOutcome } from '../containment/launcher.ts';
+import type { LaunchedProcess, LaunchOutcome } from '../containment/launcher.ts';
 import { OutputTail } from '../containment/output-tail.ts';
 import { readLines, type OutputLine } from '../containment/read-lines.ts';
 import type { DriverOutcome, DriverTask, InferenceCall, InferenceRequest } from './driver.ts';
-import { redactedOutcome } from './redacted-outcome.ts';
 import { decodeDriverLine, encodeDriverRequest } from './driver-json.ts';
-import { parseJsonText } from '../wire/json-text.ts';
+import { exitSentence, maxLineBytes, readDriverLine, stderrTailBytes } from './driver-lines.ts';
+import { redactedOutcome } from './redacted-outcome.ts';
 
-const maxLineBytes = 16 * 1024 * 1024;
-const stderrTailBytes = 4096;
-const stderrLines = 5;
+const who = 'the driver';
 
 export interface ProcessDriverTaskSettings {
   readonly launch: () => Promise<LaunchOutcome>;
@@ -102,35 +100,24 @@ class RunningDriver {
   }
 
   async #follow(): Promise<void> {
-    const stderr = this.#stderr.read(this.#launched.stderr);
+    const read = this.#stderr.read(this.#launched.stderr);
     let midLine = false;
     for await (const line of readLines(this.#launched.stdout, maxLineBytes)) midLine = this.#take(line);
     const unanswered = setTimeout(() => {
       this.#fail({ kind: 'failed', error: 'the driver closed its output before its response' });
     }, this.#settings.endGraceMs);
-    const [end] = await Promise.all([this.#launched.ended, stderr]);
+    const [end] = await Promise.all([this.#launched.ended, read]);
     clearTimeout(unanswered);
-    this.#fail({ kind: 'failed', error: exitSentence(end, midLine, this.#stderr.text()) });
+    const stderr = this.#stderr.text();
+    this.#fail({ kind: 'failed', error: exitSentence(who, { end, midLine, stderr }) });
   }
 
   /** Handles one line. True when it is a part of one. */
   #take(line: OutputLine): boolean {
-    if (line.kind === 'too-long') {
-      this.#fail({ kind: 'failed', error: `the driver wrote a line of more than ${maxLineBytes} bytes` });
-      return false;
-    }
-    const text = decodeUtf8(line.bytes);
-    if (text?.trim() === '') return false;
-    const json = text === null ? ({ kind: 'not-json' } as const) : parseJsonText(text);
-    if (json.kind === 'json') {
-      this.#handle(json.value);
-      return false;
-    }
-    if (line.kind === 'rest') return true;
-    if (json.kind === 'too-deep')
-      this.#fail({ kind: 'failed', error: 'the driver wrote JSON that is nested too deeply' });
-    else this.#fail({ kind: 'malformed', error: `the driver wrote a line that is not JSON: ${excerpt(line.bytes)}` });
-    return false;
+    const reading = readDriverLine(line, who);
+    if (reading.kind === 'value') this.#handle(reading.value);
+    if (reading.kind === 'fault') this.#fail(reading.outcome);
+    return reading.kind === 'part';
   }
 
   #handle(value: unknown): void {
@@ -164,25 +151,4 @@ class RunningDriver {
     void endProcess(this.#launched, this.#settings.endGraceMs);
     this.#settle(fault);
   }
-}
-
-function decodeUtf8(bytes: Buffer): string | null {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (error) {
-    if (error instanceof TypeError) return null;
-    throw error;
-  }
-}
-
-function excerpt(bytes: Buffer): string {
-  const text = bytes.toString('utf8');
-  return JSON.stringify(text.length > 120 ? `${text.slice(0, 120)}…` : text);
-}
-
-function exitSentence(end: LaunchEnd, midLine: boolean, stderr: string): string {
-  const how = end.kind === 'exited' ? `exited with status ${end.exitCode}` : `was ended by ${end.signal}`;
-  const where = midLine ? 'in the middle of a line, before its response' : 'before its response';
-  const said = stderr.split('\n').slice(-stderrLines).join('\n');
-  return `the driver ${how} ${where}${said === '' ? '' : `: ${said}`}`;
 }

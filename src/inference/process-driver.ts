@@ -3,6 +3,10 @@ import { basename, isAbsolute, resolve } from 'node:path';
 import type { Launcher } from '../containment/launcher.ts';
 import { splitWords } from '../containment/split-words.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { Secret } from '../diagnostics/secret.ts';
+import { claudeDialect } from './cli/claude-dialect.ts';
+import { createCliDriver, type ProgramService } from './cli/cli-driver.ts';
+import { codexDialect } from './cli/codex-dialect.ts';
 import type { Driver } from './driver.ts';
 import { ProcessDriverTask } from './process-driver-task.ts';
 
@@ -12,6 +16,8 @@ export interface ProcessDriverSettings {
   /** What a relative path in front of the command is relative to. */
   readonly manifestDirectory: string;
   readonly launcher: Launcher;
+  /** For a program with a dialect of its own. */
+  readonly program: ProgramSettings;
   readonly env: Readonly<Record<string, string>>;
   /** Takes secrets out of a failure: a driver may repeat its key in what it prints. */
   readonly redact: (text: string) => string;
@@ -19,28 +25,29 @@ export interface ProcessDriverSettings {
   readonly endGraceMs?: number;
 }
 
-/** Programs with a dialect of their own, which is not the default one. */
-const ownDialects: ReadonlySet<string> = new Set(['claude', 'codex']);
+export interface ProgramSettings {
+  readonly service: ProgramService;
+  readonly apiKey: Secret | null;
+  readonly maxTurns: number;
+  readonly hasNetwork: boolean;
+}
+
+const ownDialects = new Map([claudeDialect, codexDialect].map((dialect) => [dialect.program, dialect]));
 
 /**
- * The driver behind `inference.transport: process` in its default dialect: one process per task, one JSON object per line
- * (contracts §11). Throws `E-MAN-003` for a command that cannot be run so.
+ * The driver behind `inference.transport: process`: in the default dialect, one process per task and one JSON object per line, or in that of the
+ * program that the command names (contracts §11). Throws `E-MAN-003` for a command that cannot be run so.
  */
 export function createProcessDriver(settings: ProcessDriverSettings): Driver {
   const words = typeof settings.command === 'string' ? wordsOf(settings.command) : settings.command;
   const [program = '', ...args] = words;
   if (program === '') throw new Diagnostic('E-MAN-003', 'inference.command names no program');
-  if (ownDialects.has(basename(program))) {
-    throw new Diagnostic(
-      'E-MAN-003',
-      `inference.command: ${basename(program)} cannot be used as a driver by this version`,
-      {
-        hint: 'name a program that speaks the JSON-lines dialect, or use transport: http',
-      },
-    );
-  }
   const { launcher, manifestDirectory, env, redact, endGraceMs = 2000 } = settings;
   const command = program.includes('/') && !isAbsolute(program) ? resolve(manifestDirectory, program) : program;
+  const dialect = ownDialects.get(basename(program));
+  if (dialect !== undefined) {
+    return createCliDriver({ dialect, name: program, command, args, env, redact, endGraceMs, ...settings.program });
+  }
   const open = new Set<ProcessDriverTask>();
   return {
     // The arguments may hold values of the environment.

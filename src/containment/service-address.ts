@@ -1,0 +1,10 @@
+import type { ContainmentClass } from '../wire/containment-class.ts';
+import { egressPort } from './launch/compose-plan.ts';
+
+/**
+ * `host:port` at which a contained process finds a port of this host's loopback that its grants name as the runtime's own. In a
+ * network of its own that is the address of the proxy, which leads there.
+ */
+export function serviceAddress(servicePort: number, achieved: ContainmentClass): string {
+  return `127.0.0.1:${achieved === 'sealed' ? egressPort : servicePort}`;
+}

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+
+import type { Message } from '../driver.ts';
+import { continuationPrompt, openingPrompt } from './prompt-text.ts';
+
+const user = (text: string): Message => ({ role: 'user', content: [{ type: 'text', text }] });
+
+describe('the text for a program', () => {
+  it('is the one message of a new conversation, as it is', () => {
+    expect(openingPrompt([user('/help me\n')])).toBe('/help me\n');
+    expect(openingPrompt([])).toBe('');
+  });
+
+  it('is all that was said before, where the program does not remember it', () => {
+    const text = openingPrompt([
+      user('How many?'),
+      {
+        role: 'assistant',
+        content: [
+          { type: 'thinking', text: 'hm' },
+          { type: 'text', text: 'Let me see.' },
+          { type: 'tool_call', id: 'c1', name: 'count', input: { path: '.' } },
+        ],
+      },
+      { role: 'tool', toolCallId: 'c1', isError: true, content: [{ type: 'text', text: 'no such place' }] },
+      { role: 'assistant', content: [{ type: 'text', text: 'None.' }] },
+      user('Sure?'),
+    ]);
+    expect(text).toBe(`This conversation began earlier. What was said so far, in order:
+
+[user]
+How many?
+
+[assistant]
+Let me see.
+(calls count as c1: {"path":"."})
+
+[failure of c1]
+no such place
+
+[assistant]
+None.
+
+[end of what was said so far]
+
+It goes on with:
+
+Sure?`);
+  });
+
+  it('is what was said since, where it does', () => {
+    expect(continuationPrompt([user('One.'), user(''), user('Two.')])).toBe('One.\n\nTwo.');
+  });
+});

@@ -1,0 +1,65 @@
+import type { LaunchEnd } from '../containment/launcher.ts';
+import type { OutputLine } from '../containment/read-lines.ts';
+import { parseJsonText } from '../wire/json-text.ts';
+import type { DriverOutcome } from './driver.ts';
+
+/** A longer line is not read. */
+export const maxLineBytes: number = 16 * 1024 * 1024;
+
+/** How much of what a driver says on its stderr is kept, for a failure. */
+export const stderrTailBytes = 4096;
+const stderrLines = 5;
+
+export type DriverLineReading =
+  | { readonly kind: 'value'; readonly value: unknown }
+  | { readonly kind: 'blank' }
+  /** A part of a line: the output ended in the middle of it. */
+  | { readonly kind: 'part' }
+  | { readonly kind: 'fault'; readonly outcome: DriverOutcome };
+
+/** Reads one line of a driver's output. `who` is the driver, for the sentence of a fault. */
+export function readDriverLine(line: OutputLine, who: string): DriverLineReading {
+  if (line.kind === 'too-long') return failed(`${who} wrote a line of more than ${maxLineBytes} bytes`);
+  const text = decodeUtf8(line.bytes);
+  if (text?.trim() === '') return { kind: 'blank' };
+  const json = text === null ? ({ kind: 'not-json' } as const) : parseJsonText(text);
+  if (json.kind === 'json') return { kind: 'value', value: json.value };
+  if (line.kind === 'rest') return { kind: 'part' };
+  if (json.kind === 'too-deep') return failed(`${who} wrote JSON that is nested too deeply`);
+  const error = `${who} wrote a line that is not JSON: ${excerpt(line.bytes)}`;
+  return { kind: 'fault', outcome: { kind: 'malformed', error } };
+}
+
+export interface EarlyEnd {
+  readonly end: LaunchEnd;
+  /** In the middle of a line. */
+  readonly midLine: boolean;
+  /** The end of what it said on its stderr. */
+  readonly stderr: string;
+}
+
+/** How a driver ended that had not responded. */
+export function exitSentence(who: string, { end, midLine, stderr }: EarlyEnd): string {
+  const how = end.kind === 'exited' ? `exited with status ${end.exitCode}` : `was ended by ${end.signal}`;
+  const where = midLine ? 'in the middle of a line, before its response' : 'before its response';
+  const said = stderr.split('\n').slice(-stderrLines).join('\n');
+  return `${who} ${how} ${where}${said === '' ? '' : `: ${said}`}`;
+}
+
+function failed(error: string): DriverLineReading {
+  return { kind: 'fault', outcome: { kind: 'failed', error } };
+}
+
+function decodeUtf8(bytes: Buffer): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    if (error instanceof TypeError) return null;
+    throw error;
+  }
+}
+
+function excerpt(bytes: Buffer): string {
+  const text = bytes.toString('utf8');
+  return JSON.stringify(text.length > 120 ? `${text.slice(0, 120)}…` : text);
+}

@@ -1,0 +1,41 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { buildSync } from 'esbuild';
+
+export type StandInName = 'claude' | 'codex';
+
+/** One thing a stand-in does; see `stand-in-program.mjs`. */
+export type StandInStep = Readonly<Record<string, unknown>>;
+
+let bundled: string | null = null;
+
+/** Puts a stand-in of this name into a folder: one file that needs nothing but Node. Its path. */
+export function placeStandIn(folder: string, name: StandInName): string {
+  bundled ??= bundle();
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, name);
+  writeFileSync(path, `#!${process.execPath}\n${bundled}`);
+  chmodSync(path, 0o755);
+  return path;
+}
+
+/** A prompt that has a stand-in do this. */
+export function doing(...steps: readonly StandInStep[]): string {
+  return JSON.stringify(steps);
+}
+
+function bundle(): string {
+  const { outputFiles } = buildSync({
+    entryPoints: [fileURLToPath(new URL('stand-in-program.mjs', import.meta.url))],
+    bundle: true,
+    write: false,
+    platform: 'node',
+    target: 'node20.19',
+    // The file has no ending, and so counts as CommonJS.
+    format: 'cjs',
+    logLevel: 'error',
+  });
+  return outputFiles[0]?.text ?? '';
+}
