@@ -28,12 +28,10 @@ const latePackages = {
 const root = fileURLToPath(new URL('..', import.meta.url));
 process.chdir(root);
 
-const {
-  outputFiles: [bundle],
-} = await build({
+const { outputFiles: bundles } = await build({
   absWorkingDir: root,
   write: false,
-  entryPoints: { svc: 'src/cli/main.ts' },
+  entryPoints: { svc: 'src/cli/main.ts', 'svc-registry': 'src/registry/main.ts' },
   outdir: 'dist',
   outExtension: { '.js': '.cjs' },
   bundle: true,
@@ -65,10 +63,11 @@ await build({
   logLevel: 'warning',
 });
 mkdirSync('dist', { recursive: true });
-const code = withLateBuiltins(bundle.text);
-if (!existsSync(bundle.path) || readFileSync(bundle.path, 'utf8') !== code) {
+for (const { path, text } of bundles) {
+  const code = withLateBuiltins(text);
+  if (existsSync(path) && readFileSync(path, 'utf8') === code) continue;
   dropCodeCaches('dist');
-  writeFileSync(bundle.path, code);
+  writeFileSync(path, code);
 }
 await buildComponents('dist');
 for (const program of nativePrograms) {

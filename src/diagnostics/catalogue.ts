@@ -146,6 +146,26 @@ export const catalogue = {
     title: 'the version is reserved',
     explanation: 'latest, stable and edge name no artifact. Name an exact version.',
   },
+  'E-REG-020': {
+    title: 'svc-registry has no key that clients could present',
+    explanation:
+      'REGISTRY_API_KEY is required: every request to the registry presents it. It is visible characters and inner spaces, such as the output of openssl rand -hex 32.',
+  },
+  'E-REG-021': {
+    title: 'a setting of svc-registry cannot be understood',
+    explanation:
+      'REGISTRY_BIND is <address>:<port> with an IPv6 address in brackets, --data or REGISTRY_DATA a directory, --max-bytes or REGISTRY_MAX_BYTES whole bytes or a number with Ki, Mi or Gi.',
+  },
+  'E-REG-022': {
+    title: 'svc-registry cannot bind its address',
+    explanation:
+      'The address of REGISTRY_BIND is taken by another process, does not belong to this machine, or may not be bound by this user.',
+  },
+  'E-REG-023': {
+    title: 'a record in the store of a registry cannot be understood',
+    explanation:
+      'What a publish wrote has been altered or removed since, or was written by a newer version. Restore the directory named from a backup. The other artifacts are served meanwhile.',
+  },
   'E-RUN-003': {
     title: 'an artifact differs from svc.lock',
     explanation:
@@ -221,6 +241,11 @@ export const catalogue = {
     title: 'sleep has no effect',
     explanation:
       'lifecycle.after_task: sleep keeps a session up for more tasks, which only lifecycle.task_acceptance: queue accepts. The session ends after its task.',
+  },
+  'W-REG-001': {
+    title: 'the key of a registry is short',
+    explanation:
+      'A short REGISTRY_API_KEY can be guessed by trying. Take a random one, such as the output of openssl rand -hex 32.',
   },
   'W-RUN-001': {
     title: 'a task that looks like a path was taken as text',

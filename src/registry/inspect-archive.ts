@@ -1,0 +1,87 @@
+import * as z from 'zod/mini';
+
+import { Diagnostic, DiagnosticList } from '../diagnostics/diagnostic.ts';
+import { parseYaml } from '../manifest/yaml-source.ts';
+import { archiveLimits } from '../store/archive-limits.ts';
+import { readArchive, type Archive } from '../store/archive.ts';
+import { spell, type ArtifactRef } from '../store/artifact-ref.ts';
+import { manifestFile } from '../store/inspect-content.ts';
+import { RegularFile } from '../store/regular-file.ts';
+import { roles, type Role } from './artifact-record.ts';
+import { badInput } from './refusals.ts';
+
+/** What the manifest in an archive says beside name and version. */
+export interface ManifestFacts {
+  /** Null without a manifest, and in that of a capsule. */
+  readonly role: Role | null;
+  readonly description: string | null;
+  readonly tags: readonly string[];
+}
+
+const label = 'the archive';
+const longestDescription = 2_000;
+const mostTags = 50;
+const longestTag = 100;
+
+/** What concerns the registry. The rest is the business of who installs it. */
+const manifestShape = z.object({
+  name: z.string(),
+  version: z.string(),
+  runtime: z.optional(z.enum(roles)),
+  description: z.optional(z.string()),
+  tags: z.optional(z.array(z.string())),
+});
+
+/**
+ * Reads an archive whole, in pieces, and its manifest if it has one. `400` for what is no readable zip within the limits of
+ * contracts §4, or the archive of another artifact than `ref` (contracts §1 "D3 publish checks").
+ */
+export async function inspectArchive(path: string, ref: ArtifactRef, maxBytes: number): Promise<ManifestFacts> {
+  const file = await RegularFile.open(path, label);
+  try {
+    const archive = await readArchive(file, { ...archiveLimits, maxArchiveBytes: maxBytes });
+    await archive.verify();
+    return archive.has(manifestFile) ? await readManifest(archive, ref) : { role: null, description: null, tags: [] };
+  } catch (error) {
+    throw refusalOf(error);
+  } finally {
+    await file.close();
+  }
+}
+
+async function readManifest(archive: Archive, ref: ArtifactRef): Promise<ManifestFacts> {
+  const source = parseYaml(manifestFile, await archive.readText(manifestFile));
+  if (source.problems.length > 0) throw new DiagnosticList(source.problems);
+  const parsed = manifestShape.safeParse(source.value);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw badInput(
+      'invalid manifest',
+      `${manifestFile}: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not valid'}.`,
+    );
+  }
+  const { name, version, runtime = null, description = null, tags = [] } = parsed.data;
+  if (name !== ref.name || version !== ref.version) {
+    const message = `Its ${manifestFile} says ${spell({ name, version })}, the query ${spell(ref)}.`;
+    throw badInput('the archive is of another artifact', message);
+  }
+  return {
+    role: runtime,
+    description: description === null ? null : cut(description, longestDescription),
+    tags: tags.slice(0, mostTags).map((tag) => cut(tag, longestTag)),
+  };
+}
+
+/** An index is for finding an artifact; the whole text stays in the archive. */
+function cut(text: string, longest: number): string {
+  if (text.length <= longest) return text;
+  const characters = Array.from(text);
+  return characters.length <= longest ? text : `${characters.slice(0, longest - 1).join('')}…`;
+}
+
+function refusalOf(error: unknown): unknown {
+  const [first] = error instanceof DiagnosticList ? error.diagnostics : [error];
+  if (!(first instanceof Diagnostic) || first.code === 'E-IO-001') return error;
+  if (first.code.startsWith('E-MAN-')) return badInput('invalid manifest', `${manifestFile}: ${first.message}.`);
+  return badInput('invalid archive', `${first.message}.`);
+}

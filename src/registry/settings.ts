@@ -1,0 +1,76 @@
+import { join, resolve } from 'node:path';
+
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { quoted } from '../diagnostics/printable.ts';
+import { Secret } from '../diagnostics/secret.ts';
+import type { BindAddress } from '../http/server.ts';
+import { byteSize } from '../manifest/units.ts';
+import { defaultPort, parseBindAddress } from './bind-address.ts';
+
+export interface Settings {
+  readonly key: Secret;
+  readonly bind: BindAddress;
+  /** Absolute path of the data directory. */
+  readonly data: string;
+  /** The largest archive that is taken. */
+  readonly maxBytes: number;
+  readonly warnings: readonly Diagnostic[];
+}
+
+export interface SettingSources {
+  readonly flags: { readonly data?: string; readonly maxBytes?: string };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+  readonly cwd: string;
+}
+
+const defaultMaxBytes = 512 * 1024 * 1024;
+const shortKey = 16;
+
+/** What the server runs with: flags before variables before defaults; an empty one counts as absent. `E-REG-020`, `E-REG-021`. */
+export function readSettings({ flags, env, home, cwd }: SettingSources): Settings {
+  const { key, warnings } = readKey(env['REGISTRY_API_KEY']);
+  const data = flags.data || env['REGISTRY_DATA'] || join(home, '.svc', 'registry');
+  return {
+    key,
+    warnings,
+    bind: readBind(env['REGISTRY_BIND']),
+    data: resolve(cwd, data),
+    maxBytes: readMaxBytes(flags.maxBytes || env['REGISTRY_MAX_BYTES']),
+  };
+}
+
+function readKey(text = ''): Pick<Settings, 'key' | 'warnings'> {
+  if (text.trim() === '') throw unusableKey('REGISTRY_API_KEY is not set');
+  // A header carries neither, so that no client could ever present the key.
+  if (/\p{Cc}/u.test(text)) throw unusableKey('REGISTRY_API_KEY holds a control character, such as a line end');
+  if (text !== text.trim()) throw unusableKey('REGISTRY_API_KEY begins or ends with a space');
+  const warning = new Diagnostic('W-REG-001', `REGISTRY_API_KEY has fewer than ${shortKey} characters`, {
+    hint: keyHint,
+  });
+  return { key: new Secret(text), warnings: text.length < shortKey ? [warning] : [] };
+}
+
+const keyHint = 'make one with: openssl rand -hex 32';
+
+function unusableKey(message: string): Diagnostic {
+  return new Diagnostic('E-REG-020', message, { hint: keyHint });
+}
+
+function readBind(text = ''): BindAddress {
+  if (text === '') return { address: '127.0.0.1', port: defaultPort };
+  const parsed = parseBindAddress(text);
+  if (parsed !== null) return parsed;
+  throw new Diagnostic('E-REG-021', `REGISTRY_BIND is ${quoted(text)}, which is no address`, {
+    hint: 'write 127.0.0.1:7800, 0.0.0.0:7800 or [::1]:7800',
+  });
+}
+
+function readMaxBytes(text: string | undefined): number {
+  if (text === undefined || text === '') return defaultMaxBytes;
+  const parsed = byteSize.safeParse(/^\d+$/.test(text) ? Number(text) : text);
+  if (parsed.success) return parsed.data;
+  throw new Diagnostic('E-REG-021', `the largest archive is ${quoted(text)}, which is no size`, {
+    hint: 'write whole bytes, or a whole number with Ki, Mi or Gi, such as 512Mi',
+  });
+}

@@ -1,0 +1,136 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { makeDirectory } from '../store/durable-file.ts';
+import { ioFault, isErrno } from '../store/io-fault.ts';
+import { archiveFile } from './file-store.ts';
+import type { StagedArchive } from './object-store.ts';
+
+/** Nothing is staged for longer: who sends a body slower than this is dropped long before. */
+const leftoverAgeMs = 24 * 60 * 60 * 1000;
+
+/**
+ * Where bodies are received before they are an artifact. Each server has a directory of its own there, named after the address it is bound
+ * to: whatever an earlier run under that name has left belongs to nobody.
+ */
+export class StagingArea {
+  readonly #root: string;
+  readonly #run = randomBytes(6).toString('hex');
+  #own: string;
+  #count = 0;
+
+  private constructor(root: string) {
+    this.#root = root;
+    this.#own = join(root, this.#run);
+  }
+
+  /** `E-IO-001` when the directory cannot be made. */
+  static async open(data: string): Promise<StagingArea> {
+    const root = join(data, 'staging');
+    await makeDirectory(root);
+    return new StagingArea(root);
+  }
+
+  /**
+   * Takes the name that no other live server has, before anything is staged, and removes what an earlier owner of it left, as well as
+   * what anybody left a day ago; ages are told by the clock of the file system itself.
+   */
+  async claim(owner: string): Promise<void> {
+    this.#own = join(this.#root, owner.replaceAll(/[^0-9A-Za-z.]/g, '_'));
+    try {
+      await mkdir(this.#own, { recursive: true });
+      for (const name of await readdir(this.#own)) {
+        if (!name.startsWith(this.#run)) await rm(join(this.#own, name), { recursive: true, force: true });
+      }
+      await this.#sweepOld();
+    } catch (error) {
+      throw ioFault(error, `cannot clean ${this.#root}`);
+    }
+  }
+
+  /**
+   * Brings a body to the disk, hashing it on the way. What the body throws is thrown on, `E-IO-001` when it cannot be written; nothing is
+   * left behind then. Whoever gets an archive discards it.
+   */
+  async receive(body: AsyncIterable<Buffer>): Promise<StagedArchive> {
+    this.#count += 1;
+    const directory = join(this.#own, `${this.#run}-${this.#count}`);
+    const path = join(directory, archiveFile);
+    try {
+      await mkdir(directory, { recursive: true });
+      return { directory, path, ...(await writeHashed(path, body)) };
+    } catch (error) {
+      await rm(directory, { recursive: true, force: true });
+      throw ioFault(error, `cannot write to ${this.#own}`);
+    }
+  }
+
+  /** Removes what is left of a staged archive; harmless when a store has taken it. */
+  async discard({ directory }: StagedArchive): Promise<void> {
+    await rm(directory, { recursive: true, force: true });
+  }
+
+  async #sweepOld(): Promise<void> {
+    const now = await this.#fileSystemTime();
+    for (const owner of await readdir(this.#root)) {
+      for (const name of await namesIn(join(this.#root, owner))) {
+        const path = join(this.#root, owner, name);
+        if (now - (await lastChange(path)) > leftoverAgeMs) await rm(path, { recursive: true, force: true });
+      }
+    }
+  }
+
+  /** 0 on a disk that is full, so that nothing is old: a server starts on one, to serve what it has. */
+  async #fileSystemTime(): Promise<number> {
+    const probe = join(this.#own, `${this.#run}-probe`);
+    try {
+      await mkdir(probe);
+      return (await stat(probe)).mtimeMs;
+    } catch (error) {
+      if (isErrno(error, 'ENOSPC', 'EDQUOT')) return 0;
+      throw error;
+    } finally {
+      await rm(probe, { recursive: true, force: true });
+    }
+  }
+}
+
+async function writeHashed(path: string, body: AsyncIterable<Buffer>): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const file = await open(path, 'wx', 0o644);
+  try {
+    for await (const chunk of body) {
+      const written = file.writeFile(chunk);
+      hash.update(chunk);
+      bytes += chunk.length;
+      await written;
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return { bytes, sha256: hash.digest('hex') };
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  return await readdir(directory).catch((error: unknown) => {
+    if (isErrno(error, 'ENOTDIR', 'ENOENT')) return [];
+    throw error;
+  });
+}
+
+/** Of a staged directory or of the archive that is being written in it; never, when its owner has just removed it. */
+async function lastChange(directory: string): Promise<number> {
+  const times = await Promise.all(
+    [directory, join(directory, archiveFile)].map(async (path) => {
+      const found = await stat(path).catch((error: unknown) => {
+        if (isErrno(error, 'ENOENT', 'ENOTDIR')) return null;
+        throw error;
+      });
+      return found?.mtimeMs ?? 0;
+    }),
+  );
+  return Math.max(...times);
+}
