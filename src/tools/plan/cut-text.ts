@@ -9,7 +9,7 @@ export function cutText(text: string, maxBytes: number): CutText {
     return { text, cut: false };
   }
   // A code unit is at least one byte, so what is needed is in this slice; a copy, since a slice would keep the whole alive.
-  const bytes = Buffer.from(text.slice(0, maxBytes + 1));
+  const bytes = Buffer.from(text.slice(0, maxBytes));
   let end = Math.min(maxBytes, bytes.length);
   while (end > 0 && ((bytes[end] ?? 0) & 0b1100_0000) === 0b1000_0000) end -= 1;
   return { text: bytes.toString('utf8', 0, end), cut: true };
