@@ -47,8 +47,7 @@ export class SessionServers {
     this.#servers.push(server);
     const offered = await server.offered();
     if (offered.kind !== 'answered') {
-      const what = offered.kind === 'refused' ? `could not be started: ${offered.reason}` : offered.reason;
-      throw new Diagnostic('E-RUN-036', `the server of ${name} did not tell its tools: it ${what}`);
+      throw silent(name, offered.kind === 'refused' ? `could not be started: ${offered.reason}` : offered.reason);
     }
     const { tools, leftOut } = offered.value;
     if (kept === null && tools.length > 0) this.#keep(sha256, offered.value);
@@ -71,12 +70,18 @@ export class SessionServers {
   }
 }
 
+function silent(name: string, reason: string): Diagnostic {
+  const [what = '', ...hints] = reason.split('\n');
+  const message = `the server of ${name} did not tell its tools: it ${what}`;
+  return new Diagnostic('E-RUN-036', message, hints.length === 0 ? {} : { hint: hints.join(' ') });
+}
+
 function partlyOffered(name: string, { tools, leftOut }: ListedTools): Diagnostic {
   const message =
     leftOut.length === 0
       ? `the server of ${name} lists no tool`
       : `the server of ${name} lists what is not offered: ${leftOut.join('; ')}`;
-  return new Diagnostic('W-RUN-006', message, { hint: `the model has ${tools.length} tools of it` });
+  return new Diagnostic('W-RUN-006', message, { hint: `the model has ${tools.length} of its tools` });
 }
 
 function changed(name: string, change: string): Diagnostic {

@@ -44,6 +44,12 @@ const answers = {
     process.stdout.write(line.repeat(10_100));
     return null;
   },
+  bulk: () => {
+    const data = 'x'.repeat(1024 * 1024);
+    const line = `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data } })}\n`;
+    for (let count = 0; count < 65; count += 1) process.stdout.write(line);
+    return null;
+  },
   stderr: () => {
     process.stderr.write('flood '.repeat(1024 * 1024));
     return text('still here');

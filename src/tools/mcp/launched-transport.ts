@@ -12,6 +12,7 @@ const maxMessageBytes = 16 * 1024 * 1024;
 const mostStrayLines = 100;
 /** Between two requests of ours: notifications, requests of the server, answers to nothing. */
 const mostUnasked = 10_000;
+const mostUnaskedBytes = 64 * 1024 * 1024;
 const stderrTailBytes = 4096;
 
 export interface LaunchedTransportSettings {
@@ -45,6 +46,7 @@ export class LaunchedTransport implements Sdk.Transport {
   #straySample: string | null = null;
   #strayLines = 0;
   #unasked = 0;
+  #unaskedBytes = 0;
 
   constructor(settings: LaunchedTransportSettings) {
     this.#settings = settings;
@@ -77,7 +79,10 @@ export class LaunchedTransport implements Sdk.Transport {
 
   send(message: Sdk.JSONRPCMessage): Promise<void> {
     const { stdin } = this.#settings.launched;
-    if ('method' in message && 'id' in message) this.#unasked = 0;
+    if ('method' in message && 'id' in message) {
+      this.#unasked = 0;
+      this.#unaskedBytes = 0;
+    }
     // Of a server that does not read any more, the end of its process or a limit of time tells.
     if (stdin?.writable === true) stdin.write(`${JSON.stringify(message)}\n`);
     return Promise.resolve();
@@ -108,6 +113,10 @@ export class LaunchedTransport implements Sdk.Transport {
   #take(line: OutputLine): void {
     if (line.kind === 'too-long') return this.#break(`wrote a message of more than ${maxMessageBytes} bytes`);
     if (!this.isOpen) return;
+    this.#unaskedBytes += line.bytes.length;
+    if (this.#unaskedBytes > mostUnaskedBytes) {
+      return this.#break(`wrote more than ${mostUnaskedBytes} bytes that nobody asked for`);
+    }
     const text = line.bytes.toString('utf8');
     if (text.trim() === '') return;
     const json = parseJsonText(text);

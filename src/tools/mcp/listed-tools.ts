@@ -69,7 +69,8 @@ class ListCheck {
     const schemaLength = JSON.stringify(inputSchema).length;
     if (schemaLength > longestSchema)
       return this.#leave(`${name}, whose input schema is larger than ${longestSchema} characters`);
-    const tool = { name, description: shown(description), inputSchema };
+    // Arguments are an object in any case, and providers want it said.
+    const tool = { name, description: shown(description), inputSchema: { type: 'object', ...inputSchema } };
     const length = schemaLength + tool.description.length;
     if (this.#length + length > longestOfAll)
       return this.#leave(`${name}, all together being larger than ${longestOfAll} characters`);

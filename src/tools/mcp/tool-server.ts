@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer';
 import { Readable } from 'node:stream';
 
 import type { Launcher } from '../../containment/launcher.ts';
