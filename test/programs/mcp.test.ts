@@ -1,0 +1,276 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+
+import { readTrace } from '../../src/trace/read.ts';
+import { tracePath, useCapsules } from '../support/capsule-folders.ts';
+import { calls, mcpArtifact, oddBehaviour, oddServerProgram, sdkServerProgram } from '../support/mcp-artifact.ts';
+import { playSession, type ShownCall } from '../support/mcp-capsule.ts';
+import { svc } from '../support/svc-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+const capsule = useCapsules();
+
+let sdkServer: string;
+
+beforeAll(async () => {
+  sdkServer = await sdkServerProgram();
+});
+
+function fenced(tool: string, content: string, more: Partial<ShownCall> = {}): ShownCall {
+  return {
+    tool,
+    content: `<untrusted-content source=tool:${tool}>\n${content}\n</untrusted-content>`,
+    fence: `tool:${tool}`,
+    isError: false,
+    truncated: false,
+    ...more,
+  };
+}
+
+/** What the odd server noted down that it was asked; nothing when it was never started. */
+function asked(workspace: Workspace): readonly string[] {
+  const log = join(workspace.folder, 'work', 'log');
+  return existsSync(log) ? readFileSync(log, 'utf8').trimEnd().split('\n') : [];
+}
+
+const once = ['initialize', 'notifications/initialized {}', 'tools/list'];
+
+interface OddCapsule {
+  readonly behaviour?: string;
+  readonly script?: string;
+  readonly capabilities?: string;
+}
+
+function odd({
+  behaviour = oddBehaviour(['echo'], { log: 'log' }),
+  script = calls(),
+  capabilities,
+}: OddCapsule): Workspace {
+  return capsule({
+    manifest: `artifacts: [{ name: odd, version: 1.0.0, source: ./odd }]
+${capabilities === undefined ? '' : `capabilities: ${capabilities}\n`}`,
+    script,
+    files: { ...mcpArtifact('odd', oddServerProgram(), 'behaviour.json'), 'work/behaviour.json': behaviour },
+  });
+}
+
+describe('an artifact with an MCP server', () => {
+  const manifest = 'artifacts: [{ name: notes, version: 1.0.0, source: ./notes-1.0.0.zip }]\n';
+
+  it('is built, and its tools are offered and called [D1-TRACE-03, D1-CARD-05]', async () => {
+    const workspace = capsule({
+      manifest,
+      script: calls(
+        ['notes__write_note', { name: 'a', text: 'hello' }],
+        ['notes__read_note', { path: 'a.txt' }],
+        ['notes__read_note', { path: 'b.txt' }],
+        ['notes__write_note', { name: 'A!', text: 'x' }],
+        ['notes', {}],
+      ),
+      files: { ...mcpArtifact('notes', sdkServer), 'notes/other.txt': 'not part of it' },
+    });
+    const built = await svc(workspace, ['build', 'notes']);
+    expect(built.stdout).toBe(`${join(workspace.folder, 'notes-1.0.0.zip')}\n`);
+    let card: unknown;
+    const session = await playSession(workspace, {
+      whileUp: async ({ url }) => {
+        card = await (await fetch(`http://${url}/.well-known/agent-card.json`)).json();
+      },
+    });
+    expect(card).toMatchObject({ capabilities: { tools: ['notes'] } });
+    expect(session.calls.slice(0, 2)).toEqual([
+      fenced('notes__write_note', 'written: a'),
+      fenced('notes__read_note', '{"text":"hello"}'),
+    ]);
+    expect(session.calls.slice(2)).toMatchObject([
+      { isError: true, content: expect.stringContaining("ENOENT: no such file or directory, open 'b.txt'") },
+      { isError: true, fence: null, content: expect.stringContaining('arguments.name: must match pattern') },
+      { isError: true, fence: null, content: expect.stringContaining('there is no tool named "notes"') },
+    ]);
+    expect(session.stderr).toBe('');
+    const trace = readTrace(tracePath(workspace, session.line.session_id));
+    expect(trace[0]).toMatchObject({
+      tools_declared: ['notes__environment', 'notes__read_note', 'notes__write_note'],
+    });
+    expect(trace.find((line) => line['event_type'] === 'tool_call')).toMatchObject({
+      tool_name: 'notes__write_note',
+      tool_kind: 'mcp',
+      exit_code: null,
+    });
+  });
+
+  it.each([
+    [
+      'lacks the file that its command begins with',
+      { 'notes/bin/server.mjs': null },
+      'E-ART-004',
+      'has no bin/server.mjs',
+    ],
+    [
+      'names no command',
+      { 'notes/svc.yaml': 'name: notes\nversion: 1.0.0\nruntime: tool\nimplementation: mcp\n' },
+      'E-MAN-001',
+      'command is missing',
+    ],
+  ])('is not built when it %s', async (_, changed, code, message) => {
+    const files: Record<string, string | null> = { ...mcpArtifact('notes', sdkServer), ...changed };
+    const workspace = capsule({
+      files: Object.fromEntries(
+        Object.entries(files).flatMap(([path, text]) => (text === null ? [] : [[path, text] as const])),
+      ),
+    });
+    const { code: status, stderr } = await svc(workspace, ['build', 'notes']);
+    expect(status).toBe(1);
+    expect(stderr).toContain(`error[${code}]`);
+    expect(stderr).toContain(message);
+  });
+
+  it('is installed and listed without its server', async () => {
+    const workspace = odd({});
+    expect((await svc(workspace, ['install'])).code).toBe(0);
+    expect((await svc(workspace, ['list'])).stdout).toMatch(/^odd +1\.0\.0 +tool +/m);
+    expect(asked(workspace)).toEqual([]);
+  });
+
+  it('has the variables that its capsule grants', async () => {
+    const workspace = capsule({
+      manifest: `artifacts: [{ name: notes, version: 1.0.0, source: ./notes }]\ncapabilities: { env: { allow: [LANGUAGE] } }\n`,
+      script: calls(['notes__environment', {}]),
+      files: mcpArtifact('notes', sdkServer),
+    });
+    const session = await playSession(workspace, { env: { LANGUAGE: 'de', SECRET: 'x' } });
+    expect(session.calls).toEqual([fenced('notes__environment', 'HOME LANG LANGUAGE PATH TERM TMPDIR')]);
+  });
+});
+
+describe('the server of an artifact', () => {
+  it('is asked in the first session, and in later ones only when it is called', async () => {
+    const workspace = odd({});
+    expect((await playSession(workspace)).code).toBe(0);
+    expect(asked(workspace)).toEqual([...once, 'end of input']);
+    const [kept] = readdirSync(join(workspace.home, '.svc', 'cache', 'mcp-tools'));
+    expect(kept).toMatch(/^[0-9a-f]{64}\.json$/);
+    await playSession(workspace);
+    expect(asked(workspace)).toEqual([...once, 'end of input']);
+    workspace.write('script.yaml', calls(['odd__echo', { a: 1 }]));
+    const third = await playSession(workspace);
+    expect(third.calls).toEqual([fenced('odd__echo', '{"a":1}')]);
+    expect(asked(workspace)).toEqual([...once, 'end of input', ...once, 'tools/call', 'end of input']);
+  });
+
+  it('is asked again when the artifact is another one', async () => {
+    const workspace = odd({});
+    await playSession(workspace);
+    workspace.write('odd/bin/server.mjs', `${oddServerProgram()}\n// another one\n`);
+    expect((await svc(workspace, ['install'])).code).toBe(0);
+    await playSession(workspace);
+    expect(asked(workspace)).toEqual([...once, 'end of input', ...once, 'end of input']);
+  });
+
+  it('that lists other tools than before is told of, and the next session has them', async () => {
+    const workspace = odd({});
+    await playSession(workspace);
+    workspace.write('work/behaviour.json', oddBehaviour(['echo', 'pid'], { log: 'log' }));
+    workspace.write('script.yaml', calls(['odd__echo', {}], ['odd__pid', {}]));
+    const second = await playSession(workspace);
+    expect(second.calls[0]).toEqual(
+      fenced('odd__echo', '{}\n[the server of odd lists other tools than before: new: pid]'),
+    );
+    expect(second.calls[1]?.content).toContain('there is no tool named "odd__pid"');
+    expect(second.stderr).toBe(
+      'warning[W-RUN-007]: the server of odd lists other tools than this session offers: new: pid\n' +
+        'hint: the next session offers what it lists now\n',
+    );
+    const third = await playSession(workspace);
+    expect(third.calls.map(({ isError }) => isError)).toEqual([false, false]);
+    expect(third.stderr).toBe('');
+  });
+
+  it('that lists what cannot be offered is told of in every session', async () => {
+    const behaviour = oddBehaviour(['echo', 'a b', 'echo']);
+    const workspace = odd({ behaviour });
+    const warning =
+      'warning[W-RUN-006]: the server of odd lists what is not offered: "a b", whose name is not one of the protocol; a second echo\n' +
+      'hint: the model has 1 of its tools\n';
+    expect((await playSession(workspace)).stderr).toBe(warning);
+    expect((await playSession(workspace)).stderr).toBe(warning);
+  });
+
+  it('that lists nothing is told of, and its artifact is not on the card', async () => {
+    const workspace = odd({ behaviour: oddBehaviour([]) });
+    let card: unknown;
+    const session = await playSession(workspace, {
+      whileUp: async ({ url }) => {
+        card = await (await fetch(`http://${url}/.well-known/agent-card.json`)).json();
+      },
+    });
+    expect(card).toMatchObject({ capabilities: { tools: [] } });
+    expect(session.stderr).toContain('warning[W-RUN-006]: the server of odd lists no tool\n');
+    expect(session.code).toBe(0);
+  });
+
+  it.each([
+    ['exits', 'it exited with status 7\nhint: its last words on stderr: no licence'],
+    ['old version', "it answered what cannot be used: Server's protocol version is not supported: 1999-01-01"],
+    ['endless pages', 'it lists more than 10000 tools, or in more than 64 pages'],
+  ])('that %s keeps the first session from starting', async (habit, reason) => {
+    const workspace = odd({ behaviour: oddBehaviour(['echo'], { habits: [habit] }) });
+    const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
+    expect(stderr).toBe(`error[E-RUN-036]: the server of odd did not tell its tools: ${reason}\n`);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  });
+
+  it('that never answers keeps the first session from starting, and is ended', async () => {
+    const behaviour = oddBehaviour(['echo'], { habits: ['never answers'], log: 'log' });
+    const workspace = odd({ behaviour, capabilities: '{ limits: { deadline: 3 } }' });
+    const { code, stderr } = await svc(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
+    expect(stderr).toBe('error[E-RUN-036]: the server of odd did not tell its tools: it did not answer within 3 s\n');
+    expect(code).toBe(1);
+    expect(asked(workspace)).toEqual(['initialize', 'end of input']);
+  });
+
+  it('that breaks the protocol in a call leaves the session alive', async () => {
+    const tools = ['huge', 'garbage', 'die', 'echo'];
+    const workspace = odd({
+      behaviour: oddBehaviour(tools),
+      script: calls(['odd__huge', {}], ['odd__garbage', {}], ['odd__die', {}], ['odd__echo', { up: true }]),
+    });
+    const session = await playSession(workspace);
+    expect(session.calls.map(({ isError }) => isError)).toEqual([true, true, true, false]);
+    expect(session.calls[3]).toEqual(fenced('odd__echo', '{"up":true}'));
+    expect(session.code).toBe(0);
+  });
+});
+
+describe('a server that is a program of the host', () => {
+  function hosted(capabilities: string): Workspace {
+    const workspace = capsule({
+      manifest: `artifacts: [{ name: odd, version: 1.0.0, source: ./odd }]\ncapabilities: ${capabilities}\n`,
+      script: calls(['odd__echo', {}]),
+      files: {
+        'odd/svc.yaml':
+          'name: odd\nversion: 1.0.0\nruntime: tool\nimplementation: mcp\ncommand: [node, server.mjs, behaviour.json]\n',
+        'work/server.mjs': oddServerProgram(),
+        'work/behaviour.json': oddBehaviour(['echo']),
+      },
+    });
+    return workspace;
+  }
+
+  it('is built, and runs when it may run', async () => {
+    const workspace = hosted('{ shell: { allow: [node] } }');
+    expect((await svc(workspace, ['build', 'odd'])).code).toBe(0);
+    expect((await playSession(workspace)).calls).toEqual([fenced('odd__echo', '{}')]);
+  });
+
+  it('keeps the session from starting when it may not run', async () => {
+    const workspace = hosted('{ shell: { allow: [git] } }');
+    const { code, stderr } = await svc(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
+    expect(stderr).toBe(
+      'error[E-CAP-016]: the server of odd is the program node, which capabilities.shell.allow does not list\n' +
+        'hint: list node there, or use an artifact that brings its server along\n',
+    );
+    expect(code).toBe(1);
+  });
+});
