@@ -38,6 +38,7 @@ function openSession(filesOf: LaunchMachinery['filesOf']): SessionContainment {
       filterFor: () => Buffer.from('filter'),
       filesOf,
       countProcesses: () => 0,
+      findGroups: () => ({ kind: 'none', obstacle: 'none here' }),
       openEgress: () => ({ serve: () => {}, close: async () => {} }),
     }),
   });

@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { ContainmentClass } from '../wire/containment-class.ts';
 import type { Containment, ContainmentPlace, SessionContainment } from './containment.ts';
 import { type ContainedLauncher, createContainedLauncher } from './contained-launcher.ts';
+import type { GroupPlaceLookup } from './control-group.ts';
 import type { Enforcement } from './launch/compose-plan.ts';
 import type { HostAbility } from './launch/host-ability.ts';
 import { LaunchSheets } from './launch/launch-sheets.ts';
@@ -13,6 +14,7 @@ import { connects, type ProcessGrants } from './launch/process-grants.ts';
 import { helperPipes } from './make-pipes.ts';
 import { networkVariables } from './network-variables.ts';
 import { PipeStock } from './pipe-stock.ts';
+import { SessionGroups } from './session-groups.ts';
 
 export interface KernelContainmentParts {
   readonly helper: string;
@@ -28,6 +30,8 @@ export interface LaunchMachinery {
   readonly filterFor: (grants: ProcessGrants, enforcement: Enforcement) => Buffer;
   readonly filesOf: (programs: readonly string[], searchPath: readonly string[]) => NeededFiles;
   readonly countProcesses: () => number;
+  /** Where control groups can be made that limit the number of processes. */
+  readonly findGroups: () => GroupPlaceLookup;
   readonly openEgress: (grants: ProcessGrants, privateDirectory: string) => EgressDoor;
 }
 
@@ -86,13 +90,13 @@ function openSession(
   parts: KernelContainmentParts,
 ): SessionContainment {
   const opened: Promise<OpenedLauncher>[] = [];
-  const pipes = new PipeStock(helperPipes(parts.helper));
+  const shared = { pipes: new PipeStock(helperPipes(parts.helper)), groups: new SessionGroups() };
   let isClosed = false;
   return {
     launcher: (grants) => {
       let opening: Promise<OpenedLauncher> | null = null;
       const open = (): Promise<OpenedLauncher> => {
-        if (opening === null) opened.push((opening = openLauncher({ grants, place, enforcement, parts, pipes })));
+        if (opening === null) opened.push((opening = openLauncher({ grants, place, enforcement, parts, ...shared })));
         return opening;
       };
       const prepare = async (request: PrepareRequest): Promise<void> => {
@@ -112,7 +116,8 @@ function openSession(
       for (const each of await Promise.allSettled(opened.splice(0))) {
         if (each.status === 'fulfilled') await each.value.close();
       }
-      await pipes.close();
+      await shared.groups.close();
+      await shared.pipes.close();
     },
   };
 }
@@ -130,12 +135,15 @@ interface LauncherRequest {
   readonly enforcement: Enforcement;
   readonly parts: KernelContainmentParts;
   readonly pipes: PipeStock;
+  readonly groups: SessionGroups;
 }
 
-async function openLauncher({ grants, place, enforcement, parts, pipes }: LauncherRequest): Promise<OpenedLauncher> {
-  const { filterFor, filesOf, countProcesses, openEgress } = await parts.loadMachinery();
+async function openLauncher(request: LauncherRequest): Promise<OpenedLauncher> {
+  const { grants, place, enforcement, parts, pipes, groups } = request;
+  const { filterFor, filesOf, countProcesses, findGroups, openEgress } = await parts.loadMachinery();
   const filter = filterFor(grants, enforcement);
-  const sheets = new LaunchSheets({ ...place, enforcement, grants, filter, filesOf, countProcesses });
+  const cgroupProcs = groups.make(grants.limits.processes, findGroups)?.procs ?? null;
+  const sheets = new LaunchSheets({ ...place, enforcement, grants, cgroupProcs, filter, filesOf, countProcesses });
   const proxied = enforcement.class === 'sealed' && connects(grants);
   const door = proxied ? openEgress(grants, place.privateDirectory) : null;
   return {

@@ -1,9 +1,10 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readlinkSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
 
 import { systemFiles } from './closure/file-host.ts';
 import { neededFiles } from './closure/needed-files.ts';
+import { findGroupPlace, type OwnGroupFacts } from './control-group.ts';
 import { countThreads } from './count-processes.ts';
 import { EgressLog } from './egress/egress-log.ts';
 import { EgressProxy } from './egress/egress-proxy.ts';
@@ -20,7 +21,18 @@ export function launchMachinery(architecture: Architecture, uid: number): Launch
     filterFor: (grants, enforcement) => filterFor(grants, enforcement, architecture),
     filesOf: (programs, searchPath) => neededFiles(programs, systemFiles, searchPath),
     countProcesses: () => countThreads(uid),
+    findGroups: () => findGroupPlace(ownGroupFacts(), ['pids']),
     openEgress,
+  };
+}
+
+/** Empty texts where the system has no such files. */
+function ownGroupFacts(): OwnGroupFacts {
+  if (!existsSync('/proc/self/cgroup')) return { pid: 0, membership: '', mounts: '' };
+  return {
+    pid: Number(readlinkSync('/proc/self')),
+    membership: readFileSync('/proc/self/cgroup', 'utf8'),
+    mounts: readFileSync('/proc/self/mountinfo', 'utf8'),
   };
 }
 

@@ -108,6 +108,7 @@ class Probe {
     const sheets = new LaunchSheets({
       enforcement,
       grants: leastGrants,
+      cgroupProcs: null,
       workdir: this.#directory,
       privateDirectory: this.#directory,
       filter,

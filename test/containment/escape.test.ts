@@ -4,14 +4,19 @@ import { allAttempts } from '../../src/containment/attempts/all-attempts.ts';
 import { promisedOf } from '../../src/containment/attempts/judge.ts';
 import { answersToRoot, answersToUser, impossibleAlone, impossibleToUser } from './escape-answers.ts';
 import { type EscapeColumn, makeEscapes } from './escape-columns.ts';
+import { rootIsBounded } from './process-limit-of-root.ts';
 
 const mayLackNothing = process.env['REQUIRE_CONTAINMENT'] === 'sealed';
 const isRoot = process.getuid?.() === 0;
 
+/** In a control group the kernel exempts nobody. */
+const bounded = { processes: 'allowed | refused EAGAIN | refused EAGAIN | refused EAGAIN' };
+const answersToRootHere = rootIsBounded() ? { ...answersToRoot, ...bounded } : answersToRoot;
+
 /** Whom to make the attempts as: whoever runs the tests, and an ordinary user where that is root. */
 const users = isRoot
   ? [
-      { name: 'root', user: undefined, answers: answersToRoot, impossible: impossibleAlone },
+      { name: 'root', user: undefined, answers: answersToRootHere, impossible: impossibleAlone },
       { name: 'uid 1000', user: 1000, answers: answersToUser, impossible: impossibleToUser },
     ]
   : [{ name: 'this user', user: undefined, answers: answersToUser, impossible: impossibleToUser }];

@@ -35,10 +35,12 @@ function words(over: Partial<Omit<PlanRequest, 'grants'>> & { grants?: Partial<P
     files,
     workdir: '/tmp/work',
     processesRunning: 40,
+    cgroupProcs: null,
     ...over,
     grants: { ...grants, ...over.grants },
   });
   const operations = new Set([
+    'cgroup',
     'unshare',
     'hostname',
     'loopback',
@@ -207,6 +209,17 @@ describe('the plan of a launch behind a filter alone', () => {
         .split('\n')
         .map((line) => line.split(' ')[0]),
     ).toEqual(['svc-launch-plan', 'cwd', 'limit', 'limit', 'limit', 'limit', 'limit', 'limit', 'end']);
+  });
+});
+
+describe('a control group', () => {
+  it('is joined in every class, before anything is given up', () => {
+    const cgroupProcs = '/sys/fs/cgroup/one/cgroup.procs';
+    for (const enforcement of [sealed, scoped, { class: 'advisory' }] as const) {
+      const plan = words({ enforcement, cgroupProcs });
+      expect(plan).toMatch(/^svc-launch-plan 1\ncgroup \/sys\/fs\/cgroup\/one\/cgroup.procs\n/);
+      expect(plan).toMatch(/\nlimit 6 1(28|68) 1(28|68)\n/);
+    }
   });
 });
 

@@ -20,6 +20,8 @@ export interface PlanRequest {
   readonly enforcement: Enforcement;
   readonly files: NeededFiles;
   readonly grants: ProcessGrants;
+  /** The control group to join; null where there is none. */
+  readonly cgroupProcs: string | null;
   /** The accessible workdir, links resolved. */
   readonly workdir: string;
   /** Processes of this user that run already; of no matter where `countsAlone`. */
@@ -31,11 +33,11 @@ export const egressPort = 3128;
 
 /** Asks nothing of the host: the same request gives the same plan. */
 export function composePlan(request: PlanRequest): LaunchPlan {
-  const { enforcement, grants, workdir } = request;
+  const { enforcement, grants, cgroupProcs, workdir } = request;
   const sealed = enforcement.class === 'sealed' ? enforcement : null;
   return {
     identity: null,
-    cgroupProcs: null,
+    cgroupProcs,
     namespaces: sealed === null ? [] : namespacesOf(sealed.root),
     inside: null,
     hostname: sealed === null ? null : 'capsule',

@@ -31,6 +31,7 @@ function sheetsOf(enforcement: Enforcement): LaunchSheets {
       unixSockets: false,
       limits: { processes: 1, open_files: 1, file_size: 1, cpu: 1, memory: 1, workdir_max_bytes: 1 },
     },
+    cgroupProcs: '/group/cgroup.procs',
     workdir: '/work',
     privateDirectory: directory,
     filter: Buffer.from('filter'),

@@ -29,6 +29,8 @@ interface ComposedPlan {
 export interface LaunchSheetsOptions {
   readonly enforcement: Enforcement;
   readonly grants: ProcessGrants;
+  /** The control group that launches join, by its `cgroup.procs`; null where there is none. */
+  readonly cgroupProcs: string | null;
   readonly workdir: string;
   /** Owner-only; holds a file for a moment. */
   readonly privateDirectory: string;
@@ -80,10 +82,10 @@ export class LaunchSheets {
   }
 
   #compose(programs: readonly string[], searchPath: readonly string[]): ComposedPlan {
-    const { enforcement, grants, workdir, privateDirectory, filesOf, countProcesses } = this.#options;
+    const { enforcement, grants, cgroupProcs, workdir, privateDirectory, filesOf, countProcesses } = this.#options;
     const files = filesOf(programs, searchPath);
     const processesRunning = countsAlone(enforcement) ? 0 : countProcesses();
-    const plan = composePlan({ enforcement, files, grants, workdir, processesRunning });
+    const plan = composePlan({ enforcement, files, grants, cgroupProcs, workdir, processesRunning });
     const searchFirst = enforcement.class === 'scoped' ? linkPrograms(files, join(privateDirectory, 'bin')) : null;
     return { plan: this.#write(encodeLaunchPlan(plan)), files, searchFirst };
   }
