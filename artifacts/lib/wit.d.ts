@@ -13,6 +13,22 @@ declare module 'svc:task/task@0.1.0' {
   export function requestInput(prompt: string): string;
 }
 
+declare module 'svc:runtime/inference@0.1.0' {
+  export interface CompletionRequest {
+    readonly system: string | null;
+    readonly prompt: string;
+    readonly maxTokens: number | null;
+  }
+
+  export function complete(request: CompletionRequest): string;
+}
+
+declare module 'wasi:cli/stderr@0.2.12' {
+  import type { OutputStream } from 'wasi:io/streams@0.2.12';
+
+  export function getStderr(): OutputStream;
+}
+
 declare module 'wasi:clocks/monotonic-clock@0.2.12' {
   import type { Pollable } from 'wasi:io/poll@0.2.12';
 

@@ -1,0 +1,31 @@
+import { wellFormed } from '../lib/well-formed.ts';
+
+const longestText = 2_000;
+const longestList = 100;
+
+/** An event as one line of JSON: its name, then its fields in the spelling of the wire. Long texts and lists are cut and say so. */
+export function eventLine(event: string, fields: object): string {
+  return `${JSON.stringify({ event, ...(shown(fields) as object) })}\n`;
+}
+
+function shown(value: unknown): unknown {
+  if (typeof value === 'string') return shownText(value);
+  if (Array.isArray(value)) return shownList(value);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [snakeCase(key), shown(inner)]));
+}
+
+function shownText(text: string): string {
+  if (text.length <= longestText) return text;
+  return wellFormed(`${text.slice(0, longestText)}… (${text.length - longestText} more characters)`);
+}
+
+/** The newest of a list, such as a conversation, is at its end. */
+function shownList(list: readonly unknown[]): readonly unknown[] {
+  const items = list.slice(-longestList).map(shown);
+  return list.length <= longestList ? items : [`… (${list.length - longestList} before)`, ...items];
+}
+
+function snakeCase(key: string): string {
+  return key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
