@@ -1,6 +1,7 @@
 import { Diagnostic, DiagnosticList } from '../diagnostics/diagnostic.ts';
 import { hookDeclaration, hookProblem, mayCommit } from '../manifest/hook-declaration.ts';
 import type { LoadedManifest } from '../manifest/load.ts';
+import { bundledCompaction, bundledVersion } from '../manifest/names.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
 
 /**
@@ -21,6 +22,6 @@ export function checkHooks(
   });
   if (limit === undefined || compacts) return [];
   const message = 'inference.context.max_tokens is declared, but no hook compacts a conversation that nears it';
-  const hint = 'add { name: svc-hook-compact, version: 1.0.0, runtime: hook } to artifacts';
+  const hint = `add { name: ${bundledCompaction}, version: ${bundledVersion}, runtime: hook } to artifacts`;
   return [new Diagnostic('W-RUN-004', message, { hint, location: locate(['inference', 'context'], 'key') })];
 }

@@ -8,6 +8,9 @@ export const runtimeTools = ['delegate-task', 'share-file', 'fetch-peer-file', '
 /** Drivers inside the package; the manifest may name one without an entry in `artifacts` (contracts §2). */
 export const bundledDrivers = ['svc-driver-openai', 'svc-driver-anthropic', 'svc-driver-script'] as const;
 
+/** The hook inside the package that compacts conversations. */
+export const bundledCompaction = 'svc-hook-compact';
+
 /** The version of everything that comes inside the package. */
 export const bundledVersion = '1.0.0';
 
