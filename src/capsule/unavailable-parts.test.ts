@@ -13,6 +13,7 @@ function warnings(yaml: string): string[] {
 describe('what a manifest declares and this version does not do', () => {
   it('is nothing for a plain capsule', () => {
     expect(warnings('capabilities: { shell: { allow: [sh] }, network: { allow: [] } }\n')).toEqual([]);
+    expect(warnings('lifecycle: { shell_grace_secs: 3 }\n')).toEqual([]);
     expect(warnings('artifacts: [{ name: guard, version: 1.0.0, runtime: hook }]\n')).toEqual([]);
   });
 
@@ -20,7 +21,6 @@ describe('what a manifest declares and this version does not do', () => {
     ['capabilities: { peer_fetch: { allow: ["localhost:1"] } }', 'capabilities.peer_fetch'],
     ['capabilities: { state: { store: notes } }', 'capabilities.state'],
     ['exports: { peer_files: { root: out } }', 'exports.peer_files'],
-    ['lifecycle: { shell_grace_secs: 3 }', 'lifecycle.shell_grace_secs'],
     ['artifacts: [{ name: svc-tool-editor, version: 1.0.0, config: { a: 1 } }]', 'artifacts[0].config'],
   ])('warns of %s', (yaml, key) => {
     expect(warnings(`${yaml}\n`)).toEqual([

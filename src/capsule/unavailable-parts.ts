@@ -2,17 +2,14 @@ import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { renderKeyPath, type KeyPath } from '../manifest/key-path.ts';
 import type { LoadedManifest } from '../manifest/load.ts';
 
-const defaultGraceSecs = 10;
-
 /** What the manifest declares and this version does not do: the operator is told that it is missing (`W-RUN-002`). */
 export function unavailableParts({ manifest, locate }: LoadedManifest): readonly Diagnostic[] {
-  const { capabilities, exports, lifecycle } = manifest;
+  const { capabilities, exports } = manifest;
   const missing: [declared: boolean, path: KeyPath, what: string][] = [
     [(capabilities.spawn?.allow.length ?? 0) > 0, ['capabilities', 'spawn'], 'the model gets no delegate-task tool'],
     [capabilities.peer_fetch !== undefined, ['capabilities', 'peer_fetch'], 'the model gets no fetch-peer-file tool'],
     [capabilities.state !== undefined, ['capabilities', 'state'], 'no store is mounted'],
     [exports.peer_files !== undefined, ['exports', 'peer_files'], 'no handle can be minted'],
-    [lifecycle.shell_grace_secs !== defaultGraceSecs, ['lifecycle', 'shell_grace_secs'], 'a command runs to its end'],
   ];
   for (const [index, artifact] of manifest.artifacts.entries()) {
     missing.push([artifact.config !== undefined, ['artifacts', index, 'config'], 'it is handed to nobody']);
