@@ -163,18 +163,27 @@ describe('a step', () => {
     expect(shown(call).steps[1]).toEqual({ id: 'b', status: 'passed', output: 'Summed up.' });
   });
 
-  it('of a command is passed by exit code 0 alone: one that goes on in the background has not passed', async () => {
+  it('of a command is passed by exit code 0 alone', async () => {
     const sh = planTool(
       'sh',
-      async ({ command }) => {
-        const exitCode = command === 'background' ? null : Number(command);
-        return { status: 'passed', content: 'ran', output: '', exitCode, truncated: false };
-      },
+      async ({ command }) => ({ status: 'passed', content: 'ran', exitCode: Number(command), truncated: false }),
       'shell',
     );
     const call = await bench({ tools: [sh] }).submit(
-      ['0', '1', 'background'].map((input, n) => ({ id: `s${n}`, shell: 'sh', input, on_error: 'skip' })),
+      ['0', '1'].map((input, n) => ({ id: `s${n}`, shell: 'sh', input, on_error: 'skip' })),
     );
-    expect(shown(call).steps.map(({ status }) => status)).toEqual(['passed', 'failed', 'failed']);
+    expect(shown(call).steps.map(({ status }) => status)).toEqual(['passed', 'failed']);
+  });
+
+  it('of a command that goes on in the background has failed, is not started again and hands nothing on', async () => {
+    const sh = planTool('sh', answers('still running', { output: 'so far', exitCode: null }), 'shell');
+    const call = await bench({ tools: [sh, echo] }).submit([
+      { id: 'a', shell: 'sh', input: 'sleep', retries: 5, on_error: 'continue' },
+      { id: 'b', tool: 'echo', input: { x: '{{steps.a.output}}' }, depends_on: ['a'] },
+    ]);
+    expect(shown(call).steps).toEqual([
+      { id: 'a', status: 'failed', output: 'still running', cut: true },
+      { id: 'b', status: 'failed', reason: 'the output of step a is not whole, so it is not handed on' },
+    ]);
   });
 });

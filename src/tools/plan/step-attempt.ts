@@ -82,15 +82,17 @@ function outcomeOf(call: DispatchedCall): StepOutcome {
   const { kind, isError, exitCode, reached, fenceSource } = call;
   // As a call, a command has passed when it ran to its end; as a step, when it says so itself.
   const passed = !isError && (kind !== 'shell' || exitCode === 0);
+  // It runs yet: what it has written is not whole, and another attempt would be a second one beside it.
+  const inBackground = kind === 'shell' && !isError && exitCode === null;
   return bounded({
     status: passed ? 'passed' : 'failed',
     reached,
     content: call.unfenced,
     output: call.output,
     fenceSource,
-    cut: call.truncated,
+    cut: call.truncated || inBackground,
     exitCode,
-    retryable: reached && !passed,
+    retryable: reached && !passed && !inBackground,
   });
 }
 
