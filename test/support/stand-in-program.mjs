@@ -1,5 +1,6 @@
 // Stands in for `claude` or `codex`, whichever it is called: takes their words, speaks their lines, keeps conversations in its home, and
 // calls the tools it is offered with the official client. What it does is told by the last line of its prompt, a JSON list of steps.
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -168,6 +169,8 @@ async function main() {
       process.on('SIGTERM', () => {});
       setInterval(() => {}, 1000);
     },
+    /** A process of its own, which is in the same containment. */
+    run: (command) => answers.push(execFileSync('/bin/sh', ['-c', command], { encoding: 'utf8' })),
     hang: () => new Promise(() => setInterval(() => {}, 1000)),
     endEarly: () => dialect.end(session, last),
   };

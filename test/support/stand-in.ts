@@ -1,8 +1,10 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { buildSync } from 'esbuild';
+
+import { makeWorkspace, type Workspace } from './workspace.ts';
 
 export type StandInName = 'claude' | 'codex';
 
@@ -19,6 +21,30 @@ export function placeStandIn(folder: string, name: StandInName): string {
   writeFileSync(path, `#!${process.execPath}\n${bundled}`);
   chmodSync(path, 0o755);
   return path;
+}
+
+export interface StandInCapsule {
+  readonly workspace: Workspace;
+  /** Variables for `svc`, with the program first on its search path. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** A folder with a capsule whose model is behind a stand-in. `manifest` is its lines beside name, version and inference. */
+export function standInCapsule(name: StandInName, manifest: string): StandInCapsule {
+  const workspace = makeWorkspace({
+    'svc.yaml': `name: demo
+version: 1.2.3
+inference:
+  transport: process
+  command: ${name}
+  model: m-1
+  api_key: \${PROVIDER_KEY}
+${manifest}`,
+  });
+  const programs = join(workspace.folder, 'programs');
+  placeStandIn(programs, name);
+  const path = [programs, process.env['PATH'] ?? ''].join(delimiter);
+  return { workspace, env: { PATH: path, PROVIDER_KEY: 'sk-provider-1' } };
 }
 
 /** A prompt that has a stand-in do this. */

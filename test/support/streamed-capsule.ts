@@ -98,7 +98,7 @@ export interface TaskAnswer {
 /** A starter of capsules, which are ended and gone after the test that started them. */
 export function useStreamedCapsules(): {
   readonly script: (options: ScriptCapsule, env?: SvcOptions['env']) => Promise<StreamedCapsule>;
-  readonly from: (workspace: Workspace) => Promise<StreamedCapsule>;
+  readonly from: (workspace: Workspace, env?: SvcOptions['env']) => Promise<StreamedCapsule>;
 } {
   const capsules: StreamedCapsule[] = [];
   afterEach(async () => {
