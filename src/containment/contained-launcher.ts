@@ -26,6 +26,8 @@ export interface ContainedLauncherOptions {
   readonly egress: ((listening: Server) => void) | null;
   /** How long what a process leaves running may go on writing after its exit; 1,000 when absent. */
   readonly drainMs?: number;
+  /** How long the helper may take until its program runs; 15,000 when absent: of its own steps, the longest waits 10,000. */
+  readonly startMs?: number;
 }
 
 /** Descriptors in the helper. */
@@ -82,7 +84,7 @@ interface Start {
 }
 
 async function start({ sheet, request, options }: Start): Promise<LaunchOutcome> {
-  const { helper, variables, egress, pipes, drainMs = 1000 } = options;
+  const { helper, variables, egress, pipes, drainMs = 1000, startMs = 15_000 } = options;
   const words = [planAt, statusAt, filterAt, egress === null ? '-' : egressAt].map(String);
   const standard = await openDescriptors(pipes, request.stdin);
   const channel = egress === null ? [] : (['ipc'] as const);
@@ -98,7 +100,7 @@ async function start({ sheet, request, options }: Start): Promise<LaunchOutcome>
     const launched = superviseGroup({ child, pid, ...standard.connect(child) }, drainMs);
     standard.release();
     if (egress !== null) handOver(child, egress);
-    return await settle({ child, launched, sheet });
+    return await settle({ child, launched, sheet, startMs });
   } catch (error) {
     return refusedBy(error);
   } finally {
@@ -124,15 +126,35 @@ interface StartedHelper {
   readonly child: ChildProcess;
   readonly launched: LaunchedProcess;
   readonly sheet: LaunchSheet;
+  readonly startMs: number;
 }
 
-async function settle({ child, launched, sheet: { problems } }: StartedHelper): Promise<LaunchOutcome> {
+async function settle({ child, launched, sheet: { problems }, startMs }: StartedHelper): Promise<LaunchOutcome> {
   const status = child.stdio[statusAt];
   if (!(status instanceof Readable)) throw new Error('a started helper lacks its status');
-  const failure = await readLaunchStatus(status);
+  const failure = await withinTime(readLaunchStatus(status), startMs);
   if (failure === null) return { kind: 'started', process: launched, ...(problems.length > 0 ? { problems } : {}) };
   launched.stdout.resume();
   launched.stderr.resume();
+  if (failure === 'late') {
+    launched.kill('SIGKILL');
+    return {
+      kind: 'refused',
+      reason: `it could not be contained: svc-launch did not come to it in ${startMs / 1000} s`,
+    };
+  }
   await launched.ended;
   return { kind: 'refused', reason: [refusalOfFailure(failure), ...problems].join('; ') };
+}
+
+async function withinTime<T>(answer: Promise<T>, ms: number): Promise<T | 'late'> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(resolve, ms, 'late');
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

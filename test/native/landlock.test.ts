@@ -1,6 +1,7 @@
-import { mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
@@ -8,6 +9,8 @@ import type { LandlockRules, LaunchPlan } from '../../src/containment/launch/lau
 import { type NativeEnd, launchAsync, launchSync, users } from './support/launch.ts';
 import { needs } from './support/needs.ts';
 import { bare } from './support/plans.ts';
+
+const attempts = fileURLToPath(new URL(`../../dist/native/linux-${process.arch}/svc-attempts`, import.meta.url));
 
 function run(plan: Partial<LaunchPlan>, script: string, user?: number): NativeEnd {
   return launchSync({ plan: { ...bare, ...plan }, user, program: ['/usr/bin/bash', '-c', script] });
@@ -89,6 +92,23 @@ describe.each(users)('landlock, entered by %s,', (_name, user) => {
       const { code, status } = confined('true', { paths: [{ rights: execute, path }] });
       expect({ code, status }).toEqual({ code: 125, status: `landlock 40 ${path}\n` });
     }
+  });
+
+  it('refuses to empty a file by its name only where that is handled', () => {
+    const [empty, file] = [join(folder, 'svc-attempts'), join(folder, 'file')];
+    copyFileSync(attempts, empty);
+    run({}, `chmod 755 ${folder} ${empty}; echo text > ${file}; chmod 666 ${file}`);
+    const attempt = (filesystem: bigint): string => {
+      const paths = [...system, { rights: execute | readFile, path: empty }];
+      const landlock = { handled: { filesystem, network: 0n, scope: 0n }, paths, ports: [] };
+      return launchSync({ plan: { ...bare, cwd: folder, landlock }, user, program: [empty, 'truncate', file] }).stdout;
+    };
+    const truncate = 1n << 14n;
+    expect(attempt(firstRights | truncate)).toBe('refused EACCES\n');
+    expect(readFileSync(file, 'utf8')).toBe('text\n');
+    // To write to it is refused all the same: what empties it is another right.
+    expect(attempt(firstRights)).toBe('allowed\n');
+    expect(readFileSync(file, 'utf8')).toBe('');
   });
 
   it('refuses ports but those of a rule', (context) => {

@@ -1,0 +1,82 @@
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+import { createContainedLauncher } from './contained-launcher.ts';
+import { LaunchSheets } from './launch/launch-sheets.ts';
+import { leastGrants } from './launch/process-grants.ts';
+import type { LaunchOutcome } from './launcher.ts';
+import { PipeStock } from './pipe-stock.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-helper-')));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+/** Launches `true` by a script in the helper's place. */
+async function launchBy(script: string, startMs: number): Promise<LaunchOutcome> {
+  const helper = join(folder, 'helper');
+  writeFileSync(helper, `#!/bin/sh\ncd ${folder}\n${script}\n`, { mode: 0o755 });
+  const sheets = new LaunchSheets({
+    enforcement: { class: 'advisory' },
+    grants: leastGrants,
+    cgroupProcs: null,
+    workdir: folder,
+    privateDirectory: folder,
+    filter: Buffer.from('filter'),
+    filesOf: (programs) => ({ read: [], execute: programs, links: [], problems: [] }),
+    countProcesses: () => 0,
+  });
+  const pipes = new PipeStock({ make: async () => [], areNamed: false });
+  const launcher = createContainedLauncher({
+    helper,
+    sheets,
+    pipes,
+    commands: [],
+    variables: {},
+    egress: null,
+    startMs,
+  });
+  try {
+    return await launcher.launch({ command: 'true', args: [], env: { PATH: '/usr/bin:/bin' }, stdin: 'null' });
+  } finally {
+    sheets.close();
+    await pipes.close();
+  }
+}
+
+/** A zombie whose parent has not looked yet is no running process. */
+function isRunning(pid: string): boolean {
+  return existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+}
+
+describe('a helper', () => {
+  it('that never comes to the program is ended, with all it started, and the launch refused', async () => {
+    expect(await launchBy('sleep 1000 & echo $! $$ > pids; wait', 2000)).toEqual({
+      kind: 'refused',
+      reason: 'it could not be contained: svc-launch did not come to it in 2 s',
+    });
+    const pids = readFileSync(join(folder, 'pids'), 'utf8').trim().split(' ');
+    expect(pids).toHaveLength(2);
+    await vi.waitFor(() => {
+      expect(pids.filter(isRunning)).toEqual([]);
+    });
+  });
+
+  it('that says what failed is believed', async () => {
+    expect(await launchBy('echo "cwd 2 /gone" >&4; exit 125', 60_000)).toEqual({
+      kind: 'refused',
+      reason: 'it could not be contained: /gone is not there any more',
+    });
+  });
+
+  it('that closes its status has started the program, which may take its time', async () => {
+    const outcome = await launchBy('exec 4>&-; sleep 2.2; exit 3', 2000);
+    if (outcome.kind === 'refused') throw new Error(outcome.reason);
+    expect(await outcome.process.ended).toEqual({ kind: 'exited', exitCode: 3 });
+  });
+});
