@@ -5,53 +5,68 @@ import type { Usage } from '../driver.ts';
 import { describeFirst } from '../first-issue.ts';
 import { serverName, type CliDecoder, type CliEvent } from './cli-dialect.ts';
 
-const init = z.object({
-  subtype: z.literal('init'),
-  tools: z.nullish(z.array(z.string())),
-  mcp_servers: z.nullish(z.array(z.object({ name: z.string(), status: z.string() }))),
-});
+/** Made when a program is first run: most starts of svc never need them. */
+function makeShapes() {
+  const typed = z.object({ type: z.string() });
 
-const retry = z.object({ subtype: z.literal('api_retry'), attempt: z.number(), error: z.nullish(z.string()) });
+  const init = z.object({
+    subtype: z.literal('init'),
+    tools: z.nullish(z.array(z.string())),
+    mcp_servers: z.nullish(z.array(z.object({ name: z.string(), status: z.string() }))),
+  });
 
-const partial = z.object({
-  parent_tool_use_id: z.nullish(z.string()),
-  event: z.object({
-    type: z.string(),
-    message: z.optional(z.object({ id: z.string() })),
-    content_block: z.optional(z.object({ type: z.string() })),
-    delta: z.optional(
-      z.object({ type: z.optional(z.string()), text: z.optional(z.string()), thinking: z.optional(z.string()) }),
-    ),
-  }),
-});
+  const retry = z.object({ subtype: z.literal('api_retry'), attempt: z.number(), error: z.nullish(z.string()) });
 
-const block = z.object({ type: z.string(), text: z.optional(z.string()), thinking: z.optional(z.string()) });
-
-const assistant = z.object({
-  parent_tool_use_id: z.nullish(z.string()),
-  /** Of a message that the program made up to tell of a failure. */
-  error: z.nullish(z.string()),
-  message: z.object({ id: z.string(), content: z.array(block) }),
-});
-
-const count = z.int().check(z.minimum(0));
-
-const result = z.object({
-  subtype: z.string(),
-  is_error: z.boolean(),
-  result: z.nullish(z.string()),
-  errors: z.nullish(z.array(z.string())),
-  stop_reason: z.nullish(z.string()),
-  session_id: z.string(),
-  usage: z.nullish(
-    z.object({
-      input_tokens: count,
-      output_tokens: count,
-      cache_creation_input_tokens: z.nullish(count),
-      cache_read_input_tokens: z.nullish(count),
+  const partial = z.object({
+    parent_tool_use_id: z.nullish(z.string()),
+    event: z.object({
+      type: z.string(),
+      message: z.optional(z.object({ id: z.string() })),
+      content_block: z.optional(z.object({ type: z.string() })),
+      delta: z.optional(
+        z.object({ type: z.optional(z.string()), text: z.optional(z.string()), thinking: z.optional(z.string()) }),
+      ),
     }),
-  ),
-});
+  });
+
+  const block = z.object({ type: z.string(), text: z.optional(z.string()), thinking: z.optional(z.string()) });
+
+  const assistant = z.object({
+    parent_tool_use_id: z.nullish(z.string()),
+    /** Of a message that the program made up to tell of a failure. */
+    error: z.nullish(z.string()),
+    message: z.object({ id: z.string(), content: z.array(block) }),
+  });
+
+  const count = z.int().check(z.minimum(0));
+
+  const result = z.object({
+    subtype: z.string(),
+    is_error: z.boolean(),
+    result: z.nullish(z.string()),
+    errors: z.nullish(z.array(z.string())),
+    stop_reason: z.nullish(z.string()),
+    session_id: z.string(),
+    usage: z.nullish(
+      z.object({
+        input_tokens: count,
+        output_tokens: count,
+        cache_creation_input_tokens: z.nullish(count),
+        cache_read_input_tokens: z.nullish(count),
+      }),
+    ),
+  });
+  return { typed, init, retry, partial, assistant, result };
+}
+
+type Shapes = ReturnType<typeof makeShapes>;
+type LineOf<Kind extends keyof Shapes> = z.infer<Shapes[Kind]>;
+
+let made: Shapes | undefined;
+
+function shapes(): Shapes {
+  return (made ??= makeShapes());
+}
 
 /** Tools of the program that act by themselves: what they do passes no grant, no hook and no trace of the capsule. */
 const actingTools: ReadonlySet<string> = new Set(
@@ -71,17 +86,17 @@ export class ClaudeDecoder implements CliDecoder {
   #breaks = false;
 
   decode(value: unknown): readonly CliEvent[] {
-    const typed = z.object({ type: z.string() }).safeParse(value, { error: issueClause });
+    const typed = shapes().typed.safeParse(value, { error: issueClause });
     if (!typed.success) return [wrong(typed.error)];
     switch (typed.data.type) {
       case 'system':
         return this.#system(value);
       case 'stream_event':
-        return read(partial, value, (line) => this.#partial(line));
+        return read(shapes().partial, value, (line) => this.#partial(line));
       case 'assistant':
-        return read(assistant, value, (line) => this.#assistant(line));
+        return read(shapes().assistant, value, (line) => this.#assistant(line));
       case 'result':
-        return read(result, value, endOf);
+        return read(shapes().result, value, endOf);
       default:
         return [];
     }
@@ -93,12 +108,12 @@ export class ClaudeDecoder implements CliDecoder {
 
   #system(value: unknown): readonly CliEvent[] {
     const { subtype } = value as { readonly subtype?: unknown };
-    if (subtype === 'init') return read(init, value, startFault);
-    if (subtype === 'api_retry') return read(retry, value, retryFault);
+    if (subtype === 'init') return read(shapes().init, value, startFault);
+    if (subtype === 'api_retry') return read(shapes().retry, value, retryFault);
     return [];
   }
 
-  #partial({ parent_tool_use_id: parent, event }: z.infer<typeof partial>): readonly CliEvent[] {
+  #partial({ parent_tool_use_id: parent, event }: LineOf<'partial'>): readonly CliEvent[] {
     if (typeof parent === 'string') return [];
     if (event.message !== undefined) this.#streamed.add(event.message.id);
     if (event.type === 'content_block_start' && event.content_block?.type === 'text') this.#breaks = this.#spoke;
@@ -108,7 +123,7 @@ export class ClaudeDecoder implements CliDecoder {
     return type === 'thinking_delta' ? thought(thinking ?? '') : [];
   }
 
-  #assistant(line: z.infer<typeof assistant>): readonly CliEvent[] {
+  #assistant(line: LineOf<'assistant'>): readonly CliEvent[] {
     const { parent_tool_use_id: parent, error, message } = line;
     if (typeof parent === 'string' || typeof error === 'string' || this.#streamed.has(message.id)) return [];
     return message.content.flatMap(({ type, text, thinking }) => {
@@ -133,7 +148,7 @@ function thought(text: string): readonly CliEvent[] {
   return text === '' ? [] : [{ kind: 'thinking', text }];
 }
 
-function startFault({ tools, mcp_servers: servers }: z.infer<typeof init>): readonly CliEvent[] {
+function startFault({ tools, mcp_servers: servers }: LineOf<'init'>): readonly CliEvent[] {
   const own = (tools ?? []).filter((name) => actingTools.has(name));
   if (own.length > 0) return [{ kind: 'failed', error: `claude keeps tools of its own: ${own.join(', ')}` }];
   const server = servers?.find(({ name }) => name === serverName);
@@ -141,12 +156,12 @@ function startFault({ tools, mcp_servers: servers }: z.infer<typeof init>): read
   return [{ kind: 'failed', error: `claude did not reach the tools of the capsule (${server.status})` }];
 }
 
-function retryFault({ attempt, error }: z.infer<typeof retry>): readonly CliEvent[] {
+function retryFault({ attempt, error }: LineOf<'retry'>): readonly CliEvent[] {
   if (error !== 'authentication_failed' || attempt < mostAuthenticationRefusals) return [];
   return [{ kind: 'failed', error: 'claude is refused by its provider: authentication_failed' }];
 }
 
-function endOf(line: z.infer<typeof result>): readonly CliEvent[] {
+function endOf(line: LineOf<'result'>): readonly CliEvent[] {
   const {
     subtype,
     is_error: isError,
@@ -169,7 +184,7 @@ function endOf(line: z.infer<typeof result>): readonly CliEvent[] {
 }
 
 /** What was read from a cache counts as read. */
-function usageOf(usage: z.infer<typeof result>['usage']): Usage | null {
+function usageOf(usage: LineOf<'result'>['usage']): Usage | null {
   if (!usage) return null;
   const cached = (usage.cache_creation_input_tokens ?? 0) + (usage.cache_read_input_tokens ?? 0);
   return { inputTokens: usage.input_tokens + cached, outputTokens: usage.output_tokens };

@@ -4,20 +4,31 @@ import { issueClause } from '../../manifest/issue-clause.ts';
 import { describeFirst } from '../first-issue.ts';
 import type { CliDecoder, CliEvent } from './cli-dialect.ts';
 
-const count = z.int().check(z.minimum(0));
+/** Made when a program is first run: most starts of svc never need them. */
+function makeShapes() {
+  const typed = z.object({ type: z.string() });
+  const count = z.int().check(z.minimum(0));
 
-const lines = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('thread.started'), thread_id: z.string() }),
-  z.object({ type: z.literal('item.completed'), item: z.object({ type: z.string(), text: z.optional(z.string()) }) }),
-  z.object({
-    type: z.literal('turn.completed'),
-    usage: z.nullish(z.object({ input_tokens: count, output_tokens: count })),
-  }),
-  z.object({ type: z.literal('turn.failed'), error: z.object({ message: z.string() }) }),
-  z.object({ type: z.literal('error'), message: z.string() }),
-]);
+  const lines = z.discriminatedUnion('type', [
+    z.object({ type: z.literal('thread.started'), thread_id: z.string() }),
+    z.object({ type: z.literal('item.completed'), item: z.object({ type: z.string(), text: z.optional(z.string()) }) }),
+    z.object({
+      type: z.literal('turn.completed'),
+      usage: z.nullish(z.object({ input_tokens: count, output_tokens: count })),
+    }),
+    z.object({ type: z.literal('turn.failed'), error: z.object({ message: z.string() }) }),
+    z.object({ type: z.literal('error'), message: z.string() }),
+  ]);
+  return { typed, lines };
+}
 
-type Line = z.infer<typeof lines>;
+let made: ReturnType<typeof makeShapes> | undefined;
+
+function shapes(): ReturnType<typeof makeShapes> {
+  return (made ??= makeShapes());
+}
+
+type Line = z.infer<ReturnType<typeof makeShapes>['lines']>;
 type LineOf<Type extends Line['type']> = Extract<Line, { readonly type: Type }>;
 
 const knownTypes: ReadonlySet<string> = new Set<Line['type']>([
@@ -44,10 +55,10 @@ export class CodexDecoder implements CliDecoder {
   #error: string | null = null;
 
   decode(value: unknown): readonly CliEvent[] {
-    const typed = z.object({ type: z.string() }).safeParse(value, { error: issueClause });
+    const typed = shapes().typed.safeParse(value, { error: issueClause });
     if (!typed.success) return [wrong(typed.error)];
     if (!knownTypes.has(typed.data.type)) return [];
-    const parsed = lines.safeParse(value, { error: issueClause });
+    const parsed = shapes().lines.safeParse(value, { error: issueClause });
     return parsed.success ? this.#line(parsed.data) : [wrong(parsed.error)];
   }
 

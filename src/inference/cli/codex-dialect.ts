@@ -63,6 +63,8 @@ function settingsOf({ system, toolsUrl, tokenVariable }: CliRequest): readonly s
   return [
     'approval_policy="never"',
     'web_search="disabled"',
+    // No instructions from files that the agent can write.
+    'project_doc_max_bytes=0',
     ...actingFeatures.map((name) => `features.${name}=false`),
     ...(system === '' ? [] : [`developer_instructions=${tomlText(system)}`]),
     ...(toolsUrl === null ? [] : serverSettings(toolsUrl, tokenVariable)),

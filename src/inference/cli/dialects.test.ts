@@ -78,6 +78,7 @@ describe('a run of codex', () => {
     expect(settings.filter((setting) => !setting.startsWith('features.'))).toEqual([
       'approval_policy="never"',
       'web_search="disabled"',
+      'project_doc_max_bytes=0',
       String.raw`developer_instructions="You \"count\".\u007f"`,
       'mcp_servers.svc.url="http://127.0.0.1:4711/mcp/abc"',
       'mcp_servers.svc.bearer_token_env_var="SVC_MCP_TOKEN"',
