@@ -1,7 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { fixtureComponent } from '../components/support/fixture-component.ts';
+import { fixtureCache } from '../components/support/hosted-tool.ts';
 import { scriptCapsule, type ScriptCapsule } from './script-capsule.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -14,6 +15,7 @@ export interface HookCapsule extends Omit<ScriptCapsule, 'manifest'> {
   readonly orders?: string;
   /** Of each hook. */
   readonly deadlineSecs?: number;
+  readonly memory?: string;
   /** Lines of the capsule's manifest beside artifacts and the variables. */
   readonly manifest?: string;
   /** Entries of `capabilities` beside `env`, as YAML lines. */
@@ -22,8 +24,17 @@ export interface HookCapsule extends Omit<ScriptCapsule, 'manifest'> {
 
 /** A capsule whose model plays a script and whose hooks are the component `told-hook`. */
 export async function hookCapsule(options: HookCapsule): Promise<Workspace> {
-  const { hooks, artifacts = [], orders = '', deadlineSecs = 20, manifest = '', capabilities = '', ...rest } = options;
-  const limits = `limits: { deadline: ${deadlineSecs} }`;
+  const {
+    hooks,
+    artifacts = [],
+    orders = '',
+    deadlineSecs = 20,
+    memory = '512Mi',
+    manifest = '',
+    capabilities = '',
+    ...rest
+  } = options;
+  const limits = `limits: { deadline: ${deadlineSecs}, memory: ${memory} }`;
   const entries = Object.keys(hooks).map(
     (name) =>
       `{ name: ${name}, version: 1.0.0, runtime: hook, source: ./${name}, capabilities: { env: { allow: [HOOK_ORDERS] }, ${limits} } }`,
@@ -36,10 +47,18 @@ ${[...entries, ...artifacts].map((entry) => `  - ${entry}\n`).join('')}capabilit
 ${capabilities}${manifest}`,
   });
   workspace.write('.env', `HOOK_ORDERS='${orders}'\n`);
+  keepCompiled(workspace);
   const { wasm } = await fixtureComponent('told-hook');
   if (!(wasm instanceof Uint8Array)) throw new Error('a fixture is its bytes');
   for (const [name, declared] of Object.entries(hooks)) addHook(workspace, name, { declared, wasm });
   return workspace;
+}
+
+/** What is compiled once is compiled for every capsule of the tests. */
+function keepCompiled({ home }: Workspace): void {
+  mkdirSync(fixtureCache, { recursive: true });
+  mkdirSync(join(home, '.svc'));
+  symlinkSync(fixtureCache, join(home, '.svc', 'cache'));
 }
 
 function addHook(

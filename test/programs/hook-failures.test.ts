@@ -1,0 +1,137 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+import { compileTimeoutMs } from '../components/support/hosted-tool.ts';
+import { completed, reply, working } from '../support/frame-lines.ts';
+import { hookCapsule } from '../support/hook-capsule.ts';
+import { hookErrors } from '../support/hook-trace.ts';
+import { runs, says, script } from '../support/scripted-turns.ts';
+import { staysUp, useStreamedCapsules, type StreamedCapsule } from '../support/streamed-capsule.ts';
+
+const capsules = useStreamedCapsules();
+
+const shell = '  shell: { allow: [sh] }\n';
+
+/** A capsule that runs one command, with a hook that is told what to do there by an order in the command. */
+async function commanded(declared: string, order: string): Promise<StreamedCapsule> {
+  return await capsules.from(
+    await hookCapsule({
+      hooks: { odd: declared },
+      deadlineSecs: order.endsWith('hang') ? 1 : 20,
+      capabilities: shell,
+      manifest: staysUp,
+      memory: order.endsWith('allocate') ? '64Mi' : '512Mi',
+      script: script(runs(`echo > ran # [[${order}]]`), says('Done.')),
+    }),
+  );
+}
+
+/** Every way in which a hook can fail, as what it is told and what is said of it. */
+const failures: readonly (readonly [told: string, error: RegExp])[] = [
+  ['fail No idea.', /^No idea\.$/],
+  ['trap', /^it broke off: the component called exit \(failure\)/],
+  ['odd-arm', /^it broke off: /],
+  ['hang', /^it did not answer within 1 s$/],
+  ['allocate', /^out of memory$/],
+  ['deny-large', /^it broke off: the component gave a value of more than 64 MiB/],
+  ['deny-long', /^its deny is of 9000 characters, 8192 is the most$/],
+];
+
+describe('a hook that only watches and fails', { timeout: compileTimeoutMs }, () => {
+  it.each(failures)('leaves the session as it is when it is to %s', async (told, error) => {
+    const capsule = await commanded('binding: on-tool-call', `on-tool-call ${told}`);
+    for (const text of ['One.', 'Two.']) {
+      const { frames } = await (await capsule.submit(text)).untilClosed();
+      expect(frames.map(({ event }) => event)).toEqual(['status', 'artifact', 'status', 'text', 'status']);
+      expect(frames.at(-1)?.data).toMatchObject({ status: { state: 'completed' } });
+    }
+    const errors = hookErrors(capsule.trace);
+    expect(errors).toHaveLength(2);
+    for (const each of errors) expect(each.replace('odd on-tool-call: ', '')).toMatch(error);
+  });
+
+  it('leaves the session as it is when it refuses, which it may not', async () => {
+    const capsule = await commanded('binding: on-shell', 'on-shell deny No.');
+    expect((await (await capsule.submit('Go.')).untilClosed()).lines.at(-1)).toBe(`4 ${completed()}`);
+    expect(existsSync(join(capsule.line.workdir, 'ran'))).toBe(true);
+    expect(hookErrors(capsule.trace)).toEqual([
+      'odd on-shell: it answered deny, which its commit_policy does not allow',
+    ]);
+  });
+});
+
+describe('a hook that may refuse and fails', { timeout: compileTimeoutMs }, () => {
+  it.each(failures)('refuses the call when it is to %s [D1-FRAME-16]', async (told, error) => {
+    const capsule = await commanded('binding: on-shell\ncommit_policy: deny', `on-shell ${told}`);
+    for (const [index, text] of ['One.', 'Two.'].entries()) {
+      const { lines } = await (await capsule.submit(text)).untilClosed();
+      expect(lines).toEqual([`0 ${working(1)}`, `1 ${working(2)}`, `2 ${reply('Done.')}`, `3 ${completed()}`]);
+      expect(hookErrors(capsule.trace)[index]?.replace('odd on-shell: ', '')).toMatch(error);
+    }
+    expect(existsSync(join(capsule.line.workdir, 'ran'))).toBe(false);
+    const call = capsule.trace.find((line) => line['event_type'] === 'shell');
+    const told_ = 'the call was refused: the hook odd, which judges it, failed';
+    expect(call).toMatchObject({ is_error: true, content_bytes: told_.length });
+  });
+});
+
+describe('the status of a session', { timeout: compileTimeoutMs }, () => {
+  it.each([
+    ['trap', 2, 'trapped'],
+    ['odd-arm', 2, 'trapped'],
+    ['fail No.', 0, 'ok'],
+    ['hang', 0, 'ok'],
+  ])('after a hook was to %s ends with exit code %i', async (told, code, status) => {
+    const capsule = await commanded('binding: [on-tool-call, on-session-end]', `on-tool-call ${told}`);
+    await (await capsule.submit('Go.')).untilClosed();
+    expect((await capsule.terminate()).code).toBe(code);
+    expect(capsule.trace.at(-1)).toMatchObject({ event_type: 'session_end', status });
+  });
+
+  it('counts a hook that breaks off at the very end', async () => {
+    const workspace = await hookCapsule({
+      hooks: { odd: 'binding: on-session-end' },
+      orders: '[[on-session-end trap]]',
+      manifest: staysUp,
+    });
+    const capsule = await capsules.from(workspace);
+    await (await capsule.submit('Go.')).untilClosed();
+    expect((await capsule.terminate()).code).toBe(2);
+    expect(capsule.trace.slice(-2)).toMatchObject([
+      { event_type: 'hook_error', hook_name: 'odd', event: 'on-session-end' },
+      { event_type: 'session_end', status: 'trapped' },
+    ]);
+  });
+});
+
+describe('a hook that hangs when the session is to stop', { timeout: compileTimeoutMs }, () => {
+  it.each(['on-task-start', 'on-task-end', 'on-session-end'])(
+    'at %s holds it no longer than its part of the time',
+    async (event) => {
+      const workspace = await hookCapsule({
+        hooks: { slow: `binding: ${event}` },
+        orders: `[[${event} hang]]`,
+        deadlineSecs: 300,
+        manifest: `${staysUp}`,
+        capabilities: '  limits: { deadline: 300 }\n',
+      });
+      const capsule = await capsules.from(workspace);
+      const watch = await capsule.watch();
+      const sent = await capsule.send('Go.');
+      if (event === 'on-task-start')
+        await waitFor(() => capsule.trace.some((line) => line['event_type'] === 'task_start'));
+      else await watch.until(({ data }) => data['id'] === sent.id && data['final'] === true);
+      const { code } = await capsule.terminate();
+      expect(code).toBe(event === 'on-task-start' ? 1 : 0);
+      expect(capsule.trace.at(-1)?.['event_type']).toBe('session_end');
+      const errors =
+        event === 'on-task-start' ? [] : [`slow ${event}: it did not answer before the session had to end`];
+      expect(hookErrors(capsule.trace)).toEqual(errors);
+    },
+  );
+});
+
+async function waitFor(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+}
