@@ -71,7 +71,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const cacheDir = join(request.home, '.svc', 'cache');
     const host = createComponentHost({ cacheDir, packageRoot: launch.packageRoot });
     closing.push(() => host.close());
-    const staged = await stageSession({ launch, directories, host, cacheDir, onWarning: open.onWarning });
+    const staged = await stageSession({ launch, directories, host, home, cacheDir, onWarning: open.onWarning });
     closing.push(() => staged.close());
     const inventory = new Inventory(staged.tools, systemClock);
     const { conversations, close: closeConversations } = openConversations(open, directories);

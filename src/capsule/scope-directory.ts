@@ -3,10 +3,11 @@ import { join } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { ioFault, isErrno } from '../store/io-fault.ts';
+import { makeDirectories } from '../store/make-directories.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
-/** A directory of the workdir, held open so that its path means it whatever becomes of its names. */
+/** A directory of the workdir or of the user's state, held open so that its path means it whatever becomes of its names. */
 export interface ScopeDirectory {
   readonly path: string;
   close(): void;
@@ -33,6 +34,28 @@ export function makePrivateDirectory(workdir: string, path: string): void {
     },
   );
   openBelow({ workdir, path, mode: 0o700, obstacle }).close();
+}
+
+/**
+ * The user's state store of this name, made owner-only where it is missing. `E-CAP-017` for a link or a file in its place; only
+ * `~/.svc` itself may be a link, which is the user's own to set.
+ */
+export function openStateStore(home: string, store: string): ScopeDirectory {
+  const root = join(home, '.svc');
+  const path = `state/${store}`;
+  const obstacle = new Diagnostic(
+    'E-CAP-017',
+    `the state store ${store} is not a directory of ${join(root, 'state')}`,
+    {
+      hint: `a link or a file stands in the place of ${join(root, path)} or above it: remove it`,
+    },
+  );
+  try {
+    makeDirectories(root, 0o700);
+  } catch (error) {
+    throw ioFault(error, `the directory ${root} cannot be made`);
+  }
+  return openBelow({ workdir: root, path, mode: 0o700, obstacle });
 }
 
 interface DirectoryBelow {

@@ -2,14 +2,17 @@ import type { ComponentHost } from '../components/component-host.ts';
 import type { Component, ComponentGrants, Preopen } from '../components/component.ts';
 import type { ArtifactGrants } from '../grants/artifact-grants.ts';
 import { mayReach } from '../grants/network-coverage.ts';
+import { statePath } from '../grants/scope-object.ts';
 import { formatDestination } from '../manifest/network-destination.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
-import { openScopeDirectory, type ScopeDirectory } from './scope-directory.ts';
+import { openScopeDirectory, openStateStore, type ScopeDirectory } from './scope-directory.ts';
 
 export interface SessionComponentsDeps {
   readonly host: ComponentHost;
   /** The accessible workdir, links resolved. */
   readonly workdir: string;
+  /** The user's, with the state stores below it. */
+  readonly home: string;
   /** The variables that `svc run` holds. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -44,7 +47,7 @@ export class SessionComponents {
         ...(artifact.compiledDir === null ? {} : { precompiledDir: artifact.compiledDir }),
       },
       {
-        preopens: this.#preopensOf(own),
+        preopens: [...this.#scopeOf(own), ...this.#storesOf(own)],
         env: this.#variablesOf(own),
         mayReach: (url) => mayReach(own.networkAllow, url) || (endpoint !== null && mayReach([endpoint], url)),
         ...(endpoint === null ? {} : { endpointOrigin: formatDestination(endpoint) }),
@@ -63,11 +66,20 @@ export class SessionComponents {
   }
 
   /** A component sees its scope as `/`. */
-  #preopensOf({ preopen }: ArtifactGrants): readonly Preopen[] {
+  #scopeOf({ preopen }: ArtifactGrants): readonly Preopen[] {
     if (preopen === null) return [];
     const directory = openScopeDirectory(this.#deps.workdir, preopen.scope);
     this.#scopes.push(directory);
     return [{ guestPath: '/', hostPath: directory.path, writable: preopen.writable }];
+  }
+
+  /** And each of its stores as `/state/<store>`, which is nearer to a path below it than `/`. */
+  #storesOf({ stateStores }: ArtifactGrants): readonly Preopen[] {
+    return stateStores.map((store) => {
+      const directory = openStateStore(this.#deps.home, store);
+      this.#scopes.push(directory);
+      return { guestPath: statePath(store), hostPath: directory.path, writable: true };
+    });
   }
 
   #variablesOf({ envAllow }: ArtifactGrants): Readonly<Record<string, string>> {

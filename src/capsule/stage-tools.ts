@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
 import { stageNative } from '../store/stage-native.ts';
 import { createNativeTool } from '../tools/native-tool.ts';
@@ -28,6 +29,7 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
     return [createSkillTool({ name, description, text: artifact.skillText ?? '' })];
   }
   if (runtime !== 'tool') return [];
+  refuseStoresOfProgram(artifact);
   switch (artifact.manifest.implementation) {
     case 'wasm':
       return [wasmTool(artifact, parts)];
@@ -36,6 +38,18 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
     case 'mcp':
       return await mcpTools(artifact, parts);
   }
+}
+
+/** Running it without what it declares would lose what it means to keep. */
+function refuseStoresOfProgram({ entry, manifest }: InstalledArtifact): void {
+  if (manifest.implementation === 'wasm' || entry.capabilities?.state === undefined) return;
+  throw new Diagnostic(
+    'E-CAP-018',
+    `${entry.name} declares a state store, and it is a program (${manifest.implementation})`,
+    {
+      hint: 'remove capabilities.state from its entry, or use an artifact that is a component',
+    },
+  );
 }
 
 function wasmTool(artifact: InstalledArtifact, { launch, components }: StageParts): Tool {

@@ -18,6 +18,7 @@ export interface StageRequest {
   readonly launch: PreparedLaunch;
   readonly directories: SessionDirectories;
   readonly host: ComponentHost;
+  readonly home: string;
   /** `~/.svc/cache`. */
   readonly cacheDir: string;
   readonly onWarning: (warning: Diagnostic) => void;
@@ -37,9 +38,9 @@ export interface StagedSession {
  * servers that have never been asked for their tools. What fails leaves nothing open.
  */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
-  const { launch, directories, host, cacheDir, onWarning } = request;
+  const { launch, directories, host, home, cacheDir, onWarning } = request;
   const { containment, env } = launch;
-  const components = new SessionComponents({ host, workdir: directories.workdir, env });
+  const components = new SessionComponents({ host, workdir: directories.workdir, home, env });
   const processes = new SessionProcesses({ containment, directories, env });
   const servers = new SessionServers({ cacheDir, sessionDirectory: directories.session, onWarning });
   const background = backgroundOf(launch);

@@ -13,13 +13,13 @@ function warnings(yaml: string): string[] {
 describe('what a manifest declares and this version does not do', () => {
   it('is nothing for a plain capsule', () => {
     expect(warnings('capabilities: { shell: { allow: [sh] }, network: { allow: [] } }\n')).toEqual([]);
+    expect(warnings('capabilities: { state: { store: notes } }\n')).toEqual([]);
     expect(warnings('lifecycle: { shell_grace_secs: 3 }\n')).toEqual([]);
     expect(warnings('artifacts: [{ name: guard, version: 1.0.0, runtime: hook }]\n')).toEqual([]);
   });
 
   it.each([
     ['capabilities: { peer_fetch: { allow: ["localhost:1"] } }', 'capabilities.peer_fetch'],
-    ['capabilities: { state: { store: notes } }', 'capabilities.state'],
     ['exports: { peer_files: { root: out } }', 'exports.peer_files'],
     ['artifacts: [{ name: svc-tool-editor, version: 1.0.0, config: { a: 1 } }]', 'artifacts[0].config'],
   ])('warns of %s', (yaml, key) => {

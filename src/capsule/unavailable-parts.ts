@@ -8,7 +8,6 @@ export function unavailableParts({ manifest, locate }: LoadedManifest): readonly
   const missing: [declared: boolean, path: KeyPath, what: string][] = [
     [(capabilities.spawn?.allow.length ?? 0) > 0, ['capabilities', 'spawn'], 'the model gets no delegate-task tool'],
     [capabilities.peer_fetch !== undefined, ['capabilities', 'peer_fetch'], 'the model gets no fetch-peer-file tool'],
-    [capabilities.state !== undefined, ['capabilities', 'state'], 'no store is mounted'],
     [exports.peer_files !== undefined, ['exports', 'peer_files'], 'no handle can be minted'],
   ];
   for (const [index, artifact] of manifest.artifacts.entries()) {

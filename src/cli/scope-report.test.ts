@@ -85,6 +85,17 @@ Effective grants
   staged runtime:       svc-tool-editor@1.0.0, style@2.0.0`);
   });
 
+  it('has the state stores of an artifact in its line', () => {
+    const preopens = [
+      { artifact: 'a', runtime: 'tool', path: 'out', writable: false, state: ['/state/x', '/state/y'] },
+      { artifact: 'b', runtime: 'hook', path: null, writable: false, state: ['/state/x'] },
+    ] as const;
+    expect(documented({ ...muchGranted, preopens })).toContain(`
+  preopens:             a (tool)  out, read only; /state/x, read and write; /state/y, read and write
+                        b (hook)  /state/x, read and write
+`);
+  });
+
   it('says so where nothing is granted, and that a floor is met [D1-SCOPE-04]', () => {
     expect(documented(nothingGranted)).toBe(`Containment
   declared:      advisory

@@ -59,9 +59,11 @@ function preopenLines(preopens: readonly PreopenLine[]): readonly string[] {
   return preopens.map((preopen, index) => `${(owners[index] ?? '').padEnd(width)}  ${reachOf(preopen)}`);
 }
 
-function reachOf({ path, writable }: PreopenLine): string {
-  if (path === null) return nothing;
-  return `${path === '.' ? wholeWorkdir : path}, ${writable ? 'read and write' : 'read only'}`;
+function reachOf({ path, writable, state = [] }: PreopenLine): string {
+  const reach =
+    path === null ? [] : [`${path === '.' ? wholeWorkdir : path}, ${writable ? 'read and write' : 'read only'}`];
+  const stores = state.map((store) => `${store}, read and write`);
+  return [...reach, ...stores].join('; ') || nothing;
 }
 
 function renderFields(fields: readonly Field[]): string {

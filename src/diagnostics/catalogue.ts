@@ -57,6 +57,16 @@ export const catalogue = {
     title: 'a hook is a program',
     explanation: 'A hook is a WebAssembly component: it is given no process. Build it with implementation: wasm.',
   },
+  'E-CAP-017': {
+    title: 'a state store is not a directory of its own',
+    explanation:
+      'A store is the directory ~/.svc/state/<name>. A link or a file stands in its place, or in that of ~/.svc/state: what it leads to could be anything. Remove it, or move the directory there.',
+  },
+  'E-CAP-018': {
+    title: 'a program declares a state store',
+    explanation:
+      'State stores are mounted for components. An artifact with implementation: native or mcp has none in this version, so its entry must not declare capabilities.state.',
+  },
   'E-MAN-001': {
     title: 'a required key is missing',
     explanation: 'The manifest lacks a key that the capsule cannot do without. Add it at the place shown.',
@@ -192,7 +202,7 @@ export const catalogue = {
   'E-RUN-025': {
     title: 'the manifest asks for something this version cannot do',
     explanation:
-      'A declared part of the manifest is not available in this version, and running without it would do less than promised.',
+      'Versions that could not run hooks refused a capsule that declares one: running without it would do less than promised. This version runs them.',
   },
   'E-RUN-026': {
     title: 'no such running capsule',

@@ -173,6 +173,18 @@ describe('the scope object', () => {
     ]);
   });
 
+  it('names the state stores of an artifact beside what it sees of the workdir', () => {
+    const text =
+      'name: a\nversion: 1.0.0\ninference: { driver: { artifact: svc-driver-script } }\ncapabilities: { state: {} }\n' +
+      'artifacts:\n  - { name: t, version: "1", capabilities: { state: { store: [x, y] } } }\n  - { name: h, version: "1", runtime: hook }\n';
+    const { grants } = lower(loadCapsuleManifest({ file: 'svc.yaml', text, env: {} }));
+    expect(encodeScope(grants, containment).preopens).toEqual([
+      { artifact: 't', runtime: 'tool', path: '.', writable: true, state: ['/state/x', '/state/y'] },
+      { artifact: 'h', runtime: 'hook', path: null, writable: false },
+      { artifact: 'svc-driver-script', runtime: 'driver', path: '.', writable: true, state: ['/state/a'] },
+    ]);
+  });
+
   it('has the fields of the report and names destinations as they are declared [D1-SCOPE-08]', () => {
     expect(encodeScope(lowered(full).grants, containment)).toEqual({
       containment: {
@@ -186,9 +198,9 @@ describe('the scope object', () => {
       workdir_exec: true,
       read_only: true,
       preopens: [
-        { artifact: 'editor', runtime: 'tool', path: 'out', writable: false },
+        { artifact: 'editor', runtime: 'tool', path: 'out', writable: false, state: ['/state/notes'] },
         { artifact: 'watcher', runtime: 'hook', path: null, writable: false },
-        { artifact: 'svc-driver-openai', runtime: 'driver', path: 'out', writable: false },
+        { artifact: 'svc-driver-openai', runtime: 'driver', path: 'out', writable: false, state: ['/state/notes'] },
       ],
       network_allow: ['a.example', 'https://b.example'],
       unix_sockets: true,

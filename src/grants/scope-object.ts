@@ -21,6 +21,8 @@ export interface PreopenLine {
   readonly runtime: ArtifactGrants['runtime'];
   readonly path: string | null;
   readonly writable: boolean;
+  /** Where a component finds its state stores, all writable; absent when it has none. */
+  readonly state?: readonly string[];
 }
 
 /** What `--explain-scope --json` prints and `session_start` records as `effective_grants` (D1 "Scope report"). */
@@ -44,6 +46,11 @@ export interface ScopeObject {
   readonly plan_submit: boolean;
   readonly interpreter_runtime: readonly string[];
   readonly staged_runtime: readonly string[];
+}
+
+/** Where a component sees a state store. */
+export function statePath(store: string): string {
+  return `/state/${store}`;
 }
 
 /** Declared destinations stay names: nothing is looked up (D1 "Scope report" 1). */
@@ -71,8 +78,9 @@ export function encodeScope(grants: EffectiveGrants, containment: ContainmentRep
   };
 }
 
-function preopenOf({ name, runtime, preopen }: ArtifactGrants): PreopenLine {
-  return { artifact: name, runtime, path: preopen?.scope ?? null, writable: preopen?.writable ?? false };
+function preopenOf({ name, runtime, preopen, stateStores }: ArtifactGrants): PreopenLine {
+  const seen = { artifact: name, runtime, path: preopen?.scope ?? null, writable: preopen?.writable ?? false };
+  return stateStores.length === 0 ? seen : { ...seen, state: stateStores.map(statePath) };
 }
 
 /** A driver that is a program sees what the commands see (D1 "Scope report" 2). */

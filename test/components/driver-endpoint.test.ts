@@ -59,6 +59,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
     launch,
     directories,
     host,
+    home,
     cacheDir: fixtureCache,
     onWarning: () => {},
   });

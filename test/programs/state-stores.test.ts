@@ -1,0 +1,184 @@
+import { chmodSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+import { readTrace } from '../../src/trace/read.ts';
+import { onlySession, taskFile, tracePath, useCapsules } from '../support/capsule-folders.ts';
+import { calls, says, script, type ScriptedCall } from '../support/scripted-turns.ts';
+import { svc } from '../support/svc-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+const capsule = useCapsules();
+
+type Edit = readonly [command: string, path: string, content?: string];
+
+/** A script whose model edits files, one call after another. */
+function edits(...made: readonly Edit[]): string {
+  const called = made.map(([command, path, content], index): ScriptedCall => {
+    const input = { command, path, ...(content === undefined ? {} : { content }) };
+    return [`call_${index}`, 'svc-tool-editor', input];
+  });
+  return script(calls(called), says('Done.'));
+}
+
+function editor(capabilities: string): string {
+  return `artifacts: [{ name: svc-tool-editor, version: 1.0.0${capabilities} }]\n`;
+}
+
+const notes = editor(', capabilities: { state: { store: notes } }');
+
+/** What the tool answered, call by call, taken from what the model was told. */
+async function answers(workspace: Workspace): Promise<readonly unknown[]> {
+  const { code, stderr } = await svc(workspace, ['run']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const trace = readTrace(tracePath(workspace, onlySession(workspace)));
+  return trace.filter(({ event_type: type }) => type === 'tool_call').map(({ is_error: isError }) => isError);
+}
+
+function stored(workspace: Workspace, path: string): string {
+  return readFileSync(join(workspace.home, '.svc/state', path), 'utf8');
+}
+
+/** A capsule that has the home of another. */
+function besides(first: Workspace, second: Workspace): Workspace {
+  return { ...second, home: first.home };
+}
+
+describe('a state store', () => {
+  it('is written at /state/<store>, for its owner alone, and outlives the session', async () => {
+    const workspace = capsule({
+      manifest: notes,
+      script: edits(['write', 'state/notes/deep/a.txt', 'first'], ['write', 'own.txt', 'here']),
+      files: taskFile,
+    });
+    expect(await answers(workspace)).toEqual([false, false]);
+    expect(stored(workspace, 'notes/deep/a.txt')).toBe('first');
+    expect(statSync(join(workspace.home, '.svc/state/notes')).mode & 0o777).toBe(0o700);
+    const workdir = join(workspace.folder, 'workdir', onlySession(workspace));
+    expect(readFileSync(join(workdir, 'own.txt'), 'utf8')).toBe('here');
+    expect(readdirSync(workdir)).not.toContain('state');
+  });
+
+  it('is the same one for two capsules that name it', async () => {
+    const first = capsule({
+      manifest: notes,
+      script: edits(['write', 'state/notes/a.txt', 'shared']),
+      files: taskFile,
+    });
+    expect(await answers(first)).toEqual([false]);
+    const second = besides(
+      first,
+      capsule({
+        manifest: notes,
+        script: edits(['read', 'state/notes/a.txt'], ['write', 'state/notes/b.txt', 'too']),
+        files: taskFile,
+      }),
+    );
+    expect(await answers(second)).toEqual([false, false]);
+    expect(readdirSync(join(first.home, '.svc/state/notes')).toSorted()).toEqual(['a.txt', 'b.txt']);
+  });
+
+  it('is several where several are named, and none of them reaches another or out', async () => {
+    const workspace = capsule({
+      manifest: editor(', capabilities: { state: { store: [notes, tasks] } }'),
+      script: edits(
+        ['write', 'state/notes/a.txt', 'a note'],
+        ['write', 'state/tasks/a.txt', 'a task'],
+        ['read', 'state/notes/../others/a.txt'],
+        ['read', 'state/notes/link/a.txt'],
+        ['read', 'state/others/a.txt'],
+      ),
+      files: taskFile,
+    });
+    mkdirSync(join(workspace.home, '.svc/state/notes'), { recursive: true });
+    mkdirSync(join(workspace.home, '.svc/state/others'));
+    writeFileSync(join(workspace.home, '.svc/state/others/a.txt'), 'of others');
+    symlinkSync('../others', join(workspace.home, '.svc/state/notes/link'));
+    expect(await answers(workspace)).toEqual([false, false, true, true, true]);
+    expect([stored(workspace, 'notes/a.txt'), stored(workspace, 'tasks/a.txt')]).toEqual(['a note', 'a task']);
+  });
+
+  it('is named after the capsule where no name is given, also by the capsule as a whole', async () => {
+    const workspace = capsule({
+      manifest: `${editor('')}capabilities: { state: {} }\n`,
+      script: edits(['write', 'state/demo/a.txt', 'mine']),
+      files: taskFile,
+    });
+    expect(await answers(workspace)).toEqual([false]);
+    expect(stored(workspace, 'demo/a.txt')).toBe('mine');
+  });
+
+  it('is nearer than a directory of the same name in the workdir, and hides nothing else there', async () => {
+    const workspace = capsule({
+      manifest: notes,
+      script: edits(
+        ['write', 'state/notes/a.txt', 'stored'],
+        ['write', 'state/mine.txt', 'in the workdir'],
+        ['read', 'state/notes/mine.txt'],
+      ),
+      files: taskFile,
+    });
+    const work = join(workspace.folder, 'work');
+    mkdirSync(join(work, 'state/notes'), { recursive: true });
+    writeFileSync(join(work, 'state/notes/mine.txt'), 'of the workdir');
+    const { code } = await svc(workspace, ['run', '--workdir', work]);
+    expect(code).toBe(0);
+    expect(readdirSync(join(workspace.home, '.svc/state/notes'))).toEqual(['a.txt']);
+    expect(readFileSync(join(work, 'state/mine.txt'), 'utf8')).toBe('in the workdir');
+    expect(readdirSync(join(work, 'state/notes'))).toEqual(['mine.txt']);
+  });
+
+  it('can be written where the files of the capsule are read-only', async () => {
+    const workspace = capsule({
+      manifest: `${notes}capabilities: { filesystem: { read_only: true } }\n`,
+      script: edits(['write', 'state/notes/a.txt', 'kept'], ['write', 'a.txt', 'refused']),
+      files: taskFile,
+    });
+    expect(await answers(workspace)).toEqual([false, true]);
+    expect(stored(workspace, 'notes/a.txt')).toBe('kept');
+  });
+
+  it('that is a link is refused before anything runs', async () => {
+    const workspace = capsule({ manifest: notes, files: taskFile });
+    mkdirSync(join(workspace.home, '.svc/state'), { recursive: true });
+    mkdirSync(join(workspace.home, 'private'));
+    symlinkSync(join(workspace.home, 'private'), join(workspace.home, '.svc/state/notes'));
+    const { code, stdout, stderr } = await svc(workspace, ['run', '--json']);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toBe(
+      `error[E-CAP-017]: the state store notes is not a directory of ${join(workspace.home, '.svc/state')}\n` +
+        `hint: a link or a file stands in the place of ${join(workspace.home, '.svc/state/notes')} or above it: remove it\n`,
+    );
+  });
+
+  it('is refused to a native tool that declares one', async () => {
+    const workspace = capsule({
+      manifest:
+        'artifacts: [{ name: counter, version: 1.0.0, source: ./counter, capabilities: { state: { store: notes } } }]\n',
+      files: {
+        ...taskFile,
+        'counter/svc.yaml': 'name: counter\nversion: 1.0.0\nruntime: tool\nimplementation: native\n',
+        'counter/bin/counter': '#!/bin/sh\n',
+      },
+    });
+    chmodSync(join(workspace.folder, 'counter/bin/counter'), 0o755);
+    const { code, stdout, stderr } = await svc(workspace, ['run', '--json']);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toBe(
+      'error[E-CAP-018]: counter declares a state store, and it is a program (native)\n' +
+        'hint: remove capabilities.state from its entry, or use an artifact that is a component\n',
+    );
+  });
+
+  it('is in the scope report, and no workdir lies in it', async () => {
+    const workspace = capsule({ manifest: notes, files: taskFile });
+    const report = await svc(workspace, ['run', '--explain-scope']);
+    expect(report.stdout).toContain(
+      'svc-tool-editor (tool)      (the whole workdir), read and write; /state/notes, read and write\n',
+    );
+    const inside = join(workspace.home, '.svc/state/notes');
+    const { code, stderr } = await svc(workspace, ['run', '--workdir', inside]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error\[E-RUN-029\]/);
+  });
+});
