@@ -43,6 +43,8 @@ const neverAFile =
   'Code that was never a file can run: a script by its interpreter, instructions that a program writes into its memory.';
 const eachProcess =
   'Memory and processor time are limited for each process; many together can take more, except in a control group.';
+const rootProcesses =
+  'Run as root, the number of processes is not limited, except where svc can divide its control group.';
 const kernelBugs = 'A bug of the kernel can undo all of this.';
 const libraries =
   'The loader of the system can be made to run a copy of a program in the workdir, and a program to load a library from it.';
@@ -78,6 +80,7 @@ describe('what is not stopped', () => {
       outlives,
       neverAFile,
       eachProcess,
+      rootProcesses,
       kernelBugs,
     ]);
   });
@@ -91,12 +94,13 @@ describe('what is not stopped', () => {
       outlives,
       neverAFile,
       eachProcess,
+      rootProcesses,
       kernelBugs,
     ]);
   });
 
   it('is code without a file, sums of limits and the kernel itself where all is sealed', () => {
-    expect(under('sealed')).toEqual([neverAFile, eachProcess, kernelBugs]);
+    expect(under('sealed')).toEqual([neverAFile, eachProcess, rootProcesses, kernelBugs]);
   });
 
   it.each<[Enforcement, readonly string[]]>([

@@ -21,6 +21,9 @@ const kernelBugs: Gap = { text: 'A bug of the kernel can undo all of this.' };
 const eachProcess: Gap = {
   text: 'Memory and processor time are limited for each process; many together can take more, except in a control group.',
 };
+const rootProcesses: Gap = {
+  text: 'Run as root, the number of processes is not limited, except where svc can divide its control group.',
+};
 const codeItIsGiven: Gap = {
   text: 'Code that was never a file can run: a script by its interpreter, instructions that a program writes into its memory.',
 };
@@ -77,6 +80,7 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
     outlives,
     codeItIsGiven,
     eachProcess,
+    rootProcesses,
     kernelBugs,
   ],
   scoped: [
@@ -102,9 +106,19 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
     codeItIsGiven,
     sendsAnything,
     eachProcess,
+    rootProcesses,
     kernelBugs,
   ],
-  sealed: [codeItIsGiven, ownPrograms, writableHome, sendsAnything, localNetwork, eachProcess, kernelBugs],
+  sealed: [
+    codeItIsGiven,
+    ownPrograms,
+    writableHome,
+    sendsAnything,
+    localNetwork,
+    eachProcess,
+    rootProcesses,
+    kernelBugs,
+  ],
 };
 
 const everywhere: readonly Gap[] = [
