@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { makeDirectory } from '../store/durable-file.ts';
 import { ioFault, isErrno } from '../store/io-fault.ts';
+import { makeDirectories } from '../store/make-directories.ts';
 import { archiveFile } from './file-store.ts';
 import type { StagedArchive } from './object-store.ts';
 
@@ -39,7 +40,7 @@ export class StagingArea {
   async claim(owner: string): Promise<void> {
     this.#own = join(this.#root, owner.replaceAll(/[^0-9A-Za-z.]/g, '_'));
     try {
-      await mkdir(this.#own, { recursive: true });
+      makeDirectories(this.#own);
       for (const name of await readdir(this.#own)) {
         if (!name.startsWith(this.#run)) await rm(join(this.#own, name), { recursive: true, force: true });
       }
@@ -58,7 +59,7 @@ export class StagingArea {
     const directory = join(this.#own, `${this.#run}-${this.#count}`);
     const path = join(directory, archiveFile);
     try {
-      await mkdir(directory, { recursive: true });
+      makeDirectories(directory);
       return { directory, path, ...(await writeHashed(path, body)) };
     } catch (error) {
       await rm(directory, { recursive: true, force: true });

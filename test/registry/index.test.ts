@@ -138,7 +138,13 @@ describe('the index', () => {
       const name = `a${String(index).padStart(5, '0')}`;
       const directory = join(data, 'objects', `${name}@1.0.0@1`);
       mkdirSync(directory, { recursive: true });
-      const record = { name, version: '1.0.0', runtime: 'wasm' as const, artifact_runtime: 'tool' as const, platforms: [] };
+      const record = {
+        name,
+        version: '1.0.0',
+        runtime: 'wasm' as const,
+        artifact_runtime: 'tool' as const,
+        platforms: [],
+      };
       const rest = { sha256: '0'.repeat(64), bytes: 1, description: null, tags: [] };
       writeFileSync(join(directory, 'record.json'), encodeRecord({ ...record, ...rest }));
     }

@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { ask } from '../http/raw-client.ts';
+import { temporaryDirectory } from '../store/artifacts.ts';
+import { authorized, key, toolArchive } from './registry-kit.ts';
+import { RegistryProcess } from './registry-process.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const containerfile = readFileSync(join(root, 'deploy', 'Containerfile'), 'utf8');
+const unit = join(root, 'deploy', 'svc-registry.service');
+
+describe('the Containerfile', () => {
+  it('copies all that the server needs to take and give an artifact', async () => {
+    const place = temporaryDirectory();
+    for (const [, from = '', to = ''] of containerfile.matchAll(/^COPY (\S+) (\S+)\/$/gm)) {
+      mkdirSync(join(place, to), { recursive: true });
+      cpSync(join(root, from), join(place, to, from.split('/').at(-1) ?? ''));
+    }
+    const [, program = ''] = /^ENTRYPOINT \["node", "(.*)"\]$/m.exec(containerfile) ?? [];
+    const env = { REGISTRY_API_KEY: key, REGISTRY_BIND: '127.0.0.1:0', REGISTRY_DATA: join(place, 'data') };
+    const server = new RegistryProcess([], env, join(place, program));
+    onTestFinished(() => void server.child.kill('SIGKILL'));
+    const [, port] = await server.printed('stderr', /listens on http:\/\/\S+:(\d+), /);
+    const publish = 'POST /v1/artifacts?name=echo&version=1.0.0&runtime=wasm HTTP/1.1';
+    const body = await toolArchive('echo');
+    expect((await ask(Number(port), publish, { headers: [authorized], body })).status).toBe(201);
+    expect((await ask(Number(port), 'GET /v1/artifacts/echo/1.0.0 HTTP/1.1', { headers: [authorized] })).status).toBe(
+      200,
+    );
+  });
+
+  it('asks after the health of what it starts, where it is', () => {
+    expect(containerfile).toContain("fetch('http://127.0.0.1:7800/healthz')");
+    expect(containerfile).toContain('REGISTRY_BIND=0.0.0.0:7800');
+  });
+});
+
+const analyze = spawnSync('systemd-analyze', ['--version']).status === 0;
+
+it.skipIf(!analyze)('the unit is one that systemd understands (skipped without systemd-analyze)', () => {
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', unit], { encoding: 'utf8' });
+  const about = stderr
+    .split('\n')
+    .filter((line) => line.includes('svc-registry') && !line.includes('is not executable'));
+  expect([about, status === 0 || stderr.includes('is not executable')]).toEqual([[], true]);
+});

@@ -1,0 +1,46 @@
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { describe, expect, it } from 'vitest';
+
+import { FileStore } from '../../src/registry/file-store.ts';
+import { StagingArea } from '../../src/registry/staging.ts';
+import { temporaryDirectory } from '../store/artifacts.ts';
+import { objectStoreContract } from './object-store-contract.ts';
+
+objectStoreContract('files', async () => {
+  const data = temporaryDirectory();
+  const staging = await StagingArea.open(data);
+  return { staging, store: async () => await FileStore.open(data) };
+});
+
+describe('the staging area', () => {
+  /** What an upload that was never finished leaves. */
+  function leave(data: string, owner: string, run: string): string {
+    const directory = join(data, 'staging', owner, run);
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, 'archive.zip'), 'half');
+    return directory;
+  }
+
+  it('sweeps what its own predecessor left, and no other server’s work', async () => {
+    const data = temporaryDirectory();
+    leave(data, 'host_127.0.0.1_7800', 'dead-1');
+    leave(data, 'host_127.0.0.1_7801', 'alive-1');
+    const staging = await StagingArea.open(data);
+    await staging.claim('host_127.0.0.1:7800');
+    expect(readdirSync(join(data, 'staging', 'host_127.0.0.1_7800'))).toEqual([]);
+    expect(readdirSync(join(data, 'staging', 'host_127.0.0.1_7801'))).toEqual(['alive-1']);
+  });
+
+  it('sweeps what nobody has written to for a day', async () => {
+    const data = temporaryDirectory();
+    const old = leave(data, 'gone_1', 'dead-1');
+    const growing = leave(data, 'gone_1', 'slow-1');
+    const dayAgo = Date.now() / 1000 - 25 * 60 * 60;
+    utimesSync(join(old, 'archive.zip'), dayAgo, dayAgo);
+    for (const directory of [old, growing]) utimesSync(directory, dayAgo, dayAgo);
+    await (await StagingArea.open(data)).claim('here_1');
+    expect(readdirSync(join(data, 'staging', 'gone_1'))).toEqual(['slow-1']);
+  });
+});
