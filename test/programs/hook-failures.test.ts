@@ -113,7 +113,7 @@ describe('a hook that hangs when the session is to stop', { timeout: compileTime
         hooks: { slow: `binding: ${event}` },
         orders: `[[${event} hang]]`,
         deadlineSecs: 300,
-        manifest: `${staysUp}`,
+        manifest: staysUp,
         capabilities: '  limits: { deadline: 300 }\n',
       });
       const capsule = await capsules.from(workspace);

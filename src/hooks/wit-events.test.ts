@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+
+import type { HookedTask, JudgedCall } from './session-hooks.ts';
+import { WitEvents } from './wit-events.ts';
+
+const session = { sessionId: 'ses_1', capsule: 'demo', version: '1.0.0' };
+const events = new WitEvents(session);
+const task: HookedTask = {
+  id: 'tsk_1',
+  contextId: 'ctx_1',
+  origin: 'peer',
+  trusted: false,
+  attempt: 2,
+  signal: new AbortController().signal,
+};
+const told = { session, taskId: 'tsk_1', contextId: 'ctx_1', origin: 'peer', trusted: false, attempt: 2 };
+
+function call(toolName: string, command: string): JudgedCall {
+  return { toolName, kind: 'shell', callId: null, arguments: { command }, turn: 3 };
+}
+
+describe('what a hook is told', () => {
+  it('of a call is its arguments as the model gave them', () => {
+    expect(events.toolCall(task, { ...call('git', 'log -1'), callId: 'c1' })).toEqual({
+      task: told,
+      turn: 3,
+      tool: 'git',
+      callId: 'c1',
+      arguments: '{"command":"log -1"}',
+    });
+    expect(events.toolCall(task, call('git', 'log'))).toMatchObject({ callId: undefined });
+  });
+
+  it.each([
+    ['git', `log --format='%h %s' "a b"`, ['log', '--format=%h %s', 'a b']],
+    ['sh', 'echo $HOME | wc -c', ['-c', 'echo $HOME | wc -c']],
+    ['git', `log 'open`, [`log 'open`]],
+  ])('of a command is the words that %s is started with for %j', (name, command, args) => {
+    expect(events.shell(task, call(name, command))).toEqual({ task: told, turn: 3, command: name, args });
+  });
+
+  it('of a turn is what the model answered and used', () => {
+    const response = {
+      content: [
+        { type: 'thinking', text: 'Hm.' },
+        { type: 'tool_call', id: 'c1', name: 'read', input: { path: 'a' } },
+      ],
+      stopReason: 'tool_call',
+    } as const;
+    expect(
+      events.inference(task, { turn: 1, model: 'm', response, usage: { inputTokens: 7, outputTokens: 9 } }),
+    ).toEqual({
+      task: told,
+      turn: 1,
+      model: 'm',
+      content: [
+        { tag: 'thinking', val: { text: 'Hm.', signature: undefined } },
+        { tag: 'tool-call', val: { id: 'c1', name: 'read', input: '{"path":"a"}' } },
+      ],
+      stopReason: 'tool_call',
+      usage: { inputTokens: 7n, outputTokens: 9n },
+    });
+  });
+
+  it('of a full conversation is all of it', () => {
+    const messages = [
+      { role: 'user', content: [{ type: 'text', text: 'Go.' }] },
+      { role: 'tool', toolCallId: 'c1', isError: true, content: [] },
+    ] as const;
+    expect(events.compaction(task, { messages, estimatedTokens: 10, maxTokens: 9 })).toEqual({
+      task: told,
+      messages: [
+        { tag: 'user', val: [{ tag: 'text', val: 'Go.' }] },
+        { tag: 'tool', val: { toolCallId: 'c1', isError: true, content: [] } },
+      ],
+      estimatedTokens: 10n,
+      maxTokens: 9n,
+    });
+  });
+});
