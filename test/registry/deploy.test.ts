@@ -8,7 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { ask } from '../http/raw-client.ts';
 import { temporaryDirectory } from '../store/artifacts.ts';
 import { authorized, key, toolArchive } from './registry-kit.ts';
-import { RegistryProcess } from './registry-process.ts';
+import { RegistryProcess, runRegistry } from './registry-process.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const containerfile = readFileSync(join(root, 'deploy', 'Containerfile'), 'utf8');
@@ -48,4 +48,13 @@ it.skipIf(!analyze)('the unit is one that systemd understands (skipped without s
     .split('\n')
     .filter((line) => line.includes('svc-registry') && !line.includes('is not executable'));
   expect([about, status === 0 || stderr.includes('is not executable')]).toEqual([[], true]);
+});
+
+it('docs/registry.md names every option and variable of the help', async () => {
+  const page = readFileSync(join(root, 'docs', 'registry.md'), 'utf8');
+  const { stdout } = await runRegistry(['--help'], {});
+  const named = [...stdout.matchAll(/--[a-z-]+|REGISTRY_[A-Z_]+/g)].map(([name]) => name);
+  expect(named).toHaveLength(8);
+  const said = named.filter((name) => name !== '--help' && name !== '--version');
+  expect(said.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
 });
