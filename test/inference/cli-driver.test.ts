@@ -265,7 +265,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
     expect(call.seen).toEqual([]);
     const working = recordingCall();
     const pending = infer(one, [user(doing({ say: 'Working.' }, { hang: 1 }))], working);
-    await expect.poll(() => working.seen).toEqual(['text Working.']);
+    await expect.poll(() => working.seen, { timeout: 20_000 }).toEqual(['text Working.']);
     await one.close();
     expect(await pending).toEqual({ kind: 'failed', error: 'the task is over' });
     nobodyRuns();
@@ -286,7 +286,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
       order.push('ended');
       return ended;
     });
-    await expect.poll(() => started.length).toBe(1);
+    await expect.poll(() => started.length, { timeout: 20_000 }).toBe(1);
     expect(await started[0]?.ended).toEqual({ kind: 'signaled', signal: 'SIGKILL' });
     finish();
     expect(await outcome).toEqual({ kind: 'failed', error: `${name} was ended by SIGKILL before its response` });
@@ -308,6 +308,11 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
     expect(await run(driver(name), { complain: key }, { exit: 1 })).toEqual({
       kind: 'failed',
       error: `${name} exited with status 1 before its response: ${key}; set inference.api_key, or list ${variables} in capabilities.env.allow`,
+    });
+    const refused =
+      'Failed to authenticate: https://a.example is refused: capabilities.network.allow does not name it.';
+    expect(await run(driver(name), { complain: refused }, { exit: 1 })).toMatchObject({
+      error: `${name} exited with status 1 before its response: ${refused}`,
     });
     expect(await run(driver(name, { hasNetwork: false }), { exit: 1 })).toEqual({
       kind: 'failed',

@@ -104,7 +104,7 @@ describe('the tool server, asked by the official client', () => {
     );
     const client = await connect(path);
     const both = [1, 2].map((n) => client.callTool({ name: 'count', arguments: { n } }));
-    await expect.poll(() => seen.length).toBe(2);
+    await expect.poll(() => seen.length, { timeout: 20_000 }).toBe(2);
     waiting.get('{"n":2}')?.();
     expect(await both[1]).toMatchObject({ content: [{ text: '{"n":2}' }] });
     waiting.get('{"n":1}')?.();

@@ -81,7 +81,7 @@ describe.each(['claude', 'codex'] as const)('a capsule whose model is behind %s'
     const capsule = await start(name);
     const stream = await capsule.submit(doing(sh('echo $$ > pid; exec sleep 600')));
     const pidFile = join(capsule.line.workdir, 'pid');
-    await expect.poll(() => readOrNothing(pidFile)).toMatch(/^\d+\n$/);
+    await expect.poll(() => readOrNothing(pidFile), { timeout: 20_000 }).toMatch(/^\d+\n$/);
     const { data } = await stream.until(({ event }) => event === 'status');
     await capsule.rpc('tasks/cancel', { id: data['id'] });
     expect((await stream.untilClosed()).lines.slice(1)).toEqual([`1 ${canceled()}`]);

@@ -12,6 +12,9 @@ const tokenVariable = 'SVC_MCP_TOKEN';
 /** What programs and providers say to somebody who is not signed in. */
 const notSignedIn = /\blog(?:ged)?[ -]?in\b|api[ _-]?key|authenticat|unauthori[sz]ed|\b401\b/i;
 
+/** A refusal of our own, which a program may take for one of its provider. */
+const refusedByProxy = /capabilities\.network\.allow does not name it/;
+
 interface RunEnd {
   readonly outcome: DriverOutcome;
   /** Whether it showed or called anything: another run would do it twice. */
@@ -140,7 +143,9 @@ export class CliDriverTask implements DriverTask {
     const { dialect, hasNetwork, name } = this.#parts.settings;
     const variables = [dialect.keyVariable, ...dialect.loginVariables].join(' or ');
     const hints = [
-      notSignedIn.test(error) ? `set inference.api_key, or list ${variables} in capabilities.env.allow` : null,
+      notSignedIn.test(error) && !refusedByProxy.test(error)
+        ? `set inference.api_key, or list ${variables} in capabilities.env.allow`
+        : null,
       hasNetwork ? null : `capabilities.network.allow names no host at which ${name} reaches its model`,
     ];
     return [error, ...hints.filter((hint) => hint !== null)].join('; ');

@@ -65,6 +65,8 @@ function settingsOf({ system, toolsUrl, tokenVariable }: CliRequest): readonly s
     'web_search="disabled"',
     // No instructions from files that the agent can write.
     'project_doc_max_bytes=0',
+    // A host that is not granted stays so.
+    'features.unbounded_connection_retries=false',
     ...actingFeatures.map((name) => `features.${name}=false`),
     ...(system === '' ? [] : [`developer_instructions=${tomlText(system)}`]),
     ...(toolsUrl === null ? [] : serverSettings(toolsUrl, tokenVariable)),

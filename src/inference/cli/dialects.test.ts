@@ -86,7 +86,13 @@ describe('a run of codex', () => {
       'mcp_servers.svc.default_tools_approval_mode="approve"',
       'mcp_servers.svc.tool_timeout_sec=86400',
     ]);
-    expect(settings).toEqual(expect.arrayContaining(['features.shell_tool=false', 'features.unified_exec=false']));
+    expect(settings).toEqual(
+      expect.arrayContaining([
+        'features.shell_tool=false',
+        'features.unified_exec=false',
+        'features.unbounded_connection_retries=false',
+      ]),
+    );
     expect({ env, stdin }).toEqual({ env: {}, stdin: 'How many?' });
   });
 
