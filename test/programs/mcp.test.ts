@@ -243,6 +243,15 @@ describe('the server of an artifact', () => {
   });
 });
 
+it('the SDK is loaded with the first server, not with the session', async () => {
+  const env = { NODE_DEBUG: 'module' };
+  const workspace = odd({});
+  expect((await playSession(workspace, { env })).stderr).toContain('-modelcontextprotocol-client.cjs');
+  const second = await playSession(workspace, { env });
+  expect(second.stderr).toContain('dist/packages/');
+  expect(second.stderr).not.toContain('modelcontextprotocol');
+});
+
 describe('a server that is a program of the host', () => {
   function hosted(capabilities: string): Workspace {
     const workspace = capsule({

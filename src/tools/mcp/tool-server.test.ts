@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { FakeLauncher, FakeProcess, type Handler, type LooseMessage } from '../../../test/support/fake-launcher.ts';
+import type { Launcher } from '../../containment/launcher.ts';
 import type { ToolOutcome } from '../tool.ts';
 import type { ListedTools } from './listed-tools.ts';
 import { ToolServer, type ServerCall, type ToolServerSettings } from './tool-server.ts';
@@ -39,7 +40,7 @@ interface Given extends Partial<ToolServerSettings> {
   readonly kept?: ListedTools | null;
 }
 
-function serverOver(launcher: FakeLauncher, { kept: list = kept, ...given }: Given = {}): ToolServer {
+function serverOver(launcher: Launcher, { kept: list = kept, ...given }: Given = {}): ToolServer {
   const place = { launcher, command: '/opt/server', args: ['--all'], env: { LANG: 'C' } };
   const common = { name: 'notes', deadlineMs: 20_000, sessionDirectory: '/nowhere', version: '1.2.3', endGraceMs: 5 };
   const clock = { monotonicMs: () => 0 };
@@ -171,6 +172,16 @@ describe('the server of an artifact', () => {
     await server.close();
   });
 
+  it('is not waited for while it starts once the call is canceled', async () => {
+    const server = serverOver(new FakeLauncher(() => new FakeProcess(() => {})));
+    const cancel = new AbortController();
+    const reason = new Error('task canceled');
+    const canceled = server.call(call('echo', cancel.signal));
+    cancel.abort(reason);
+    await expect(canceled).rejects.toBe(reason);
+    await server.close();
+  });
+
   it('is ended by the end of its input when it heeds that', async () => {
     const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
     const server = serverOver(launcher);
@@ -199,6 +210,22 @@ describe('the server of an artifact', () => {
       reached: false,
     });
     expect(launcher.requests).toHaveLength(1);
+  });
+
+  it('is ended when the session ends while it is being launched', async () => {
+    let launch: (process: FakeProcess) => void = () => {};
+    const launched = new Promise<FakeProcess>((resolve) => {
+      launch = resolve;
+    });
+    const launcher = { launch: async () => ({ kind: 'started' as const, process: await launched }) };
+    const server = serverOver(launcher);
+    const waiting = server.call(call('echo'));
+    const closing = server.close();
+    const process = new FakeProcess(wellMeant());
+    launch(process);
+    await closing;
+    expect(process.events).toEqual(['end of input']);
+    expect((await waiting).status).toBe('failed');
   });
 
   it('answers no notification to the model, and its own requests are refused', async () => {
@@ -252,6 +279,17 @@ describe('a server whose tools are others than before', () => {
       failed('the server of notes does not have the tool echo any more (gone: echo)'),
     );
     expect(launcher.processes[0]?.asked).toEqual([]);
+    await server.close();
+  });
+
+  it('is asked again once for each time that it says so', async () => {
+    const launcher = new FakeLauncher(() => new FakeProcess(wellMeant()));
+    const server = serverOver(launcher);
+    await server.call(call('echo'));
+    const [process] = launcher.processes;
+    process?.write({ method: 'notifications/tools/list_changed' });
+    for (let count = 0; count < 3; count += 1) await server.call(call('echo'));
+    expect(process?.received.filter(({ method }) => method === 'tools/list')).toHaveLength(2);
     await server.close();
   });
 
