@@ -165,6 +165,15 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
     });
   });
 
+  it('finds nothing at the address of its tools once it is over', async () => {
+    const one = driver(name);
+    const url = /http:\/\/127\.0\.0\.1:\d+\/mcp\/name-1/.exec(replyOf(await run(one, { sayStart: 1 })))?.[0] ?? '';
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    expect((await fetch(url, { method: 'POST', headers, body: '{}' })).status).toBe(404);
+    await one.close();
+    await expect(fetch(url, { method: 'POST', headers, body: '{}' })).rejects.toThrow('fetch failed');
+  });
+
   it('goes on with the conversation that the program remembers, as long as its history only grew', async () => {
     const one = driver(name);
     const first = doing({ say: 'One.' });
