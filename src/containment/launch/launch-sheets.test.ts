@@ -68,6 +68,15 @@ describe('the sheets of a session', () => {
     sheets.close();
   });
 
+  it('tell of a program that the agent could write', () => {
+    const sheets = sheetsOf({ class: 'scoped', landlockAbi: 6 });
+    const { problems } = sheets.sheetFor({ program: '/work/bin/own', commands, searchPath: ['/bin'] });
+    expect(problems).toEqual([
+      '/work/bin/own lies in the workdir, and runs only with capabilities.filesystem.workdir_exec',
+    ]);
+    sheets.close();
+  });
+
   it('count the processes of the user only where they count against a limit', () => {
     const sealed = (userNamespace: boolean): Enforcement => ({
       class: 'sealed',

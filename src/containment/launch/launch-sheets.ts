@@ -1,6 +1,7 @@
 import { closeSync, openSync, realpathSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { withoutAgentsPrograms } from './agents-programs.ts';
 import { composePlan, countsAlone, type Enforcement } from './compose-plan.ts';
 import { encodeLaunchPlan } from './launch-plan.ts';
 import { linkPrograms } from './linked-programs.ts';
@@ -83,7 +84,8 @@ export class LaunchSheets {
 
   #compose(programs: readonly string[], searchPath: readonly string[]): ComposedPlan {
     const { enforcement, grants, cgroupProcs, workdir, privateDirectory, filesOf, countProcesses } = this.#options;
-    const files = filesOf(programs, searchPath);
+    const { workdirExec } = grants;
+    const files = withoutAgentsPrograms(filesOf(programs, searchPath), { workdir, workdirExec });
     const processesRunning = countsAlone(enforcement) ? 0 : countProcesses();
     const plan = composePlan({ enforcement, files, grants, cgroupProcs, workdir, processesRunning });
     const searchFirst = enforcement.class === 'scoped' ? linkPrograms(files, join(privateDirectory, 'bin')) : null;

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+
+import { withoutAgentsPrograms } from './agents-programs.ts';
+import type { NeededFiles } from './needed-files.ts';
+
+const files: NeededFiles = {
+  read: ['/lib/libc.so.6', '/work/lib/libplanted.so'],
+  execute: ['/usr/bin/git', '/work/bin/tool', '/workshop/bin/saw'],
+  links: [{ path: '/usr/local/bin/tool', target: '/work/bin/tool' }],
+  problems: ['a known problem'],
+};
+
+describe('programs that lie in the workdir', () => {
+  it('get no right by being listed, and the operator is told', () => {
+    expect(withoutAgentsPrograms(files, { workdir: '/work', workdirExec: false })).toEqual({
+      read: ['/lib/libc.so.6'],
+      execute: ['/usr/bin/git', '/workshop/bin/saw'],
+      links: files.links,
+      problems: [
+        'a known problem',
+        '/work/bin/tool lies in the workdir, and runs only with capabilities.filesystem.workdir_exec',
+      ],
+    });
+  });
+
+  it('have those of the workdir where it may be executed', () => {
+    const left = withoutAgentsPrograms(files, { workdir: '/work', workdirExec: true });
+    expect(left.execute).toEqual(['/usr/bin/git', '/workshop/bin/saw']);
+    expect(left.problems).toEqual(['a known problem']);
+  });
+
+  it('are none where everything lies elsewhere', () => {
+    expect(withoutAgentsPrograms(files, { workdir: '/other', workdirExec: false })).toBe(files);
+  });
+});
