@@ -31,7 +31,7 @@ export interface ContainmentPlace {
 export interface SessionContainment {
   /** The door for processes with these grants, which start in their scope. */
   launcher(grants: ProcessGrants): Launcher;
-  /** Frees what launches share. Processes that run are not its business. */
+  /** Frees what launches share. Processes that run are ended where a control group of the session holds them, and else let be. */
   close(): Promise<void>;
 }
 
