@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, watch, type FSWatcher } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -35,30 +36,40 @@ describe(`a registry killed while it takes publishes, ${rounds} rounds`, () => {
       const whole = await publishAll(first.port, 'whole');
       const wholeMs = performance.now() - startedMs;
       expect(whole.map(({ status }) => status ?? 0).toSorted((a, b) => a - b)).toEqual([201, 201, 201, 201, 201, 409]);
+      const seen = new Map<string, readonly string[]>();
       let server = first;
       const confirmed = whole.filter(({ status }) => status === 201);
       let cut = 0;
       for (let round = 0; round < rounds; round += 1) {
+        const watcher = watch(join(data, 'objects'));
         const publishing = publishAll(server.port, String(round));
-        // The moments are spread over a whole round, its very start and end included.
-        await Promise.race([publishing, delay((wholeMs * (round + 0.5)) / rounds)]);
+        // Every other round ends while an artifact appears. The moments of the rest are spread over a whole round, start and end included.
+        const moment = round % 2 === 0 ? appearance(watcher, round % 5) : delay((wholeMs * (round + 0.5)) / rounds);
+        await Promise.race([publishing, moment]);
         server.process.child.kill('SIGKILL');
+        watcher.close();
         const attempts = await publishing;
         await server.process.ended;
         cut += attempts.filter(({ status }) => status === null).length;
 
         server = await startRegistry(data, bind);
-        checkFiles(data);
+        checkFiles(data, seen);
         for (const attempt of attempts) await checkServed(server.port, attempt);
         confirmed.push(...attempts.filter(({ status }) => status === 201));
       }
       for (const attempt of confirmed) await checkServed(server.port, attempt);
+      checkFiles(data, new Map());
       expect(cut).toBeGreaterThan(rounds / 4);
       process.stdout.write(`${rounds} rounds: ${confirmed.length} answered 201, ${cut} cut\n`);
     },
     60_000 + rounds * 10_000,
   );
 });
+
+/** Resolves when something has appeared in the watched directory for the `after`-th time from now. */
+async function appearance(watcher: FSWatcher, after: number): Promise<void> {
+  for (let seen = 0; seen <= after; seen += 1) await once(watcher, 'change');
+}
 
 async function publishAll(port: number, round: string): Promise<Attempt[]> {
   const single = bodies.map((body, index) => publish(port, `1.${round}.${index}`, ['linux-x86_64'], body));
@@ -92,18 +103,20 @@ async function checkServed(port: number, { version, platform, sha256, status }: 
   else if (status === null) expect([200, 404], version).toContain(response.status);
 }
 
-/** Every object is whole, no variant is there twice, and nothing is left of what was cut. */
-function checkFiles(data: string): void {
-  const variants: string[] = [];
-  for (const key of readdirSync(join(data, 'objects'))) {
-    const directory = join(data, 'objects', key);
-    expect(readdirSync(directory).sort(), key).toEqual(['archive.zip', 'record.json']);
-    const record = decodeRecord(readFileSync(join(directory, 'record.json'), 'utf8'));
-    const archive = readFileSync(join(directory, 'archive.zip'));
-    expect(createHash('sha256').update(archive).digest('hex'), key).toBe(record?.sha256);
-    for (const platform of record?.platforms ?? []) variants.push(`${record?.version} ${platform}`);
-  }
+/** Every object is whole, no variant is there twice, and nothing is left of what was cut. What `seen` has is not read again. */
+function checkFiles(data: string, seen: Map<string, readonly string[]>): void {
+  const keys = readdirSync(join(data, 'objects'));
+  for (const key of keys) if (!seen.has(key)) seen.set(key, variantsOf(join(data, 'objects', key)));
+  const variants = keys.flatMap((key) => seen.get(key) ?? []);
   expect(new Set(variants).size).toBe(variants.length);
   const staged = readdirSync(join(data, 'staging'), { recursive: true, encoding: 'utf8' });
-  expect(staged.filter((path) => path.includes('/') && !path.endsWith('-probe'))).toEqual([]);
+  expect(staged.filter((path) => path.includes('/'))).toEqual([]);
+}
+
+function variantsOf(directory: string): string[] {
+  expect(readdirSync(directory).sort(), directory).toEqual(['archive.zip', 'record.json']);
+  const record = decodeRecord(readFileSync(join(directory, 'record.json'), 'utf8'));
+  const archive = readFileSync(join(directory, 'archive.zip'));
+  expect(createHash('sha256').update(archive).digest('hex'), directory).toBe(record?.sha256);
+  return (record?.platforms ?? []).map((platform) => `${record?.version} ${platform}`);
 }

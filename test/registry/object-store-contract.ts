@@ -93,8 +93,8 @@ export function objectStoreContract(name: string, open: () => Promise<StoreUnder
 
     it('never shows a record without its archive', async () => {
       const object = await staged(randomBytes(200_000));
-      const putting = store.put('a@1@1', object);
       const reader = await under.store();
+      const putting = store.put('a@1@1', object);
       let record: string | null = null;
       while (record === null) {
         const keys = await reader.listKeys();
