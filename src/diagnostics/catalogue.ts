@@ -150,11 +150,32 @@ export const catalogue = {
   },
   'E-REG-002': {
     title: 'an artifact did not arrive as its source announced it',
-    explanation: 'The hash of the received bytes is not the one that the source named. Nothing was stored.',
+    explanation:
+      'The hash of the received bytes is not the one that the source named, or a registry named none. Nothing was stored.',
+  },
+  'E-REG-003': {
+    title: 'the version is published already',
+    explanation:
+      'What is published never changes: name and version stand for the same bytes for ever. Publish a new version.',
   },
   'E-REG-004': {
     title: 'the version is reserved',
     explanation: 'latest, stable and edge name no artifact. Name an exact version.',
+  },
+  'E-REG-005': {
+    title: 'what would be installed disagrees with svc.lock',
+    explanation:
+      'A source serves other bytes for a version than svc.lock records, or, with --frozen, svc.lock does not record exactly what the manifest needs. A published version never changes: find out why it did before you remove its entry from svc.lock and install again.',
+  },
+  'E-REG-006': {
+    title: 'the registry that is named cannot be used',
+    explanation:
+      'A registry is named by its address (https, or http to this machine; without /v1), by the name of a source in ~/.svc/config.yaml, or as local. A GitHub repository cannot be published to or searched.',
+  },
+  'E-REG-007': {
+    title: 'the platform of a program cannot be told',
+    explanation:
+      'A native artifact is published for the platforms that its program runs on. They are read from its first bytes; where that does not tell, name each with --platform <os>-<arch>.',
   },
   'E-REG-020': {
     title: 'svc-registry has no key that clients could present',
