@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 
 describe('a download', () => {
-  it('is the bytes with their hash and length [D3-REG-13] [D3-REG-16] [D3-REG-20]', async () => {
+  it('is the bytes with their hash and length [D3-REG-13] [D3-REG-16]', async () => {
     const response = await kit.ask('GET /v1/artifacts/echo/1.0.0');
     expect(response.status).toBe(200);
     expect(response.headers).toMatchObject({
