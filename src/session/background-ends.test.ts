@@ -19,7 +19,7 @@ function building(options: Omit<FixtureOptions, 'tools'>, ...processes: FakeProc
     });
     const watched = fixture.background.watch({ taskId, name: 'sh', command: 'make all', process, finished }, signal);
     fixture.clock.advance(10_000);
-    return passed(`moved as ${await watched}`);
+    return passed((await watched).kind);
   });
   const fixture: SessionFixture = new SessionFixture({ ...options, tools: [make] });
   return fixture;
@@ -63,6 +63,22 @@ describe('the end of a background command', () => {
         ],
       },
     ]);
+  });
+
+  it('goes on from the conversation that its command was started in', async () => {
+    const process = new FakeProcess();
+    const turns = [calls(['make', {}]), says('It builds.'), says('It is built.')];
+    const fixture = building({ turns, threaded: true, acceptance: { afterTask: 'sleep' } }, process);
+    const over = fixture.session.run();
+    fixture.session.board.submit(given);
+    await untilTraced(fixture, 'task_end', 1);
+    process.exits(2);
+    await untilTraced(fixture, 'task_end', 2);
+    await fixture.session.shutDown();
+    await over;
+    const messages = fixture.driver.requests[2]?.messages ?? [];
+    expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
+    expect(messages[0]?.content).toEqual([{ type: 'text', text: 'Build it.' }]);
   });
 
   it('is traced with what came of it, beside how it began', async () => {

@@ -1,5 +1,6 @@
 import type { LaunchEnd } from '../containment/launcher.ts';
 import type { WorkId } from '../wire/ids.ts';
+import { mostCommands } from './background/background-commands.ts';
 import type { CapturedOutput } from './captured-output.ts';
 import type { ToolOutcome } from './tool.ts';
 
@@ -25,6 +26,12 @@ export function finishedResult(command: string, { stdout, stderr, end, problems 
     exitCode: exited ? end.exitCode : null,
     truncated: stdout.cutBytes > 0 || stderr.cutBytes > 0,
   };
+}
+
+/** Of a command that outlasted its grace when no more could go on in the background. */
+export function endedForRoom(outcome: ToolOutcome, graceMs: number): ToolOutcome {
+  const note = `[it was ended after ${graceMs / 1000} s: ${mostCommands} commands go on in the background already, and no more may]`;
+  return { ...outcome, status: 'failed', content: `${outcome.content}\n${note}` };
 }
 
 type OutputSoFar = Pick<CapturedOutput, 'text' | 'cutBytes'> & {

@@ -4,7 +4,7 @@ import { OutputCapture } from './captured-output.ts';
 import { commandWords, isShell } from './command-words.ts';
 import { neverReached } from './dispatch.ts';
 import { OutputLog } from './output-log.ts';
-import { finishedResult, movedResult } from './shell-result.ts';
+import { endedForRoom, finishedResult, movedResult } from './shell-result.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
 
 /** Of each output, what the model sees of it (contracts §5). */
@@ -81,14 +81,16 @@ async function watch(
   const finished = Promise.all([stdout.finished, stderr.finished, launched.ended]).then(([out, err, end]) =>
     finishedResult(shown, { stdout: out, stderr: err, end, problems }),
   );
-  const id = await background.watch({ taskId, name, command: shown, process: launched, finished }, signal);
-  if (id === null) {
+  const watched = await background.watch({ taskId, name, command: shown, process: launched, finished }, signal);
+  const { graceMs, endIsTold } = background.settings;
+  if (watched.kind !== 'moved') {
     signal.throwIfAborted();
-    return await finished;
+    return watched.kind === 'ended' ? await finished : endedForRoom(await finished, graceMs);
   }
   return movedResult(shown, {
-    id,
-    ...background.settings,
+    id: watched.id,
+    graceMs,
+    endIsTold,
     stdout: { ...stdout.keepOn(), name: names.stdout },
     stderr: { ...stderr.keepOn(), name: names.stderr },
   });

@@ -33,11 +33,12 @@ afterEach(() => {
 
 function begin({ endIsTold }: { readonly endIsTold: boolean }): void {
   background = new BackgroundCommands({ clock, graceMs: 10_000, endIsTold });
-  told = [];
+  const mine: string[] = [];
+  told = mine;
   background.observe({
-    moved: ({ taskId, name, command }) => told.push(`moved ${taskId} ${name}: ${command}`),
+    moved: ({ taskId, name, command }) => mine.push(`moved ${taskId} ${name}: ${command}`),
     ended: ({ command }, { outcome, durationMs, stopped }) =>
-      told.push(`${stopped ? 'stopped' : 'ended'} ${command} after ${durationMs} ms, exit code ${outcome.exitCode}`),
+      mine.push(`${stopped ? 'stopped' : 'ended'} ${command} after ${durationMs} ms, exit code ${outcome.exitCode}`),
   });
 }
 
@@ -186,7 +187,7 @@ describe('a command that outlasts its grace', () => {
     process.exits(0);
   });
 
-  it('stays with its call as the seventeenth', async () => {
+  it('is ended as the seventeenth, and says why', async () => {
     const sixteen = Array.from({ length: 16 }, () => new FakeProcess());
     for (const process of sixteen) {
       const { outcome } = await started(process);
@@ -195,10 +196,20 @@ describe('a command that outlasts its grace', () => {
     }
     const last = new FakeProcess();
     const { outcome } = await started(last);
-    clock.advance(100_000);
+    await last.writes('begun\n');
+    clock.advance(10_000);
+    expect(last.signals).toEqual(['SIGTERM']);
+    expect(await outcome).toEqual({
+      status: 'failed',
+      content:
+        'command: make\nended by signal: SIGTERM\nstdout:\nbegun\nstderr: (empty)\n' +
+        '[it was ended after 10 s: 16 commands go on in the background already, and no more may]',
+      output: 'begun\n',
+      exitCode: null,
+      truncated: false,
+    });
     expect(background.running).toHaveLength(16);
-    last.exits(0);
-    expect(await outcome).toMatchObject({ exitCode: 0 });
+    expect(told).toHaveLength(16);
     sixteen[0]?.exits(0);
     await expect.poll(() => background.running.length).toBe(15);
     const next = new FakeProcess();

@@ -3,8 +3,8 @@ import type { LaunchedProcess } from '../../containment/launcher.ts';
 import { mintWorkId, type IdSource, type WorkId } from '../../wire/ids.ts';
 import type { ToolOutcome } from '../tool.ts';
 
-/** Commands of one session that run in the background at a time. Another one stays with its call until it ends. */
-const mostCommands = 16;
+/** Commands of one session that run in the background at a time. Another one is ended when its grace is over. */
+export const mostCommands = 16;
 const endGraceMs = 2000;
 
 export interface BackgroundClock extends IdSource {
@@ -52,6 +52,13 @@ export interface BackgroundObserver {
   ended(command: BackgroundCommand, end: BackgroundEnd): void;
 }
 
+/** How the wait of a call for its command came out. */
+export type Watched =
+  | { readonly kind: 'ended' }
+  | { readonly kind: 'moved'; readonly id: WorkId }
+  /** It has been ended, because as many go on already as may. */
+  | { readonly kind: 'no-room' };
+
 interface Running {
   readonly command: BackgroundCommand;
   readonly process: LaunchedProcess;
@@ -81,20 +88,24 @@ export class BackgroundCommands {
   }
 
   /**
-   * Waits for a command, for as long as the grace lasts. Null once it has ended, or has been ended because `signal` was aborted. The
-   * id under which it goes on otherwise: `signal` reaches it no more then.
+   * Waits for a command, for as long as the grace lasts; an aborted `signal` ends it. One that is moved goes on, and `signal` reaches
+   * it no more; everything else has ended.
    */
-  async watch(started: StartedCommand, signal: AbortSignal): Promise<WorkId | null> {
+  async watch(started: StartedCommand, signal: AbortSignal): Promise<Watched> {
     const startedMs = this.settings.clock.monotonicMs();
     const stopListening = endOnAbort(started.process, signal, endGraceMs);
-    const id = await this.#firstOf(started, () => {
-      if (signal.aborted || this.#stopped || this.#running.size >= mostCommands) return null;
+    const watched = await this.#firstOf(started, () => {
+      if (signal.aborted || this.#stopped) return { kind: 'ended' };
+      if (this.#running.size >= mostCommands) {
+        void endProcess(started.process, endGraceMs);
+        return { kind: 'no-room' };
+      }
       stopListening();
-      return this.#move(started, startedMs);
+      return { kind: 'moved', id: this.#move(started, startedMs) };
     });
-    if (id === null) await started.finished;
+    if (watched.kind !== 'moved') await started.finished;
     stopListening();
-    return id;
+    return watched;
   }
 
   /** Ends every process there is; settles once their outputs are kept and the observer knows. */
@@ -107,14 +118,14 @@ export class BackgroundCommands {
     await Promise.all(ends);
   }
 
-  #firstOf({ finished }: StartedCommand, onGrace: () => WorkId | null): Promise<WorkId | null> {
+  #firstOf({ finished }: StartedCommand, onGrace: () => Watched): Promise<Watched> {
     const { clock, graceMs } = this.settings;
     return new Promise((resolve, reject) => {
       const takeBack = clock.after(graceMs, () => resolve(onGrace()));
       finished.then(
         () => {
           takeBack();
-          resolve(null);
+          resolve({ kind: 'ended' });
         },
         (error: unknown) => {
           takeBack();
