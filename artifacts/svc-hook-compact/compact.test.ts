@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { contextProblem } from '../../src/session/compacted-context.ts';
@@ -107,6 +108,48 @@ describe('a conversation of many turns', () => {
     expect(shorter.slice(0, 3)).toEqual([user('One.'), user(`${mark}\n\nNotes.`), user('Count the files.')]);
     expect(shorter.filter(({ tag }) => tag === 'user')).toHaveLength(3);
     expect(problemOf(shorter)).toBeNull();
+  });
+});
+
+describe('any conversation', () => {
+  const size = fc.nat(8_000);
+  const turnShape = fc.record({ calls: fc.array(size, { maxLength: 4 }), says: size, asks: fc.boolean() });
+  const conversations = fc.record({
+    first: size,
+    turns: fc.array(turnShape, { minLength: 1, maxLength: 30 }),
+    last: size,
+    maxTokens: fc.integer({ min: 1_000, max: 20_000 }),
+    summary: fc.nat(20_000),
+  });
+
+  it('keeps its first message, its pairs and its newest call, and comes under the limit, or is refused', () => {
+    fc.assert(
+      fc.property(conversations, ({ first, turns, last, maxTokens, summary }) => {
+        let made = 0;
+        const middle = turns.flatMap(({ calls, says, asks }): Message[] => {
+          const ids = calls.map(() => `c${(made += 1)}`);
+          const results = calls.map((length, index): Message[] => turn(ids[index] ?? '', 'r'.repeat(length)).slice(1));
+          const called = ids.map((id) => ({ tag: 'tool-call', val: { id, name: 'read', input: '{}' } }) as const);
+          const text = { tag: 'text', val: 's'.repeat(says) } as const;
+          return [{ tag: 'assistant', val: [text, ...called] }, ...results.flat(), ...(asks ? [user('Go on.')] : [])];
+        });
+        const event = full([user('f'.repeat(first)), ...middle, ...turn('last', 'l'.repeat(last))], maxTokens);
+        let shorter: readonly Message[];
+        try {
+          shorter = compacted(event, 'n'.repeat(summary + 1)).messages;
+        } catch (error) {
+          return String(error).includes('alone come near the limit');
+        }
+        return (
+          problemOf(shorter) === null &&
+          JSON.stringify(shorter).length / 4 <= maxTokens * 0.9 + 1 &&
+          JSON.stringify(shorter[0]) === JSON.stringify(event.messages[0]) &&
+          JSON.stringify(shorter.at(-2)) === JSON.stringify(event.messages.at(-2)) &&
+          shorter.at(-1)?.tag === 'tool'
+        );
+      }),
+      { numRuns: 300 },
+    );
   });
 });
 

@@ -1,13 +1,16 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
+import { readTrace } from '../../src/trace/read.ts';
 import { compileTimeoutMs } from '../components/support/hosted-tool.ts';
+import { tracePath } from '../support/capsule-folders.ts';
 import { completed, reply, working } from '../support/frame-lines.ts';
 import { hookCapsule } from '../support/hook-capsule.ts';
 import { hookErrors } from '../support/hook-trace.ts';
 import { runs, says, script } from '../support/scripted-turns.ts';
 import { staysUp, useStreamedCapsules, type StreamedCapsule } from '../support/streamed-capsule.ts';
+import { SvcProcess } from '../support/svc-process.ts';
 
 const capsules = useStreamedCapsules();
 
@@ -130,6 +133,28 @@ describe('a hook that hangs when the session is to stop', { timeout: compileTime
       expect(hookErrors(capsule.trace)).toEqual(errors);
     },
   );
+});
+
+describe('a hook that hangs while a session is staged', { timeout: compileTimeoutMs }, () => {
+  it('keeps a signal waiting no longer than its part of the time', async () => {
+    const workspace = await hookCapsule({
+      hooks: { slow: 'binding: on-stage' },
+      orders: '[[on-stage hang]]',
+      deadlineSecs: 300,
+      manifest: staysUp,
+    });
+    const svc = new SvcProcess(workspace, ['run', '--json']);
+    const sessions = join(workspace.folder, '.svc', 'sessions');
+    const logOf = (id: string): string => join(sessions, id, 'logs', 'hook-slow.log');
+    await waitFor(() => existsSync(sessions) && readdirSync(sessions).some((id) => existsSync(logOf(id))));
+    svc.child.kill('SIGTERM');
+    const { code } = await svc.ended;
+    const trace = readTrace(tracePath(workspace, readdirSync(sessions)[0] ?? ''));
+    workspace.remove();
+    expect(code).toBe(0);
+    expect(hookErrors(trace)).toEqual(['slow on-stage: it did not answer before the session had to end']);
+    expect(trace.at(-1)).toMatchObject({ event_type: 'session_end', status: 'ok' });
+  });
 });
 
 async function waitFor(condition: () => boolean): Promise<void> {

@@ -57,6 +57,25 @@ describe('a hook without binding', { timeout: compileTimeoutMs }, () => {
   });
 });
 
+describe('what a hook is given', { timeout: compileTimeoutMs }, () => {
+  const told = script(says('[[on-inference look]]'));
+  const hooks = { eye: 'binding: on-inference\ncommit_policy: artifact' };
+  const seen = async (options: Partial<HookCapsule>): Promise<unknown> => {
+    const capsule = await start({ hooks, script: told, ...options });
+    const { frames } = await (await capsule.submit('Go.')).untilClosed();
+    return frames.find(({ event }) => event === 'artifact')?.data['artifact'];
+  };
+
+  it('is nothing but what its own entry asks for, whatever the capsule grants [D1-SCOPE-10]', async () => {
+    expect(await seen({ asks: '' })).toMatchObject({ content: '0 directories, no variables' });
+  });
+
+  it('is what its entry asks for and the capsule grants', async () => {
+    const asks = 'filesystem: { scope: notes }, env: { allow: [HOOK_ORDERS, HOME] }, ';
+    expect(await seen({ asks })).toMatchObject({ content: '1 directories, HOOK_ORDERS variables' });
+  });
+});
+
 describe('write-manifests', { timeout: compileTimeoutMs }, () => {
   it('puts files beside the trace before the first task, for the owner alone', async () => {
     const capsule = await start({

@@ -16,6 +16,8 @@ export interface HookCapsule extends Omit<ScriptCapsule, 'manifest'> {
   /** Of each hook. */
   readonly deadlineSecs?: number;
   readonly memory?: string;
+  /** What the entries of hooks ask for beside limits, as entries of a flow mapping; HOOK_ORDERS when absent. */
+  readonly asks?: string;
   /** Lines of the capsule's manifest beside artifacts and the variables. */
   readonly manifest?: string;
   /** Entries of `capabilities` beside `env`, as YAML lines. */
@@ -30,14 +32,14 @@ export async function hookCapsule(options: HookCapsule): Promise<Workspace> {
     orders = '',
     deadlineSecs = 20,
     memory = '512Mi',
+    asks = 'env: { allow: [HOOK_ORDERS] }, ',
     manifest = '',
     capabilities = '',
     ...rest
   } = options;
   const limits = `limits: { deadline: ${deadlineSecs}, memory: ${memory} }`;
   const entries = Object.keys(hooks).map(
-    (name) =>
-      `{ name: ${name}, version: 1.0.0, runtime: hook, source: ./${name}, capabilities: { env: { allow: [HOOK_ORDERS] }, ${limits} } }`,
+    (name) => `{ name: ${name}, version: 1.0.0, runtime: hook, source: ./${name}, capabilities: { ${asks}${limits} } }`,
   );
   const workspace = scriptCapsule({
     ...rest,
