@@ -122,7 +122,7 @@ Effective grants
   it('ends with what is not stopped, a line for each sentence', () => {
     expect(renderScopeReport(nothingGranted).split('\n\n')[2]).toBe(`Not stopped
   - Code that was never a file can run: a script by its interpreter, instructions that a program writes into its memory.
-  - Memory and processor time are limited for each process; many together can take more, except in a control group.
+  - Memory and processor time are limited for each process: what processes share does not count, and many together can take more.
   - Run as root, the number of processes is not limited, except where svc can divide its control group.
   - A bug of the kernel can undo all of this.
 `);

@@ -42,7 +42,7 @@ const outlives = 'A process that detaches itself can go on running after the ses
 const neverAFile =
   'Code that was never a file can run: a script by its interpreter, instructions that a program writes into its memory.';
 const eachProcess =
-  'Memory and processor time are limited for each process; many together can take more, except in a control group.';
+  'Memory and processor time are limited for each process: what processes share does not count, and many together can take more.';
 const rootProcesses =
   'Run as root, the number of processes is not limited, except where svc can divide its control group.';
 const kernelBugs = 'A bug of the kernel can undo all of this.';

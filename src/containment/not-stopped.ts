@@ -19,7 +19,7 @@ const othersPriority: Gap = {
 };
 const kernelBugs: Gap = { text: 'A bug of the kernel can undo all of this.' };
 const eachProcess: Gap = {
-  text: 'Memory and processor time are limited for each process; many together can take more, except in a control group.',
+  text: 'Memory and processor time are limited for each process: what processes share does not count, and many together can take more.',
 };
 const rootProcesses: Gap = {
   text: 'Run as root, the number of processes is not limited, except where svc can divide its control group.',
