@@ -230,6 +230,27 @@ describe('the server of an artifact', () => {
     expect(asked(workspace)).toEqual(['initialize', 'end of input']);
   });
 
+  it('is ended when another one keeps the session from starting', async () => {
+    const workspace = capsule({
+      manifest: `artifacts:
+  - { name: odd, version: 1.0.0, source: ./odd }
+  - { name: broken, version: 1.0.0, source: ./broken }
+`,
+      files: {
+        ...mcpArtifact('odd', oddServerProgram(), 'behaviour.json'),
+        ...mcpArtifact('broken', oddServerProgram(), 'broken.json'),
+        'work/behaviour.json': oddBehaviour(['echo'], { log: 'log' }),
+        'work/broken.json': oddBehaviour([], { habits: ['exits'] }),
+      },
+    });
+    const { code, stderr } = await svc(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
+    expect(stderr).toContain(
+      'error[E-RUN-036]: the server of broken did not tell its tools: it exited with status 7\n',
+    );
+    expect(code).toBe(1);
+    expect(asked(workspace)).toEqual([...once, 'end of input']);
+  });
+
   it('that breaks the protocol in a call leaves the session alive', async () => {
     const tools = ['huge', 'garbage', 'die', 'echo'];
     const workspace = odd({
