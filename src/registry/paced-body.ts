@@ -14,19 +14,27 @@ export async function* pacedBody(body: AsyncIterable<Buffer>, pace: SlowestPace)
   const chunks = body[Symbol.asyncIterator]();
   let bytes = 0;
   let waitedMs = 0;
-  for (;;) {
-    const startedMs = performance.now();
-    const next = await nextWithin(chunks, Math.max(0, pace.ms - waitedMs));
-    waitedMs += performance.now() - startedMs;
-    if (next !== null && next.done === true) return;
-    bytes += next?.value.length ?? 0;
-    if (bytes >= pace.bytes) {
-      bytes = 0;
-      waitedMs = 0;
-    } else if (next === null || waitedMs >= pace.ms) {
-      throw tooSlow(`Less than ${pace.bytes} bytes came within ${pace.ms / 1000} seconds.`);
+  let isAsked = false;
+  try {
+    for (;;) {
+      const startedMs = performance.now();
+      isAsked = true;
+      const next = await nextWithin(chunks, Math.max(0, pace.ms - waitedMs));
+      isAsked = next === null;
+      waitedMs += performance.now() - startedMs;
+      if (next !== null && next.done === true) return;
+      bytes += next?.value.length ?? 0;
+      if (bytes >= pace.bytes) {
+        bytes = 0;
+        waitedMs = 0;
+      } else if (next === null || waitedMs >= pace.ms) {
+        throw tooSlow(`Less than ${pace.bytes} bytes came within ${pace.ms / 1000} seconds.`);
+      }
+      if (next !== null) yield next.value;
     }
-    if (next !== null) yield next.value;
+  } finally {
+    // Whoever stops reading leaves the rest to the server. A source that still waits for its sender cannot be told before that has gone.
+    if (!isAsked) await chunks.return?.();
   }
 }
 

@@ -43,8 +43,8 @@ describe(`a registry killed while it takes publishes, ${rounds} rounds`, () => {
       for (let round = 0; round < rounds; round += 1) {
         const watcher = watch(join(data, 'objects'));
         const publishing = publishAll(server.port, String(round));
-        // Every other round ends while an artifact appears. The moments of the rest are spread over a whole round, start and end included.
-        const moment = round % 2 === 0 ? appearance(watcher, round % 5) : delay((wholeMs * (round + 0.5)) / rounds);
+        // Every other round ends while an artifact appears. The moments of the rest are spread over a round on a machine twice as busy.
+        const moment = round % 2 === 0 ? appearance(watcher, round % 5) : delay((2 * wholeMs * (round + 0.5)) / rounds);
         await Promise.race([publishing, moment]);
         server.process.child.kill('SIGKILL');
         watcher.close();

@@ -72,16 +72,20 @@ describe('publishing', () => {
     ['name=echo&version=1.0.0&runtime=wasm&__proto__=1', '400 unknown parameter'],
     ['name=%E0%A4&version=1.0.0&runtime=wasm', '400 invalid query'],
   ])(
-    'answers ?%s with %s and asks for no body [D3-REG-04] [D3-REG-05] [D3-REG-06] [D3-REG-09]',
+    'answers ?%s with %s and stores nothing [D3-REG-04] [D3-REG-05] [D3-REG-06] [D3-REG-09]',
     async (query, expected) => {
       const kit = await RegistryKit.open();
-      const archive = await toolArchive('echo');
-      const headers = ['Expect: 100-continue', `Content-Length: ${archive.length}`];
-      const response = await kit.ask(`POST /v1/artifacts?${query}`, { headers });
-      expect(refusal(response)).toBe(expected);
-      expect(kit.stored).toEqual([]);
+      expect(refusal(await kit.publish(query, await toolArchive('echo')))).toBe(expected);
+      expect([kit.stored, kit.staged]).toEqual([[], []]);
     },
   );
+
+  it('answers a wrong query before it asks for the body', async () => {
+    const kit = await RegistryKit.open();
+    const headers = ['Expect: 100-continue', 'Content-Length: 1000'];
+    const response = await kit.ask('POST /v1/artifacts?name=echo&version=1.0.0', { headers });
+    expect([response.status, response.head.includes('100 Continue')]).toEqual([400, false]);
+  });
 
   it.each(['1.0.0+linux.5', '1.0.0%2Blinux.5'])('takes a plus sign in version=%s as one', async (version) => {
     const kit = await RegistryKit.open();
