@@ -29,8 +29,8 @@ export async function explainScope(request: ScopeRequest): Promise<ScopeExplanat
     userHome: request.home,
     packageRoot: findPackageRoot(import.meta.url),
     platform: platformOf({ platform, arch }),
-    // Also once a launch has some: a report contacts no registry.
-    sources: [],
+    // A report contacts no registry.
+    sources: () => [],
   });
   const { scope, redactor, refusals } = launch;
   // Where nothing is kept from files, what a command needs is there or not as for any other program.

@@ -29,7 +29,14 @@ export async function prepareLaunch(
   onWarning: (warning: Diagnostic) => void,
 ): Promise<PreparedLaunch> {
   const packageRoot = findPackageRoot(import.meta.url);
-  const places = { userHome: request.home, packageRoot, platform: platformOf({ platform, arch }), sources: [] };
+  const { sources, fetchObserver } = request;
+  const places = {
+    userHome: request.home,
+    packageRoot,
+    platform: platformOf({ platform, arch }),
+    sources,
+    ...(fetchObserver === null ? {} : { fetching: { observer: fetchObserver } }),
+  };
   const { refusals, warnings, ...launch } = await scopeOfLaunch(request, places);
   for (const warning of warnings) onWarning(warning);
   if (refusals.length > 0) throw new DiagnosticList(refusals);

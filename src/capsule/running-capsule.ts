@@ -1,5 +1,7 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { SessionOutcome } from '../session/session.ts';
+import type { FetchObserver } from '../store/artifact-source.ts';
+import type { StorePlaces } from '../store/locate.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
 import type { NumberedFrame } from '../wire/frames.ts';
 import type { SessionId } from '../wire/ids.ts';
@@ -16,7 +18,10 @@ export interface RunRequest {
   readonly task: string | undefined;
   readonly bind: string;
   readonly readEnvFile: boolean;
-  readonly offline: boolean;
+  /** What is asked for artifacts that are not on this machine; nobody with `--offline`. */
+  readonly sources: StorePlaces['sources'];
+  /** Hears of what is downloaded. */
+  readonly fetchObserver: FetchObserver | null;
   /** `--containment`. */
   readonly floor: ContainmentClass | undefined;
   readonly cwd: string;

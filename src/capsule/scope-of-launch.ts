@@ -49,16 +49,21 @@ export async function scopeOfLaunch(
   request: ScopeRequest,
   places: Omit<StorePlaces, 'manifestDir'>,
 ): Promise<LaunchScope> {
-  const source = await findCapsule(request, { ...places, manifestDir: request.cwd });
-  const env = loadEnvironment({ directory: source.root, process: request.env, useFile: request.readEnvFile });
-  const { loaded, missing } = loadManifest(source.manifestFile, env);
-  const workspace = loadWorkspaceConfig({ directory: source.root, env });
-  const { grants, warnings } = lower(loaded);
   // The operator's own, so never out of the `.env` of a workspace.
   const ceiling = parseCeiling(request.env['SVC_CONTAINMENT_CEILING']);
   const containment = await hostContainment(
     hostFacts({ home: request.home, packageRoot: places.packageRoot, ceiling }),
   );
+  const sources = (): ReturnType<StorePlaces['sources']> => {
+    const asked = places.sources();
+    if (asked.length > 0) holdToKnownFloor(request, { containment, ceiling });
+    return asked;
+  };
+  const source = await findCapsule(request, { ...places, sources, manifestDir: request.cwd });
+  const env = loadEnvironment({ directory: source.root, process: request.env, useFile: request.readEnvFile });
+  const { loaded, missing } = loadManifest(source.manifestFile, env);
+  const workspace = loadWorkspaceConfig({ directory: source.root, env });
+  const { grants, warnings } = lower(loaded);
   const manifest = grants.containmentFloor ?? undefined;
   const { report, refusal } = answerFloor({
     declared: effectiveFloor({ manifest, workspace: workspace.containment, flag: request.floor }),
@@ -85,6 +90,18 @@ export async function scopeOfLaunch(
       absentCommands({ loaded, env, source }),
     ].flat(),
   };
+}
+
+/**
+ * What is known of the floor before the manifest of a published capsule is here: it is not fetched where that is refused already (D1
+ * "Command line" 2).
+ */
+function holdToKnownFloor(request: ScopeRequest, host: Omit<FloorQuestion, 'declared'>): void {
+  const env = loadEnvironment({ directory: request.cwd, process: request.env, useFile: request.readEnvFile });
+  const workspace = loadWorkspaceConfig({ directory: request.cwd, env });
+  const declared = effectiveFloor({ manifest: undefined, workspace: workspace.containment, flag: request.floor });
+  const { refusal } = answerFloor({ ...host, declared });
+  if (refusal !== null) throw refusal;
 }
 
 interface ManifestReading {

@@ -2,10 +2,8 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 
 import { loadEnvironment } from '../manifest/env-file.ts';
-import { hookProblem } from '../manifest/hook-declaration.ts';
 import { buildArchive } from '../store/build-archive.ts';
-import type { ArtifactManifest } from '../manifest/schema.ts';
-import { inputSchemaProblem } from '../tools/argument-check.ts';
+import { checkArtifact } from './check-artifact.ts';
 import type { CommandContext } from './command-context.ts';
 import { render } from './render-failure.ts';
 
@@ -38,11 +36,4 @@ export function buildCommand(context: CommandContext): Command {
       context.stderr.write(`packed ${kind} ${ref.name}@${ref.version}, ${bytes} bytes, sha256 ${sha256}\n`);
       context.stdout.write(`${path}\n`);
     });
-}
-
-/** A tool whose arguments could never be checked, or a hook that could not be staged, is found here, not when it is used. */
-async function checkArtifact(manifest: ArtifactManifest): Promise<void> {
-  const { name, input_schema: schema } = manifest;
-  const problem = hookProblem(manifest) ?? (schema === undefined ? null : await inputSchemaProblem(name, schema));
-  if (problem !== null) throw problem;
 }

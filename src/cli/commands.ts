@@ -7,7 +7,9 @@ import { explainCommand } from './explain.ts';
 import { installCommand } from './install.ts';
 import { listCommand } from './list.ts';
 import { psCommand } from './ps.ts';
+import { publishCommand } from './publish.ts';
 import { runCommand } from './run.ts';
+import { searchCommand } from './search.ts';
 import { stopCommand } from './stop.ts';
 import { watchCommand } from './watch.ts';
 
@@ -26,7 +28,9 @@ export const commands: readonly CommandEntry[] = [
   { name: 'ps', make: psCommand },
   { name: 'watch', make: watchCommand },
   { name: 'install', make: installCommand },
+  { name: 'search', make: searchCommand },
   { name: 'build', make: buildCommand },
+  { name: 'publish', make: publishCommand },
   { name: 'list', make: listCommand },
   { name: 'doctor', make: doctorCommand },
   { name: 'explain', make: explainCommand },

@@ -67,7 +67,7 @@ async function kindInside(path: string, context: CommandContext): Promise<string
 
 async function manifestRows(project: Project, context: CommandContext): Promise<ListRow[]> {
   // Nothing is fetched for a list.
-  const resolutions = await resolveEach(project.entries, { ...project, sources: [] });
+  const resolutions = await resolveEach(project.entries, { ...project, sources: () => [] });
   return resolutions.map((resolution) => {
     if (resolution.kind === 'installed') {
       const { entry, manifest, origin, platform, sha256, location } = resolution.artifact;

@@ -16,7 +16,7 @@ export interface Project extends StorePlaces {
   readonly entries: readonly ArtifactEntry[];
 }
 
-/** Reads the manifest at a path for the commands that run nothing; its warnings go to stderr. */
+/** Reads the manifest at a path for the commands that run nothing; its warnings go to stderr. It has no source beyond this machine. */
 export function openProject(context: CommandContext, manifestPath: string): Project {
   const places = placesOf(context, manifestPath);
   const env = loadEnvironment({ directory: places.manifestDir, process: context.env, useFile: true });
@@ -36,6 +36,6 @@ export function placesOf({ cwd, home }: CommandContext, manifestPath: string): S
     userHome: home,
     packageRoot: findPackageRoot(import.meta.url),
     platform: platformOf({ platform, arch }),
-    sources: [],
+    sources: () => [],
   };
 }

@@ -8,7 +8,9 @@ import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
 import { parseArtifactRef } from '../store/artifact-ref.ts';
 import { containmentClasses, type ContainmentClass } from '../wire/containment-class.ts';
 import type { CommandContext } from './command-context.ts';
+import { DownloadView } from './download-view.ts';
 import { LiveView } from './live-view.ts';
+import { lazySources, registryChoice } from './registry.ts';
 import { render, usesColor } from './render-failure.ts';
 import { renderReportOnly, renderScopeReport } from './scope-report.ts';
 import { stopOnSignals } from './stop-signals.ts';
@@ -88,6 +90,7 @@ async function explain(options: RunOptions, context: CommandContext): Promise<vo
 
 async function run(options: RunOptions, context: CommandContext): Promise<number> {
   const stop = stopOnSignals(context);
+  const choice = { flag: undefined, signal: stop.signal };
   try {
     const outcome = await runCapsule(
       {
@@ -95,7 +98,8 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
         workdir: options.workdir === undefined ? null : resolve(context.cwd, options.workdir),
         task: options.task,
         bind: options.bind,
-        offline: options.offline ?? false,
+        sources: options.offline === true ? () => [] : lazySources(registryChoice(context, choice)),
+        fetchObserver: new DownloadView(context, isLive(options, context)),
         stop: stop.signal,
       },
       observer(options, context),
@@ -109,8 +113,7 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
 }
 
 function observer(options: RunOptions, context: CommandContext): RunObserver {
-  const isLive = context.stderrIsTerminal && options.json !== true;
-  const view = isLive ? new LiveView(context.stderr, usesColor(context)) : null;
+  const view = isLive(options, context) ? new LiveView(context.stderr, usesColor(context)) : null;
   return {
     onWarning: (warning) => context.stderr.write(render([warning], context)),
     onListening: (capsule) => {
@@ -119,6 +122,10 @@ function observer(options: RunOptions, context: CommandContext): RunObserver {
     },
     onFrame: (frame) => view?.show(frame),
   };
+}
+
+function isLive(options: RunOptions, context: CommandContext): boolean {
+  return context.stderrIsTerminal && options.json !== true;
 }
 
 /** Written in one piece: a caller reads exactly one line (D1 "Run result line"). */

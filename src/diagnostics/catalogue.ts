@@ -46,7 +46,7 @@ export const catalogue = {
   },
   'E-ART-008': {
     title: 'an artifact reference is malformed',
-    explanation: 'An artifact is named <name>@<version> with an exact version, or github:<owner>/<repo>@<tag>.',
+    explanation: 'An artifact is named <name>@<version> with an exact version, or github:<owner>/<repo>@<tag>. A path to install from begins with "./", "../" or "/".',
   },
   'E-ART-009': {
     title: 'a hook declares to commit what it cannot',

@@ -33,6 +33,17 @@ it.each(['latest', 'stable', 'edge'])('the version %s is reserved and names no a
   expect(refusal(`echo@${version}`)).toBe(`E-REG-004 the reserved artifact version ${version} is not allowed`);
 });
 
+it.each(['.', '..', './echo-1.0.0.zip', '../echo@1.0.0', '/srv/echo', 'tools/echo', 'echo-1.0.0.zip', './a@b.zip'])(
+  '%j is a path',
+  (argument) => {
+    expect(parseInstallTarget(argument)).toEqual({ kind: 'path', path: argument });
+  },
+);
+
+it('a reference may end like an archive', () => {
+  expect(parseInstallTarget('echo@1.0.zip')).toEqual({ kind: 'artifact', ref: { name: 'echo', version: '1.0.zip' } });
+});
+
 it.each([
   '',
   '@',
@@ -41,7 +52,6 @@ it.each([
   '@1.0.0',
   'Echo@1.0.0',
   '-echo@1.0.0',
-  '../echo@1.0.0',
   'echo@../1',
   'echo@1..0',
   'echo@1/0',

@@ -16,7 +16,8 @@ export interface ReleaseRef {
 
 export type InstallTarget =
   | { readonly kind: 'artifact'; readonly ref: ArtifactRef }
-  | { readonly kind: 'github'; readonly release: ReleaseRef };
+  | { readonly kind: 'github'; readonly release: ReleaseRef }
+  | { readonly kind: 'path'; readonly path: string };
 
 const releaseShape = /^github:([A-Za-z0-9][A-Za-z0-9-]{0,38})\/([A-Za-z0-9._-]{1,100})@([^\s@]{1,200})$/;
 
@@ -31,7 +32,13 @@ export function parseInstallTarget(argument: string): InstallTarget {
     if (owner === undefined || repo === undefined || tag === undefined) throw malformed(argument);
     return { kind: 'github', release: { owner, repo, tag } };
   }
+  if (isPath(argument)) return { kind: 'path', path: argument };
   return { kind: 'artifact', ref: parseArtifactRef(argument) };
+}
+
+/** A reference begins with a letter or digit and has an `@`. */
+function isPath(argument: string): boolean {
+  return /^(\.{1,2}$|\.{0,2}\/)/.test(argument) || /^[^@]*(\/[^@]*|\.zip)$/.test(argument);
 }
 
 /** `<name>@<version>`. `E-ART-008` when it is none, `E-REG-004` for a reserved version. */
@@ -50,6 +57,6 @@ export function parseArtifactRef(argument: string): ArtifactRef {
 
 function malformed(argument: string): Diagnostic {
   return new Diagnostic('E-ART-008', `${JSON.stringify(argument)} does not name an artifact`, {
-    hint: 'Write <name>@<version>, for example svc-tool-editor@1.0.0, or github:<owner>/<repo>@<tag>.',
+    hint: 'Write <name>@<version>, for example svc-tool-editor@1.0.0, github:<owner>/<repo>@<tag>, or a path such as ./echo-1.0.0.zip.',
   });
 }

@@ -10,15 +10,18 @@ import type { ArtifactRef } from './artifact-ref.ts';
 import { DirectoryContent, readArtifactDirectory, readCapsuleDirectory } from './directory-content.ts';
 import { type ArtifactKind, inspectContent, manifestFile, readManifestText } from './inspect-content.ts';
 
-export interface BuildRequest {
+export interface FolderRequest {
   /** The folder of an artifact or a capsule. */
   readonly directory: string;
-  /** Where the archive goes, named `<name>-<version>.zip`. */
-  readonly outDirectory: string;
   /** What references in the manifest of a capsule are checked with; they are packed as they are written. */
   readonly env: Environment;
   /** Looks at the manifest of an artifact before it is packed; what it throws is what the build throws. */
   readonly checkArtifact: (manifest: ArtifactManifest) => Promise<void>;
+}
+
+export interface BuildRequest extends FolderRequest {
+  /** Where the archive goes, named `<name>-<version>.zip`. */
+  readonly outDirectory: string;
 }
 
 export interface BuiltArchive extends WrittenArchive {
@@ -35,12 +38,13 @@ export async function buildArchive(request: BuildRequest): Promise<BuiltArchive>
   return { ...(await writeArchive(path, content.files)), ref, kind, warnings };
 }
 
-interface Folder {
+export interface Folder {
   readonly content: DirectoryContent;
   readonly warnings: readonly Diagnostic[];
 }
 
-async function readFolder({ directory, env, checkArtifact }: BuildRequest): Promise<Folder> {
+/** Checks a folder and reads the files that belong into its archive. */
+export async function readFolder({ directory, env, checkArtifact }: FolderRequest): Promise<Folder> {
   const probe = new DirectoryContent(directory);
   await probe.include(manifestFile);
   const text = await readManifestText(probe);

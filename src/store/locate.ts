@@ -1,10 +1,11 @@
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
-import type { ArtifactSource } from './artifact-source.ts';
+import type { ArtifactSource, FetchObserver } from './artifact-source.ts';
+import { receive, type Receipt } from './fetch-artifact.ts';
 import type { ArtifactOrigin } from './installed-artifact.ts';
 import { storedVersions } from './list-stored.ts';
+import { readLock } from './lockfile.ts';
 import { bundledRoot, findStored, readVariant, type StoredArchive, storeRoot } from './store-layout.ts';
-import { putArchive } from './store-put.ts';
 
 /** Where artifacts are looked for. */
 export interface StorePlaces {
@@ -13,9 +14,22 @@ export interface StorePlaces {
   readonly packageRoot: string;
   /** `<os>-<arch>` of this machine. */
   readonly platform: string;
-  /** Asked in this order for what no local place has; none with `--offline`. */
-  readonly sources: readonly ArtifactSource[];
+  /** Asked in this order for what no local place has; none with `--offline`. Called only then: it may read the configuration. */
+  readonly sources: () => readonly ArtifactSource[];
+  readonly fetching?: Fetching;
 }
+
+/** How what a source gives is taken in. */
+export interface Fetching {
+  readonly observer?: FetchObserver;
+  /** The store that takes it in; the project's when absent. */
+  readonly into?: StoreOrigin;
+  /** Takes nothing that `svc.lock` does not record. */
+  readonly isFrozen?: boolean;
+}
+
+/** The stores that can be written to. */
+export type StoreOrigin = 'project' | 'user';
 
 /** The local places in the order of looking. */
 export interface LocalPlace {
@@ -36,27 +50,33 @@ export function localPlaces(places: StorePlaces): readonly LocalPlace[] {
 }
 
 /**
- * The first local place that has the artifact. When none has, the sources are asked, and what one gives goes into the store of
- * the project. Throws `E-REG-001` when it is nowhere, naming every place, `E-REG-002` when it does not arrive as announced.
+ * The first local place that has the artifact. When none has, the sources are asked, and what one gives goes into a store. Throws
+ * `E-REG-001` when it is nowhere, naming every place, and what a download is refused with (`receive`).
  */
 export async function locate(ref: ArtifactRef, places: StorePlaces): Promise<Location> {
   const location = locateLocally(ref, places);
   if (location !== null) return location;
-  for (const source of places.sources) {
+  const sources = places.sources();
+  const receipt = receiptOf(places);
+  for (const source of sources) {
     const fetched = await source.fetch(ref, places.platform);
     if (fetched === null) continue;
-    const root = storeRoot(places.manifestDir);
-    const stored = await putArchive({
-      root,
-      chunks: fetched.bytes,
-      platform: fetched.platform,
-      from: source.name,
-      expected: ref,
-      sha256: fetched.sha256,
-    });
-    return { origin: 'project', root, stored };
+    const stored = await receive(fetched, { source: source.name, what: spell(ref), expected: ref }, receipt);
+    return { origin: places.fetching?.into ?? 'project', root: receipt.root, stored };
   }
-  throw foundNowhere(ref, places);
+  throw foundNowhere(ref, places, sources);
+}
+
+/** How a download is taken in here: the user's store has nothing to do with the lock file of a project. */
+export function receiptOf({ manifestDir, userHome, fetching = {} }: StorePlaces): Receipt {
+  const { into = 'project', observer, isFrozen = false } = fetching;
+  const isProject = into === 'project';
+  return {
+    root: storeRoot(isProject ? manifestDir : userHome),
+    lock: isProject ? readLock(manifestDir) : null,
+    isFrozen,
+    observer,
+  };
 }
 
 function locateLocally(ref: ArtifactRef, places: StorePlaces): Location | null {
@@ -71,20 +91,20 @@ function locateLocally(ref: ArtifactRef, places: StorePlaces): Location | null {
 
 const placeNames = { bundled: 'bundled artifacts', project: 'project store', user: 'user store' } as const;
 
-function foundNowhere(ref: ArtifactRef, places: StorePlaces): Diagnostic {
+function foundNowhere(ref: ArtifactRef, places: StorePlaces, sources: readonly ArtifactSource[]): Diagnostic {
   const local = localPlaces(places).map(({ origin, root }) => ({ name: placeNames[origin], root }));
   const looked = [
     ...local.map(({ name, root }) => `the ${name} (${root})`),
-    ...places.sources.map((source) => `the source ${source.name}`),
+    ...sources.map((source) => `the source ${source.name}`),
   ];
   const others = local.flatMap(({ name, root }) =>
     storedVersions(root, ref.name).map((version) => `${version} (${name})`),
   );
-  const unasked = places.sources.length === 0 ? '; this version reads no artifact source' : '';
+  const unasked = sources.length === 0 ? '; no registry was asked' : '';
   return new Diagnostic('E-REG-001', `${spell(ref)} for ${places.platform} is not in ${looked.join(', ')}${unasked}`, {
     hint:
       others.length > 0
         ? `there is ${ref.name} in version ${others.join(', ')}`
-        : 'check the name and the version, or give the entry a source: with the path of a directory or archive',
+        : `check the name and the version${sources.length === 0 ? ', set SVC_REGISTRY_URL to a registry' : ''}, or give the entry a source: with the path of a directory or archive`,
   });
 }

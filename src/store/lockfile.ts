@@ -68,20 +68,35 @@ export async function upsertLock(manifestDir: string, artifacts: readonly Locked
   });
 }
 
-/** Where the artifacts found differ from the lock: an `E-RUN-003` each, in the order of `found`. */
+/** What finds that an artifact differs from the lock: a run, or an install that may not change it. */
+export type LockHolder = 'run' | 'frozen';
+
+const codes = { run: 'E-RUN-003', frozen: 'E-REG-005' } as const;
+const withoutFrozen: Readonly<Record<LockHolder, string>> = { run: '', frozen: ' without --frozen' };
+
+/** Where the artifacts found differ from the lock: an `E-RUN-003` each, `E-REG-005` with `--frozen`, in the order of `found`. */
 export function lockFaults(
   lock: readonly LockedArtifact[],
   found: readonly (LockedArtifact & { readonly location: string })[],
+  holder: LockHolder = 'run',
 ): Diagnostic[] {
   return found.flatMap((artifact) => {
-    const fault = lockFault(lock, artifact);
+    const fault = lockFault(lock, artifact, holder);
     return fault === null ? [] : [fault];
+  });
+}
+
+/** `E-REG-005` of an install that may not write what is missing. */
+export function lockMissing(manifestDir: string): Diagnostic {
+  return new Diagnostic('E-REG-005', `there is no ${lockPath(manifestDir)}, and --frozen does not write it`, {
+    hint: 'Run svc install without --frozen and commit svc.lock.',
   });
 }
 
 function lockFault(
   lock: readonly LockedArtifact[],
   artifact: LockedArtifact & { readonly location: string },
+  holder: LockHolder,
 ): Diagnostic | null {
   const sameName = lock.filter((locked) => locked.name === artifact.name);
   const sameVersion = sameName.filter((locked) => locked.version === artifact.version);
@@ -89,17 +104,19 @@ function lockFault(
   if (locked?.sha256 === artifact.sha256) return null;
   if (locked !== undefined) {
     return new Diagnostic(
-      'E-RUN-003',
+      codes[holder],
       `artifact ${spell(artifact)} has sha256 ${artifact.sha256} (${artifact.location}), but svc.lock records ${locked.sha256}`,
-      { hint: 'Run svc install to accept the change, or put back the artifact that svc.lock records.' },
+      {
+        hint: `Run svc install${withoutFrozen[holder]} to accept the change, or put back the artifact that svc.lock records.`,
+      },
     );
   }
   const variant = artifact.platform === null ? '' : ` for ${artifact.platform}`;
   const recorded = sameName[0] === undefined || sameVersion.length > 0 ? 'nothing' : spell(sameName[0]);
   return new Diagnostic(
-    'E-RUN-003',
+    codes[holder],
     `artifact ${spell(artifact)}${variant} has sha256 ${artifact.sha256} (${artifact.location}), but svc.lock records ${recorded} for it`,
-    { hint: 'Run svc install to bring svc.lock up to date with the manifest.' },
+    { hint: `Run svc install${withoutFrozen[holder]} to bring svc.lock up to date with the manifest.` },
   );
 }
 

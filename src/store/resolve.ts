@@ -7,12 +7,16 @@ import { openSource } from './open-source.ts';
 import { checkIdentity, skillFile } from './inspect-content.ts';
 import type { FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
 import { locate, type StorePlaces } from './locate.ts';
-import { createLock, type LockedArtifact, lockFaults, readLock } from './lockfile.ts';
+import { createLock, type LockedArtifact, lockFaults, lockMissing, readLock } from './lockfile.ts';
+import { inParallel } from './in-parallel.ts';
 
 export interface ResolveRequest extends StorePlaces {
   readonly entries: readonly ArtifactEntry[];
-  /** `hold`: `svc.lock` is made when there is none, else every artifact has to agree with it. `ignore`: it is not looked at. */
-  readonly lock: 'hold' | 'ignore';
+  /**
+   * `hold`: `svc.lock` is made when there is none, else every artifact has to agree with it. `frozen`: there has to be one, and every
+   * artifact has to agree with it. `ignore`: nothing is held to it but what a source serves.
+   */
+  readonly lock: 'hold' | 'frozen' | 'ignore';
 }
 
 /** What became of one entry. */
@@ -20,23 +24,30 @@ export type Resolution =
   | { readonly kind: 'installed'; readonly artifact: InstalledArtifact }
   | { readonly kind: 'failed'; readonly entry: ArtifactEntry; readonly fault: Diagnostic | DiagnosticList };
 
+/** So many downloads share the line at once: each has its 30 seconds, however many there are (D3 "Limits"). */
+const mostAtOnce = 4;
+
 /**
  * Finds every artifact of a manifest, in its order: `source:` of the entry, the package, the store of the project, the store of
- * the user, then the configured sources. Throws every problem at once: `E-REG-001` for what is found nowhere, `E-ART-…` for
- * what cannot be used, `E-RUN-003` for what differs from `svc.lock`, `E-IO-001` when `svc.lock` cannot be made.
+ * the user, then the registry in use. Throws every problem at once: `E-REG-001` for what is found nowhere, `E-ART-…` for
+ * what cannot be used, `E-RUN-003` for what differs from `svc.lock`, `E-IO-001` when `svc.lock` cannot be made, and what downloads
+ * are refused with.
  */
 export async function resolveArtifacts(request: ResolveRequest): Promise<readonly InstalledArtifact[]> {
+  const frozen = request.lock === 'frozen' ? readLock(request.manifestDir) : null;
+  if (request.lock === 'frozen' && frozen === null) throw lockMissing(request.manifestDir);
   const resolutions = await resolveEach(request.entries, request);
   const faults = resolutions.flatMap((resolution) => (resolution.kind === 'failed' ? listed(resolution.fault) : []));
   refuse(faults);
   const artifacts = resolutions.flatMap((resolution) => (resolution.kind === 'installed' ? [resolution.artifact] : []));
   if (request.lock === 'hold') await holdToLock(request.manifestDir, artifacts);
+  if (frozen !== null) refuse(lockFaults(frozen, artifacts.map(lockedAs), 'frozen'));
   return artifacts;
 }
 
 /** As `resolveArtifacts` without the lock; what cannot be used is told per entry. */
 export async function resolveEach(entries: readonly ArtifactEntry[], places: StorePlaces): Promise<Resolution[]> {
-  return await Promise.all(entries.map(async (entry) => await resolveEntry(entry, places)));
+  return await inParallel(entries, mostAtOnce, async (entry) => await resolveEntry(entry, places));
 }
 
 /** What `svc.lock` records of an artifact. */
@@ -83,11 +94,12 @@ async function holdToLock(manifestDir: string, artifacts: readonly InstalledArti
   refuse(lockFaults(lock, found));
 }
 
-function listed(fault: Diagnostic | DiagnosticList): readonly Diagnostic[] {
+export function listed(fault: Diagnostic | DiagnosticList): readonly Diagnostic[] {
   return fault instanceof Diagnostic ? [fault] : fault.diagnostics;
 }
 
-function refuse(faults: readonly Diagnostic[]): void {
+/** Throws them, all at once. */
+export function refuse(faults: readonly Diagnostic[]): void {
   const [first] = faults;
   if (first !== undefined) throw faults.length === 1 ? first : new DiagnosticList(faults);
 }

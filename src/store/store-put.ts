@@ -26,6 +26,8 @@ export interface PutRequest {
   readonly expected?: ArtifactRef;
   /** What its source says it hashes to; `E-REG-002` when it does not. */
   readonly sha256?: string;
+  /** Looks at what came before it is stored; what it throws refuses it. */
+  readonly check?: (found: Omit<StoredArchive, 'path'>) => void;
 }
 
 export interface PutArchive extends StoredArchive {
@@ -75,7 +77,8 @@ async function receive(request: PutRequest): Promise<Received> {
   return { path, sha256: hash.digest('hex'), bytes };
 }
 
-async function inspect(received: Received, { from, expected, sha256 }: PutRequest): Promise<InspectedContent> {
+async function inspect(received: Received, request: PutRequest): Promise<InspectedContent> {
+  const { from, expected, sha256, platform, check } = request;
   if (sha256 !== undefined && sha256 !== received.sha256) {
     throw new Diagnostic('E-REG-002', `${from} sent bytes with sha256 ${received.sha256}, not ${sha256}`);
   }
@@ -85,6 +88,7 @@ async function inspect(received: Received, { from, expected, sha256 }: PutReques
     await archive.verify();
     const content = await inspectContent(archive);
     if (expected !== undefined) checkIdentity(content.ref, expected, from);
+    check?.({ ...content.ref, platform, sha256: received.sha256 });
     return content;
   } finally {
     await file.close();

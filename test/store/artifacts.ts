@@ -62,7 +62,7 @@ export function emptyPlaces(): StorePlaces {
     userHome: join(root, 'home'),
     packageRoot: join(root, 'package'),
     platform: 'linux-x86_64',
-    sources: [],
+    sources: () => [],
   };
 }
 

@@ -151,14 +151,10 @@ describe('svc install', () => {
     expect(readLock(project)?.map(({ name }) => name)).toEqual(['style']);
   });
 
-  it('says that no source is configured for what is not here, and that GitHub cannot be asked', async () => {
+  it('says that no registry is in use for what is not here, and knows a wrong reference', async () => {
     await expect(run(installCommand, ['other@1.0.0'])).rejects.toMatchObject({
       code: 'E-REG-001',
-      message: expect.stringMatching(/^other@1\.0\.0 .*; this version reads no artifact source$/) as string,
-    });
-    await expect(run(installCommand, ['github:someone/tools@v1'])).rejects.toMatchObject({
-      code: 'E-REG-001',
-      message: 'cannot install github:someone/tools@v1: this version of svc has no source that reads GitHub releases',
+      message: expect.stringMatching(/^other@1\.0\.0 .*; no registry was asked$/) as string,
     });
     expect(await codesOf(run(installCommand, ['style@latest']))).toEqual(['E-REG-004']);
     expect(await codesOf(run(installCommand, ['style']))).toEqual(['E-ART-008']);
@@ -177,7 +173,7 @@ describe('svc install', () => {
       { name: 'echo', version: '1.0.0', runtime: 'tool', source: 'tools/echo' },
       { name: 'style', version: '1.0.0', runtime: 'skill' },
     ];
-    const places = { manifestDir: project, userHome: home, packageRoot: home, platform: 'linux-x86_64', sources: [] };
+    const places = { manifestDir: project, userHome: home, packageRoot: home, platform: 'linux-x86_64' };
     const children = Array.from({ length: 6 }, () =>
       spawn(process.execPath, [script, JSON.stringify({ ...places, entries })], { stdio: 'inherit' }),
     );

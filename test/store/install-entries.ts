@@ -1,5 +1,10 @@
 import { installEntries, type InstallRequest } from '../../src/store/install.ts';
 
-const request = JSON.parse(process.argv[2] ?? '') as Omit<InstallRequest, 'onStored' | 'prepare'>;
+const request = JSON.parse(process.argv[2] ?? '') as Omit<InstallRequest, 'onStored' | 'prepare' | 'sources'>;
 
-void installEntries({ ...request, prepare: async () => await Promise.resolve(), onStored: () => undefined });
+void installEntries({
+  ...request,
+  sources: () => [],
+  prepare: async () => await Promise.resolve(),
+  onStored: () => undefined,
+});

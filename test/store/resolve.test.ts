@@ -135,16 +135,21 @@ describe('an artifact is taken from', () => {
         const chunks = (async function* () {
           yield await Promise.resolve(bytes);
         })();
-        return await Promise.resolve(ref.name === 'echo' ? { platform: null, sha256: hash, bytes: chunks } : null);
+        const discard = (): void => undefined;
+        return await Promise.resolve(
+          ref.name === 'echo' ? { platform: null, sha256: hash, size: null, bytes: chunks, discard } : null,
+        );
       },
     });
-    expect(await codesOf(resolve([echo], { sources: [source('0'.repeat(64))] }))).toEqual(['E-REG-002']);
+    expect(await codesOf(resolve([echo], { sources: () => [source('0'.repeat(64))] }))).toEqual(['E-REG-002']);
     expect(readdirSync(storeRoot(places.manifestDir))).toEqual([]);
 
-    const [artifact] = await resolve([echo], { sources: [source(right)] });
+    const [artifact] = await resolve([echo], { sources: () => [source(right)] });
     expect(artifact).toMatchObject({ origin: 'project', sha256: right });
     expect(await resolveOne(echo)).toMatchObject({ origin: 'project' });
-    expect(await codesOf(resolve([{ ...echo, name: 'other' }], { sources: [source(right)] }))).toEqual(['E-REG-001']);
+    expect(await codesOf(resolve([{ ...echo, name: 'other' }], { sources: () => [source(right)] }))).toEqual([
+      'E-REG-001',
+    ]);
   });
 });
 
@@ -157,7 +162,7 @@ describe('an artifact that is found nowhere', () => {
       message:
         `echo@1.0.0 for linux-x86_64 is not in the bundled artifacts (${bundledRoot(places.packageRoot)}), ` +
         `the project store (${storeRoot(places.manifestDir)}), the user store (${storeRoot(places.userHome)}); ` +
-        'this version reads no artifact source',
+        'no registry was asked',
     });
   });
 

@@ -1,0 +1,113 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { loadEnvironment } from '../manifest/env-file.ts';
+import { buildArchive } from '../store/build-archive.ts';
+import { isDirectory } from '../store/install-path.ts';
+import { platformShape } from '../store/platform.ts';
+import { inspectPublishable, type Publishable } from '../store/publishable.ts';
+import { publishLocally } from '../store/publish-locally.ts';
+import { chunksOfFile } from '../store/regular-file.ts';
+import { registryInUse } from '../store/sources/registry-in-use.ts';
+import { storeRoot } from '../store/store-layout.ts';
+import { checkArtifact } from './check-artifact.ts';
+import type { CommandContext } from './command-context.ts';
+import { interruptible } from './interruption.ts';
+import { registryChoice } from './registry.ts';
+import { render } from './render-failure.ts';
+
+interface PublishOptions {
+  readonly registry?: string;
+  readonly platform: readonly string[];
+  readonly json?: boolean;
+}
+
+/** `svc publish [path]`: an archive, or what a folder is packed into, to the registry in use (contracts §2, D3 "Registry" publish). */
+export function publishCommand(context: CommandContext): Command {
+  return new Command('publish')
+    .description('Publish an archive, or the folder of an artifact or a capsule, to a registry.')
+    .argument('[path]', 'an archive, or a folder with svc.yaml, which is packed', '.')
+    .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
+    .option('--platform <os-arch>', 'a platform that the archive is for; can be given several times', collect, [])
+    .option('--json', 'write one JSON object')
+    .action(async (path: string, options: PublishOptions) => {
+      await interruptible(context, async (signal) => {
+        await withArchive(resolve(context.cwd, path), context, async (archive) => {
+          const publishable = await inspectPublishable(archive, [...new Set(options.platform)].sort());
+          const registry = await publish(publishable, { options, context, signal });
+          write(publishable, registry, { options, context });
+        });
+      });
+    });
+}
+
+function collect(platform: string, before: readonly string[]): readonly string[] {
+  if (!platformShape.test(platform)) throw new InvalidArgumentError('it is written <os>-<arch>, such as linux-x86_64');
+  return [...before, platform];
+}
+
+/** A folder is packed anew each time, out of the way: what is published is what is there now. */
+async function withArchive(
+  path: string,
+  context: CommandContext,
+  use: (archive: string) => Promise<void>,
+): Promise<void> {
+  if (!(await isDirectory(path))) {
+    await use(path);
+    return;
+  }
+  const outDirectory = await mkdtemp(join(tmpdir(), 'svc-publish-'));
+  try {
+    const env = loadEnvironment({ directory: path, process: context.env, useFile: true });
+    const built = await buildArchive({ directory: path, outDirectory, env, checkArtifact });
+    if (built.warnings.length > 0) context.stderr.write(render(built.warnings, context));
+    await use(built.path);
+  } finally {
+    await rm(outDirectory, { recursive: true, force: true });
+  }
+}
+
+interface PublishRun {
+  readonly options: PublishOptions;
+  readonly context: CommandContext;
+  readonly signal: AbortSignal;
+}
+
+/** The address of the registry, or `local`. */
+async function publish(archive: Publishable, { options, context, signal }: PublishRun): Promise<string> {
+  const registry = registryInUse(registryChoice(context, { flag: options.registry, signal }));
+  switch (registry.kind) {
+    case 'local':
+      await publishLocally(archive, storeRoot(context.home));
+      return 'local';
+    case 'registry': {
+      const { path, bytes } = archive;
+      if (context.stderrIsTerminal) context.stderr.write(`publishing to ${registry.client.name}\n`);
+      await registry.client.publish({ ...archive, body: { bytes, chunks: () => chunksOfFile(path) } });
+      return registry.client.name;
+    }
+    case 'github':
+      throw new Diagnostic(
+        'E-REG-006',
+        `${registry.source.name} is a GitHub repository, which svc publishes nothing to`,
+        {
+          hint: 'add the archive that svc build makes to a release, or name a registry with --registry',
+        },
+      );
+  }
+}
+
+function write(
+  { name, version, platforms, sha256 }: Publishable,
+  registry: string,
+  { options, context }: Pick<PublishRun, 'options' | 'context'>,
+): void {
+  const line =
+    options.json === true
+      ? JSON.stringify({ name, version, platforms, sha256, registry })
+      : `${name}@${version} ${sha256}`;
+  context.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,98 @@
+import { Command } from 'commander';
+
+import { Diagnostic, DiagnosticList } from '../diagnostics/diagnostic.ts';
+import { entryOfIndex, localEntries, search, type SearchEntry } from '../store/search-index.ts';
+import { registryInUse, type RegistryInUse } from '../store/sources/registry-in-use.ts';
+import type { CommandContext } from './command-context.ts';
+import { interruptible } from './interruption.ts';
+import { plainText } from './plain-text.ts';
+import { placesOf } from './project.ts';
+import { registryChoice } from './registry.ts';
+import { render } from './render-failure.ts';
+import { renderTable } from './table.ts';
+
+interface SearchOptions {
+  readonly manifest: string;
+  readonly registry?: string;
+  readonly json?: boolean;
+}
+
+const longestDescription = 60;
+
+/** `svc search [words]`: the artifacts of the registry in use that all the words are found in (contracts §2). */
+export function searchCommand(context: CommandContext): Command {
+  return new Command('search')
+    .description('Search the registry in use, by name, description and tags.')
+    .argument('[words...]', 'each has to occur; everything is listed without any')
+    .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
+    .option('--manifest <path>', 'the manifest of the project whose store is searched without a registry', './svc.yaml')
+    .option('--json', 'write one JSON object per line')
+    .action(async (words: string[], options: SearchOptions) => {
+      await interruptible(context, async (signal) => {
+        const registry = registryInUse(registryChoice(context, { flag: options.registry, signal }));
+        const found = search(await entriesOf(registry, options, context), words);
+        write(found, { registry: nameOf(registry), isJson: options.json === true }, context);
+      });
+    });
+}
+
+async function entriesOf(
+  registry: RegistryInUse,
+  options: SearchOptions,
+  context: CommandContext,
+): Promise<readonly SearchEntry[]> {
+  switch (registry.kind) {
+    case 'registry':
+      return (await registry.client.index()).map(entryOfIndex);
+    case 'local':
+      context.stderr.write('no registry is in use: this searches what is bundled and the stores of project and user\n');
+      return await localEntries(placesOf(context, options.manifest), (fault) => {
+        context.stderr.write(render(fault instanceof DiagnosticList ? fault.diagnostics : [fault], context));
+      });
+    case 'github':
+      throw new Diagnostic(
+        'E-REG-006',
+        `${registry.source.name} is a GitHub repository, which has no index to search`,
+        {
+          hint: 'look at its releases, or name a registry with --registry',
+        },
+      );
+  }
+}
+
+function nameOf(registry: RegistryInUse): string {
+  return registry.kind === 'registry' ? registry.client.name : 'local';
+}
+
+function write(
+  found: readonly SearchEntry[],
+  { registry, isJson }: { readonly registry: string; readonly isJson: boolean },
+  context: CommandContext,
+): void {
+  if (isJson) {
+    for (const { name, version, kind, platforms, description, tags } of found) {
+      context.stdout.write(`${JSON.stringify({ name, version, kind, platforms, description, tags, registry })}\n`);
+    }
+    return;
+  }
+  if (found.length === 0) {
+    context.stderr.write('nothing is found\n');
+    return;
+  }
+  const cells = found.map(({ name, version, kind, platforms, description, tags }) => [
+    name,
+    version,
+    kind,
+    platforms.length === 0 ? '-' : platforms.join(' '),
+    tags.length === 0 ? '-' : tags.join(' '),
+    description,
+  ]);
+  // What others wrote reaches the terminal in one line and without control sequences.
+  const shown = cells.map((row) => row.map((cell) => cut(plainText(cell).replaceAll(/\s+/g, ' '))));
+  context.stdout.write(renderTable(['NAME', 'VERSION', 'KIND', 'PLATFORM', 'TAGS', 'DESCRIPTION'], shown));
+}
+
+function cut(text: string): string {
+  const characters = Array.from(text);
+  return characters.length <= longestDescription ? text : `${characters.slice(0, longestDescription - 1).join('')}…`;
+}

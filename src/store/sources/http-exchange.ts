@@ -1,0 +1,70 @@
+import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+
+import type { Chunks } from '../durable-file.ts';
+import type { Transfer } from './transport-fault.ts';
+
+export interface OutgoingBody {
+  readonly bytes: number;
+  chunks(): Chunks;
+}
+
+export interface Exchange {
+  readonly url: URL;
+  readonly method: 'GET' | 'POST';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: OutgoingBody | null;
+  /** Aborted, it ends the exchange and the answer's body. */
+  readonly signal: AbortSignal;
+  readonly transfer: Transfer;
+}
+
+/** A server that does not know `Expect` is sent the body after this time. */
+const goAheadMs = 1000;
+
+/** One request over a connection of its own; resolves with the head of the answer, whatever its status. */
+export async function exchange(asked: Exchange): Promise<IncomingMessage> {
+  const { url, method, body, signal } = asked;
+  const headers = {
+    ...asked.headers,
+    'accept-encoding': 'identity',
+    ...(body === null ? {} : { 'content-length': String(body.bytes), expect: '100-continue' }),
+  };
+  const options = { method, headers, signal, agent: false } as const;
+  const request = url.protocol === 'https:' ? httpsRequest(url, options) : httpRequest(url, options);
+  return await new Promise((resolve, reject) => {
+    // An error after the answer has begun is met by whoever reads the answer.
+    request.on('error', reject);
+    request.once('response', resolve);
+    if (body === null) request.end();
+    else sendBody(request, body, asked.transfer).catch(reject);
+  });
+}
+
+async function sendBody(request: ClientRequest, body: OutgoingBody, transfer: Transfer): Promise<void> {
+  let isOver = false;
+  for (const event of ['response', 'close'] as const) request.once(event, () => (isOver = true));
+  request.flushHeaders();
+  // Sent only once it is wanted: a refusal that comes while a body is on its way is often lost with the connection.
+  await firstOf(request, ['continue', 'response', 'close'], goAheadMs);
+  for await (const chunk of body.chunks()) {
+    if (isOver) return;
+    const isRoom = request.write(chunk);
+    transfer.sent += chunk.length;
+    if (!isRoom) await firstOf(request, ['drain', 'response', 'close']);
+  }
+  if (!isOver) request.end();
+}
+
+async function firstOf(request: ClientRequest, events: readonly string[], withinMs?: number): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = withinMs === undefined ? undefined : setTimeout(done, withinMs);
+    function done(): void {
+      clearTimeout(timer);
+      for (const event of events) request.off(event, done);
+      resolve();
+    }
+    for (const event of events) request.once(event, done);
+    if (request.destroyed) done();
+  });
+}

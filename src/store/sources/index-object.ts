@@ -1,0 +1,39 @@
+import * as z from 'zod/mini';
+
+import { printable } from '../../diagnostics/printable.ts';
+import { parseJson } from './answer-text.ts';
+
+/** How an artifact is packaged (D3 "Registry", publish query `runtime`). */
+export const packagings = ['wasm', 'native', 'static'] as const;
+export type Packaging = (typeof packagings)[number];
+
+const indexObject = z.object({
+  name: z.string(),
+  version: z.string(),
+  runtime: z.enum(packagings),
+  artifact_runtime: z.enum(['tool', 'hook', 'driver', 'skill']),
+  platforms: z._default(z.array(z.tuple([z.string(), z.string()])), []),
+  description: z._default(z.nullable(z.string()), null),
+  tags: z._default(z.array(z.string()), []),
+});
+
+/** One version in the index of a registry (D3 "Registry index object"). */
+export type IndexObject = z.infer<typeof indexObject>;
+
+export type IndexReading =
+  | { readonly kind: 'index'; readonly objects: readonly IndexObject[] }
+  | { readonly kind: 'unparsable'; readonly reason: string };
+
+/** The body of `GET /v1/artifacts`. One object that is not as D3 has it makes the whole unparsable. */
+export function parseIndex(text: string): IndexReading {
+  const value = parseJson(text);
+  if (value === undefined) return { kind: 'unparsable', reason: 'it is not JSON' };
+  const parsed = z.array(indexObject).safeParse(value, { jitless: true });
+  if (parsed.success) return { kind: 'index', objects: parsed.data };
+  const issue = parsed.error.issues[0];
+  const place = (issue?.path ?? []).map(String).join('.');
+  return {
+    kind: 'unparsable',
+    reason: printable(`${place}${place === '' ? '' : ': '}${issue?.message ?? 'not valid'}`),
+  };
+}
