@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { FakeHooks, hang, hookedTask, judgedCall } from '../../test/support/fake-hooks.ts';
-import { ComponentFault } from '../components/component.ts';
+import { fakeComponent } from '../../test/tools/fake-component.ts';
+import { ComponentFault, type Component } from '../components/component.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { DriverTrap } from './hook.ts';
 import type { FinishedTurn, FullContext } from './session-hooks.ts';
@@ -269,6 +270,22 @@ describe('an async hook', () => {
       'a on-task-start: 2 events were not delivered: the session had to end',
       'a on-session-start: it did not answer before the session had to end',
     ]);
+  });
+});
+
+describe('a hook that a turn will wait for', () => {
+  it('is made ready while the model thinks', async () => {
+    const warmed: string[] = [];
+    const warming = (name: string): Component => ({ ...fakeComponent(fails), warm: () => void warmed.push(name) });
+    const names = ['on-tool-call', 'on-task-end', 'on-shell', 'on-inference', 'on-session-end'] as const;
+    const hooks = new FakeHooks([
+      ...names.map((name) => ({ name, binding: name, component: warming(name) })),
+      { name: 'async', binding: 'on-shell', execution_mode: 'async', component: warming('async') },
+    ]);
+    await hooks.set.sessionStarted();
+    expect(warmed).toEqual([]);
+    await hooks.set.taskStarted(hookedTask(), 'Go.');
+    expect(warmed).toEqual(['on-tool-call', 'on-shell', 'on-inference']);
   });
 });
 

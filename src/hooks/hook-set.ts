@@ -18,6 +18,7 @@ import type {
   TaskEnd,
   TaskEndVerdict,
 } from './session-hooks.ts';
+import { PendingArtifacts } from './pending-artifacts.ts';
 import { WitEvents, type HookedSession } from './wit-events.ts';
 import type { ManifestFile } from './wit-outcome.ts';
 
@@ -39,13 +40,11 @@ export interface HookSetDeps {
   readonly drainMs: number;
 }
 
-/** Of one hook in one attempt at a task. */
-const mostArtifacts = 64;
 const longestError = 2_000;
 
-interface PendingArtifact extends HookArtifact {
-  readonly hook: Hook;
-}
+/** Each warm component is a thread that holds some 20 MB. */
+const mostWarmed = 4;
+const duringTurns = ['on-inference', 'on-tool-call', 'on-shell'] as const;
 
 /** The hooks of a session, made of components (contracts §9). */
 export class HookSet implements SessionHooks {
@@ -53,8 +52,10 @@ export class HookSet implements SessionHooks {
   readonly #events: WitEvents;
   readonly #blocking: readonly Hook[];
   readonly #async: AsyncHooks;
+  /** What a task waits for first: made ready while the model thinks. */
+  readonly #soon: readonly Hook[];
   readonly #ask: AskDeps;
-  readonly #artifacts = new Map<string, PendingArtifact[]>();
+  readonly #artifacts = new PendingArtifacts();
   /** Who committed last at an event, for what becomes of it. */
   readonly #committed = new Map<HookEvent, string>();
   #trapped = false;
@@ -75,6 +76,9 @@ export class HookSet implements SessionHooks {
       },
     };
     this.#blocking = deps.hooks.filter(({ declaration }) => declaration.mode === 'blocking');
+    this.#soon = this.#blocking
+      .filter(({ declaration: { events } }) => duringTurns.some((event) => events.has(event)))
+      .slice(0, mostWarmed);
     const listeners = deps.hooks.filter(({ declaration }) => declaration.mode === 'async');
     this.#async = new AsyncHooks(listeners, this.#ask);
   }
@@ -111,13 +115,15 @@ export class HookSet implements SessionHooks {
 
   async taskStarted(task: HookedTask, text: string): Promise<void> {
     await this.#observe(this.#atTask('on-task-start', task, () => this.#events.taskStart(task, text)));
+    for (const { component } of this.#soon) component.warm();
   }
 
   async inferred(task: HookedTask, turn: FinishedTurn): Promise<void> {
     const asked = this.#atTask('on-inference', task, () => this.#events.inference(task, turn));
     for await (const answer of this.#asked(asked)) {
       if (answer.kind !== 'answered' || answer.outcome.kind !== 'artifact') continue;
-      this.#keep(task.id, { hook: answer.hook, hookName: answer.hook.name, content: answer.outcome.content });
+      const refused = this.#artifacts.keep(task.id, answer.hook, answer.outcome.content);
+      if (refused !== null) this.#failed(answer.hook.name, 'on-inference', refused);
     }
   }
 
@@ -146,7 +152,7 @@ export class HookSet implements SessionHooks {
 
   /** Every hook is asked, also of a canceled task; those that reopen it speak together. */
   async taskEnded(task: HookedTask, end: TaskEnd): Promise<TaskEndVerdict> {
-    this.#artifacts.delete(task.id);
+    this.#artifacts.forget(task.id);
     const event = 'on-task-end';
     const feedback: string[] = [];
     const argument = (): object => this.#events.taskEnd(task, end);
@@ -159,9 +165,7 @@ export class HookSet implements SessionHooks {
   }
 
   takeArtifacts(taskId: string): readonly HookArtifact[] {
-    const kept = this.#artifacts.get(taskId) ?? [];
-    this.#artifacts.delete(taskId);
-    return this.#blocking.flatMap((hook) => kept.filter((artifact) => artifact.hook === hook));
+    return this.#artifacts.take(taskId, this.#blocking);
   }
 
   refused(event: 'on-compaction' | 'on-task-end', reason: string): void {
@@ -220,18 +224,6 @@ export class HookSet implements SessionHooks {
 
   #throwIfLost(): void {
     if (this.#lost !== null) throw this.#lost;
-  }
-
-  #keep(taskId: string, artifact: PendingArtifact): void {
-    const kept = this.#artifacts.get(taskId) ?? [];
-    if (kept.filter(({ hook }) => hook === artifact.hook).length >= mostArtifacts) {
-      return this.#failed(
-        artifact.hookName,
-        'on-inference',
-        `a hook commits at most ${mostArtifacts} artifacts a task`,
-      );
-    }
-    this.#artifacts.set(taskId, [...kept, artifact]);
   }
 
   #failed(hookName: string, event: HookEvent, error: string): void {
