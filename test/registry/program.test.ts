@@ -134,6 +134,14 @@ describe('a running svc-registry', () => {
     expect((await ask(port, `POST /v1/artifacts?${query} HTTP/1.1`, { headers })).body).toContain('exceeds 1024 bytes');
   });
 
+  it('takes 512 MiB unless something else is said: an archive of 600 MB is 413', async () => {
+    const { port } = await startRegistry(temporaryDirectory());
+    const headers = [authorized, 'Expect: 100-continue', 'Content-Length: 600000000'];
+    const { head, body } = await ask(port, `POST /v1/artifacts?${query} HTTP/1.1`, { headers });
+    expect(head).toMatch(/^HTTP\/1\.1 413 /);
+    expect(body).toContain('The request body exceeds 536870912 bytes.');
+  });
+
   const hasIpv6 = Object.values(networkInterfaces()).some(
     (all) => all?.some(({ address }) => address === '::1') === true,
   );

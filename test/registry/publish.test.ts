@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 import { describe, expect, it } from 'vitest';
 
-import { RegistryKit, archiveWith, bareArchive, refusal, toolArchive } from './registry-kit.ts';
+import { RegistryKit, archiveWith, bareArchive, key, refusal, toolArchive } from './registry-kit.ts';
 
 describe('publishing', () => {
   it('creates a version that is served from then on [D3-REG-01] [D3-REG-02] [D3-REG-03] [D3-REG-07] [D3-VER-01]', async () => {
@@ -122,6 +122,21 @@ describe('publishing what is there', () => {
     const headers = ['Expect: 100-continue', 'Content-Length: 1000'];
     const response = await kit.ask(`POST /v1/artifacts?${query}`, { headers });
     expect([response.status, response.head.includes('100 Continue')]).toEqual([409, false]);
+  });
+
+  it('reaches a client that sends a large body without asking', async () => {
+    const kit = await RegistryKit.open({ maxBytes: 100 * 1024 * 1024 });
+    const query = 'name=echo&version=1.0.0&runtime=wasm';
+    await kit.publish(query, await toolArchive('echo'));
+    const response = await fetch(`http://127.0.0.1:${kit.port}/v1/artifacts?${query}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}` },
+      body: Buffer.alloc(80 * 1024 * 1024),
+    });
+    expect([response.status, await response.json()]).toEqual([
+      409,
+      { error: 'artifact already exists: echo@1.0.0', message: expect.any(String) as string },
+    ]);
   });
 
   it('another version or name of the same bytes is something else', async () => {
