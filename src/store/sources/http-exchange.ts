@@ -47,6 +47,7 @@ async function sendBody(request: ClientRequest, body: OutgoingBody, transfer: Tr
   request.flushHeaders();
   // Sent only once it is wanted: a refusal that comes while a body is on its way is often lost with the connection.
   await firstOf(request, ['continue', 'response', 'close'], goAheadMs);
+  if (isOver) return;
   for await (const chunk of body.chunks()) {
     if (isOver) return;
     const isRoom = request.write(chunk);

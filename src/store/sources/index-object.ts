@@ -32,8 +32,6 @@ export function parseIndex(text: string): IndexReading {
   if (parsed.success) return { kind: 'index', objects: parsed.data };
   const issue = parsed.error.issues[0];
   const place = (issue?.path ?? []).map(String).join('.');
-  return {
-    kind: 'unparsable',
-    reason: printable(`${place}${place === '' ? '' : ': '}${issue?.message ?? 'not valid'}`),
-  };
+  if (place === '') return { kind: 'unparsable', reason: 'it is no list' };
+  return { kind: 'unparsable', reason: printable(`${place} is missing, or not what it should be`) };
 }
