@@ -14,7 +14,7 @@ export function parseRange(header: string | undefined, size: number): RangeReadi
   const found = header === undefined ? null : singleRange.exec(header.trim());
   if (found === null) return whole;
   const [, from, to, suffix] = found;
-  if (suffix !== undefined) return part(Math.max(0, size - Number(suffix)), Number(suffix) === 0 ? -1 : size - 1);
+  if (suffix !== undefined) return part(Math.max(0, size - Number(suffix)), size - 1);
   const first = Number(from);
   if (to !== undefined && Number(to) < first) return whole;
   return part(first, Math.min(size - 1, Number(to ?? size - 1)));
