@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { loadEnvironment } from '../manifest/env-file.ts';
 import { type ArtifactRef, type InstallTarget, parseInstallTarget, spell } from '../store/artifact-ref.ts';
 import { installEntries, installRef, type InstallRequest } from '../store/install.ts';
@@ -97,6 +98,7 @@ function requestOf(target: InstallTarget | null, { run, choice, view }: InstallP
     sources: options.offline === true ? () => [] : lazySources(choice),
     fetching: { observer: view, into: isGlobal ? 'user' : 'project', isFrozen: options.frozen === true },
     prepare: async (artifact: FoundArtifact) => {
+      if (run.signal.aborted) throw new Diagnostic('E-IO-003', 'the install was interrupted');
       view.say(`preparing ${spell(artifact.manifest)}`);
       await compile(artifact);
     },
@@ -131,8 +133,7 @@ async function installTarget(
     case 'path': {
       const path = resolve(context.cwd, target.path);
       const env = loadEnvironment({ directory: path, process: context.env, useFile: false });
-      const onWarning = (warning: Parameters<typeof render>[0][number]): void =>
-        void context.stderr.write(render([warning], context));
+      const onWarning = (warning: Diagnostic): void => void context.stderr.write(render([warning], context));
       return [await installPath({ path, folder: { env, checkArtifact }, onWarning }, request)];
     }
   }

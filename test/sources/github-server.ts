@@ -74,8 +74,8 @@ function answer(
   const found = tag === undefined ? undefined : releases[tag];
   if (found === undefined) return refuse(404, 'Not Found');
   const listed = found.map((asset) => {
-    const { name, bytes, digest } = asset;
-    return { id: assets.indexOf(asset), name, size: bytes.length, ...(digest === undefined ? {} : { digest }) };
+    // An absent digest is left out of the JSON.
+    return { id: assets.indexOf(asset), name: asset.name, size: asset.bytes.length, digest: asset.digest };
   });
   return json(200, { tag_name: tag, draft: false, assets: listed })(request, response);
 }

@@ -37,7 +37,7 @@ const reasons: Readonly<Record<string, string>> = {
 const certificateFault = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS_CERT|HOSTNAME_MISMATCH)/;
 const hints = {
   certificate: 'name the file of your own certificate authority in NODE_EXTRA_CA_CERTS',
-  reach: 'check the address, and that this machine reaches it',
+  reach: 'check the address, and that this machine reaches it without a proxy: none is used',
   slow: 'a request to a registry may take 30 seconds in all; try again on a faster line',
 };
 
