@@ -1,6 +1,7 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { ArtifactSource } from '../store/artifact-source.ts';
 import { HttpClient } from '../store/sources/http-client.ts';
+import { proxyFor } from '../store/sources/proxy.ts';
 import { type RegistryChoice, registryInUse, sourcesOf } from '../store/sources/registry-in-use.ts';
 import type { CommandContext } from './command-context.ts';
 import { render } from './render-failure.ts';
@@ -12,7 +13,7 @@ export function registryChoice(
 ): RegistryChoice {
   const { env, home, stderr } = context;
   const onWarning = (warning: Diagnostic): void => void stderr.write(render([warning], context));
-  return { flag, env, home, http: new HttpClient({ signal }), onWarning };
+  return { flag, env, home, http: new HttpClient({ signal, proxyFor: (url) => proxyFor(url, env) }), onWarning };
 }
 
 /** The sources of the registry in use, found out when they are first needed. */

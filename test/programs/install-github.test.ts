@@ -84,6 +84,13 @@ describe('svc install github:<owner>/<repo>@<tag>', () => {
     expect(github.files.asked.map(({ headers }) => headers.authorization)).toEqual([undefined]);
   });
 
+  it('shows the token of a source of the same repository, where one is configured', async () => {
+    configure(', token: "${OURS}"');
+    const releases = { v7: [await skillAsset('style-1.0.0.zip', 'Be private.')] };
+    const github = await FakeGithub.open({ repo, releases, token: 'ghp_3' });
+    expect(await install(github, `github:${repo}@v7`, { OURS: 'ghp_3' })).toMatchObject({ code: 0, stderr: '' });
+  });
+
   it.each([
     [{}, 'E-REG-001', 'github:acme/tools has no release tagged v7', /the repository is private, set GITHUB_TOKEN$/],
     [
@@ -111,6 +118,17 @@ describe('svc install github:<owner>/<repo>@<tag>', () => {
     expect((await install(github, `github:${repo}@v1`)).stderr).toBe(
       'error[E-REG-001]: the release v1 of github:acme/tools has no .zip file\n',
     );
+  });
+
+  it('does not ask for a file that is larger than an archive may be', async () => {
+    const asset = { ...(await skillAsset('style-1.0.0.zip', 'Be huge.')), size: 600 * 1024 * 1024 };
+    const github = await FakeGithub.open({ repo, releases: { v7: [asset] } });
+    const { code, stderr } = await install(github, `github:${repo}@v7`);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'error[E-ART-003]: style-1.0.0.zip of github:acme/tools is larger than 512 MiB\n',
+    });
+    expect(github.api.lines).toEqual(['GET /repos/acme/tools/releases/tags/v7']);
   });
 
   it('tells every archive that cannot be used, and records nothing then', async () => {

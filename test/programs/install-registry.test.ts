@@ -123,6 +123,20 @@ describe('svc install with a registry in use', () => {
     expect(readdirSync(workspace.folder)).not.toContain('svc.lock');
   });
 
+  it('with -g alone installs for the user what the manifest needs, whatever svc.lock of the project says', async () => {
+    const other = { name: 'style', version: '1.0.0', sha256: '0'.repeat(64) };
+    const lock = JSON.stringify({ lock_version: 1, artifacts: [other] });
+    workspace.write('svc.lock', lock);
+    expect(await install('-g')).toMatchObject({ code: 0, stderr: '' });
+    expect(readdirSync(join(workspace.home, '.svc', 'artifacts')).sort()).toEqual([
+      'style',
+      'svc-driver-script',
+      'tone',
+    ]);
+    expect(existsSync(store())).toBe(false);
+    expect(lockText()).toBe(lock);
+  });
+
   it('by several processes at once leaves every archive and svc.lock whole', async () => {
     const ends = await Promise.all(Array.from({ length: 4 }, async () => await install()));
     expect(ends.map(({ code, stderr }) => `${code} ${stderr}`)).toEqual(['0 ', '0 ', '0 ', '0 ']);
@@ -133,6 +147,37 @@ describe('svc install with a registry in use', () => {
       expect(createHash('sha256').update(bytes).digest('hex')).toBe(sha256);
     }
     expect(lock.artifacts.map(({ name }) => name)).toEqual(['style', 'svc-driver-script', 'tone']);
+  });
+
+  it('fetches no more than four at once, and all of them', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const archives = new Map<string, Buffer>();
+    for (const name of names) archives.set(name, await archiveBytes(skillFiles(name, `Be ${name}.`)));
+    const waiting: (() => void)[] = [];
+    let most = 0;
+    const server = await StandInServer.open((request, response) => {
+      const [, name = ''] = /^\/v1\/artifacts\/(\w)\/1\.0\.0(?=\?platform)/.exec(request.url ?? '') ?? [];
+      const bytes = archives.get(name);
+      if (bytes === undefined) {
+        response.writeHead(404).end();
+        return;
+      }
+      waiting.push(() => {
+        response.writeHead(200, { 'x-svc-sha256': createHash('sha256').update(bytes).digest('hex') }).end(bytes);
+      });
+      most = Math.max(most, waiting.length);
+      // Answers once as many as may come have come, or the last.
+      if (waiting.length >= 4 || server.lines.filter((line) => line.includes('platform=')).length === names.length) {
+        for (const answer of waiting.splice(0)) answer();
+      }
+    });
+    workspace = capsule({
+      manifest: `artifacts:\n${names.map((name) => `  - { name: ${name}, version: 1.0.0, runtime: skill }\n`).join('')}`,
+    });
+    env = { SVC_REGISTRY_URL: server.url };
+    expect(await install()).toMatchObject({ code: 0, stderr: '' });
+    expect(most).toBe(4);
+    expect(readdirSync(store()).sort()).toEqual([...names, 'svc-driver-script']);
   });
 
   it('interrupted in the middle of a download leaves nothing', async () => {
@@ -241,6 +286,7 @@ describe('svc run with a registry in use', () => {
   it.each([
     [['run', '--offline'], 1],
     [['run', '--explain-scope'], 0],
+    [['run', '--explain-scope', '--capsule', 'ghost', '--capsule-version', '1.0.0'], 1],
     [['list'], 0],
   ] as const)('asks nobody under svc %j [D1-CLI-10]', async (args, code) => {
     const watched = await StandInServer.open((_, response) => response.writeHead(500).end());

@@ -235,7 +235,10 @@ describe('the registry that is named', () => {
     env = { REGISTRY_API_KEY: 'wrong-as-well', TEAM_KEY: key };
     expect((await publish('style')).code).toBe(0);
     expect(registry.answered).toEqual(['POST 201']);
-    const byName = await publish('style', '--registry', 'team');
-    expect(byName.stderr).toMatch(/^error\[E-REG-003\]: /);
+    // By name and by address it is the same source, with the same token.
+    for (const named of ['team', variable, `${variable}/`]) {
+      expect((await publish('style', '--registry', named)).stderr).toMatch(/^error\[E-REG-003\]: /);
+    }
+    expect(registry.answered.slice(1)).toEqual(['POST 409', 'POST 409', 'POST 409']);
   });
 });

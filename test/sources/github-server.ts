@@ -7,6 +7,8 @@ export interface FakeAsset {
   readonly bytes: Buffer;
   /** As the API gives it; absent from older servers. */
   readonly digest?: string | null;
+  /** What the API says of its size, if not the truth. */
+  readonly size?: number;
 }
 
 /** Assets by tag of a release; the last tag is the latest release. */
@@ -75,7 +77,12 @@ function answer(
   if (found === undefined) return refuse(404, 'Not Found');
   const listed = found.map((asset) => {
     // An absent digest is left out of the JSON.
-    return { id: assets.indexOf(asset), name: asset.name, size: asset.bytes.length, digest: asset.digest };
+    return {
+      id: assets.indexOf(asset),
+      name: asset.name,
+      size: asset.size ?? asset.bytes.length,
+      digest: asset.digest,
+    };
   });
   return json(200, { tag_name: tag, draft: false, assets: listed })(request, response);
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { createServer, type AddressInfo, type Server } from 'node:net';
+import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
@@ -164,6 +165,66 @@ describe('a registry whose download', () => {
       code: 'E-IO-003',
       message: expect.stringMatching(/ was given up after 0\.2 seconds$/) as string,
     });
+  });
+});
+
+describe('a download of other bytes than svc.lock records', () => {
+  it('is refused before a byte of it is read', async () => {
+    mkdirSync(places.manifestDir, { recursive: true });
+    const locked = { ...echo, sha256: 'a'.repeat(64) };
+    writeFileSync(join(places.manifestDir, 'svc.lock'), JSON.stringify({ lock_version: 1, artifacts: [locked] }));
+    // The body never comes.
+    const stalled: Answer = (_, response) => {
+      response.writeHead(200, { 'x-svc-sha256': sha256, 'content-length': '1000' }).flushHeaders();
+    };
+    const refusal = await install(stalled, { timeoutMs: 5000 });
+    expect(refusal).toMatchObject({
+      code: 'E-REG-005',
+      message: expect.stringMatching(
+        / serves echo@1\.0\.0 with sha256 [0-9a-f]{64}, but svc\.lock records a{64}$/,
+      ) as string,
+    });
+    expect(stored()).toEqual([]);
+  });
+});
+
+describe('which variant a download is', () => {
+  const platformOf = async (generic: Answer, etag?: string): Promise<string | null> => {
+    const server = await StandInServer.open((request, response) => {
+      const headers = { 'x-svc-sha256': sha256, ...(etag === undefined ? {} : { etag }) };
+      if (request.url?.includes('platform=') === true) response.writeHead(200, headers).end(bytes);
+      else generic(request, response);
+    });
+    const { stored: found } = await locate(echo, { ...places, sources: () => [client(server.url)] });
+    expect(server.asked[1]?.headers['if-none-match']).toBe(etag);
+    return found.platform;
+  };
+
+  it('is told by whether the generic file is another', async () => {
+    expect(await platformOf(json(404, { error: 'artifact not found' }))).toBe('linux-x86_64');
+  });
+
+  it.each([
+    [
+      'has the same hash',
+      null,
+      (hash: string): Answer =>
+        (_, response) =>
+          response.writeHead(200, { 'x-svc-sha256': hash }).end('unread'),
+    ],
+    ['has not changed', '"tag"', (): Answer => (_, response) => response.writeHead(304).end()],
+  ])('is the generic one when that %s', async (_, etag, answer) => {
+    expect(await platformOf(answer(sha256), etag ?? undefined)).toBe(null);
+  });
+
+  it('is the one for the platform when the generic one has another hash', async () => {
+    const other: Answer = (_, response) => response.writeHead(200, { 'x-svc-sha256': '0'.repeat(64) }).end('unread');
+    expect(await platformOf(other)).toBe('linux-x86_64');
+  });
+
+  it('cannot be told by a registry that fails meanwhile', async () => {
+    expect(await refusalOf(platformOf(json(500, { error: 'io_error' })))).toMatchObject({ code: 'E-IO-003' });
+    expect(stored()).toEqual([]);
   });
 });
 
@@ -429,6 +490,34 @@ describe('a registry that answers a publish with', () => {
       code: 'E-REG-003',
     });
     expect(isRead).toBe(false);
+  });
+
+  it('a refusal in the middle of the body is told, and no more of the body is read', async () => {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 100 Continue\r\n\r\n');
+        socket.once('data', () => {
+          socket.write('HTTP/1.1 413 Content Too Large\r\ncontent-length: 21\r\n\r\n{"error":"too_large"}');
+        });
+      });
+    });
+    onTestFinished(() => void server.close());
+    const port = await listening(server);
+    const chunk = Buffer.alloc(1024 * 1024);
+    let read = 0;
+    async function* chunks(): AsyncGenerator<Buffer> {
+      for (; read < 1000; read += 1) {
+        await new Promise((resolve) => setImmediate(resolve));
+        yield chunk;
+      }
+    }
+    const body = { bytes: 1000 * chunk.length, chunks };
+    expect(await refusalOf(client(`http://127.0.0.1:${port}`).publish({ ...publication(), body }))).toMatchObject({
+      code: 'E-IO-003',
+      message: expect.stringMatching(/\(413\): too_large$/) as string,
+    });
+    expect(read).toBeLessThan(1000);
   });
 
   it('nothing, on a line too slow for the archive, is given up and told how far it got [D3-LIMIT-01]', async () => {

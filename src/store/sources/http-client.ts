@@ -5,6 +5,7 @@ import { printable } from '../../diagnostics/printable.ts';
 import type { Secret } from '../../diagnostics/secret.ts';
 import { endpointFault } from '../../manifest/endpoint.ts';
 import { exchange, type OutgoingBody } from './http-exchange.ts';
+import type { Proxy } from './proxy.ts';
 import { type Ending, type Transfer, transportFault } from './transport-fault.ts';
 
 export interface HttpSettings {
@@ -12,6 +13,8 @@ export interface HttpSettings {
   readonly timeoutMs?: number;
   /** Aborted when the command is interrupted. */
   readonly signal?: AbortSignal;
+  /** The proxy for an address, if it goes through one. */
+  readonly proxyFor?: (url: URL) => Proxy | null;
 }
 
 export interface OutgoingRequest {
@@ -33,8 +36,10 @@ const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 export class HttpClient {
   readonly #timeoutMs: number;
   readonly #signal: AbortSignal | undefined;
+  readonly #proxyFor: (url: URL) => Proxy | null;
 
-  constructor({ timeoutMs = usualTimeoutMs, signal }: HttpSettings = {}) {
+  constructor({ timeoutMs = usualTimeoutMs, signal, proxyFor = () => null }: HttpSettings = {}) {
+    this.#proxyFor = proxyFor;
     this.#timeoutMs = timeoutMs;
     this.#signal = signal;
   }
@@ -43,35 +48,36 @@ export class HttpClient {
   async send(outgoing: OutgoingRequest): Promise<HttpAnswer> {
     const run = new RequestRun(outgoing, this.#timeoutMs, this.#signal);
     try {
-      return await follow(outgoing, run);
+      return await this.#follow(outgoing, run);
     } catch (error) {
       run.end();
       throw run.fault(error);
     }
   }
-}
 
-async function follow({ label, url, headers = {}, key, body }: OutgoingRequest, run: RequestRun): Promise<HttpAnswer> {
-  let target = url;
-  for (let hop = 0; hop <= mostRedirects; hop += 1) {
-    const isOwn = target.origin === url.origin;
-    const authorization = isOwn && key !== null ? { authorization: `Bearer ${key.reveal()}` } : {};
-    const message = await exchange({
-      url: target,
-      method: body === undefined ? 'GET' : 'POST',
-      headers: { 'user-agent': 'svc', ...headers, ...authorization },
-      body: body ?? null,
-      signal: run.signal,
-      transfer: run.transfer,
-    });
-    const { location } = message.headers;
-    if (body !== undefined || location === undefined || !redirects.has(message.statusCode ?? 0)) {
-      return new HttpAnswer(message, run);
+  async #follow({ label, url, headers = {}, key, body }: OutgoingRequest, run: RequestRun): Promise<HttpAnswer> {
+    let target = url;
+    for (let hop = 0; hop <= mostRedirects; hop += 1) {
+      const isOwn = target.origin === url.origin;
+      const authorization = isOwn && key !== null ? { authorization: `Bearer ${key.reveal()}` } : {};
+      const message = await exchange({
+        url: target,
+        method: body === undefined ? 'GET' : 'POST',
+        headers: { 'user-agent': 'svc', ...headers, ...authorization },
+        body: body ?? null,
+        proxy: this.#proxyFor(target),
+        signal: run.signal,
+        transfer: run.transfer,
+      });
+      const { location } = message.headers;
+      if (body !== undefined || location === undefined || !redirects.has(message.statusCode ?? 0)) {
+        return new HttpAnswer(message, run);
+      }
+      message.destroy();
+      target = redirectTarget(location, target, label);
     }
-    message.destroy();
-    target = redirectTarget(location, target, label);
+    throw new Diagnostic('E-IO-003', `${label} redirects in circles`);
   }
-  throw new Diagnostic('E-IO-003', `${label} redirects in circles`);
 }
 
 /** Held to the same rule as every address that is configured: `https`, or `http` to this machine. */

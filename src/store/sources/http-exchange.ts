@@ -1,7 +1,9 @@
-import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 
 import type { Chunks } from '../durable-file.ts';
+import type { Proxy } from './proxy.ts';
+import { openTunnel } from './tunnel.ts';
 import type { Transfer } from './transport-fault.ts';
 
 export interface OutgoingBody {
@@ -14,6 +16,8 @@ export interface Exchange {
   readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body: OutgoingBody | null;
+  /** Carries the connection; null for a direct one. */
+  readonly proxy: Proxy | null;
   /** Aborted, it ends the exchange and the answer's body. */
   readonly signal: AbortSignal;
   readonly transfer: Transfer;
@@ -24,14 +28,13 @@ const goAheadMs = 1000;
 
 /** One request over a connection of its own; resolves with the head of the answer, whatever its status. */
 export async function exchange(asked: Exchange): Promise<IncomingMessage> {
-  const { url, method, body, signal } = asked;
+  const { method, body, signal } = asked;
   const headers = {
     ...asked.headers,
     'accept-encoding': 'identity',
     ...(body === null ? {} : { 'content-length': String(body.bytes), expect: '100-continue' }),
   };
-  const options = { method, headers, signal, agent: false } as const;
-  const request = url.protocol === 'https:' ? httpsRequest(url, options) : httpRequest(url, options);
+  const request = await openRequest(asked, { method, headers, signal });
   return await new Promise((resolve, reject) => {
     // An error after the answer has begun is met by whoever reads the answer.
     request.on('error', reject);
@@ -39,6 +42,14 @@ export async function exchange(asked: Exchange): Promise<IncomingMessage> {
     if (body === null) request.end();
     else sendBody(request, body, asked.transfer).catch(reject);
   });
+}
+
+async function openRequest({ url, proxy, signal }: Exchange, options: RequestOptions): Promise<ClientRequest> {
+  if (proxy !== null) {
+    const socket = await openTunnel(url, proxy, signal);
+    return httpsRequest(url, { ...options, createConnection: () => socket });
+  }
+  return (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, { ...options, agent: false });
 }
 
 async function sendBody(request: ClientRequest, body: OutgoingBody, transfer: Transfer): Promise<void> {

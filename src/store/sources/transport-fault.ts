@@ -37,7 +37,7 @@ const reasons: Readonly<Record<string, string>> = {
 const certificateFault = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS_CERT|HOSTNAME_MISMATCH)/;
 const hints = {
   certificate: 'name the file of your own certificate authority in NODE_EXTRA_CA_CERTS',
-  reach: 'check the address, and that this machine reaches it without a proxy: none is used',
+  reach: 'check the address, and that this machine reaches it, through HTTPS_PROXY if need be',
   slow: 'a request to a registry may take 30 seconds in all; try again on a faster line',
 };
 
@@ -56,7 +56,12 @@ export function transportFault(error: unknown, { label, timeoutMs, transfer, end
     return fault(`${label}: its certificate cannot be verified (${code})`, hints.certificate, error);
   }
   if (code.startsWith('HPE_')) return fault(`${label}: what it answers is not HTTP (${code})`, hints.reach, error);
-  return fault(`${label}: ${reasons[code] ?? code}${progressOf(transfer)}`, hints.reach, error);
+  return fault(`${label}: ${networkReason(code)}${progressOf(transfer)}`, hints.reach, error);
+}
+
+/** Why the network refused, as a clause for a person. */
+export function networkReason(code: string): string {
+  return reasons[code] ?? code;
 }
 
 function fault(message: string, hint: string, cause: unknown): Diagnostic {

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+
+import { proxyFor } from './proxy.ts';
+
+const registry = new URL('https://registry.example.com/v1');
+const direct = { host: 'proxy', port: 3128, authorization: null };
+
+describe('the proxy for an address', () => {
+  it.each([
+    [{ HTTPS_PROXY: 'http://proxy:3128' }, direct],
+    [{ https_proxy: 'http://proxy:3128', HTTPS_PROXY: 'http://other:1' }, direct],
+    [{ ALL_PROXY: 'proxy:3128' }, direct],
+    [{ HTTPS_PROXY: 'http://proxy:3128', ALL_PROXY: 'http://other:1' }, direct],
+    [{ HTTPS_PROXY: 'http://proxy' }, { ...direct, port: 80 }],
+    [{ HTTPS_PROXY: 'http://[::1]:3128' }, { ...direct, host: '::1' }],
+    [{ HTTPS_PROXY: 'http://me:p%40ss@proxy:3128' }, { ...direct, authorization: 'Basic bWU6cEBzcw==' }],
+    [{ HTTP_PROXY: 'http://proxy:3128' }, null],
+    [{ HTTPS_PROXY: '' }, null],
+    [{}, null],
+  ])('is with %j %j', (env, proxy) => {
+    expect(proxyFor(registry, env)).toEqual(proxy);
+  });
+
+  it.each(['socks5://secret@proxy:1080', 'https://proxy', 'http://', '::'])('cannot be %s', (text) => {
+    expect(() => proxyFor(registry, { ALL_PROXY: text })).toThrow('ALL_PROXY is no proxy that svc can use');
+  });
+
+  it.each([
+    ['*', true],
+    ['registry.example.com', true],
+    ['example.com', true],
+    ['.example.com', true],
+    ['*.example.com', true],
+    ['other.com, Example.COM', true],
+    ['other.com example.com:443', true],
+    ['example.com:8443', false],
+    ['ample.com', false],
+    ['example.com.org', false],
+    ['', false],
+    [',', false],
+  ])('with NO_PROXY %j is left out: %s', (list, isDirect) => {
+    const proxy = proxyFor(registry, { HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: list });
+    expect(proxy).toEqual(isDirect ? null : direct);
+  });
+
+  it.each(['http://127.0.0.1:7800', 'https://127.1.2.3', 'https://localhost:7800', 'https://[::1]:7800'])(
+    'is none for this machine: %s',
+    (address) => {
+      expect(proxyFor(new URL(address), { HTTPS_PROXY: 'http://proxy:3128' })).toBe(null);
+    },
+  );
+});

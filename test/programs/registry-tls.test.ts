@@ -1,0 +1,139 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer as createProxy, type IncomingMessage, type Server } from 'node:http';
+import { createServer } from 'node:https';
+import { connect, type AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { join } from 'node:path';
+
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+
+import { hasProgram } from '../containment/use-capsule.ts';
+import { temporaryDirectory } from '../store/artifacts.ts';
+import { useCapsules } from '../support/capsule-folders.ts';
+import { svc, type SvcEnd } from '../support/svc-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+const capsule = useCapsules();
+
+const index = JSON.stringify([{ name: 'echo', version: '1.0.0', runtime: 'wasm', artifact_runtime: 'tool' }]);
+
+interface Authority {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** A certificate that vouches for itself, for one host name. */
+function certify(name: string): Authority {
+  const directory = temporaryDirectory();
+  const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')];
+  const request = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'];
+  const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`];
+  execFileSync('openssl', ['req', ...request, '-keyout', key, '-out', certificate, ...subject], { stdio: 'ignore' });
+  return { certificate, key };
+}
+
+async function listening(server: Server | ReturnType<typeof createServer>): Promise<number> {
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+/** What a proxy is asked, and a server behind it that is reached whatever name is asked for. */
+interface Network {
+  readonly proxyPort: number;
+  readonly connects: string[];
+  readonly credentials: (string | undefined)[];
+  readonly keys: (string | undefined)[];
+}
+
+async function network({ certificate, key }: Authority, proxyStatus = 200): Promise<Network> {
+  const keys: (string | undefined)[] = [];
+  const secure = createServer({ cert: readFileSync(certificate), key: readFileSync(key) }, (request, response) => {
+    keys.push(request.headers.authorization);
+    response.writeHead(200).end(index);
+  });
+  const port = await listening(secure);
+  const connects: string[] = [];
+  const credentials: (string | undefined)[] = [];
+  const proxy = createProxy().on('connect', (request: IncomingMessage, client: Duplex) => {
+    connects.push(request.url ?? '');
+    credentials.push(request.headers['proxy-authorization']);
+    if (proxyStatus !== 200) {
+      client.end(`HTTP/1.1 ${proxyStatus} No\r\n\r\n`);
+      return;
+    }
+    const upstream = connect(port, '127.0.0.1', () => client.write('HTTP/1.1 200 Connected\r\n\r\n'));
+    for (const socket of [client, upstream]) socket.on('error', () => undefined);
+    client.pipe(upstream).pipe(client);
+  });
+  return { proxyPort: await listening(proxy), connects, credentials, keys };
+}
+
+let workspace: Workspace;
+beforeEach(() => {
+  workspace = capsule();
+});
+
+async function search(env: Readonly<Record<string, string>>): Promise<SvcEnd> {
+  const registry = { SVC_REGISTRY_URL: 'https://registry.test', REGISTRY_API_KEY: 'a-key' };
+  return await svc(workspace, ['search', 'echo', '--json'], { env: { ...registry, ...env } });
+}
+
+describe.skipIf(!hasProgram('openssl'))('a registry behind TLS and a proxy (skipped without openssl)', () => {
+  it('is reached through the proxy, which sees neither key nor answer', async () => {
+    const authority = certify('registry.test');
+    const { proxyPort, connects, credentials, keys } = await network(authority);
+    const { code, stdout, stderr } = await search({
+      HTTPS_PROXY: `http://me:word@127.0.0.1:${proxyPort}`,
+      NODE_EXTRA_CA_CERTS: authority.certificate,
+    });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toMatchObject({ name: 'echo', registry: 'https://registry.test' });
+    expect(connects).toEqual(['registry.test:443']);
+    expect(credentials).toEqual([`Basic ${Buffer.from('me:word').toString('base64')}`]);
+    expect(keys).toEqual(['Bearer a-key']);
+  });
+
+  it.each([
+    ['that nobody vouches for', 'registry.test', false, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+    ['of another host', 'other.test', true, 'ERR_TLS_CERT_ALTNAME_INVALID'],
+  ])('with a certificate %s is not shown the key', async (_, name, isKnown, reason) => {
+    const authority = certify(name);
+    const { proxyPort, keys } = await network(authority);
+    const end = await search({
+      HTTPS_PROXY: `http://127.0.0.1:${proxyPort}`,
+      ...(isKnown ? { NODE_EXTRA_CA_CERTS: authority.certificate } : {}),
+    });
+    expect(end).toEqual({
+      code: 1,
+      signal: null,
+      stdout: '',
+      stderr:
+        `error[E-IO-003]: the registry https://registry.test: its certificate cannot be verified (${reason})\n` +
+        'hint: name the file of your own certificate authority in NODE_EXTRA_CA_CERTS\n',
+    });
+    expect(keys).toEqual([]);
+  });
+
+  it('is not reached through a proxy that refuses', async () => {
+    const { proxyPort } = await network(certify('registry.test'), 407);
+    expect((await search({ HTTPS_PROXY: `http://127.0.0.1:${proxyPort}` })).stderr).toBe(
+      `error[E-IO-003]: the proxy 127.0.0.1:${proxyPort} does not connect to registry.test:443 (407)\n` +
+        'hint: put user and password of the proxy into its address\n',
+    );
+  });
+
+  it('is not reached through a proxy that is not there', async () => {
+    const gone = createProxy();
+    await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve));
+    const { port } = gone.address() as AddressInfo;
+    await new Promise((resolve) => gone.close(resolve));
+    expect((await search({ HTTPS_PROXY: `http://127.0.0.1:${port}` })).stderr).toBe(
+      `error[E-IO-003]: the proxy 127.0.0.1:${port}: connection refused\n`,
+    );
+  });
+});
