@@ -13,9 +13,16 @@ const repository = z.string().check(
   z.refine((repo) => !/\/\.{1,2}$/.test(repo), 'must be <owner>/<repo>'),
 );
 
-const address = z
-  .string()
-  .check(z.refine((text) => endpointFault(text) === undefined, { error: ({ input }) => endpointFault(String(input)) }));
+/** Why the address of a registry is refused, as a clause; undefined when it is allowed: as an endpoint, and without the `/v1` that is added to it. */
+export function registryAddressFault(text: string): string | undefined {
+  return endpointFault(text) ?? (/\/v1\/*$/.test(text) ? 'must be without /v1' : undefined);
+}
+
+const address = z.string().check(
+  z.refine((text) => registryAddressFault(text) === undefined, {
+    error: ({ input }) => registryAddressFault(String(input)),
+  }),
+);
 
 const registrySource = z.strictObject({
   name: z

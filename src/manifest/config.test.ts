@@ -111,6 +111,8 @@ describe('the user configuration', () => {
     - { name: ours, type: github, repo: acme, token: [ghp_secret] }
     - { name: ours, type: registry }
     - { name: other, type: svn }
+    - { name: lab, type: registry, url: "https://registry.example/v1/" }
+    - { name: plain, type: registry, url: "http://registry.example" }
 `);
     expect(userRefusal()).toEqual([
       'E-MAN-003 2:12 registry.default names "ous", which registry.sources does not list',
@@ -119,6 +121,8 @@ describe('the user configuration', () => {
       'E-MAN-001 5:7 registry.sources[1].url is missing, type: registry needs it',
       'E-MAN-003 5:15 registry.sources[1].name repeats "ours"',
       'E-MAN-003 6:28 registry.sources[2].type must be one of github, registry, not "svn"',
+      'E-MAN-003 7:41 registry.sources[3].url must be without /v1, not "https://registry.example/v1/"',
+      'E-MAN-003 8:43 registry.sources[4].url must be https, or http to a loopback address, not "http://registry.example"',
     ]);
   });
 });

@@ -8,7 +8,7 @@ import { key, RegistryKit } from '../registry/registry-kit.ts';
 import { StandInServer } from '../sources/stand-in-server.ts';
 import { archiveBytes, componentBytes, manifestText } from '../store/artifacts.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
-import { svc, type SvcEnd } from '../support/svc-process.ts';
+import { svc, type SvcEnd, SvcProcess } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 const capsule = useCapsules();
@@ -175,6 +175,35 @@ describe('svc publish', () => {
       expect(end.stderr).toContain(`error[${code}]: `);
     }
     expect(registry.answered).toEqual([]);
+  });
+});
+
+describe('svc publish that is interrupted', () => {
+  it('leaves nothing and says so', async () => {
+    const temporary = join(workspace.home, 'temporary');
+    mkdirSync(temporary);
+    let asked = (): void => undefined;
+    const isAsked = new Promise<void>((resolve) => (asked = resolve));
+    const silent = await StandInServer.open(() => asked());
+    const settings = { ...env, SVC_REGISTRY_URL: silent.url, TMPDIR: temporary };
+    const running = new SvcProcess(workspace, ['publish', 'style'], { env: settings });
+    await isAsked;
+    expect(readdirSync(temporary)).toHaveLength(1);
+    running.child.kill('SIGTERM');
+    expect(await running.ended).toEqual({ code: 143, signal: null, stdout: '', stderr: 'interrupted\n' });
+    expect(readdirSync(temporary)).toEqual([]);
+  });
+});
+
+describe('a key', () => {
+  it('that no header can carry is refused and not shown', async () => {
+    env = { ...env, REGISTRY_API_KEY: 'secret\nx-more: 1' };
+    expect(await publish('style')).toEqual({
+      code: 1,
+      signal: null,
+      stdout: '',
+      stderr: 'error[E-REG-006]: REGISTRY_API_KEY holds a character that no header can carry, such as a line end\n',
+    });
   });
 });
 

@@ -2,6 +2,7 @@ import { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { quoted } from '../../diagnostics/printable.ts';
 import { Secret } from '../../diagnostics/secret.ts';
 import { loadUserConfig, type RegistrySource } from '../../manifest/config.ts';
+import { registryAddressFault } from '../../manifest/config-schema.ts';
 import { endpointFault } from '../../manifest/endpoint.ts';
 import type { Environment } from '../../manifest/references.ts';
 import type { ArtifactSource } from '../artifact-source.ts';
@@ -69,7 +70,7 @@ function openSource(source: RegistrySource, choice: RegistryChoice): RegistryInU
     return { kind: 'github', source: new GithubSource(api, `${source.name} (${api.label})`) };
   }
   const own = source.token();
-  const key = own ?? secretOf(choice.env, 'REGISTRY_API_KEY');
+  const key = keyOf(own, choice.env, 'REGISTRY_API_KEY');
   const keyName = own === undefined ? 'REGISTRY_API_KEY' : `the token of source ${source.name}`;
   return { kind: 'registry', client: new RegistryClient({ url: source.url, key, keyName }, choice.http) };
 }
@@ -84,7 +85,7 @@ function openGithub(
   const access = {
     apiUrl: base === '' ? 'https://api.github.com' : parseAddress(base, 'SVC_GITHUB_API_URL'),
     repo,
-    token: own ?? secretOf(env, 'GITHUB_TOKEN'),
+    token: keyOf(own, env, 'GITHUB_TOKEN'),
     tokenName: own === undefined ? 'GITHUB_TOKEN' : 'the token of its source',
   };
   return new GithubApi(access, http);
@@ -97,9 +98,8 @@ function configOf({ home, env, onWarning }: RegistryChoice): ReturnType<typeof l
 }
 
 function parseAddress(text: string, where: string): string {
-  const url = text.replace(/\/+$/, '');
-  const fault = url.endsWith('/v1') && where !== 'SVC_GITHUB_API_URL' ? 'must be without /v1' : endpointFault(url);
-  if (fault === undefined) return url;
+  const fault = where === 'SVC_GITHUB_API_URL' ? endpointFault(text) : registryAddressFault(text);
+  if (fault === undefined) return text.replace(/\/+$/, '');
   throw new Diagnostic('E-REG-006', `${where} ${fault}, not ${quoted(text)}`, {
     hint: 'name a registry by its address, by the name of a source in ~/.svc/config.yaml, or as local',
   });
@@ -109,7 +109,12 @@ function valueOf(env: Environment, name: string): string {
   return env[name] ?? '';
 }
 
-function secretOf(env: Environment, name: string): Secret | null {
-  const value = valueOf(env, name);
-  return value === '' ? null : new Secret(value);
+const inHeader = /^[ -~\u0080-\u00ff]*$/;
+
+/** A source's own token, else what the variable holds. */
+function keyOf(own: Secret | undefined, env: Environment, variable: string): Secret | null {
+  const key = own ?? (valueOf(env, variable) === '' ? null : new Secret(valueOf(env, variable)));
+  if (key === null || inHeader.test(key.reveal())) return key;
+  const name = own === undefined ? variable : 'the token of the source';
+  throw new Diagnostic('E-REG-006', `${name} holds a character that no header can carry, such as a line end`);
 }
