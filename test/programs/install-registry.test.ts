@@ -287,6 +287,7 @@ describe('svc run with a registry in use', () => {
     [['run', '--offline'], 1],
     [['run', '--explain-scope'], 0],
     [['run', '--explain-scope', '--capsule', 'ghost', '--capsule-version', '1.0.0'], 1],
+    [['install', '--offline'], 1],
     [['list'], 0],
   ] as const)('asks nobody under svc %j [D1-CLI-10]', async (args, code) => {
     const watched = await StandInServer.open((_, response) => response.writeHead(500).end());
