@@ -32,7 +32,7 @@ export interface HookSurroundings {
 export function openHooks(parts: HookSurroundings): { readonly hooks: HookSet; readonly close: () => void } {
   const { launch, sessionDirectory, record } = parts;
   const { name, version, inference } = launch.loaded.manifest;
-  const logs = new HookLogs(sessionDirectory);
+  const logs = new HookLogs(sessionDirectory, (text) => launch.redactor.redact(text));
   const manifests = new ManifestFiles(sessionDirectory);
   const hooks = new HookSet({
     hooks: parts.hooks,

@@ -9,9 +9,15 @@ let session = '';
 beforeEach(() => (session = mkdtempSync(join(tmpdir(), 'svc-hook-logs-'))));
 afterEach(() => rmSync(session, { recursive: true }));
 
+const withoutSecret = (text: string): string => text.replaceAll('sk-123456', '[secret]');
+
+function logged(): string {
+  return readFileSync(join(session, 'logs', 'hook-a.log'), 'utf8');
+}
+
 describe('what hooks write', () => {
   it('is kept apart for each, for the owner alone', () => {
-    const logs = new HookLogs(session);
+    const logs = new HookLogs(session, withoutSecret);
     logs.append('a', Buffer.from('one\n'));
     logs.append('b', Buffer.from('two\n'));
     logs.append('a', Buffer.from('three\n'));
@@ -22,7 +28,7 @@ describe('what hooks write', () => {
   });
 
   it('is kept to its first 4 MiB', () => {
-    const logs = new HookLogs(session);
+    const logs = new HookLogs(session, withoutSecret);
     for (let count = 0; count < 5; count += 1) logs.append('a', Buffer.alloc(1024 * 1024 + 1, 'x'));
     logs.append('a', Buffer.from('late'));
     logs.close();
@@ -31,9 +37,34 @@ describe('what hooks write', () => {
 
   it('is dropped where it cannot be kept', () => {
     writeFileSync(join(session, 'logs'), 'in the way');
-    const logs = new HookLogs(session);
+    const logs = new HookLogs(session, withoutSecret);
     for (const text of ['one', 'two']) logs.append('a', Buffer.from(text));
     logs.close();
     expect(readdirSync(session)).toEqual(['logs']);
+  });
+
+  it('is kept without the secrets, also one that comes in pieces', () => {
+    const logs = new HookLogs(session, withoutSecret);
+    for (const piece of ['a sk-1', '23', '456 b\n', 'sk-123456\nrest sk-123', '456'])
+      logs.append('a', Buffer.from(piece));
+    expect(logged()).toBe('a [secret] b\n[secret]\n');
+    logs.close();
+    expect(logged()).toBe('a [secret] b\n[secret]\nrest [secret]');
+  });
+
+  it('is kept without a secret in the middle of a line that never ends', () => {
+    const logs = new HookLogs(session, withoutSecret);
+    const line = `${'x'.repeat(65_530)}sk-123456${'y'.repeat(70_000)}`;
+    for (let at = 0; at < line.length; at += 4096) logs.append('a', Buffer.from(line.slice(at, at + 4096)));
+    expect(logged().length).toBeGreaterThan(60_000);
+    logs.close();
+    expect(logged()).toBe(withoutSecret(line));
+  });
+
+  it('is kept byte for byte where it is no text', () => {
+    const logs = new HookLogs(session, withoutSecret);
+    logs.append('a', Buffer.from([0xff, 0x00, 0x0a, 0xc3]));
+    logs.close();
+    expect([...readFileSync(join(session, 'logs', 'hook-a.log'))]).toEqual([0xff, 0x00, 0x0a, 0xc3]);
   });
 });

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
+import { scriptCapsule } from '../support/script-capsule.ts';
 import { says, script } from '../support/scripted-turns.ts';
-import { useStreamedCapsules } from '../support/streamed-capsule.ts';
+import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
 
 const capsules = useStreamedCapsules();
 
@@ -48,5 +49,22 @@ lifecycle: { task_acceptance: queue, after_task: sleep }
       { event: 'on-session-end', session, status: 'ok' },
     ]);
     expect(capsule.trace.filter((each) => each['event_type'] === 'hook_error')).toEqual([]);
+  });
+
+  it('leaves no key of the capsule in its log', async () => {
+    const workspace = scriptCapsule({
+      manifest: `artifacts: [{ name: svc-hook-debug, version: 1.0.0, runtime: hook }]\n${staysUp}`,
+      script: script(says('It is sk-debugged-1.')),
+    });
+    const manifest = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+    workspace.write('svc.yaml', manifest.replace('  model:', '  api_key: ${PROVIDER_KEY}\n  model:'));
+    const capsule = await capsules.from(workspace, { PROVIDER_KEY: 'sk-debugged-1' });
+    await (await capsule.submit('What is sk-debugged-1?')).untilClosed();
+    await capsule.terminate();
+    const log = join(workspace.folder, '.svc', 'sessions', capsule.line.session_id, 'logs', 'hook-svc-hook-debug.log');
+    const kept = readFileSync(log, 'utf8');
+    expect(kept).toContain('"text":"What is [secret]?"');
+    expect(kept).toContain('"val":"It is [secret]."');
+    expect(kept).not.toContain('sk-debugged-1');
   });
 });
