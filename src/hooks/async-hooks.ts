@@ -37,9 +37,9 @@ export class AsyncHooks {
   }
 
   async #queue(event: QueuedEvent, until: AbortSignal): Promise<void> {
-    for (const { hook, queue } of this.#listeners) {
-      if (hook.declaration.events.has(event.event)) await queue.push(event, until);
-    }
+    const bound = this.#listeners.filter(({ hook }) => hook.declaration.events.has(event.event));
+    // At once: one whose queue is full keeps nobody else from hearing.
+    await Promise.all(bound.map(({ queue }) => queue.push(event, until)));
   }
 
   /**

@@ -271,6 +271,19 @@ describe('an async hook', () => {
       'a on-session-start: it did not answer before the session had to end',
     ]);
   });
+
+  it('that hangs keeps no other from hearing the end', async () => {
+    const hooks = new FakeHooks(
+      [
+        { name: 'stuck', execution_mode: 'async', does: hang },
+        { name: 'b', execution_mode: 'async', binding: 'on-session-end' },
+      ],
+      { drainMs: 20 },
+    );
+    for (let count = 0; count < 257; count += 1) await hooks.set.sessionStarted();
+    await hooks.set.sessionEnded('ok');
+    expect(hooks.heard).toEqual(['stuck on-session-start', 'b on-session-end']);
+  });
 });
 
 describe('a hook that a turn will wait for', () => {
