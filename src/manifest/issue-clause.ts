@@ -40,6 +40,7 @@ const nouns: Readonly<Record<string, string>> = {
   int: 'a whole number',
   boolean: 'true or false',
   array: 'a list',
+  tuple: 'a list',
   object: 'a block of keys',
   record: 'a block of keys',
 };
