@@ -79,7 +79,16 @@ async function openContainment(
 }
 
 function grantsFor(commands: readonly string[]): ProcessGrants {
-  return { commands, scope: '.', writable: true, workdirExec: false, networkAllow: [], unixSockets: false, limits };
+  return {
+    commands,
+    scope: '.',
+    writable: true,
+    workdirExec: false,
+    stores: [],
+    networkAllow: [],
+    unixSockets: false,
+    limits,
+  };
 }
 
 function environmentOf({ workdir }: ContainmentPlace, achieved: ContainmentClass): Readonly<Record<string, string>> {

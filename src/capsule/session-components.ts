@@ -2,7 +2,7 @@ import type { ComponentHost } from '../components/component-host.ts';
 import type { Component, ComponentGrants, Preopen } from '../components/component.ts';
 import type { ArtifactGrants } from '../grants/artifact-grants.ts';
 import { mayReach } from '../grants/network-coverage.ts';
-import { statePath } from '../grants/scope-object.ts';
+import { statePath } from '../grants/state-paths.ts';
 import { formatDestination } from '../manifest/network-destination.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
 import { openScopeDirectory, openStateStore, type ScopeDirectory } from './scope-directory.ts';

@@ -1,17 +1,20 @@
+import { realpathSync } from 'node:fs';
 import { relative } from 'node:path';
 
 import type { Containment, SessionContainment } from '../containment/containment.ts';
 import { containedEnvironment, containedTemporary } from '../containment/contained-environment.ts';
-import type { ProcessGrants } from '../containment/launch/process-grants.ts';
+import type { ProcessGrants, StoreDirectory } from '../containment/launch/process-grants.ts';
 import type { Launcher } from '../containment/launcher.ts';
 import { serviceAddress } from '../containment/service-address.ts';
 import { diagnosticOf } from '../diagnostics/diagnostic.ts';
-import { makePrivateDirectory, openScopeDirectory } from './scope-directory.ts';
+import { makePrivateDirectory, openScopeDirectory, openStateStore } from './scope-directory.ts';
 import type { SessionDirectories } from './session-directories.ts';
 
 export interface SessionProcessesDeps {
   readonly containment: Containment;
   readonly directories: SessionDirectories;
+  /** The user's, with the state stores below it. */
+  readonly home: string;
   /** The variables that `svc run` holds. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -37,17 +40,32 @@ export class SessionProcesses {
       ...contained,
       launch: async (request) => {
         // A command may have removed it, with everything else that git does not know.
-        const lost = diagnosticOf(() => makeHome(directories));
+        const lost = diagnosticOf(() => {
+          makeHome(directories);
+          this.openStores(grants.stores.map(({ name }) => name));
+        });
         return lost === null ? await contained.launch(request) : { kind: 'refused', reason: lost.message };
       },
     };
   }
 
+  /** The state stores of these names, made where they are missing; `E-CAP-017` for a link or a file in the place of one. */
+  openStores(names: readonly string[]): readonly StoreDirectory[] {
+    return names.map((name) => {
+      const directory = openStateStore(this.#deps.home, name);
+      try {
+        return { name, path: realpathSync(directory.path) };
+      } finally {
+        directory.close();
+      }
+    });
+  }
+
   /** Of a program, with these variables of the runtime's. */
-  environment(allow: readonly string[]): Readonly<Record<string, string>> {
+  environment(allow: readonly string[], stores: readonly StoreDirectory[] = []): Readonly<Record<string, string>> {
     const { containment, directories, env } = this.#deps;
     const { workdir: accessibleWorkdir } = directories;
-    return containedEnvironment({ accessibleWorkdir, achieved: containment.achieved, held: env, allow });
+    return containedEnvironment({ accessibleWorkdir, achieved: containment.achieved, held: env, allow, stores });
   }
 
   /** `host:port` at which a program finds a port of ours that its grants name. */

@@ -5,18 +5,17 @@ import { serverFile } from '../manifest/server-command.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
 import { stageProgram } from '../store/stage-native.ts';
 import type { Tool } from '../tools/tool.ts';
-import { toolProcesses } from './process-grants.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
+import { toolProcess } from './tool-process.ts';
 
 /** The tools of an artifact with `implementation: mcp`, whose server is contained as a native tool is. */
 export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): Promise<readonly Tool[]> {
-  const { launch, processes, servers } = parts;
+  const { launch, servers } = parts;
   const grants = grantsOf(launch, artifact.manifest.name);
   return await servers.tools(artifact, {
-    launcher: processes.launcher(toolProcesses(grants, launch.grants)),
+    ...toolProcess(parts, grants),
     command: await programOf(artifact, parts),
     args: (artifact.manifest.command ?? []).slice(1),
-    env: processes.environment(grants.envAllow),
     deadlineMs: grants.deadlineSecs * 1000,
   });
 }

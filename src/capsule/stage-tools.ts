@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 
-import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
 import { stageNative } from '../store/stage-native.ts';
 import { createNativeTool } from '../tools/native-tool.ts';
@@ -10,10 +9,11 @@ import { createShellTools } from '../tools/shell-tool.ts';
 import { createSkillTool } from '../tools/skill-tool.ts';
 import type { Tool } from '../tools/tool.ts';
 import { createWasmTool } from '../tools/wasm-tool.ts';
-import { capsuleProcesses, toolProcesses } from './process-grants.ts';
+import { capsuleProcesses } from './process-grants.ts';
 import { mcpTools } from './stage-mcp.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
 import { systemClock } from './system-clock.ts';
+import { toolProcess } from './tool-process.ts';
 
 /** What the model of a session can call: artifacts of role `tool` and `skill`, the commands of the shell grant, and `submit-plan`. */
 export async function stageTools(parts: StageParts): Promise<readonly Tool[]> {
@@ -29,7 +29,6 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
     return [createSkillTool({ name, description, text: artifact.skillText ?? '' })];
   }
   if (runtime !== 'tool') return [];
-  refuseStoresOfProgram(artifact);
   switch (artifact.manifest.implementation) {
     case 'wasm':
       return [wasmTool(artifact, parts)];
@@ -40,18 +39,6 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
   }
 }
 
-/** Running it without what it declares would lose what it means to keep. */
-function refuseStoresOfProgram({ entry, manifest }: InstalledArtifact): void {
-  if (manifest.implementation === 'wasm' || entry.capabilities?.state === undefined) return;
-  throw new Diagnostic(
-    'E-CAP-018',
-    `${entry.name} declares a state store, and it is a program (${manifest.implementation})`,
-    {
-      hint: 'remove capabilities.state from its entry, or use an artifact that is a component',
-    },
-  );
-}
-
 function wasmTool(artifact: InstalledArtifact, { launch, components }: StageParts): Tool {
   const { name, description, input_schema: inputSchema = anyObject } = artifact.manifest;
   const grants = grantsOf(launch, name);
@@ -60,13 +47,12 @@ function wasmTool(artifact: InstalledArtifact, { launch, components }: StagePart
 }
 
 async function nativeTool(artifact: InstalledArtifact, parts: StageParts): Promise<Tool> {
-  const { launch, directories, processes } = parts;
+  const { launch, directories } = parts;
   const { name, description, input_schema: inputSchema = anyObject } = artifact.manifest;
   const grants = grantsOf(launch, name);
   const program = await stageNative(artifact, join(directories.session, 'tools'));
-  const launcher = processes.launcher(toolProcesses(grants, launch.grants));
-  const place = { launcher, program, env: processes.environment(grants.envAllow) };
-  return createNativeTool({ name, description, inputSchema, deadlineMs: grants.deadlineSecs * 1000, ...place });
+  const deadlineMs = grants.deadlineSecs * 1000;
+  return createNativeTool({ name, description, inputSchema, deadlineMs, program, ...toolProcess(parts, grants) });
 }
 
 function shellTools({ launch, directories, processes, background }: StageParts): readonly Tool[] {

@@ -41,7 +41,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   const { launch, directories, host, home, cacheDir, onWarning } = request;
   const { containment, env } = launch;
   const components = new SessionComponents({ host, workdir: directories.workdir, home, env });
-  const processes = new SessionProcesses({ containment, directories, env });
+  const processes = new SessionProcesses({ containment, directories, home, env });
   const servers = new SessionServers({ cacheDir, sessionDirectory: directories.session, onWarning });
   const background = backgroundOf(launch);
   const parts = { launch, directories, components, processes, servers, background };

@@ -87,12 +87,12 @@ Effective grants
 
   it('has the state stores of an artifact in its line', () => {
     const preopens = [
-      { artifact: 'a', runtime: 'tool', path: 'out', writable: false, state: ['/state/x', '/state/y'] },
-      { artifact: 'b', runtime: 'hook', path: null, writable: false, state: ['/state/x'] },
+      { artifact: 'a', runtime: 'tool', path: 'out', writable: false, state: ['x', 'y'] },
+      { artifact: 'b', runtime: 'hook', path: null, writable: false, state: ['x'] },
     ] as const;
     expect(documented({ ...muchGranted, preopens })).toContain(`
-  preopens:             a (tool)  out, read only; /state/x, read and write; /state/y, read and write
-                        b (hook)  /state/x, read and write
+  preopens:             a (tool)  out, read only; the state store x, read and write; the state store y, read and write
+                        b (hook)  the state store x, read and write
 `);
   });
 

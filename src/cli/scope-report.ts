@@ -62,7 +62,7 @@ function preopenLines(preopens: readonly PreopenLine[]): readonly string[] {
 function reachOf({ path, writable, state = [] }: PreopenLine): string {
   const reach =
     path === null ? [] : [`${path === '.' ? wholeWorkdir : path}, ${writable ? 'read and write' : 'read only'}`];
-  const stores = state.map((store) => `${store}, read and write`);
+  const stores = state.map((store) => `the state store ${store}, read and write`);
   return [...reach, ...stores].join('; ') || nothing;
 }
 

@@ -34,6 +34,17 @@ describe('the environment of a contained command', () => {
     expect(TMPDIR).toBe(expected);
   });
 
+  it.each([
+    ['advisory', '/home/someone/.svc/state'],
+    ['scoped', '/home/someone/.svc/state'],
+    ['sealed', '/state'],
+  ] as const)('tells where the state stores are, and lets nothing else tell so: %s', (achieved, expected) => {
+    const own = { ...place, achieved, held: { ...held, SVC_STATE: '/elsewhere' }, allow: ['SVC_STATE'] };
+    const stores = [{ name: 'notes', path: '/home/someone/.svc/state/notes' }];
+    expect(containedEnvironment({ ...own, stores })).toHaveProperty('SVC_STATE', expected);
+    expect(containedEnvironment(own)).not.toHaveProperty('SVC_STATE');
+  });
+
   it('falls back to the system path', () => {
     const { PATH } = containedEnvironment({ ...place, held: { PATH: './bin' }, allow: [] });
     expect(PATH).toBe('/usr/local/bin:/usr/bin:/bin');

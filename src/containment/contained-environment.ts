@@ -1,7 +1,9 @@
 import { realpathSync } from 'node:fs';
-import { delimiter, isAbsolute, join, relative } from 'node:path';
+import { delimiter, dirname, isAbsolute, join, relative } from 'node:path';
 
+import { stateRoot } from '../grants/state-paths.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
+import type { StoreDirectory } from './launch/process-grants.ts';
 
 export interface EnvironmentSource {
   readonly accessibleWorkdir: string;
@@ -11,7 +13,12 @@ export interface EnvironmentSource {
   readonly held: Readonly<Record<string, string | undefined>>;
   /** `capabilities.env.allow`. */
   readonly allow: readonly string[];
+  /** None when absent. */
+  readonly stores?: readonly StoreDirectory[];
 }
+
+/** The runtime's own, whatever `env.allow` says: it tells a program that there are stores. */
+const stateVariable = 'SVC_STATE';
 
 const systemPath = ['/usr/local/bin', '/usr/bin', '/bin'].join(delimiter);
 
@@ -31,10 +38,11 @@ export function containedTemporary(accessibleWorkdir: string): string {
 /**
  * The whole environment of a contained command: a baseline, then the allowed variables the runtime holds, which may
  * override it. `PATH`, allowed or not, is the runtime's without entries that are relative or lead into the workdir, where the
- * agent could plant a program under an allowed name.
+ * agent could plant a program under an allowed name. `SVC_STATE` is the directory that has the state stores by their names, and not set
+ * for a process without stores.
  */
 export function containedEnvironment(source: EnvironmentSource): Readonly<Record<string, string>> {
-  const { accessibleWorkdir, achieved, held, allow } = source;
+  const { accessibleWorkdir, achieved, held, allow, stores = [] } = source;
   const environment: Record<string, string> = {
     PATH: searchPath(held.PATH ?? '', accessibleWorkdir),
     HOME: containedHome(accessibleWorkdir),
@@ -45,8 +53,10 @@ export function containedEnvironment(source: EnvironmentSource): Readonly<Record
   };
   for (const name of allow) {
     const value = Object.hasOwn(held, name) ? held[name] : undefined;
-    if (value !== undefined && name !== 'PATH') environment[name] = value;
+    if (value !== undefined && name !== 'PATH' && name !== stateVariable) environment[name] = value;
   }
+  const [store] = stores;
+  if (store !== undefined) environment[stateVariable] = achieved === 'sealed' ? stateRoot : dirname(store.path);
   return environment;
 }
 

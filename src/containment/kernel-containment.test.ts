@@ -14,6 +14,7 @@ const grants: ProcessGrants = {
   scope: '.',
   writable: true,
   workdirExec: false,
+  stores: [],
   networkAllow: [],
   unixSockets: false,
   limits: { processes: 1, open_files: 1, file_size: 1, cpu: 1, memory: 1, workdir_max_bytes: 1 },

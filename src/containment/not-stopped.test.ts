@@ -166,16 +166,26 @@ describe('what is not stopped', () => {
     },
   );
 
-  it.each<Partial<ScopeObject>>([{ read_only: true }, { filesystem_scope: 'src' }])(
-    'says that the home of processes stays writable under %j',
-    (granted) => {
-      const home =
-        'Processes write to .svc/home in the workdir, their home, whatever read_only and the filesystem scope say.';
-      expect(added('scoped', granted)).toEqual([home]);
-      expect(added('sealed', granted)).toEqual([home]);
-      expect(added('none', granted)).toEqual([]);
-    },
-  );
+  it.each<Partial<ScopeObject>>([
+    { read_only: true },
+    { filesystem_scope: 'src' },
+    { preopens: [{ artifact: 't', runtime: 'tool', path: 'src', writable: true }] },
+    { preopens: [{ artifact: 't', runtime: 'tool', path: '.', writable: false }] },
+  ])('says that the home of processes stays writable under %j', (granted) => {
+    const home =
+      'Processes write to .svc/home in the workdir, their home, whatever read_only and the filesystem scope say.';
+    expect(added('scoped', granted)).toEqual([home]);
+    expect(added('sealed', granted)).toEqual([home]);
+    expect(added('none', granted)).toEqual([]);
+  });
+
+  it('says under scoped alone that a copy in the store of a tool can be run', () => {
+    const tool = { artifact: 't', runtime: 'tool', path: '.', writable: true, state: ['notes'] } as const;
+    const loaded = 'The loader of the system can be made to run a copy of a program in a state store.';
+    expect(added('scoped', { preopens: [tool] })).toEqual([loaded]);
+    expect(added('sealed', { preopens: [tool] })).toEqual([]);
+    expect(added('scoped', { preopens: [{ ...tool, runtime: 'hook' }] })).toEqual([]);
+  });
 
   it('names the origin that a driver reaches without a grant, and no other component does', () => {
     const driver = { artifact: 'd', runtime: 'driver', path: '.', writable: true } as const;

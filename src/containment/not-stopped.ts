@@ -37,11 +37,18 @@ const localNetwork: Gap = {
 };
 const writableHome: Gap = {
   text: 'Processes write to .svc/home in the workdir, their home, whatever read_only and the filesystem scope say.',
-  when: (scope) => scope.read_only || scope.filesystem_scope !== null,
+  when: (scope) =>
+    scope.read_only ||
+    scope.filesystem_scope !== null ||
+    scope.preopens.some(({ runtime, path, writable }) => runtime === 'tool' && (path !== '.' || !writable)),
 };
 const ownPrograms: Gap = {
   text: 'Programs that the agent writes into the workdir or fetches there can run, whatever shell allow says.',
   when: (scope) => scope.workdir_exec,
+};
+const loadedFromStore: Gap = {
+  text: 'The loader of the system can be made to run a copy of a program in a state store.',
+  when: ({ preopens }) => preopens.some(({ runtime, state }) => runtime === 'tool' && state !== undefined),
 };
 const pathSockets: Gap = {
   text: 'Services of the host that listen on a UNIX socket can be reached by its path, a container engine among them.',
@@ -98,6 +105,7 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
       text: 'The loader of the system can be made to run a copy of a program in the workdir, and a program to load a library from it.',
       when: (scope) => !scope.workdir_exec,
     },
+    loadedFromStore,
     ownPrograms,
     writableHome,
     pathSockets,

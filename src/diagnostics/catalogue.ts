@@ -62,11 +62,6 @@ export const catalogue = {
     explanation:
       'A store is the directory ~/.svc/state/<name>. A link or a file stands in its place, or in that of ~/.svc/state: what it leads to could be anything. Remove it, or move the directory there.',
   },
-  'E-CAP-018': {
-    title: 'a program declares a state store',
-    explanation:
-      'State stores are mounted for components. An artifact with implementation: native or mcp has none in this version, so its entry must not declare capabilities.state.',
-  },
   'E-MAN-001': {
     title: 'a required key is missing',
     explanation: 'The manifest lacks a key that the capsule cannot do without. Add it at the place shown.',

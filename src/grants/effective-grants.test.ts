@@ -179,9 +179,9 @@ describe('the scope object', () => {
       'artifacts:\n  - { name: t, version: "1", capabilities: { state: { store: [x, y] } } }\n  - { name: h, version: "1", runtime: hook }\n';
     const { grants } = lower(loadCapsuleManifest({ file: 'svc.yaml', text, env: {} }));
     expect(encodeScope(grants, containment).preopens).toEqual([
-      { artifact: 't', runtime: 'tool', path: '.', writable: true, state: ['/state/x', '/state/y'] },
+      { artifact: 't', runtime: 'tool', path: '.', writable: true, state: ['x', 'y'] },
       { artifact: 'h', runtime: 'hook', path: null, writable: false },
-      { artifact: 'svc-driver-script', runtime: 'driver', path: '.', writable: true, state: ['/state/a'] },
+      { artifact: 'svc-driver-script', runtime: 'driver', path: '.', writable: true, state: ['a'] },
     ]);
   });
 
@@ -198,9 +198,9 @@ describe('the scope object', () => {
       workdir_exec: true,
       read_only: true,
       preopens: [
-        { artifact: 'editor', runtime: 'tool', path: 'out', writable: false, state: ['/state/notes'] },
+        { artifact: 'editor', runtime: 'tool', path: 'out', writable: false, state: ['notes'] },
         { artifact: 'watcher', runtime: 'hook', path: null, writable: false },
-        { artifact: 'svc-driver-openai', runtime: 'driver', path: 'out', writable: false, state: ['/state/notes'] },
+        { artifact: 'svc-driver-openai', runtime: 'driver', path: 'out', writable: false, state: ['notes'] },
       ],
       network_allow: ['a.example', 'https://b.example'],
       unix_sockets: true,

@@ -21,7 +21,7 @@ export interface PreopenLine {
   readonly runtime: ArtifactGrants['runtime'];
   readonly path: string | null;
   readonly writable: boolean;
-  /** Where a component finds its state stores, all writable; absent when it has none. */
+  /** The names of its state stores, all writable; absent when it has none. Where they lie depends on what the artifact is. */
   readonly state?: readonly string[];
 }
 
@@ -46,11 +46,6 @@ export interface ScopeObject {
   readonly plan_submit: boolean;
   readonly interpreter_runtime: readonly string[];
   readonly staged_runtime: readonly string[];
-}
-
-/** Where a component sees a state store. */
-export function statePath(store: string): string {
-  return `/state/${store}`;
 }
 
 /** Declared destinations stay names: nothing is looked up (D1 "Scope report" 1). */
@@ -80,7 +75,7 @@ export function encodeScope(grants: EffectiveGrants, containment: ContainmentRep
 
 function preopenOf({ name, runtime, preopen, stateStores }: ArtifactGrants): PreopenLine {
   const seen = { artifact: name, runtime, path: preopen?.scope ?? null, writable: preopen?.writable ?? false };
-  return stateStores.length === 0 ? seen : { ...seen, state: stateStores.map(statePath) };
+  return stateStores.length === 0 ? seen : { ...seen, state: stateStores };
 }
 
 /** A driver that is a program sees what the commands see (D1 "Scope report" 2). */

@@ -85,6 +85,7 @@ describe.each(['sealed', 'scoped'] as const)('launches in %s', (ceiling) => {
       scope: '.',
       writable: true,
       workdirExec: false,
+      stores: [],
       networkAllow: [],
       unixSockets: false,
       limits: resourceLimits.parse({}),

@@ -151,30 +151,61 @@ describe('a state store', () => {
     );
   });
 
-  it('is refused to a native tool that declares one', async () => {
+  it.each([
+    ['declares one', ', capabilities: { state: { store: notes } }', '', 'notes'],
+    ['inherits that of its capsule', '', 'capabilities: { state: {} }\n', 'demo'],
+  ])('is told to a native tool that %s, and made again where it was removed', async (_, own, capsules, store) => {
+    const count = (id: string): ScriptedCall => [id, 'counter', {}];
     const workspace = capsule({
-      manifest:
-        'artifacts: [{ name: counter, version: 1.0.0, source: ./counter, capabilities: { state: { store: notes } } }]\n',
+      manifest: `artifacts: [{ name: counter, version: 1.0.0, source: ./counter${own} }]\n${capsules}`,
+      script: script(calls([count('first'), count('second')]), says('Done.')),
       files: {
         ...taskFile,
         'counter/svc.yaml': 'name: counter\nversion: 1.0.0\nruntime: tool\nimplementation: native\n',
-        'counter/bin/counter': '#!/bin/sh\n',
+        'counter/bin/counter': `#!/bin/sh
+cat > /dev/null
+echo called >> calls
+if [ "$(wc -l < calls)" -eq 1 ]; then rm -r "$SVC_STATE/${store}"; else cp calls "$SVC_STATE/${store}/calls"; fi
+echo '{"status":"passed","content":""}'
+`,
       },
     });
     chmodSync(join(workspace.folder, 'counter/bin/counter'), 0o755);
-    const { code, stdout, stderr } = await svc(workspace, ['run', '--json']);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toBe(
-      'error[E-CAP-018]: counter declares a state store, and it is a program (native)\n' +
-        'hint: remove capabilities.state from its entry, or use an artifact that is a component\n',
-    );
+    expect(await answers(workspace)).toEqual([false, false]);
+    expect(stored(workspace, `${store}/calls`)).toBe('called\ncalled\n');
+    expect(statSync(join(workspace.home, '.svc/state', store)).mode & 0o777).toBe(0o700);
+  });
+
+  it('that became a link while the session runs is refused to a native tool', async () => {
+    const workspace = capsule({
+      manifest: 'artifacts: [{ name: planter, version: 1.0.0, source: ./planter }]\ncapabilities: { state: {} }\n',
+      script: script(
+        calls([
+          ['first', 'planter', {}],
+          ['second', 'planter', {}],
+        ]),
+        says('Done.'),
+      ),
+      files: {
+        ...taskFile,
+        'planter/svc.yaml': 'name: planter\nversion: 1.0.0\nruntime: tool\nimplementation: native\n',
+        'planter/bin/planter': `#!/bin/sh
+cat > /dev/null
+rm -r "$SVC_STATE/demo"
+ln -s .. "$SVC_STATE/demo"
+echo '{"status":"passed","content":""}'
+`,
+      },
+    });
+    chmodSync(join(workspace.folder, 'planter/bin/planter'), 0o755);
+    expect(await answers(workspace)).toEqual([false, true]);
   });
 
   it('is in the scope report, and no workdir lies in it', async () => {
     const workspace = capsule({ manifest: notes, files: taskFile });
     const report = await svc(workspace, ['run', '--explain-scope']);
     expect(report.stdout).toContain(
-      'svc-tool-editor (tool)      (the whole workdir), read and write; /state/notes, read and write\n',
+      'svc-tool-editor (tool)      (the whole workdir), read and write; the state store notes, read and write\n',
     );
     const inside = join(workspace.home, '.svc/state/notes');
     const { code, stderr } = await svc(workspace, ['run', '--workdir', inside]);

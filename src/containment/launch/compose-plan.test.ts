@@ -9,6 +9,7 @@ const grants: ProcessGrants = {
   scope: '.',
   writable: true,
   workdirExec: false,
+  stores: [],
   networkAllow: [],
   unixSockets: false,
   limits: {
@@ -20,6 +21,10 @@ const grants: ProcessGrants = {
     workdir_max_bytes: 1,
   },
 };
+const stores = [
+  { name: 'notes', path: '/home/user/.svc/state/notes' },
+  { name: 'tasks', path: '/home/user/.svc/state/tasks' },
+];
 const files = {
   read: ['/etc/passwd', '/usr/lib/libc.so.6', '/usr/bin/dash'],
   execute: ['/usr/bin/dash', '/usr/lib/ld.so'],
@@ -136,6 +141,19 @@ end`,
     expect(plan).toContain('\nallow 30143 /tmp/work\n');
   });
 
+  it('has the stores of its artifact at /state, to write and not to run programs of', () => {
+    const plan = words({ enforcement: sealed, grants: { stores, workdirExec: true, unixSockets: true } });
+    expect(plan).toContain(
+      `
+proc 15 /proc
+bind 14 /home/user/.svc/state/notes /state/notes
+bind 14 /home/user/.svc/state/tasks /state/tasks
+bind 6 /tmp/work /tmp/work
+`,
+    );
+    expect(plan).toContain('\nallow 30142 /state/notes\nallow 30142 /state/tasks\nallow 30142 /tmp\n');
+  });
+
   it('mounts nothing inside what is mounted whole', () => {
     const within = {
       read: ['/usr/lib/git/a', '/usr/lib/git', '/usr/lib/git-b'],
@@ -183,6 +201,18 @@ allow 49158 /dev/full
 allow 49158 /dev/random
 allow 49158 /dev/urandom
 end`,
+    );
+  });
+
+  it('gives the stores of its artifact where they are', () => {
+    const plan = words({ grants: { stores, workdirExec: true, writable: false } });
+    expect(plan).toContain(
+      `
+allow 30143 /tmp/work/.svc/home
+allow 30142 /home/user/.svc/state/notes
+allow 30142 /home/user/.svc/state/tasks
+allow 49158 /dev/null
+`,
     );
   });
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 import type { ResourceLimits } from '../../grants/effective-grants.ts';
 import { containedHome } from '../contained-environment.ts';
-import { composeRoot, sharedMemory, temporary } from './compose-root.ts';
+import { composeRoot, sharedMemory, storePath, temporary } from './compose-root.ts';
 import type { ComposedRoot } from './host-ability.ts';
 import { fileRights, handledRights, tcpRight } from './landlock-rights.ts';
 import type { LandlockRules, LaunchPlan, Namespace, ResourceLimit } from './launch-plan.ts';
@@ -103,6 +103,7 @@ function landlockOf(
         path,
       })),
       ...workdirRules(grants, workdir),
+      ...grants.stores.map((store) => ({ rights: fileRights.write, path: sealed ? storePath(store) : store.path })),
       ...(sealed ? [temporary, sharedMemory] : []).map((path) => ({ rights: fileRights.write, path })),
       ...devices.map((name) => ({ rights: fileRights.device, path: `/dev/${name}` })),
     ],

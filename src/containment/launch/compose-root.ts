@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 
+import { statePath } from '../../grants/state-paths.ts';
 import { containedHome } from '../contained-environment.ts';
 import { devices, type NeededFiles } from './needed-files.ts';
 import { mountAttribute, type RootStep } from './launch-plan.ts';
-import type { ProcessGrants } from './process-grants.ts';
+import type { ProcessGrants, StoreDirectory } from './process-grants.ts';
 
 export interface RootRequest {
   readonly files: NeededFiles;
@@ -16,13 +17,18 @@ export interface RootRequest {
 export const temporary = '/tmp';
 export const sharedMemory = '/dev/shm';
 
+/** Of a store in a composed root, as components know it. */
+export function storePath({ name }: StoreDirectory): string {
+  return statePath(name);
+}
+
 const { readOnly, noSuid, noDev, noExec } = mountAttribute;
 const mebibyte = 1024 * 1024;
 const temporaryBytes = 256 * mebibyte;
 
 /**
- * The root of a sealed process: the files its programs need, read-only; a `/tmp`, devices and `/proc` of its own; the workdir where the
- * host has it. In an order in which nothing hides what came before: `/tmp` ahead of a workdir inside it.
+ * The root of a sealed process: the files its programs need, read-only; a `/tmp`, devices and `/proc` of its own; its stores; the workdir
+ * where the host has it. In an order in which nothing hides what came before: `/tmp` ahead of a workdir inside it.
  */
 export function composeRoot({ files, grants, workdir, proc }: RootRequest): readonly RootStep[] {
   const mounted = outermost([...files.execute, ...files.read]);
@@ -38,6 +44,12 @@ export function composeRoot({ files, grants, workdir, proc }: RootRequest): read
     })),
     ...deviceSteps,
     ...(proc ? [procStep] : []),
+    ...grants.stores.map((store): RootStep => ({
+      kind: 'bind',
+      attributes: noSuid | noDev | noExec,
+      source: store.path,
+      target: storePath(store),
+    })),
     ...workdirSteps(grants, workdir),
   ];
 }

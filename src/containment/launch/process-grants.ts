@@ -2,6 +2,13 @@ import type { ResourceLimits } from '../../grants/effective-grants.ts';
 import type { WorkdirPath } from '../../grants/filesystem-scope.ts';
 import type { NetworkDestination } from '../../manifest/network-destination.ts';
 
+/** A state store: a directory outside the workdir that a process may read and write, and not run programs of. */
+export interface StoreDirectory {
+  readonly name: string;
+  /** On the host, links resolved. */
+  readonly path: string;
+}
+
 /** What a contained process and everything it starts may do. */
 export interface ProcessGrants {
   /** Bare names of `capabilities.shell.allow`: what it may execute beside the program that is started. */
@@ -11,6 +18,7 @@ export interface ProcessGrants {
   readonly writable: boolean;
   /** May execute files of the workdir. */
   readonly workdirExec: boolean;
+  readonly stores: readonly StoreDirectory[];
   readonly networkAllow: readonly NetworkDestination[];
   /** A port of this host's loopback at which the runtime itself serves the process; none when absent. */
   readonly servicePort?: number;
@@ -29,6 +37,7 @@ export const leastGrants: ProcessGrants = {
   scope: '.',
   writable: true,
   workdirExec: false,
+  stores: [],
   networkAllow: [],
   unixSockets: false,
   limits: {
