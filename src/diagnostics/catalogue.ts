@@ -57,6 +57,11 @@ export const catalogue = {
     title: 'a hook is a program',
     explanation: 'A hook is a WebAssembly component: it is given no process. Build it with implementation: wasm.',
   },
+  'E-ART-012': {
+    title: 'a blocking hook declares what happens when its queue is full',
+    explanation:
+      'on_overflow is about the events that an async hook has not heard yet. A blocking hook has no queue: the session waits for it at each event. Remove on_overflow, or set execution_mode: async.',
+  },
   'E-CAP-017': {
     title: 'a state store is not a directory of its own',
     explanation:

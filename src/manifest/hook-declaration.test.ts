@@ -91,6 +91,16 @@ describe('a commit policy', () => {
   });
 });
 
+describe('on_overflow', () => {
+  it.each(['wait', 'drop'])('is refused of a blocking hook, which has no queue: %s', (policy) => {
+    const message =
+      'E-ART-012 the hook guard is blocking and declares on_overflow: the session waits for it at each event';
+    expect(refusal(`on_overflow: ${policy}\n`)).toBe(message);
+    expect(refusal(`execution_mode: blocking\non_overflow: ${policy}\n`)).toBe(message);
+    expect(refusal(`execution_mode: async\non_overflow: ${policy}\n`)).toBeNull();
+  });
+});
+
 describe('a hook that is a program', () => {
   it('is refused: hooks get no process', () => {
     expect(refusal('implementation: native\n')).toBe('E-ART-010 the hook guard declares implementation: native');

@@ -53,7 +53,7 @@ export function mayCommit({ policies }: HookDeclaration, policy: HookPolicy, eve
 
 /**
  * Why a hook cannot be staged as it is declared (contracts §9): `E-ART-009` for a policy that belongs to none of its events or to
- * an async hook, `E-ART-010` for a hook that is a program. Null for everything that is no hook.
+ * an async hook, `E-ART-010` for a hook that is a program, `E-ART-012` for `on_overflow` of a blocking hook, which has no queue. Null for everything that is no hook.
  */
 export function hookProblem(manifest: ArtifactManifest): Diagnostic | null {
   const { name, runtime, implementation } = manifest;
@@ -63,6 +63,11 @@ export function hookProblem(manifest: ArtifactManifest): Diagnostic | null {
     return new Diagnostic('E-ART-010', `the hook ${name} declares implementation: native`, { hint });
   }
   const { events, mode, policies } = hookDeclaration(manifest);
+  if (mode === 'blocking' && manifest.on_overflow !== undefined) {
+    const hint = 'remove on_overflow, or set execution_mode: async';
+    const message = `the hook ${name} is blocking and declares on_overflow: the session waits for it at each event`;
+    return new Diagnostic('E-ART-012', message, { hint });
+  }
   for (const policy of policies) {
     const allowed: readonly HookEvent[] = hookPolicies[policy];
     if (mode === 'async') {

@@ -1,8 +1,9 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { readTrace } from '../../src/trace/read.ts';
+import { fixtureComponent } from '../components/support/fixture-component.ts';
 import { compileTimeoutMs } from '../components/support/hosted-tool.ts';
 import { tracePath } from '../support/capsule-folders.ts';
 import { completed, reply, working } from '../support/frame-lines.ts';
@@ -28,6 +29,12 @@ async function commanded(declared: string, order: string): Promise<StreamedCapsu
       script: script(runs(`echo > ran # [[${order}]]`), says('Done.')),
     }),
   );
+}
+
+async function bytesOf(fixture: string): Promise<Uint8Array> {
+  const { wasm } = await fixtureComponent(fixture);
+  if (!(wasm instanceof Uint8Array)) throw new Error('a fixture is its bytes');
+  return wasm;
 }
 
 /** Every way in which a hook can fail, as what it is told and what is said of it. */
@@ -76,6 +83,30 @@ describe('a hook that may refuse and fails', { timeout: compileTimeoutMs }, () =
     const call = capsule.trace.find((line) => line['event_type'] === 'shell');
     const told_ = 'the call was refused: the hook odd, which judges it, failed';
     expect(call).toMatchObject({ is_error: true, content_bytes: told_.length });
+  });
+});
+
+describe('a hook whose component cannot be used', { timeout: compileTimeoutMs }, () => {
+  const components: readonly (readonly [what: string, wasm: () => Promise<Uint8Array>, error: RegExp])[] = [
+    ['a component without anything', async () => Buffer.from('\0asm\x0d\0\x01\0', 'latin1'), /^it cannot be used: /],
+    ['a tool', async () => await bytesOf('probe-tool'), /^it cannot be used: /],
+  ];
+
+  it.each(components)('refuses the calls that it judges when it is %s, and no other', async (_, wasm, error) => {
+    const workspace = await hookCapsule({
+      hooks: { odd: 'binding: on-shell\ncommit_policy: deny' },
+      capabilities: shell,
+      manifest: staysUp,
+      script: script(runs('echo > ran'), says('Done.')),
+    });
+    writeFileSync(join(workspace.folder, 'odd', 'component.wasm'), await wasm());
+    const capsule = await capsules.from(workspace);
+    const { lines } = await (await capsule.submit('Go.')).untilClosed();
+    expect(lines).toEqual([`0 ${working(1)}`, `1 ${working(2)}`, `2 ${reply('Done.')}`, `3 ${completed()}`]);
+    expect(existsSync(join(capsule.line.workdir, 'ran'))).toBe(false);
+    const errors = hookErrors(capsule.trace);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]?.replace('odd on-shell: ', '')).toMatch(error);
   });
 });
 

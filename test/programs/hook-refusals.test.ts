@@ -45,6 +45,12 @@ describe('a hook that declares what it cannot commit', { timeout: compileTimeout
     expect(stderr).toContain('error[E-ART-009]: the hook guard is async and declares commit_policy deny');
   });
 
+  it('keeps it from being started when it is blocking and says what to do with a full queue', async () => {
+    const { code, stderr } = await run('binding: on-shell\non_overflow: drop');
+    expect(code).toBe(1);
+    expect(stderr).toContain('error[E-ART-012]: the hook guard is blocking and declares on_overflow');
+  });
+
   it('is not packed either', async () => {
     const workspace = await make({ hooks: { guard: 'binding: on-stage\ncommit_policy: deny' } });
     const { code, stderr } = await svc(workspace, ['build', 'guard']);
