@@ -9,13 +9,8 @@ import { replaceFile } from '../store/replace-file.ts';
 import { isTemporaryName } from '../store/temporary-name.ts';
 import type { ContextId } from '../wire/ids.ts';
 import { decodeConversation, encodeConversation, type Redact } from './conversation-file.ts';
+import { mostContexts, mostConversationBytes, refuseTooLong } from './conversation-limits.ts';
 import type { Conversations } from './conversations.ts';
-
-/** Contexts kept; the one saved longest ago goes first. */
-const mostContexts = 256;
-
-/** Of one file. A model's context of a million tokens is some 4 MiB of text. */
-const mostBytes = 16 * 1024 * 1024;
 
 export interface KeptConversationsOptions {
   /** Exists, and is this session's alone for as long as it lives. */
@@ -51,7 +46,7 @@ export class KeptConversations implements Conversations {
     const name = fileName(context);
     if (messages.length === 0) return this.#remove(name);
     const bytes = Buffer.from(encodeConversation(context, messages, this.#options.redact));
-    if (bytes.length > mostBytes) throw tooLong(bytes.length);
+    refuseTooLong(bytes.length);
     const path = this.#path(name);
     try {
       replaceFile(path, bytes);
@@ -106,7 +101,9 @@ function readText(path: string): string | null {
     const stat = statSync(path);
     // Anything else could hold the read for ever, or fill the memory.
     if (!stat.isFile()) throw unreadable(path, 'it is not a file');
-    if (stat.size > mostBytes) throw unreadable(path, `it holds more than ${mostBytes} bytes`);
+    if (stat.size > mostConversationBytes) {
+      throw unreadable(path, `it holds more than ${mostConversationBytes} bytes`);
+    }
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(path));
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return null;
@@ -119,11 +116,5 @@ function readText(path: string): string | null {
 function unreadable(path: string, reason: string): Diagnostic {
   return new Diagnostic('E-RUN-031', `the kept conversation ${path} cannot be used: ${reason}`, {
     hint: 'restore the file, or remove it to let the context begin anew',
-  });
-}
-
-function tooLong(bytes: number): Diagnostic {
-  return new Diagnostic('E-RUN-032', `the conversation is too long to be kept: ${bytes} bytes, at most ${mostBytes}`, {
-    hint: 'set inference.context.max_tokens to have it compacted, or begin another context',
   });
 }
