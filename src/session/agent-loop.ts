@@ -105,6 +105,8 @@ class AgentLoop {
 
   async run(infer: Infer): Promise<AttemptEnd> {
     const { inference, turnsUsed } = this.#deps;
+    // Commands in the background write between tasks too.
+    await this.#deps.checkWorkdirSize();
     for (let turn = 1; turnsUsed + turn <= inference.maxTurns; turn += 1) {
       const end = await this.#turn(turn, infer);
       if (end.kind !== 'next') return end;

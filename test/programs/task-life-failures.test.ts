@@ -1,10 +1,14 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
+import { readTrace } from '../../src/trace/read.ts';
+import { tracePath } from '../support/capsule-folders.ts';
 import { completed, reply, working } from '../support/frame-lines.ts';
 import { runs, says, script } from '../support/scripted-turns.ts';
 import { staysUp, useStreamedCapsules, type StreamedCapsule } from '../support/streamed-capsule.ts';
+import { scriptCapsule } from '../support/script-capsule.ts';
+import { svc } from '../support/svc-process.ts';
 import { makeWorkspace } from '../support/workspace.ts';
 
 const capsules = useStreamedCapsules();
@@ -140,6 +144,27 @@ describe('an end that the agent loop does not report', () => {
     });
     expect((await capsule.terminate()).code).toBe(0);
     expect((await watch.untilClosed()).lines.slice(1, -1)).toEqual(frames);
+  });
+
+  it('of a workdir that was over its limit before it began ends the session before the model is asked', async () => {
+    const workspace = scriptCapsule({
+      manifest: 'capabilities: { resources: { workdir_max_bytes: 100000 } }\n',
+      files: { 'task.md': 'Go.\n', 'work/big': 'x'.repeat(200_000) },
+    });
+    const capsule = await svc(workspace, ['run', '--workdir', 'work']);
+    const [session = ''] = readdirSync(join(workspace.folder, '.svc/sessions'));
+    const trace = readTrace(tracePath(workspace, session));
+    workspace.remove();
+    expect(capsule.code).toBe(2);
+    expect(capsule.stderr).toMatch(
+      /^error\[E-RUN-028\]: the workdir holds 20000\d bytes, more than the 100000 it may/m,
+    );
+    expect(trace.map(({ event_type: type }) => type)).toEqual([
+      'session_start',
+      'task_received',
+      'task_start',
+      'session_end',
+    ]);
   });
 
   it('of a workdir that outgrew its limit ends the session as trapped [D1-STATE-23]', async () => {
