@@ -62,6 +62,10 @@ describe('the inventory', () => {
     expect(() => inventory(tool('git'), tool('git', { kind: 'shell' }))).toThrow(
       'E-CAP-014: the artifact git and the shell command git share one name',
     );
+    const ofServer = tool('notes__read', { kind: 'mcp', artifact: 'notes' });
+    expect(() => inventory(ofServer, tool('notes__read', { kind: 'shell' }))).toThrow(
+      'E-CAP-014: the tool notes__read of the artifact notes and the shell command notes__read share one name',
+    );
   });
 });
 

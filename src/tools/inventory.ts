@@ -78,7 +78,8 @@ function nameProblems(tools: readonly Tool[]): Diagnostic[] {
   return problems;
 }
 
-function described({ kind, name }: Tool): string {
+function described({ kind, name, artifact }: Tool): string {
+  if (artifact !== undefined) return `the tool ${name} of the artifact ${artifact}`;
   if (kind === 'shell') return `the shell command ${name}`;
   return kind === 'runtime' ? `the runtime tool ${name}` : `the artifact ${name}`;
 }
