@@ -71,7 +71,8 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const cacheDir = join(request.home, '.svc', 'cache');
     const host = createComponentHost({ cacheDir, packageRoot: launch.packageRoot });
     closing.push(() => host.close());
-    const staged = await stageSession({ launch, directories, host, home, cacheDir, onWarning: open.onWarning });
+    const { onWarning } = open;
+    const staged = await stageSession({ launch, directories, host, home, cacheDir, stop: request.stop, onWarning });
     closing.push(() => staged.close());
     const inventory = new Inventory(staged.tools, systemClock);
     const { conversations, close: closeConversations } = openConversations(open, directories);

@@ -12,6 +12,8 @@ export interface SessionServersDeps {
   /** `~/.svc/cache`. */
   readonly cacheDir: string;
   readonly sessionDirectory: string;
+  /** Aborted when the session was asked to stop: a server that has not told its tools by then is not waited for. */
+  readonly stop: AbortSignal;
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
@@ -32,7 +34,7 @@ export class SessionServers {
 
   /**
    * The tools that the server of an artifact listed when it was last asked. One that was never asked is started and asked, and goes on
-   * running; `E-RUN-036` when it does not answer.
+   * running; `E-RUN-036` when it does not answer, or not before the session is asked to stop.
    */
   async tools({ manifest, sha256 }: InstalledArtifact, place: ServerPlace): Promise<readonly Tool[]> {
     const { name, description } = manifest;
@@ -45,8 +47,9 @@ export class SessionServers {
     const common = { name, sessionDirectory, version, clock: systemClock, onChange };
     const server = new ToolServer({ ...common, ...place }, kept);
     this.#servers.push(server);
-    const offered = await server.offered();
+    const offered = await this.#untilStop(server);
     if (offered.kind !== 'answered') {
+      if (this.#deps.stop.aborted) throw silent(name, 'had not answered when svc was asked to stop');
       throw silent(name, offered.kind === 'refused' ? `could not be started: ${offered.reason}` : offered.reason);
     }
     const { tools, leftOut } = offered.value;
@@ -59,6 +62,18 @@ export class SessionServers {
   async close(): Promise<void> {
     await Promise.all(this.#servers.map((server) => server.close()));
     await this.#writing;
+  }
+
+  async #untilStop(server: ToolServer): ReturnType<ToolServer['offered']> {
+    const { stop } = this.#deps;
+    const onStop = (): void => void server.close();
+    stop.addEventListener('abort', onStop, { once: true });
+    if (stop.aborted) onStop();
+    try {
+      return await server.offered();
+    } finally {
+      stop.removeEventListener('abort', onStop);
+    }
   }
 
   #keep(sha256: string, listed: ListedTools): void {

@@ -21,6 +21,8 @@ export interface StageRequest {
   readonly home: string;
   /** `~/.svc/cache`. */
   readonly cacheDir: string;
+  /** Aborted when the session was asked to stop. */
+  readonly stop: AbortSignal;
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
@@ -38,11 +40,11 @@ export interface StagedSession {
  * servers that have never been asked for their tools. What fails leaves nothing open.
  */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
-  const { launch, directories, host, home, cacheDir, onWarning } = request;
+  const { launch, directories, host, home, cacheDir, stop, onWarning } = request;
   const { containment, env } = launch;
   const components = new SessionComponents({ host, workdir: directories.workdir, home, env });
   const processes = new SessionProcesses({ containment, directories, home, env });
-  const servers = new SessionServers({ cacheDir, sessionDirectory: directories.session, onWarning });
+  const servers = new SessionServers({ cacheDir, sessionDirectory: directories.session, stop, onWarning });
   const background = backgroundOf(launch);
   const parts = { launch, directories, components, processes, servers, background };
   const close = async (): Promise<void> => {

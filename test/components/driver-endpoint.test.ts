@@ -62,6 +62,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
     host,
     home,
     cacheDir: fixtureCache,
+    stop: new AbortController().signal,
     onWarning: () => {},
   });
   closing.push(() => staged.close());

@@ -6,7 +6,7 @@ import { readTrace } from '../../src/trace/read.ts';
 import { tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { calls, mcpArtifact, oddBehaviour, oddServerProgram, sdkServerProgram } from '../support/mcp-artifact.ts';
 import { playSession, type ShownCall } from '../support/mcp-capsule.ts';
-import { svc } from '../support/svc-process.ts';
+import { svc, SvcProcess } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 const capsule = useCapsules();
@@ -226,6 +226,19 @@ describe('the server of an artifact', () => {
     const workspace = odd({ behaviour, capabilities: '{ limits: { deadline: 3 } }' });
     const { code, stderr } = await svc(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
     expect(stderr).toBe('error[E-RUN-036]: the server of odd did not tell its tools: it did not answer within 3 s\n');
+    expect(code).toBe(1);
+    expect(asked(workspace)).toEqual(['initialize', 'end of input']);
+  });
+
+  it('that never answers is not waited for once svc is to stop', async () => {
+    const workspace = odd({ behaviour: oddBehaviour(['echo'], { habits: ['never answers'], log: 'log' }) });
+    const run = new SvcProcess(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
+    await expect.poll(() => asked(workspace), { timeout: 20_000 }).toEqual(['initialize']);
+    run.child.kill('SIGTERM');
+    const { code, stderr } = await run.ended;
+    expect(stderr).toBe(
+      'error[E-RUN-036]: the server of odd did not tell its tools: it had not answered when svc was asked to stop\n',
+    );
     expect(code).toBe(1);
     expect(asked(workspace)).toEqual(['initialize', 'end of input']);
   });
