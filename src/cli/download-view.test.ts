@@ -39,6 +39,13 @@ it('sums up several, without a total where one does not say how long it is', () 
   expect(shown.sourceOf('b@1')).toBeUndefined();
 });
 
+it('shows no control character of a name', () => {
+  const { view: shown, written } = view(true);
+  shown.started('a\u001B[2J.zip', null);
+  shown.ended('a\u001B[2J.zip', { source: 'b\u0007', isStored: true });
+  expect(written()).toBe(`fetching a\\u{1b}[2J.zip: 0.0 MiB${erased}fetched a\\u{1b}[2J.zip from b\\u{7}\n`);
+});
+
 it('keeps other lines apart from the one that changes', () => {
   const { view: shown, written } = view(true);
   shown.started('a@1', mebibyte);

@@ -1,3 +1,4 @@
+import { printable } from '../diagnostics/printable.ts';
 import type { FetchObserver } from '../store/artifact-source.ts';
 import type { CommandContext } from './command-context.ts';
 
@@ -11,7 +12,7 @@ const eraseLine = '\r\u001B[2K';
 
 /**
  * Shows downloads on a terminal's standard error: one line that tells how far those that run have got, and a line for each that is there.
- * Silent anywhere else (contracts §2).
+ * Silent anywhere else (contracts §2). Names of others' files are shown without control characters.
  */
 export class DownloadView implements FetchObserver {
   readonly #context: Pick<CommandContext, 'stderr'>;
@@ -56,7 +57,7 @@ export class DownloadView implements FetchObserver {
   /** A line of its own. */
   say(text: string): void {
     this.#show('');
-    this.#write(`${text}\n`);
+    this.#write(`${printable(text)}\n`);
   }
 
   #progress(): string {
@@ -68,7 +69,7 @@ export class DownloadView implements FetchObserver {
       0,
     );
     const what = running.length === 1 ? [...this.#running.keys()].join('') : `${running.length} archives`;
-    return `fetching ${what}: ${inMebibytes(received)}${announced === null ? '' : ` of ${inMebibytes(announced)}`} MiB`;
+    return `fetching ${printable(what)}: ${inMebibytes(received)}${announced === null ? '' : ` of ${inMebibytes(announced)}`} MiB`;
   }
 
   /** Writes only what has changed: a chunk moves the tenth of a mebibyte rarely. */

@@ -105,6 +105,6 @@ function foundNowhere(ref: ArtifactRef, places: StorePlaces, sources: readonly A
     hint:
       others.length > 0
         ? `there is ${ref.name} in version ${others.join(', ')}`
-        : 'check the name and the version, install it from the registry that has it, or give its entry a source: with the path of a directory or archive',
+        : `check the name and the version${sources.length > 0 ? '' : ', install it from the registry that has it'}, or give its entry a source: with the path of a directory or archive`,
   });
 }
