@@ -119,3 +119,24 @@ describe('artifacts of hooks', () => {
     expect(fixture.lines).toEqual(['0 status working "inference turn 1"', '1 status failed "session ended"']);
   });
 });
+
+it('what a turn may come to is set aside for as long as it runs: a hook may ask the model meanwhile', async () => {
+  const refusals: (number | null)[] = [];
+  const fixture: SessionFixture = new SessionFixture({
+    turns: [
+      async (request) => {
+        refusals.push(fixture.spend.check(request)?.ceiling ?? null);
+        return says('Done.');
+      },
+    ],
+    spendCeiling: 250,
+    hooks: {
+      inferred: async () => {
+        for (const request of fixture.driver.requests) refusals.push(fixture.spend.check(request)?.ceiling ?? null);
+      },
+    },
+  });
+  fixture.session.board.submit(userTask);
+  expect((await fixture.session.run()).status).toBe('ok');
+  expect(refusals).toEqual([250, null]);
+});

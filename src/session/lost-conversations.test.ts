@@ -51,6 +51,14 @@ describe('a conversation that cannot be kept', () => {
     expect(fixture.results).toEqual(['Roses.', `error: ${fullDisk.message}`]);
   });
 
+  it('does not hold a reply that could not be written', async () => {
+    const saved: unknown[] = [];
+    const conversations = { history: () => [], save: (...kept: readonly unknown[]) => void saved.push(kept) };
+    const fixture = await run({ conversations, resultRefused: true });
+    expect(fixture.lines.at(-1)).toBe('1 status failed "session ended"');
+    expect(saved).toEqual([]);
+  });
+
   it('as it was before a task keeps that task from being reopened', async () => {
     const refusals: string[] = [];
     const fixture = await run({

@@ -51,11 +51,13 @@ export interface SeenFrame {
 export class SessionFixture {
   readonly clock = new FakeClock();
   /** With a grace of 10 s. */
-  readonly background = new BackgroundCommands({ clock: this.clock, graceMs: 10_000, endIsTold: true });
+  readonly background = new BackgroundCommands({ clock: this.clock, graceMs: 10_000 });
   readonly traced: TraceEvent[] = [];
   readonly results: string[] = [];
   readonly frames: SeenFrame[] = [];
   readonly driver: FakeDriver;
+  /** Shared with whatever asks the model beside the tasks. */
+  readonly spend: SpendMeter;
   readonly session: Session;
   readonly stream = new EventStream((frame, id) => this.#see(id, encodeNumberedFrame(id, frame)));
   readonly #onSeen: (frame: SeenFrame) => void;
@@ -65,6 +67,7 @@ export class SessionFixture {
   constructor(options: FixtureOptions) {
     this.#onSeen = options.onSeen ?? (() => {});
     this.driver = new FakeDriver(options.turns, options.closeTask);
+    this.spend = new SpendMeter(options.spendCeiling ?? null);
     const ids = new SessionEventIds();
     const trace = this.#trace(options.traceFailsAt);
     const { clock, stream } = this;
@@ -87,7 +90,7 @@ export class SessionFixture {
           maxTokens: 100,
           context: { maxTokens: options.contextMaxTokens ?? null, threshold: 0.5 },
         },
-        spend: new SpendMeter(options.spendCeiling ?? null),
+        spend: this.spend,
         trace,
         clock,
         checkWorkdirSize: async () => {},
