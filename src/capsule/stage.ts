@@ -72,10 +72,8 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
 }
 
 function backgroundOf({ loaded }: PreparedLaunch): BackgroundCommands {
-  const { shell_grace_secs: graceSecs, task_acceptance: taskAcceptance } = loaded.manifest.lifecycle;
-  return new BackgroundCommands({
-    clock: systemClock,
-    graceMs: graceSecs * 1000,
-    endIsTold: taskAcceptance === 'queue',
-  });
+  const { shell_grace_secs: graceSecs, task_acceptance: acceptance, after_task: afterTask } = loaded.manifest.lifecycle;
+  // Only a session that stays up can be told of the end: in any other a long command belongs to its call.
+  const endIsTold = acceptance === 'queue' && afterTask === 'sleep';
+  return new BackgroundCommands({ clock: systemClock, graceMs: endIsTold ? graceSecs * 1000 : null });
 }

@@ -15,10 +15,8 @@ export interface BackgroundClock extends IdSource {
 
 export interface BackgroundSettings {
   readonly clock: BackgroundClock;
-  /** How long a call waits for its command: `lifecycle.shell_grace_secs`. */
-  readonly graceMs: number;
-  /** Whether the session takes another task, which is how the end of a command is told. */
-  readonly endIsTold: boolean;
+  /** How long a call waits for its command: `lifecycle.shell_grace_secs`. Null where the end could not be told: it waits to the end. */
+  readonly graceMs: number | null;
 }
 
 /** A command that has been started for a call. */
@@ -55,9 +53,9 @@ export interface BackgroundObserver {
 /** How the wait of a call for its command came out. */
 export type Watched =
   | { readonly kind: 'ended' }
-  | { readonly kind: 'moved'; readonly id: WorkId }
+  | { readonly kind: 'moved'; readonly id: WorkId; readonly graceMs: number }
   /** It has been ended, because as many go on already as may. */
-  | { readonly kind: 'no-room' };
+  | { readonly kind: 'no-room'; readonly graceMs: number };
 
 interface Running {
   readonly command: BackgroundCommand;
@@ -94,14 +92,14 @@ export class BackgroundCommands {
   async watch(started: StartedCommand, signal: AbortSignal): Promise<Watched> {
     const startedMs = this.settings.clock.monotonicMs();
     const stopListening = endOnAbort(started.process, signal, endGraceMs);
-    const watched = await this.#firstOf(started, () => {
+    const watched = await this.#firstOf(started, (graceMs) => {
       if (signal.aborted || this.#stopped) return { kind: 'ended' };
       if (this.#running.size >= mostCommands) {
         void endProcess(started.process, endGraceMs);
-        return { kind: 'no-room' };
+        return { kind: 'no-room', graceMs };
       }
       stopListening();
-      return { kind: 'moved', id: this.#move(started, startedMs) };
+      return { kind: 'moved', id: this.#move(started, startedMs), graceMs };
     });
     if (watched.kind !== 'moved') await started.finished;
     stopListening();
@@ -118,10 +116,10 @@ export class BackgroundCommands {
     await Promise.all(ends);
   }
 
-  #firstOf({ finished }: StartedCommand, onGrace: () => Watched): Promise<Watched> {
+  #firstOf({ finished }: StartedCommand, onGrace: (graceMs: number) => Watched): Promise<Watched> {
     const { clock, graceMs } = this.settings;
     return new Promise((resolve, reject) => {
-      const takeBack = clock.after(graceMs, () => resolve(onGrace()));
+      const takeBack = graceMs === null ? () => {} : clock.after(graceMs, () => resolve(onGrace(graceMs)));
       finished.then(
         () => {
           takeBack();
