@@ -10,7 +10,7 @@ import { quoted } from '../diagnostics/printable.ts';
 import { type ArchiveEntry, checkEntry, forbidden } from './archive-entry.ts';
 import { type ArchiveLimits, archiveLimits } from './archive-limits.ts';
 import type { ArtifactContent } from './artifact-content.ts';
-import { entryDataFault } from './entry-data.ts';
+import { entryDataFault, entryStart } from './entry-data.ts';
 import { NameTable } from './entry-name.ts';
 import { ioFault } from './io-fault.ts';
 import { makeDirectories } from './make-directories.ts';
@@ -58,6 +58,15 @@ export class Archive implements ArtifactContent {
     if (data.length !== entry.size) throw this.#damaged(entry, 'does not have the size it declares');
     if (crc32(data) !== entry.crc32) throw this.#damaged(entry, 'has a wrong checksum');
     return data;
+  }
+
+  /** The first bytes of one file, unpacked as far as they go; what `read` refuses for its whole is not noticed. */
+  async readStart(name: string, maxBytes: number): Promise<Buffer> {
+    const entry = this.#entries.get(name);
+    if (entry?.kind !== 'file') return await this.read(name);
+    const start = await entryStart(this.file, entry, maxBytes);
+    if (typeof start === 'string') throw this.#damaged(entry, start);
+    return start;
   }
 
   /** A file that is read as text; `E-ART-003` above the limit for texts. */

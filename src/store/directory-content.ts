@@ -56,6 +56,10 @@ export class DirectoryContent implements ArtifactContent {
     return data;
   }
 
+  async readStart(name: string, maxBytes: number): Promise<Buffer> {
+    return (await this.read(name)).subarray(0, maxBytes);
+  }
+
   async readText(name: string): Promise<string> {
     const data = await this.read(name);
     if (data.length > archiveLimits.maxTextBytes) throw tooLarge(join(this.where, name), archiveLimits.maxTextBytes);

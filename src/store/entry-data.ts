@@ -8,22 +8,46 @@ const pieceBytes = 256 * 1024;
 
 /** What is wrong with the data of an entry, as a clause; null when they are whole. Read in pieces: no entry is held in memory. */
 export async function entryDataFault(file: RegularFile, entry: ArchiveEntry): Promise<string | null> {
-  const packed = piecesOf(file, entry);
   let size = 0;
   let sum = 0;
   try {
-    for await (const piece of entry.compressed ? unpacked(packed) : packed) {
+    for await (const piece of dataOf(file, entry)) {
       size += piece.length;
       if (size > entry.size) return 'unpacks to more bytes than it declares';
       sum = crc32(piece, sum);
     }
   } catch (error) {
-    if (error instanceof CutShort) return 'is cut short';
-    if (error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')) return 'has damaged data';
-    throw error;
+    return faultOf(error);
   }
   if (size !== entry.size) return 'does not have the size it declares';
   return sum === entry.crc32 ? null : 'has a wrong checksum';
+}
+
+/** The first bytes of an entry, fewer where it has no more; or what is wrong with them, as a clause. No more than they need is read. */
+export async function entryStart(file: RegularFile, entry: ArchiveEntry, maxBytes: number): Promise<Buffer | string> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const piece of dataOf(file, entry)) {
+      pieces.push(piece);
+      size += piece.length;
+      if (size >= maxBytes) break;
+    }
+  } catch (error) {
+    return faultOf(error);
+  }
+  return Buffer.concat(pieces).subarray(0, maxBytes);
+}
+
+function dataOf(file: RegularFile, entry: ArchiveEntry): AsyncIterable<Buffer> {
+  const packed = piecesOf(file, entry);
+  return entry.compressed ? unpacked(packed) : packed;
+}
+
+function faultOf(error: unknown): string {
+  if (error instanceof CutShort) return 'is cut short';
+  if (error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')) return 'has damaged data';
+  throw error;
 }
 
 class CutShort extends Error {}

@@ -74,7 +74,8 @@ export async function checkRequiredFile(content: ArtifactContent, manifest: Arti
     await content.readText(file);
     return;
   }
-  const bytes = await content.read(file);
+  // Programs can be large: their first bytes tell what they are.
+  const bytes = await content.readStart(file, magicBytes);
   const fault = file === componentFile ? componentFault(bytes) : bytes.length === 0 ? 'is empty' : null;
   if (fault !== null) throw new Diagnostic('E-ART-004', `${content.where}: ${file} ${fault}`);
 }
@@ -94,12 +95,14 @@ function capsuleRef(text: string, file: string): ArtifactRef {
   throw new Diagnostic('E-MAN-003', `${file}: ${issue?.path.join('.') ?? ''} ${issue?.message ?? 'is not valid'}`);
 }
 
+/** The preamble of a component. */
+const magicBytes = 8;
 const magic = Buffer.from([0x00, 0x61, 0x73, 0x6d]);
 const moduleLayer = 0;
 const componentLayer = 1;
 
 function componentFault(bytes: Buffer): string | null {
-  if (bytes.length < 8 || !bytes.subarray(0, 4).equals(magic)) return 'is not WebAssembly';
+  if (bytes.length < magicBytes || !bytes.subarray(0, 4).equals(magic)) return 'is not WebAssembly';
   const layer = bytes.readUInt16LE(6);
   if (layer === moduleLayer) return 'is a WebAssembly module, not a component';
   return layer === componentLayer ? null : `is of an unknown WebAssembly layer (${layer})`;

@@ -19,6 +19,9 @@ export interface Publishable extends ArtifactRef {
   readonly bytes: number;
 }
 
+/** More than any header has that is looked at. */
+const headerBytes = 4096;
+
 /**
  * Checks an archive whole, as a store does that takes it in. `named` are the platforms the operator gave; without any, those of a native
  * artifact are read from its program. `E-REG-007` when that does not tell.
@@ -57,7 +60,7 @@ async function detectPlatforms(
 ): Promise<readonly string[]> {
   if (packaging !== 'native' || content.kind === 'capsule') return [];
   const program = programOf(content.manifest) ?? '';
-  const found = platformOfProgram(await archive.read(program));
+  const found = platformOfProgram(await archive.readStart(program, headerBytes));
   switch (found.kind) {
     case 'binary':
       return found.platforms;
