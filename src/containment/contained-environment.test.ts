@@ -45,6 +45,14 @@ describe('the environment of a contained command', () => {
     expect(containedEnvironment(own)).not.toHaveProperty('SVC_STATE');
   });
 
+  it('tells of the real place of state stores where the workdir lies in that of a sealed process', () => {
+    const stores = [{ name: 'notes', path: '/home/someone/.svc/state/notes' }];
+    for (const accessibleWorkdir of ['/state', '/state/notes', '/state/a/work']) {
+      const { SVC_STATE } = containedEnvironment({ accessibleWorkdir, achieved: 'sealed', held, allow: [], stores });
+      expect(SVC_STATE).toBe('/home/someone/.svc/state');
+    }
+  });
+
   it('falls back to the system path', () => {
     const { PATH } = containedEnvironment({ ...place, held: { PATH: './bin' }, allow: [] });
     expect(PATH).toBe('/usr/local/bin:/usr/bin:/bin');

@@ -1,9 +1,9 @@
 import { realpathSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, relative } from 'node:path';
 
-import { stateRoot } from '../grants/state-paths.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
 import type { StoreDirectory } from './launch/process-grants.ts';
+import { storePlace } from './launch/store-place.ts';
 
 export interface EnvironmentSource {
   readonly accessibleWorkdir: string;
@@ -56,7 +56,10 @@ export function containedEnvironment(source: EnvironmentSource): Readonly<Record
     if (value !== undefined && name !== 'PATH' && name !== stateVariable) environment[name] = value;
   }
   const [store] = stores;
-  if (store !== undefined) environment[stateVariable] = achieved === 'sealed' ? stateRoot : dirname(store.path);
+  if (store !== undefined) {
+    const place = achieved === 'sealed' ? storePlace(store, accessibleWorkdir) : store.path;
+    environment[stateVariable] = dirname(place);
+  }
   return environment;
 }
 

@@ -154,6 +154,19 @@ bind 6 /tmp/work /tmp/work
     expect(plan).toContain('\nallow 30142 /state/notes\nallow 30142 /state/tasks\nallow 30142 /tmp\n');
   });
 
+  it('has the stores where the host has them when the workdir lies in /state, so that neither hides the other', () => {
+    const plan = words({ enforcement: sealed, grants: { stores }, workdir: '/state/notes' });
+    expect(plan).toContain(
+      `
+bind 14 /home/user/.svc/state/notes /home/user/.svc/state/notes
+bind 14 /home/user/.svc/state/tasks /home/user/.svc/state/tasks
+bind 14 /state/notes /state/notes
+`,
+    );
+    expect(plan).toContain('\nallow 30142 /home/user/.svc/state/notes\n');
+    expect(words({ enforcement: sealed, grants: { stores }, workdir: '/states/a' })).toContain(' /state/tasks\n');
+  });
+
   it('mounts nothing inside what is mounted whole', () => {
     const within = {
       read: ['/usr/lib/git/a', '/usr/lib/git', '/usr/lib/git-b'],

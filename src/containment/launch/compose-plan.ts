@@ -2,12 +2,13 @@ import { join } from 'node:path';
 
 import type { ResourceLimits } from '../../grants/effective-grants.ts';
 import { containedHome } from '../contained-environment.ts';
-import { composeRoot, sharedMemory, storePath, temporary } from './compose-root.ts';
+import { composeRoot, sharedMemory, temporary } from './compose-root.ts';
 import type { ComposedRoot } from './host-ability.ts';
 import { fileRights, handledRights, tcpRight } from './landlock-rights.ts';
 import type { LandlockRules, LaunchPlan, Namespace, ResourceLimit } from './launch-plan.ts';
 import { devices, type NeededFiles } from './needed-files.ts';
 import { connects, type ProcessGrants } from './process-grants.ts';
+import { storePlace } from './store-place.ts';
 
 /** What the kernel enforces around one launch. */
 export type Enforcement =
@@ -103,7 +104,10 @@ function landlockOf(
         path,
       })),
       ...workdirRules(grants, workdir),
-      ...grants.stores.map((store) => ({ rights: fileRights.write, path: sealed ? storePath(store) : store.path })),
+      ...grants.stores.map((store) => ({
+        rights: fileRights.write,
+        path: sealed ? storePlace(store, workdir) : store.path,
+      })),
       ...(sealed ? [temporary, sharedMemory] : []).map((path) => ({ rights: fileRights.write, path })),
       ...devices.map((name) => ({ rights: fileRights.device, path: `/dev/${name}` })),
     ],

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 
-import { statePath } from '../../grants/state-paths.ts';
 import { containedHome } from '../contained-environment.ts';
 import { devices, type NeededFiles } from './needed-files.ts';
 import { mountAttribute, type RootStep } from './launch-plan.ts';
-import type { ProcessGrants, StoreDirectory } from './process-grants.ts';
+import type { ProcessGrants } from './process-grants.ts';
+import { storePlace } from './store-place.ts';
 
 export interface RootRequest {
   readonly files: NeededFiles;
@@ -16,11 +16,6 @@ export interface RootRequest {
 
 export const temporary = '/tmp';
 export const sharedMemory = '/dev/shm';
-
-/** Of a store in a composed root, as components know it. */
-export function storePath({ name }: StoreDirectory): string {
-  return statePath(name);
-}
 
 const { readOnly, noSuid, noDev, noExec } = mountAttribute;
 const mebibyte = 1024 * 1024;
@@ -48,7 +43,7 @@ export function composeRoot({ files, grants, workdir, proc }: RootRequest): read
       kind: 'bind',
       attributes: noSuid | noDev | noExec,
       source: store.path,
-      target: storePath(store),
+      target: storePlace(store, workdir),
     })),
     ...workdirSteps(grants, workdir),
   ];
