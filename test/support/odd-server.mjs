@@ -44,6 +44,13 @@ const answers = {
     process.stdout.write(line.repeat(10_100));
     return null;
   },
+  chatty: () => {
+    process.stdout.write('a word to whoever reads along\n'.repeat(60));
+    process.stdout.write(
+      `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: {} })}\n`.repeat(6_000),
+    );
+    return text(String(process.pid));
+  },
   bulk: () => {
     const data = 'x'.repeat(1024 * 1024);
     const line = `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data } })}\n`;

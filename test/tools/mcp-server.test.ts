@@ -122,7 +122,7 @@ describe('a server that is asked for its tools', () => {
 });
 
 describe('a call', () => {
-  const tools = 'echo pid die silent huge long odd fails refuses garbage flood bulk stderr deep asks'.split(' ');
+  const tools = 'echo pid die silent huge long odd fails refuses garbage flood chatty bulk stderr deep asks'.split(' ');
 
   it('is answered, and the server stays for the next', async () => {
     odd({ tools });
@@ -161,6 +161,13 @@ describe('a call', () => {
       truncated: false,
     });
     expect((await call('echo')).content).toBe('{}');
+  });
+
+  it('is answered by a server that talks much at each, for as many calls as there are', async () => {
+    odd({ tools });
+    const first = await call('chatty');
+    expect(first.status).toBe('passed');
+    expect(await call('chatty')).toEqual(first);
   });
 
   it('fails when its result is of another shape', async () => {

@@ -8,9 +8,9 @@ import { quoted } from '../../diagnostics/printable.ts';
 import { parseJsonText } from '../../wire/json-text.ts';
 
 const maxMessageBytes = 16 * 1024 * 1024;
-/** Many servers greet on their standard output, where they should not. */
+/** Between two requests of ours. Many servers greet or log on their standard output, where they should not. */
 const mostStrayLines = 100;
-/** Between two requests of ours: notifications, requests of the server, answers to nothing. */
+/** Between two requests of ours too: notifications, requests of the server, answers to nothing. */
 const mostUnasked = 10_000;
 const mostUnaskedBytes = 64 * 1024 * 1024;
 const stderrTailBytes = 4096;
@@ -80,6 +80,7 @@ export class LaunchedTransport implements Sdk.Transport {
   send(message: Sdk.JSONRPCMessage): Promise<void> {
     const { stdin } = this.#settings.launched;
     if ('method' in message && 'id' in message) {
+      this.#strayLines = 0;
       this.#unasked = 0;
       this.#unaskedBytes = 0;
     }
