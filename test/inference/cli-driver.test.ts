@@ -198,6 +198,16 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
     expect(started).toHaveLength(3);
   });
 
+  it('is not carried out twice when it goes on with a conversation, calls something and dies', async () => {
+    const one = driver(name);
+    const first = doing({ say: 'One.' });
+    await infer(one, [user(first)]);
+    const call = recordingCall();
+    const second = doing({ call: [['count', {}]] }, { exit: 3 });
+    expect((await infer(one, [user(first), assistant('One.'), user(second)], call)).kind).toBe('failed');
+    expect(call.seen).toEqual(['call mcp_1 count {}']);
+  });
+
   it('may flood its stderr, and may stay after its result for a while', async () => {
     const steps = [{ flood: 50 * 1024 * 1024 }, { say: 'Survived.' }, { stay: 1 }];
     expect(replyOf(await run(driver(name, {}, 100), ...steps))).toBe('Survived.');
