@@ -1,6 +1,6 @@
 import type { Containment } from '../containment/containment.ts';
 import { effectiveFloor, floorRefusal, parseCeiling, underCeiling } from '../containment/floor.ts';
-import { hostContainment } from '../containment/host-containment.ts';
+import { hostContainment, type HostFacts } from '../containment/host-containment.ts';
 import { DiagnosticList, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { Redactor } from '../diagnostics/redactor.ts';
 import { Secret } from '../diagnostics/secret.ts';
@@ -51,19 +51,13 @@ export async function scopeOfLaunch(
 ): Promise<LaunchScope> {
   // The operator's own, so never out of the `.env` of a workspace.
   const ceiling = parseCeiling(request.env['SVC_CONTAINMENT_CEILING']);
-  const containment = await hostContainment(
-    hostFacts({ home: request.home, packageRoot: places.packageRoot, ceiling }),
-  );
-  const sources = (): ReturnType<StorePlaces['sources']> => {
-    const asked = places.sources();
-    if (asked.length > 0) holdToKnownFloor(request, { containment, ceiling });
-    return asked;
-  };
-  const source = await findCapsule(request, { ...places, sources, manifestDir: request.cwd });
+  const facts = hostFacts({ home: request.home, packageRoot: places.packageRoot, ceiling });
+  const source = await findHeldCapsule(request, { ...places, manifestDir: request.cwd }, facts);
   const env = loadEnvironment({ directory: source.root, process: request.env, useFile: request.readEnvFile });
   const { loaded, missing } = loadManifest(source.manifestFile, env);
   const workspace = loadWorkspaceConfig({ directory: source.root, env });
   const { grants, warnings } = lower(loaded);
+  const containment = await hostContainment(facts);
   const manifest = grants.containmentFloor ?? undefined;
   const { report, refusal } = answerFloor({
     declared: effectiveFloor({ manifest, workspace: workspace.containment, flag: request.floor }),
@@ -90,6 +84,18 @@ export async function scopeOfLaunch(
       absentCommands({ loaded, env, source }),
     ].flat(),
   };
+}
+
+/** A manifest file is there already; only a published capsule may have to be fetched, and the host is asked before. */
+async function findHeldCapsule(request: ScopeRequest, places: StorePlaces, facts: HostFacts): Promise<CapsuleSource> {
+  if (request.published === null) return await findCapsule(request, places);
+  const host = { containment: await hostContainment(facts), ceiling: facts.ceiling };
+  const sources = (): ReturnType<StorePlaces['sources']> => {
+    const asked = places.sources();
+    if (asked.length > 0) holdToKnownFloor(request, host);
+    return asked;
+  };
+  return await findCapsule(request, { ...places, sources });
 }
 
 /**
