@@ -13,7 +13,7 @@ import { build } from 'esbuild';
 import { parse } from 'yaml';
 
 import { buildComponents } from './build-components.mjs';
-import { componentizeSource } from './componentize.mjs';
+import { builderFiles, componentizeSource, guestBundle } from './componentize.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const sources = join(root, 'artifacts');
@@ -62,22 +62,10 @@ async function componentOf(source, { world, toolsDigest }) {
   return component;
 }
 
-/** One script for the guest's engine, which has neither a module resolver nor the globals of a browser. */
+/** One script for the guest's engine. */
 async function bundleGuest(entryPoint) {
-  const { outputFiles } = await build({
-    entryPoints: [entryPoint],
-    bundle: true,
-    write: false,
-    format: 'esm',
-    platform: 'neutral',
-    mainFields: ['module', 'main'],
-    target: 'es2023',
-    minify: true,
-    legalComments: 'none',
-    logLevel: 'warning',
-    external: ['svc:*', 'wasi:*'],
-    inject: [join(sources, 'lib', 'text-codec.ts')],
-  });
+  const textCodec = join(sources, 'lib', 'text-codec.ts');
+  const { outputFiles } = await build({ ...guestBundle({ entryPoint, textCodec }), logLevel: 'warning' });
   return outputFiles[0].text;
 }
 
@@ -111,7 +99,7 @@ async function loadTools() {
   const wit = (await readdir(join(root, 'wit'), { recursive: true })).filter((name) => name.endsWith('.wit')).sort();
   const componentFiles = [
     join(root, 'node_modules', 'componentize-qjs', 'package.json'),
-    join(root, 'scripts', 'componentize.mjs'),
+    ...builderFiles,
     ...wit.map((name) => join(root, 'wit', name)),
   ];
   const files = [

@@ -5,7 +5,7 @@ const longestList = 100;
 
 /** An event as one line of JSON: its name, then its fields in the spelling of the wire. Long texts and lists are cut and say so. */
 export function eventLine(event: string, fields: object): string {
-  return `${JSON.stringify({ event, ...(shown(fields) as object) })}\n`;
+  return JSON.stringify({ event, ...(shown(fields) as object) });
 }
 
 function shown(value: unknown): unknown {

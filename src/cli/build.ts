@@ -5,6 +5,7 @@ import { loadEnvironment } from '../manifest/env-file.ts';
 import { buildArchive } from '../store/build-archive.ts';
 import { checkArtifact } from './check-artifact.ts';
 import type { CommandContext } from './command-context.ts';
+import { buildFromSource } from './component-source.ts';
 import { render } from './render-failure.ts';
 
 interface BuildOptions {
@@ -12,15 +13,16 @@ interface BuildOptions {
   readonly json?: boolean;
 }
 
-/** `svc build [dir]`: packs the folder of an artifact or a capsule; the path of the archive is what stdout gets (contracts §2, §4). */
+/** `svc build [dir]`: packs the folder of an artifact or a capsule, its component built first from `component.ts`; the path of the archive is what stdout gets (contracts §2, §4). */
 export function buildCommand(context: CommandContext): Command {
   return new Command('build')
-    .description('Pack the folder of an artifact or a capsule into <name>-<version>.zip.')
+    .description('Build component.ts where there is one, and pack the folder into <name>-<version>.zip.')
     .argument('[dir]', 'the folder with svc.yaml', '.')
     .option('--out <dir>', 'where the archive goes', '.')
     .option('--json', 'write one JSON object')
     .action(async (dir: string, options: BuildOptions) => {
       const directory = resolve(context.cwd, dir);
+      await buildFromSource(directory);
       const { path, sha256, bytes, ref, kind, warnings } = await buildArchive({
         directory,
         outDirectory: resolve(context.cwd, options.out),

@@ -46,7 +46,8 @@ export const catalogue = {
   },
   'E-ART-008': {
     title: 'an artifact reference is malformed',
-    explanation: 'An artifact is named <name>@<version> with an exact version, or github:<owner>/<repo>@<tag>. A path to install from begins with "./", "../" or "/".',
+    explanation:
+      'An artifact is named <name>@<version> with an exact version, or github:<owner>/<repo>@<tag>. A path to install from begins with "./", "../" or "/".',
   },
   'E-ART-009': {
     title: 'a hook declares to commit what it cannot',
@@ -56,6 +57,11 @@ export const catalogue = {
   'E-ART-010': {
     title: 'a hook is a program',
     explanation: 'A hook is a WebAssembly component: it is given no process. Build it with implementation: wasm.',
+  },
+  'E-ART-011': {
+    title: 'a component cannot be built from its source',
+    explanation:
+      'svc build makes component.wasm from component.ts beside svc.yaml, with the packages esbuild and componentize-qjs of that folder. They are not installed, the source cannot be bundled or breaks off when it is loaded, it imports an interface that svc does not offer, or it does not export run (a tool), lifecycle (a hook) or inference (a driver).',
   },
   'E-ART-012': {
     title: 'a blocking hook declares what happens when its queue is full',
@@ -193,9 +199,24 @@ export const catalogue = {
       'The address of REGISTRY_BIND is taken by another process, does not belong to this machine, or may not be bound by this user.',
   },
   'E-REG-023': {
-    title: 'a record in the store of a registry cannot be understood',
+    title: 'a record or an archive in the store of a registry is damaged',
     explanation:
       'What a publish wrote has been altered or removed since, or was written by a newer version. Restore the directory named from a backup. The other artifacts are served meanwhile.',
+  },
+  'E-REG-024': {
+    title: 'the S3 service refuses svc-registry',
+    explanation:
+      'The service answered, and said no: to the credentials, to the clock of this machine, to the bucket, its region or what is done in it. The message gives the reason; docs/registry.md lists the permissions that are needed.',
+  },
+  'E-REG-025': {
+    title: 'the S3 service does not answer svc-registry',
+    explanation:
+      'The service could not be reached, answered too late, or answered that it cannot work now, also after several attempts. Clients are told to try again (503). Nothing is stored by halves.',
+  },
+  'E-REG-026': {
+    title: 'the S3 service has no conditional put',
+    explanation:
+      'A publish is committed by PUT with If-None-Match: *, of which exactly one may succeed. At its start the server tries that out. A service that lets several succeed would let a published version change.',
   },
   'E-RUN-003': {
     title: 'an artifact differs from svc.lock',

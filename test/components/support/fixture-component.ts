@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFile
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { componentizeSource } from '../../../scripts/componentize.mjs';
+import { builderFiles, componentizeSource } from '../../../scripts/componentize.mjs';
 import type { ComponentSource } from '../../../src/components/compiler/compile-cache.ts';
 import { temporaryName } from '../../../src/store/temporary-name.ts';
 
@@ -12,7 +12,7 @@ const sources = join(root, 'test', 'fixtures', 'components');
 const built = join(root, 'test', '.tmp', 'components');
 
 /** Everything the bytes depend on beside the source itself. */
-const inputs = ['scripts/componentize.mjs', 'package-lock.json', ...witFiles()].map((name) => join(root, name));
+const inputs = [...builderFiles, ...['package-lock.json', ...witFiles()].map((name) => join(root, name))];
 
 /**
  * The component built from `test/fixtures/components/<name>.js`, a hook when the name ends in `-hook`, else a tool; built

@@ -1,0 +1,124 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+import { Diagnostic, DiagnosticList } from '../../diagnostics/diagnostic.ts';
+import { type Componentizer, componentizeSource, type World } from './componentize.ts';
+import { guestBundle } from './guest-bundle.ts';
+
+/** The source of a component, beside its `svc.yaml`. */
+export const sourceFile = 'component.ts';
+
+const packages = { bundler: 'esbuild', componentizer: 'componentize-qjs' } as const;
+/** What a source exports: the interface of its world. */
+const exportedBy: Readonly<Record<World, string>> = { tool: 'run', driver: 'inference', hook: 'lifecycle' };
+const mostProblems = 20;
+
+type Esbuild = Pick<typeof import('esbuild'), 'build'>;
+
+export interface BuildComponentRequest {
+  /** Holds `component.ts`. */
+  readonly directory: string;
+  readonly world: World;
+  readonly packageRoot: string;
+}
+
+/**
+ * Builds `component.ts` into the bytes of a component, with esbuild and componentize-qjs as the folder has them installed: running
+ * this is running those two packages. `E-ART-011` for whatever keeps it from being built, every problem of the source at once.
+ */
+export async function buildComponent({ directory, world, packageRoot }: BuildComponentRequest): Promise<Buffer> {
+  const { esbuild, componentizer } = loadPackages(directory);
+  const source = await bundle(directory, {
+    esbuild,
+    world,
+    textCodec: join(packageRoot, 'artifacts/lib/text-codec.ts'),
+  });
+  try {
+    return await componentizeSource({ source, world, componentizer, witRoot: join(packageRoot, 'wit') });
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    throw new Diagnostic('E-ART-011', `${join(directory, sourceFile)}: ${reasonIn(error.message)}`, { cause: error });
+  }
+}
+
+function loadPackages(directory: string): { readonly esbuild: Esbuild; readonly componentizer: Componentizer } {
+  const requireFrom = createRequire(join(directory, 'package.json'));
+  const missing = Object.values(packages).filter((name) => !isInstalled(requireFrom, name));
+  if (missing.length > 0) {
+    throw new Diagnostic('E-ART-011', `${sourceFile} needs ${missing.join(' and ')}, not installed in ${directory}`, {
+      hint: 'run npm install there; svc new writes a package.json that names the versions that svc is tested with',
+    });
+  }
+  // Packages of the author: what they export is taken on trust, as by any build script.
+  return {
+    esbuild: requireFrom(packages.bundler) as Esbuild,
+    componentizer: requireFrom(packages.componentizer) as Componentizer,
+  };
+}
+
+function isInstalled(requireFrom: NodeJS.Require, name: string): boolean {
+  try {
+    requireFrom.resolve(name);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND') return false;
+    throw error;
+  }
+}
+
+interface BundleRequest {
+  readonly esbuild: Esbuild;
+  readonly world: World;
+  readonly textCodec: string;
+}
+
+async function bundle(directory: string, { esbuild, world, textCodec }: BundleRequest): Promise<string> {
+  const entryPoint = join(directory, sourceFile);
+  const built = await esbuild
+    .build({
+      ...guestBundle({ entryPoint, textCodec }),
+      absWorkingDir: directory,
+      metafile: true,
+      logLevel: 'silent',
+    })
+    .catch((error: unknown) => {
+      throw isBuildFailure(error) ? problemsOf(error, directory) : error;
+    });
+  const exported = Object.values(built.metafile.outputs).flatMap((output) => output.exports);
+  const wanted = exportedBy[world];
+  if (!exported.includes(wanted)) {
+    throw new Diagnostic('E-ART-011', `${entryPoint} does not export ${wanted}, which every ${world} exports`, {
+      hint: exported.length === 0 ? 'it exports nothing' : `it exports ${exported.join(', ')}`,
+    });
+  }
+  return built.outputFiles.map(({ text }) => text).join('');
+}
+
+interface BuildFailure {
+  readonly errors: readonly {
+    readonly text: string;
+    readonly location: { readonly file: string; readonly line: number; readonly column: number } | null;
+  }[];
+}
+
+function isBuildFailure(error: unknown): error is BuildFailure {
+  return error instanceof Error && 'errors' in error && Array.isArray(error.errors) && error.errors.length > 0;
+}
+
+function problemsOf({ errors }: BuildFailure, directory: string): DiagnosticList {
+  const problems = errors.slice(0, mostProblems).map(({ text, location }) => {
+    if (location === null) return new Diagnostic('E-ART-011', text);
+    const { file, line, column } = location;
+    return new Diagnostic('E-ART-011', text, { location: { file: join(directory, file), line, column: column + 1 } });
+  });
+  return new DiagnosticList(problems);
+}
+
+/** What componentize-qjs says, without its temporary folder, the layers that it went through and places in the bundle. */
+function reasonIn(message: string): string {
+  return message
+    .replace(/\n {4}at [^]*$/, '')
+    .replace(/^failed to resolve directory while parsing WIT for path \[[^\]]*\]: /, '')
+    .replace(/^: Failed to evaluate user JavaScript module: Failed to finish JavaScript module evaluation: /, '')
+    .trim();
+}

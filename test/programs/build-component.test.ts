@@ -1,0 +1,116 @@
+import { existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { svc } from '../support/svc-process.ts';
+import { makeWorkspace, type Workspace } from '../support/workspace.ts';
+
+const packages = fileURLToPath(new URL('../../node_modules', import.meta.url));
+const toolManifest = 'name: echo\nversion: 1.0.0\nruntime: tool\ndescription: Says it again.\n';
+const echo =
+  "export const run = { run: ({ arguments: content }) => ({ status: 'passed', content, truncated: false }) };\n";
+
+const workspaces: Workspace[] = [];
+afterEach(() => {
+  for (const workspace of workspaces.splice(0)) workspace.remove();
+});
+
+/** A folder of a tool, with the packages that build it. */
+function sourceFolder(source: string, manifest = toolManifest): Workspace {
+  const workspace = makeWorkspace({ 'svc.yaml': manifest, 'component.ts': source });
+  workspaces.push(workspace);
+  symlinkSync(packages, join(workspace.folder, 'node_modules'));
+  return workspace;
+}
+
+async function refusal(source: string): Promise<string> {
+  const workspace = sourceFolder(source);
+  const { code, stdout, stderr } = await svc(workspace, ['build']);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  return stderr.replaceAll(workspace.folder, '');
+}
+
+// Building a component takes a second or so of a machine that does nothing else.
+describe('svc build of a folder with component.ts', { timeout: 120_000 }, () => {
+  it('builds component.wasm beside it, which runs as a tool', async () => {
+    const workspace = sourceFolder(echo);
+    expect((await svc(workspace, ['build'])).code).toBe(0);
+    workspace.write(
+      'capsule/svc.yaml',
+      'name: c\nversion: 1.0.0\nartifacts: [{ name: echo, version: 1.0.0, source: .. }]\n' +
+        'inference: { model: script, driver: { artifact: svc-driver-script, config: { script: script.yaml } } }\n',
+    );
+    workspace.write(
+      'capsule/script.yaml',
+      '- content: [{ type: tool_call, id: c1, name: echo, input: { said: once } }]\n  stop_reason: tool_call\n' +
+        '- content: [{ type: text, text: Done. }]\n  stop_reason: end_turn\n',
+    );
+    const run = await svc(workspace, ['run', '--manifest', 'capsule/svc.yaml', '--task', 'x']);
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    const [session = ''] = /ses_[0-9a-f]{32}/.exec(run.stdout) ?? [];
+    const trace = readFileSync(join(workspace.folder, 'capsule', '.svc', 'sessions', session, 'trace.jsonl'), 'utf8');
+    expect(trace).toContain('"arguments":{"said":"once"},"is_error":false');
+  });
+
+  it('tells every place where the source cannot be read', async () => {
+    const stderr = await refusal("import './absent.ts';\nimport 'left-pad';\nexport const run = {};\n");
+    expect(stderr).toContain('error[E-ART-011]: Could not resolve "./absent.ts"\n --> /component.ts:1:8\n');
+    expect(stderr).toContain('error[E-ART-011]: Could not resolve "left-pad"\n --> /component.ts:2:8\n');
+  });
+
+  it('names the export that is missing', async () => {
+    expect(await refusal('export const inference = {};\n')).toBe(
+      'error[E-ART-011]: /component.ts does not export run, which every tool exports\nhint: it exports inference\n',
+    );
+    expect(await refusal('const run = 1;\n')).toBe(
+      'error[E-ART-011]: /component.ts does not export run, which every tool exports\nhint: it exports nothing\n',
+    );
+  });
+
+  it('says what a source throws when it is loaded', async () => {
+    expect(await refusal("export const run = {};\nthrow new Error('too early');\n")).toBe(
+      'error[E-ART-011]: /component.ts: Error: too early\n',
+    );
+  });
+
+  it('names an interface that svc does not offer', async () => {
+    expect(
+      await refusal("import { read } from 'svc:secrets/all@0.1.0';\nexport const run = { run: read };\n"),
+    ).toContain("error[E-ART-011]: /component.ts: package 'svc:secrets@0.1.0' not found.");
+  });
+
+  it('names the packages that are not installed', async () => {
+    const workspace = makeWorkspace({ 'svc.yaml': toolManifest, 'component.ts': echo });
+    workspaces.push(workspace);
+    const { code, stderr } = await svc(workspace, ['build']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^error\[E-ART-011\]: component.ts needs esbuild and componentize-qjs, not installed in .+\n/,
+    );
+  });
+
+  it('leaves the component of an earlier build as it was when the source is wrong', async () => {
+    const workspace = sourceFolder('export const ran = 1;\n');
+    workspace.write('component.wasm', 'earlier');
+    expect((await svc(workspace, ['build'])).code).toBe(1);
+    expect(readFileSync(join(workspace.folder, 'component.wasm'), 'utf8')).toBe('earlier');
+  });
+
+  it('says what is wrong with the manifest before it builds anything', async () => {
+    const workspace = sourceFolder(echo, `${toolManifest}input_schema: { type: nonsense }\n`);
+    const { code, stderr } = await svc(workspace, ['build']);
+    expect(code).toBe(1);
+    expect(stderr).not.toContain('E-ART-011');
+    expect(existsSync(join(workspace.folder, 'component.wasm'))).toBe(false);
+  });
+
+  it('leaves component.ts alone beside a skill', async () => {
+    const skill = 'name: tone\nversion: 1.0.0\nruntime: skill\ndescription: How to write.\n';
+    const workspace = sourceFolder('not a program', skill);
+    workspace.write('skill.md', 'Write short sentences.\n');
+    expect((await svc(workspace, ['build'])).code).toBe(0);
+    expect(existsSync(join(workspace.folder, 'component.wasm'))).toBe(false);
+  });
+});
