@@ -6,6 +6,7 @@ import { doctorCommand } from './doctor.ts';
 import { explainCommand } from './explain.ts';
 import { installCommand } from './install.ts';
 import { listCommand } from './list.ts';
+import { newCommand } from './new.ts';
 import { psCommand } from './ps.ts';
 import { publishCommand } from './publish.ts';
 import { runCommand } from './run.ts';
@@ -29,6 +30,7 @@ export const commands: readonly CommandEntry[] = [
   { name: 'watch', make: watchCommand },
   { name: 'install', make: installCommand },
   { name: 'search', make: searchCommand },
+  { name: 'new', make: newCommand },
   { name: 'build', make: buildCommand },
   { name: 'publish', make: publishCommand },
   { name: 'list', make: listCommand },

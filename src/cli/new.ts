@@ -1,0 +1,80 @@
+import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
+import { Argument, Command } from 'commander';
+
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { quoted } from '../diagnostics/printable.ts';
+import { artifactName } from '../manifest/names.ts';
+import { ioFault } from '../store/io-fault.ts';
+import { findPackageRoot } from '../store/package-root.ts';
+import type { CommandContext } from './command-context.ts';
+import { folderFiles, newKinds, type NewKind } from './new/folder-files.ts';
+
+interface NewOptions {
+  readonly dir?: string;
+  readonly json?: boolean;
+}
+
+/** `svc new <kind> <name>`: a folder that can be built, or run, as it is; its path is what stdout gets (contracts §2). */
+export function newCommand(context: CommandContext): Command {
+  return new Command('new')
+    .description('Make a folder to begin a capsule, tool, hook, driver or skill in.')
+    .addArgument(new Argument('<kind>', 'what it is to be').choices(newKinds))
+    .argument('<name>', 'its name: lowercase letters, digits and inner hyphens')
+    .option('--dir <dir>', 'the folder, instead of ./<name>')
+    .option('--json', 'write one JSON object')
+    .action(async (kind: NewKind, name: string, options: NewOptions) => {
+      checkName(name);
+      const directory = resolve(context.cwd, options.dir ?? name);
+      const files = folderFiles({ kind, name, packageRoot: findPackageRoot(import.meta.url) });
+      await writeFolder(directory, files);
+      if (options.json === true) {
+        context.stdout.write(`${JSON.stringify({ path: directory, name, kind, files: [...files.keys()] })}\n`);
+        return;
+      }
+      context.stderr.write(nextSteps(kind, relative(context.cwd, directory) || '.'));
+      context.stdout.write(`${directory}\n`);
+    });
+}
+
+function checkName(name: string): void {
+  const checked = artifactName.safeParse(name);
+  if (checked.success) return;
+  const [issue] = checked.error.issues;
+  throw new Diagnostic('E-MAN-003', `the name ${quoted(name)} ${issue?.message ?? 'is not allowed'}`, {
+    hint: 'a name has at most 100 characters of a-z, 0-9 and "-", and no "-" at either end',
+  });
+}
+
+/** All of the files, or none: nothing that is there already is touched. */
+async function writeFolder(directory: string, files: ReadonlyMap<string, string>): Promise<void> {
+  const taken = [...files.keys()].find((file) => existsSync(join(directory, file)));
+  if (taken !== undefined) {
+    throw new Diagnostic('E-IO-001', `${join(directory, taken)} is there already, and nothing was written`, {
+      hint: 'name another folder with --dir',
+    });
+  }
+  for (const [file, text] of files) {
+    const path = join(directory, file);
+    try {
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, text, { flag: 'wx' });
+    } catch (error) {
+      throw ioFault(error, `cannot write ${path}`);
+    }
+  }
+}
+
+function nextSteps(kind: NewKind, directory: string): string {
+  switch (kind) {
+    case 'capsule':
+      return `next: cd ${directory} && svc run --task "Say hello"\n`;
+    case 'skill':
+      return `next: write ${join(directory, 'skill.md')}, then svc build ${directory}\n`;
+    case 'tool':
+    case 'hook':
+    case 'driver':
+      return `next: cd ${directory} && npm install && svc build, after every change of component.ts\n`;
+  }
+}

@@ -1,0 +1,9 @@
+import { driverExport } from './svc/driver-export.ts';
+
+/** `svc:driver/inference`: one turn. What it throws fails the task, with its message. */
+export const inference = driverExport(({ messages }) => ({
+  content: [{ tag: 'text', val: `That makes ${messages.length}.` }],
+  stopReason: { tag: 'end-turn' },
+  usage: null,
+  continuationId: null,
+}));

@@ -1,0 +1,8 @@
+import { observer, type Lifecycle } from './svc/hook-world.ts';
+
+/** `svc:hook/lifecycle`: a function an event; `observer` has those that change nothing. */
+export const lifecycle: Lifecycle = {
+  ...observer,
+  onToolCall: ({ arguments: text }) =>
+    text.includes('password') ? { tag: 'deny', val: 'No passwords in calls, please.' } : { tag: 'proceed' },
+};

@@ -1,0 +1,9 @@
+import { passed, type ToolInput, type ToolOutput } from './svc/tool-world.ts';
+
+/** `svc:tool/run`: one call. The arguments have passed the `input_schema` of svc.yaml. */
+export const run = {
+  run: ({ arguments: text }: ToolInput): ToolOutput => {
+    const { who } = JSON.parse(text) as { who: string };
+    return passed(`Hello, ${who}!`);
+  },
+};

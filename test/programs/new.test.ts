@@ -1,0 +1,127 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { svc } from '../support/svc-process.ts';
+import { makeWorkspace, type Workspace } from '../support/workspace.ts';
+
+const checkout = fileURLToPath(new URL('../../', import.meta.url));
+const workspaces: Workspace[] = [];
+afterEach(() => {
+  for (const workspace of workspaces.splice(0)) workspace.remove();
+});
+
+function emptyWorkspace(files: Readonly<Record<string, string>> = {}): Workspace {
+  const workspace = makeWorkspace(files);
+  workspaces.push(workspace);
+  return workspace;
+}
+
+// Building a component takes a second or so of a machine that does nothing else.
+describe('svc new', { timeout: 120_000 }, () => {
+  it.each(['tool', 'hook', 'driver'])('makes a %s whose types fit and that builds as it is', async (kind) => {
+    const workspace = emptyWorkspace();
+    const made = await svc(workspace, ['new', kind, 'my-part']);
+    const folder = join(workspace.folder, 'my-part');
+    expect(made).toMatchObject({
+      code: 0,
+      stdout: `${folder}\n`,
+      stderr: 'next: cd my-part && npm install && svc build, after every change of component.ts\n',
+    });
+    symlinkSync(join(checkout, 'node_modules'), join(folder, 'node_modules'));
+    execFileSync(join(checkout, 'node_modules', '.bin', 'tsc'), { cwd: folder });
+    const built = await svc(workspace, ['build', 'my-part', '--json']);
+    expect(built.stderr).toBe('');
+    expect(JSON.parse(built.stdout)).toMatchObject({ name: 'my-part', version: '0.1.0', kind });
+  });
+
+  it('makes a capsule that runs as it is', async () => {
+    const workspace = emptyWorkspace();
+    const made = await svc(workspace, ['new', 'capsule', 'first']);
+    expect(made.stderr).toBe('next: cd first && svc run --task "Say hello"\n');
+    const run = await svc(workspace, [
+      'run',
+      '--manifest',
+      'first/svc.yaml',
+      '--workdir',
+      'desk',
+      '--task',
+      'Say hello',
+    ]);
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(readFileSync(join(workspace.folder, 'desk', 'out', 'result.txt'), 'utf8')).toBe('Nothing to do yet.');
+  });
+
+  it('makes a skill that builds as it is', async () => {
+    const workspace = emptyWorkspace();
+    expect((await svc(workspace, ['new', 'skill', 'letters'])).stderr).toBe(
+      'next: write letters/skill.md, then svc build letters\n',
+    );
+    expect((await svc(workspace, ['build', 'letters'])).code).toBe(0);
+  });
+
+  it('names the versions of the packages that the bundled components are built with', async () => {
+    const workspace = emptyWorkspace();
+    await svc(workspace, ['new', 'tool', 'exact']);
+    const versions = ['componentize-qjs', 'esbuild', 'typescript'].map((name) => {
+      const text = readFileSync(join(checkout, 'node_modules', name, 'package.json'), 'utf8');
+      return [name, (JSON.parse(text) as { readonly version: string }).version];
+    });
+    const made = JSON.parse(readFileSync(join(workspace.folder, 'exact', 'package.json'), 'utf8')) as unknown;
+    expect(made).toMatchObject({
+      name: 'exact',
+      private: true,
+      devDependencies: Object.fromEntries(versions) as unknown,
+    });
+  });
+
+  it('has what it writes from in the package, without the tests', () => {
+    const listing = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: checkout });
+    const [packed] = JSON.parse(listing.toString('utf8')) as [{ readonly files: readonly { readonly path: string }[] }];
+    const paths = packed.files.map(({ path }) => path).filter((path) => /^(templates|artifacts)\//.test(path));
+    expect(paths).toEqual(expect.arrayContaining(['templates/tool/component.ts', 'artifacts/lib/text-codec.ts']));
+    expect(paths.filter((path) => path.endsWith('.test.ts'))).toEqual([]);
+  });
+
+  it('writes into the folder of --dir, beside what is there, and tells its files with --json', async () => {
+    const workspace = emptyWorkspace({ 'here/README.md': 'mine\n' });
+    const { code, stdout, stderr } = await svc(workspace, ['new', 'skill', 'tone', '--dir', 'here', '--json']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toEqual({
+      path: join(workspace.folder, 'here'),
+      name: 'tone',
+      kind: 'skill',
+      files: ['skill.md', 'svc.yaml'],
+    });
+    expect(readdirSync(join(workspace.folder, 'here')).sort()).toEqual(['README.md', 'skill.md', 'svc.yaml']);
+  });
+
+  it('writes nothing where one of its files is there already', async () => {
+    const workspace = emptyWorkspace({ 'mine/tsconfig.json': '{}\n' });
+    const { code, stdout, stderr } = await svc(workspace, ['new', 'tool', 'mine']);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toBe(
+      `error[E-IO-001]: ${workspace.folder}/mine/tsconfig.json is there already, and nothing was written\n` +
+        'hint: name another folder with --dir\n',
+    );
+    expect(readdirSync(join(workspace.folder, 'mine'))).toEqual(['tsconfig.json']);
+    expect(readFileSync(join(workspace.folder, 'mine', 'tsconfig.json'), 'utf8')).toBe('{}\n');
+  });
+
+  it.each(['Echo', '-echo', 'echo-', '../echo', 'e'.repeat(101)])('refuses the name %s', async (name) => {
+    const workspace = emptyWorkspace();
+    const { code, stderr } = await svc(workspace, ['new', 'tool', '--', name]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error\[E-MAN-003\]: the name ".+" .+\nhint: a name has at most 100 characters/);
+    expect(existsSync(join(workspace.folder, name))).toBe(false);
+  });
+
+  it('refuses a kind that there is not, naming those there are', async () => {
+    const { code, stderr } = await svc(emptyWorkspace(), ['new', 'plugin', 'echo']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('capsule, tool, hook, driver, skill');
+  });
+});
