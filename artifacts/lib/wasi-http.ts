@@ -19,18 +19,43 @@ import { payloadOf } from './wit-error.ts';
 const readSize = 64 * 1024;
 
 /** Sends one POST over `wasi:http` and returns once the response head is there (contracts §4). */
-export function post(request: PostRequest): PostResponse {
-  const address = /^(https?):\/\/([^/?#]+)(\/.*)?$/i.exec(request.url);
-  if (address === null) throw new Error(`inference.endpoint is not an http or https address: ${request.url}`);
+export function post({ url, headers, body }: PostRequest): PostResponse {
+  const content = new TextEncoder().encode(body);
+  return exchange(url, { method: 'post', headers: [...headers, ['content-length', String(content.length)]], content });
+}
+
+/** As `post`, one GET. */
+export function get(url: string, headers: PostRequest['headers'] = []): PostResponse {
+  return exchange(url, { method: 'get', headers, content: null });
+}
+
+interface Exchange {
+  readonly method: 'get' | 'post';
+  readonly headers: PostRequest['headers'];
+  readonly content: Uint8Array | null;
+}
+
+function exchange(url: string, { method, headers, content }: Exchange): PostResponse {
+  const address = /^(https?):\/\/([^/?#]+)(\/.*)?$/i.exec(url);
+  if (address === null) throw new Error(`${url} is not an http or https address`);
   const [, scheme = '', authority = '', path = '/'] = address;
-  const content = new TextEncoder().encode(request.body);
-  const outgoing = new OutgoingRequest(fieldsOf([...request.headers, ['content-length', String(content.length)]]));
-  outgoing.setMethod({ tag: 'post' });
+  const outgoing = new OutgoingRequest(fieldsOf(headers));
+  outgoing.setMethod({ tag: method });
   outgoing.setScheme({ tag: scheme.toLowerCase() === 'http' ? 'HTTP' : 'HTTPS' });
   outgoing.setAuthority(authority);
   outgoing.setPathWithQuery(path);
   const origin = `${scheme}://${authority}`;
-  return new WasiResponse(awaitHead(origin, send(origin, outgoing, content)));
+  const future = content === null ? sendBare(origin, outgoing) : send(origin, outgoing, content);
+  return new WasiResponse(awaitHead(origin, future));
+}
+
+/** A body that is asked for is announced to the server, also an empty one. */
+function sendBare(origin: string, outgoing: OutgoingRequest): FutureIncomingResponse {
+  try {
+    return handle(outgoing, null);
+  } catch (error) {
+    throw failureOf(origin, error);
+  }
 }
 
 function fieldsOf(headers: PostRequest['headers']): Fields {

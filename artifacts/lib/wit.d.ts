@@ -1,5 +1,5 @@
 /**
- * The interfaces of `wit/` as a guest built with componentize-qjs imports them, as far as the bundled artifacts use them.
+ * The interfaces of `wit/` as a guest built with componentize-qjs imports them, as far as this library and the bundled artifacts use them.
  * A `result` returns its value or throws an `Error` whose `payload` is the WIT error. An absent option is `null`; a 64-bit
  * number is a `number`. A resource is owned by whoever got it and disposed children first.
  */
@@ -92,7 +92,7 @@ declare module 'wasi:http/types@0.2.12' {
 
   export class OutgoingRequest implements Disposable {
     constructor(headers: Fields);
-    setMethod(method: { tag: 'post' }): void;
+    setMethod(method: { tag: 'get' | 'head' | 'post' | 'put' | 'delete' | 'options' | 'patch' }): void;
     setScheme(scheme: { tag: 'HTTP' } | { tag: 'HTTPS' }): void;
     setAuthority(authority: string): void;
     setPathWithQuery(path: string): void;
