@@ -47,7 +47,7 @@ function checkName(name: string): void {
   });
 }
 
-/** All of the files, or none: nothing that is there already is touched. */
+/** Writes nothing when one of the files is there already. */
 async function writeFolder(directory: string, files: ReadonlyMap<string, string>): Promise<void> {
   const taken = [...files.keys()].find((file) => existsSync(join(directory, file)));
   if (taken !== undefined) {
