@@ -72,8 +72,13 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
 }
 
 function backgroundOf({ loaded }: PreparedLaunch): BackgroundCommands {
-  const { shell_grace_secs: graceSecs, task_acceptance: acceptance, after_task: afterTask } = loaded.manifest.lifecycle;
-  // Only a session that stays up can be told of the end: in any other a long command belongs to its call.
-  const endIsTold = acceptance === 'queue' && afterTask === 'sleep';
-  return new BackgroundCommands({ clock: systemClock, graceMs: endIsTold ? graceSecs * 1000 : null });
+  const { shell_grace_secs: declared, task_acceptance: acceptance, after_task: afterTask } = loaded.manifest.lifecycle;
+  const takesTasks = acceptance === 'queue';
+  const graceSecs = declared ?? (takesTasks && afterTask === 'sleep' ? graceWhereTold : graceOfItsTask);
+  return new BackgroundCommands({ clock: systemClock, graceMs: graceSecs * 1000, endIsTold: takesTasks });
 }
+
+/** `lifecycle.shell_grace_secs` where the manifest names none (contracts §3). */
+const graceWhereTold = 10;
+/** A session that ends with its task would not hear of the end: a build or a test may take its time there. */
+const graceOfItsTask = 600;

@@ -54,7 +54,8 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'lifecycle.max_task_reopens': 'How often an on-task-end hook may reopen a completed task.',
   'lifecycle.input_timeout_secs': 'Seconds to wait for an answer a tool asked for; without it, for ever.',
   'lifecycle.delegation_deadline_secs': 'Seconds a delegated child may run.',
-  'lifecycle.shell_grace_secs': 'Seconds after which a running command moves to the background.',
+  'lifecycle.shell_grace_secs':
+    'Seconds after which a running command moves to the background; 10, or 600 in a session that ends with its task.',
   network: 'The capsule’s own listener.',
   'network.internal_port': 'Fixed port of the listener instead of a free one.',
   capabilities: 'Everything the agent may touch. What is not granted here is refused.',

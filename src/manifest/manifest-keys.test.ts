@@ -64,7 +64,6 @@ describe('a manifest', () => {
         conversation: 'stateless',
         max_task_reopens: 1,
         delegation_deadline_secs: 600,
-        shell_grace_secs: 10,
       },
       network: {},
       capabilities: {},

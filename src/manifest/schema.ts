@@ -75,7 +75,7 @@ const lifecycle = z.strictObject({
   max_task_reopens: z._default(wholeNumber, 1),
   input_timeout_secs: z.optional(waitSecs),
   delegation_deadline_secs: z._default(waitSecs, 600),
-  shell_grace_secs: z._default(waitSecs, 10),
+  shell_grace_secs: z.optional(waitSecs),
 });
 
 const defaultMaxBytes = 10 * 1024 * 1024;

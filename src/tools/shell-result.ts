@@ -42,13 +42,17 @@ type OutputSoFar = Pick<CapturedOutput, 'text' | 'cutBytes'> & {
 export interface MovedCommand {
   readonly id: WorkId;
   readonly graceMs: number;
+  /** Whether its end arrives as a task. */
+  readonly endIsTold: boolean;
   readonly stdout: OutputSoFar;
   readonly stderr: OutputSoFar;
 }
 
 /** What a call is answered whose command goes on in the background (contracts §5). */
-export function movedResult(command: string, { id, graceMs, stdout, stderr }: MovedCommand): ToolOutcome {
-  const telling = 'its end arrives as a task of its own, unless the session ends before';
+export function movedResult(command: string, { id, graceMs, endIsTold, stdout, stderr }: MovedCommand): ToolOutcome {
+  const telling = endIsTold
+    ? 'its end arrives as a task of its own, unless the session ends before'
+    : 'it is ended with the session, and nothing tells of its end';
   return {
     status: 'passed',
     content: [

@@ -82,24 +82,24 @@ async function watch(
     finishedResult(shown, { stdout: out, stderr: err, end, problems }),
   );
   const watched = await background.watch({ taskId, name, command: shown, process: launched, finished }, signal);
+  const { graceMs, endIsTold } = background.settings;
   if (watched.kind !== 'moved') {
     signal.throwIfAborted();
-    return watched.kind === 'ended' ? await finished : endedForRoom(await finished, watched.graceMs);
+    return watched.kind === 'ended' ? await finished : endedForRoom(await finished, graceMs);
   }
   return movedResult(shown, {
-    ...watched,
+    id: watched.id,
+    graceMs,
+    endIsTold,
     stdout: { ...stdout.keepOn(), name: names.stdout },
     stderr: { ...stderr.keepOn(), name: names.stderr },
   });
 }
 
-function descriptionOf(name: string, { graceMs }: BackgroundSettings): string {
+function descriptionOf(name: string, { graceMs, endIsTold }: BackgroundSettings): string {
   const what = isShell(name) ? `Runs a command line with ${name}` : `Runs the program ${name}`;
-  const moving =
-    graceMs === null
-      ? ''
-      : ` A command that runs longer than ${graceMs / 1000} s goes on in the background, and its end arrives as a task of its own.`;
-  return `${what}, in the working directory at every call, and gives its exit code, stdout and stderr. Standard input is empty, and what is left running is ended.${moving}`;
+  const telling = endIsTold ? 'its end arrives as a task of its own' : 'nothing tells of its end';
+  return `${what}, in the working directory at every call, and gives its exit code, stdout and stderr. Standard input is empty, and what is left running is ended. A command that runs longer than ${graceMs / 1000} s goes on in the background, and ${telling}.`;
 }
 
 function commandDescription(name: string): string {

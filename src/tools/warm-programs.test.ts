@@ -22,7 +22,7 @@ function recorded(): { prepared: string[]; launcher: Launcher } {
 describe('getting ready for a call', () => {
   it('of a shell command prepares its launch and starts nothing', () => {
     const { prepared, launcher } = recorded();
-    const background = new BackgroundCommands({ clock: new FakeClock(), graceMs: 1 });
+    const background = new BackgroundCommands({ clock: new FakeClock(), graceMs: 1, endIsTold: false });
     const settings = { launcher, env, sessionDirectory: '/nowhere', background };
     for (const tool of createShellTools(['bash', 'git'], settings)) tool.warm?.();
     expect(prepared).toEqual(['bash /bin', 'git /bin']);

@@ -97,21 +97,26 @@ describe('a command that runs longer than lifecycle.shell_grace_secs', () => {
     ]);
   });
 
-  it.each(['shell_grace_secs: 1', 'shell_grace_secs: 1, task_acceptance: queue'])(
-    'is none in a session that ends with its task: a long command belongs to its call (%s)',
-    async (lifecycle) => {
-      const workspace = capsule({
-        manifest: `${shellOnly}lifecycle: { ${lifecycle} }\n`,
-        script: runsCommand('sleep 1.3; echo slept; exit 4'),
-        files: taskFile,
-      });
-      const { code, stderr } = await svc(workspace, ['run']);
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      const trace = readTrace(tracePath(workspace, onlySession(workspace)));
-      expect(trace.find(({ event_type: type }) => type === 'shell')).toMatchObject({ exit_code: 4, is_error: false });
-      expect(trace.filter(({ event_type: type }) => type === 'background_command')).toEqual([]);
-    },
-  );
+  it('is ended with the only task of a session that takes no other', async () => {
+    const workspace = capsule({
+      manifest: `${shellOnly}lifecycle: { shell_grace_secs: 1 }\n`,
+      script: runsCommand(forEver, untilItRuns),
+      files: taskFile,
+    });
+    const { code, stdout, stderr } = await svc(workspace, ['run']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/\nstatus: {2}ok\n$/);
+    const session = onlySession(workspace);
+    const workdir = join(workspace.folder, 'workdir', session);
+    const pids = ['self', 'child'].map((name) => readFileSync(join(workdir, name), 'utf8').trim());
+    expect(pids.map(isRunning)).toEqual([false, false]);
+    const trace = readTrace(tracePath(workspace, session));
+    expect(trace.filter(({ event_type: type }) => type === 'background_command')).toMatchObject([
+      { state: 'moved' },
+      { state: 'stopped', exit_code: null },
+    ]);
+    expect(trace.at(-1)).toMatchObject({ event_type: 'session_end', status: 'ok', tasks: 1 });
+  });
 });
 
 function isRunning(pid: string): boolean {

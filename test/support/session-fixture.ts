@@ -51,7 +51,7 @@ export interface SeenFrame {
 export class SessionFixture {
   readonly clock = new FakeClock();
   /** With a grace of 10 s. */
-  readonly background = new BackgroundCommands({ clock: this.clock, graceMs: 10_000 });
+  readonly background = new BackgroundCommands({ clock: this.clock, graceMs: 10_000, endIsTold: true });
   readonly traced: TraceEvent[] = [];
   readonly results: string[] = [];
   readonly frames: SeenFrame[] = [];

@@ -27,7 +27,7 @@ afterEach(() => {
 });
 
 function background(): BackgroundCommands {
-  return new BackgroundCommands({ clock: new FakeClock(), graceMs: 10_000 });
+  return new BackgroundCommands({ clock: new FakeClock(), graceMs: 10_000, endIsTold: true });
 }
 
 function shellTool(name: string, launcher: Launcher = createDirectLauncher({ cwd: workdir, drainMs: 100 })): Tool {

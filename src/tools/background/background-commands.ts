@@ -15,8 +15,10 @@ export interface BackgroundClock extends IdSource {
 
 export interface BackgroundSettings {
   readonly clock: BackgroundClock;
-  /** How long a call waits for its command: `lifecycle.shell_grace_secs`. Null where the end could not be told: it waits to the end. */
-  readonly graceMs: number | null;
+  /** How long a call waits for its command: `lifecycle.shell_grace_secs`. */
+  readonly graceMs: number;
+  /** Whether the session takes another task, which is how the end of a command is told. */
+  readonly endIsTold: boolean;
 }
 
 /** A command that has been started for a call. */
@@ -53,9 +55,9 @@ export interface BackgroundObserver {
 /** How the wait of a call for its command came out. */
 export type Watched =
   | { readonly kind: 'ended' }
-  | { readonly kind: 'moved'; readonly id: WorkId; readonly graceMs: number }
+  | { readonly kind: 'moved'; readonly id: WorkId }
   /** It has been ended, because as many go on already as may. */
-  | { readonly kind: 'no-room'; readonly graceMs: number };
+  | { readonly kind: 'no-room' };
 
 interface Running {
   readonly command: BackgroundCommand;
@@ -92,14 +94,14 @@ export class BackgroundCommands {
   async watch(started: StartedCommand, signal: AbortSignal): Promise<Watched> {
     const startedMs = this.settings.clock.monotonicMs();
     const stopListening = endOnAbort(started.process, signal, endGraceMs);
-    const watched = await this.#firstOf(started, (graceMs) => {
+    const watched = await this.#firstOf(started, () => {
       if (signal.aborted || this.#stopped) return { kind: 'ended' };
       if (this.#running.size >= mostCommands) {
         void endProcess(started.process, endGraceMs);
-        return { kind: 'no-room', graceMs };
+        return { kind: 'no-room' };
       }
       stopListening();
-      return { kind: 'moved', id: this.#move(started, startedMs), graceMs };
+      return { kind: 'moved', id: this.#move(started, startedMs) };
     });
     if (watched.kind !== 'moved') await started.finished;
     stopListening();
@@ -116,10 +118,10 @@ export class BackgroundCommands {
     await Promise.all(ends);
   }
 
-  #firstOf({ finished }: StartedCommand, onGrace: (graceMs: number) => Watched): Promise<Watched> {
+  #firstOf({ finished }: StartedCommand, onGrace: () => Watched): Promise<Watched> {
     const { clock, graceMs } = this.settings;
     return new Promise((resolve, reject) => {
-      const takeBack = graceMs === null ? () => {} : clock.after(graceMs, () => resolve(onGrace(graceMs)));
+      const takeBack = clock.after(graceMs, () => resolve(onGrace()));
       finished.then(
         () => {
           takeBack();
