@@ -94,7 +94,7 @@ function recordingCall(over: Partial<InferenceCall> = {}): RecordedCall {
     onText: (text) => void seen.push(`text ${text}`),
     onThinking: (text) => void seen.push(`thinking ${text}`),
     callTool: async ({ id, name, input }) => {
-      seen.push(`call ${id} ${name} ${JSON.stringify(input)}`);
+      seen.push(`call ${id}${name} ${JSON.stringify(input)}`);
       return { content: '42', isError: false };
     },
     ...over,
@@ -129,7 +129,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
     const steps = [{ think: 'hm' }, { say: 'Let me see.' }, { call: [['count', { path: '.' }]] }, { sayAnswers: 1 }];
     const outcome = await infer(driver(name), [user(doing(...steps))], call);
     expect(call.seen.toSorted()).toEqual(
-      ['thinking hm', 'text Let me see.', 'call mcp_1 count {"path":"."}', 'text \n\n42'].toSorted(),
+      ['thinking hm', 'text Let me see.', 'call count {"path":"."}', 'text \n\n42'].toSorted(),
     );
     expect(call.seen.at(-1)).toBe('text \n\n42');
     expect(outcome).toEqual({
@@ -205,7 +205,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
     const call = recordingCall();
     const second = doing({ call: [['count', {}]] }, { exit: 3 });
     expect((await infer(one, [user(first), assistant('One.'), user(second)], call)).kind).toBe('failed');
-    expect(call.seen).toEqual(['call mcp_1 count {}']);
+    expect(call.seen).toEqual(['call count {}']);
   });
 
   it('may flood its stderr, and may stay after its result for a while', async () => {

@@ -20,7 +20,7 @@ const sh = (command: string): Readonly<Record<string, unknown>> => ({ call: [['s
 
 function artifact(command: string, stdout: string): string {
   const content = `<untrusted-content source=tool:sh>\\ncommand: ${command}\\nexit code: 0\\nstdout:\\n${stdout}\\nstderr: (empty)\\n</untrusted-content>`;
-  return `artifact {"id":"task-1","artifact":{"tool_name":"sh","content":"${content}","fence_source":"tool:sh","tool_call_id":"mcp_1","is_error":false,"duration_ms":<ms>,"exit_code":0,"truncated":false}}`;
+  return `artifact {"id":"task-1","artifact":{"tool_name":"sh","content":"${content}","fence_source":"tool:sh","tool_call_id":null,"is_error":false,"duration_ms":<ms>,"exit_code":0,"truncated":false}}`;
 }
 
 const text = (chunk: string, final = false): string => `text {"id":"task-1","text":"${chunk}","final":${final}}`;
@@ -39,7 +39,7 @@ describe.each(['claude', 'codex'] as const)('a capsule whose model is behind %s'
     expect(readFileSync(join(capsule.line.workdir, 'out', 'result.txt'), 'utf8')).toBe('There are 42.');
     const recorded = capsule.trace.filter(({ event_type: type }) => type === 'shell' || type === 'inference');
     expect(recorded).toMatchObject([
-      { event_type: 'shell', turn: 1, tool_call_id: 'mcp_1', arguments: { command: 'echo 42' }, exit_code: 0 },
+      { event_type: 'shell', turn: 1, tool_call_id: null, arguments: { command: 'echo 42' }, exit_code: 0 },
       {
         event_type: 'inference',
         turn: 1,

@@ -5,6 +5,7 @@ import { InferenceTools, type InferenceToolsOptions } from './inference-tools.ts
 
 interface Waiting {
   readonly id: string;
+  readonly input: unknown;
   readonly answer: (answer: ToolAnswer) => void;
   readonly fail: (error: unknown) => void;
 }
@@ -14,7 +15,7 @@ function open(over: Partial<InferenceToolsOptions> = {}) {
   const told: unknown[] = [];
   const tools = new InferenceTools({
     definitions: [],
-    callTool: ({ id }) => new Promise((answer, fail) => waiting.push({ id, answer, fail })),
+    callTool: ({ id, input }) => new Promise((answer, fail) => waiting.push({ id, input, answer, fail })),
     mostCalls: null,
     onFault: (reason) => told.push(reason),
     onStubborn: () => told.push('stubborn'),
@@ -23,19 +24,20 @@ function open(over: Partial<InferenceToolsOptions> = {}) {
   return { tools, waiting, told };
 }
 
-const call = { name: 'count', input: {} };
+const call = { name: 'count', input: { nth: 1 } };
+const another = { name: 'count', input: { nth: 2 } };
 const fine: ToolAnswer = { content: 'ok', isError: false };
 
 describe('the calls of an inference', () => {
   it('are carried out one after another, in the order in which they came', async () => {
     const { tools, waiting } = open();
-    const answers = [tools.call(call), tools.call(call)];
+    const answers = [tools.call(call), tools.call(another)];
     await Promise.resolve();
-    expect(waiting.map(({ id }) => id)).toEqual(['mcp_1']);
+    expect(waiting.map(({ id, input }) => [id, input])).toEqual([['', { nth: 1 }]]);
     waiting[0]?.answer({ content: 'first', isError: false });
     expect(await answers[0]).toEqual({ content: 'first', isError: false });
     await new Promise(setImmediate);
-    expect(waiting.map(({ id }) => id)).toEqual(['mcp_1', 'mcp_2']);
+    expect(waiting.map(({ input }) => input)).toEqual([{ nth: 1 }, { nth: 2 }]);
     waiting[1]?.answer(fine);
     expect(await answers[1]).toEqual(fine);
   });

@@ -33,14 +33,13 @@ export class InferenceTools implements OfferedTools {
 
   call(request: OfferedCall): Promise<ToolAnswer> {
     this.#made += 1;
-    const id = `mcp_${this.#made}`;
     if (this.#isOver) return Promise.resolve(late);
     const { mostCalls } = this.#options;
     if (mostCalls !== null && this.#made > mostCalls) {
       if (this.#made > 2 * mostCalls) this.#options.onStubborn();
       return Promise.resolve(usedUp(mostCalls));
     }
-    const answer = this.#last.then(() => this.#carryOut(id, request));
+    const answer = this.#last.then(() => this.#carryOut(request));
     this.#last = answer.catch(() => {});
     return answer;
   }
@@ -52,10 +51,11 @@ export class InferenceTools implements OfferedTools {
     if (this.#fault !== null) throw this.#fault.reason;
   }
 
-  async #carryOut(id: string, { name, input }: OfferedCall): Promise<ToolAnswer> {
+  async #carryOut({ name, input }: OfferedCall): Promise<ToolAnswer> {
     if (this.#isOver || this.#fault !== null) return late;
     try {
-      return await this.#options.callTool({ type: 'tool_call', id, name, input });
+      // The provider's own id stays with the program (D1 "Frame types", `artifact`).
+      return await this.#options.callTool({ type: 'tool_call', id: '', name, input });
     } catch (error) {
       this.#fault = { reason: error };
       this.#options.onFault(error);
