@@ -149,7 +149,6 @@ class AgentLoop {
   #continueFrom(messages: readonly Message[]): void {
     this.messages.splice(0, this.messages.length, ...messages);
     this.#continuationId = undefined;
-    this.#window.forget();
   }
 
   #request(): InferenceRequest {

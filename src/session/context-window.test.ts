@@ -39,12 +39,4 @@ describe('the window of a model', () => {
     window.measured([long], { inputTokens: 1, outputTokens: 1 });
     expect(window.overflow(request(long))?.estimatedTokens).toBeGreaterThan(2000);
   });
-
-  it('forgets what it measured of another conversation', () => {
-    const window = new ContextWindow({ maxTokens: 1000, threshold: 0.5 });
-    window.measured([message(4)], { inputTokens: 900, outputTokens: 0 });
-    expect(window.overflow(request(message(4)))).not.toBeNull();
-    window.forget();
-    expect(window.overflow(request(message(4)))).toBeNull();
-  });
 });

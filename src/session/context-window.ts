@@ -28,11 +28,6 @@ export class ContextWindow {
     this.#measured = { messages: messages.length, tokens: inputTokens + outputTokens };
   }
 
-  /** The counts so far are of another conversation. */
-  forget(): void {
-    this.#measured = null;
-  }
-
   /** What is to be compacted before this request; null while there is room (contracts §3 `inference.compaction.threshold`). */
   overflow(request: InferenceRequest): { readonly estimatedTokens: number; readonly maxTokens: number } | null {
     const { maxTokens, threshold } = this.#limit;
