@@ -1,4 +1,5 @@
 import type { Driver, DriverOutcome, InferenceRequest, InferenceResponse, Usage } from '../inference/driver.ts';
+import { refusalSentence, type SpendRefusal } from '../inference/spend-refusal.ts';
 import { judgeResponse } from '../inference/response-check.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import { DriverTrap, type Complete, type CompletionAsker, type CompletionRequest } from './hook.ts';
@@ -7,9 +8,7 @@ import { underSignals } from './linked-signal.ts';
 /** The session's account of tokens. */
 export interface SpendAccount {
   /** Null when there is room for the call. */
-  check(
-    request: InferenceRequest,
-  ): { readonly ceiling: number; readonly spent: number; readonly estimate: number } | null;
+  check(request: InferenceRequest): SpendRefusal | null;
   /** Sets aside what the call may come to, until the function it gives is called. */
   hold(request: InferenceRequest): () => void;
   record(request: InferenceRequest, response: InferenceResponse): Usage;
@@ -36,12 +35,7 @@ export function hookCompletion(deps: CompletionDeps): Complete {
   return async (asked, asker) => {
     const request = requestOf(asked, deps);
     const refusal = deps.spend.check(request);
-    if (refusal !== null) {
-      const { spent, ceiling, estimate } = refusal;
-      throw new Error(
-        `spend ceiling reached: ${spent} of ${ceiling} session tokens used, the call may need ${estimate}`,
-      );
-    }
+    if (refusal !== null) throw new Error(refusalSentence(refusal, 'the call'));
     const release = deps.spend.hold(request);
     try {
       return await complete(request, asker, deps);

@@ -1,6 +1,7 @@
 import { diagnosticOf } from '../diagnostics/diagnostic.ts';
 import type { HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
 import type { Driver, DriverOutcome, InferenceRequest, Message, ToolAnswer, Usage } from '../inference/driver.ts';
+import type { SpendRefusal } from '../inference/spend-refusal.ts';
 import { judgeResponse, type ToolCallBlock } from '../inference/response-check.ts';
 import type { DispatchedCall } from '../tools/dispatch.ts';
 import type { Inventory } from '../tools/inventory.ts';
@@ -13,7 +14,7 @@ import type { SessionClock } from './clock.ts';
 import { compactIfNear } from './compaction.ts';
 import { ContextWindow, type ContextLimit } from './context-window.ts';
 import { elapsedMs } from './elapsed.ts';
-import type { SpendMeter, SpendRefusal } from './spend-meter.ts';
+import type { SpendMeter } from './spend-meter.ts';
 import type { InputAnswer } from '../tools/tool.ts';
 
 export interface InferenceSettings {

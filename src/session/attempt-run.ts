@@ -3,13 +3,13 @@ import { toUSVString } from 'node:util';
 import { diagnosticOf, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { HookedTask, TaskEnd } from '../hooks/session-hooks.ts';
 import type { Message } from '../inference/driver.ts';
+import { refusalSentence, type SpendRefusal } from '../inference/spend-refusal.ts';
 import type { InputAnswer } from '../tools/tool.ts';
 import type { TraceEventId } from '../wire/ids.ts';
 import { runAttempt, type AttemptEnd, type AttemptResult } from './agent-loop.ts';
 import { Attempt } from './attempt.ts';
 import { elapsedMs } from './elapsed.ts';
 import { waitForInput } from './input-wait.ts';
-import type { SpendRefusal } from './spend-meter.ts';
 import type { TaskRunnerDeps } from './task-runner.ts';
 import { TaskCanceled, type Task } from './task.ts';
 import { step, type TaskEvent, type TaskState } from './task-state.ts';
@@ -156,12 +156,12 @@ export class AttemptRun {
     return error;
   }
 
-  #refuseSpend({ ceiling, spent, estimate }: SpendRefusal): string {
+  #refuseSpend(refusal: SpendRefusal): string {
+    const { ceiling, spent, estimate } = refusal;
     const { trace } = this.#deps;
     const task = { task_id: this.#task.id };
     trace.write({ event_type: 'spend_ceiling_reached', ...task, ceiling, spent, estimate }, this.#taskStart);
-    const refusal = `spend ceiling reached: ${spent} of ${ceiling} session tokens used, the next call may need ${estimate}`;
-    return this.#fail({ type: 'spend-refused', refusal });
+    return this.#fail({ type: 'spend-refused', refusal: refusalSentence(refusal, 'the next call') });
   }
 
   /** A failure whose status message is also what the result file says. */

@@ -1,11 +1,6 @@
 import type { InferenceRequest, InferenceResponse, Usage } from '../inference/driver.ts';
+import type { SpendRefusal } from '../inference/spend-refusal.ts';
 import { estimateTokens } from './token-estimate.ts';
-
-export interface SpendRefusal {
-  readonly ceiling: number;
-  readonly spent: number;
-  readonly estimate: number;
-}
 
 /** Tokens a session has used, against `inference.max_session_tokens`. */
 export class SpendMeter {
@@ -22,7 +17,7 @@ export class SpendMeter {
     if (this.#ceiling === null) return null;
     const estimate = mostOf(request);
     if (this.#spent + this.#held + estimate <= this.#ceiling) return null;
-    return { ceiling: this.#ceiling, spent: this.#spent, estimate };
+    return { ceiling: this.#ceiling, spent: this.#spent, held: this.#held, estimate };
   }
 
   /** Sets aside what a call may come to while it is under way, until the function it gives is called: others may be made beside it. */
