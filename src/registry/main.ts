@@ -8,8 +8,10 @@ import { renderDiagnostic } from '../diagnostics/render.ts';
 import { accessLine } from './access-log.ts';
 import { renderAddress } from './bind-address.ts';
 import { FileStore } from './file-store.ts';
+import type { ObjectStore } from './object-store.ts';
 import { RegistryServer } from './registry-server.ts';
-import { readSettings, type Settings } from './settings.ts';
+import { S3Store } from './s3-store.ts';
+import { readSettings, type Settings, type SettingSources } from './settings.ts';
 import { StagingArea } from './staging.ts';
 
 const help = `Usage: svc-registry [options]
@@ -18,6 +20,7 @@ Stores artifacts and serves them to svc publish and svc install.
 
 Options:
   --data <dir>        where the artifacts are kept (REGISTRY_DATA; default ~/.svc/registry)
+  --store <address>   a bucket to keep them in instead: s3://bucket/prefix (REGISTRY_STORE)
   --max-bytes <size>  the largest archive that is taken (REGISTRY_MAX_BYTES; default 512Mi)
   --version           print the version
   --help              print this
@@ -25,10 +28,13 @@ Options:
 Environment:
   REGISTRY_API_KEY    required: the key that clients present
   REGISTRY_BIND       address to listen on (default 127.0.0.1:7800; [::1]:7800 for IPv6)
+  S3_ENDPOINT         the S3 service (default Amazon's); AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+                      AWS_SESSION_TOKEN and AWS_REGION as everywhere
 `;
 
 const flags = {
   data: { type: 'string' },
+  store: { type: 'string' },
   'max-bytes': { type: 'string' },
   version: { type: 'boolean' },
   help: { type: 'boolean' },
@@ -69,16 +75,21 @@ async function start(args: readonly string[]): Promise<void> {
     cwd: process.cwd(),
   });
   redactor.register(settings.key);
+  registerCredentials(settings);
   settings.warnings.forEach(tell);
   await serve(settings);
 }
 
-function parseFlags(args: readonly string[]): { readonly data?: string; readonly maxBytes?: string } | null {
+function parseFlags(args: readonly string[]): SettingSources['flags'] | null {
   try {
     const { values } = parseArgs({ args: [...args], options: flags });
-    const { data, 'max-bytes': maxBytes } = values;
+    const { data, store, 'max-bytes': maxBytes } = values;
     if (values.help !== true && values.version !== true) {
-      return { ...(data === undefined ? {} : { data }), ...(maxBytes === undefined ? {} : { maxBytes }) };
+      return {
+        ...(data === undefined ? {} : { data }),
+        ...(store === undefined ? {} : { store }),
+        ...(maxBytes === undefined ? {} : { maxBytes }),
+      };
     }
     process.stdout.write(values.help === true ? help : `${packageJson.version}\n`);
   } catch (error) {
@@ -89,8 +100,30 @@ function parseFlags(args: readonly string[]): { readonly data?: string; readonly
   return null;
 }
 
-async function serve({ data, key, maxBytes, bind }: Settings): Promise<void> {
-  const store = await FileStore.open(data);
+function registerCredentials({ s3 }: Settings): void {
+  if (s3 === null) return;
+  const { secretAccessKey, sessionToken } = s3.credentials;
+  redactor.register(secretAccessKey);
+  if (sessionToken !== null) redactor.register(sessionToken);
+}
+
+async function openStore({ data, s3 }: Settings): Promise<OpenedStore> {
+  if (s3 === null) return { store: await FileStore.open(data), place: `data in ${data}` };
+  const store = await S3Store.open(s3, { now: () => new Date(), onFault: tell });
+  return { store, place: `data in s3://${s3.bucket}/${s3.prefix}`, sweep: async () => await store.sweep() };
+}
+
+interface OpenedStore {
+  readonly store: ObjectStore;
+  /** For a person. */
+  readonly place: string;
+  /** Removes what killed servers have left in the store, where that is a work of its own. */
+  readonly sweep?: () => Promise<void>;
+}
+
+async function serve(settings: Settings): Promise<void> {
+  const { data, key, maxBytes, bind } = settings;
+  const { store, place, sweep } = await openStore(settings);
   const server = new RegistryServer({
     store,
     staging: await StagingArea.open(data),
@@ -109,7 +142,12 @@ async function serve({ data, key, maxBytes, bind }: Settings): Promise<void> {
     });
   }
   stopOnSignals(server);
-  say(`svc-registry ${packageJson.version} listens on http://${renderAddress(outcome)}, data in ${data}`);
+  say(`svc-registry ${packageJson.version} listens on http://${renderAddress(outcome)}, ${place}`);
+  // Whoever is to be served does not wait for it, and the next start tries again.
+  await sweep?.().catch((error: unknown) => {
+    if (!(error instanceof Diagnostic)) throw error;
+    tell(error);
+  });
 }
 
 /** The first signal lets running transfers end, the second ends the process at once. */

@@ -39,6 +39,12 @@ export function diskFull(): HttpRefusal {
   return new HttpRefusal(507, 'insufficient_storage', 'The registry has no space left. Nothing was stored.');
 }
 
+/** Nothing is wrong with the request: the same one may succeed a moment later. */
+export function storeUnavailable(): HttpRefusal {
+  const message = 'The registry cannot reach its store. Try again.';
+  return new HttpRefusal(503, 'store_unavailable', message, { 'retry-after': '5' });
+}
+
 export function ioError(): HttpRefusal {
   return new HttpRefusal(500, 'io_error', 'The registry could not read or write its store. Its log says why.');
 }

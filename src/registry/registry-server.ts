@@ -12,7 +12,7 @@ import { entityTag, namesTag } from './entity-tag.ts';
 import type { ObjectStore } from './object-store.ts';
 import type { SlowestPace } from './paced-body.ts';
 import { publish, type Publishing } from './publish.ts';
-import { diskFull, ioError } from './refusals.ts';
+import { diskFull, ioError, storeUnavailable } from './refusals.ts';
 import type { StagingArea } from './staging.ts';
 
 export interface RegistryOptions {
@@ -131,6 +131,7 @@ export class RegistryServer {
     if (!(error instanceof Diagnostic)) return error;
     if (error.code === 'E-REG-023') this.#tellOnce(error);
     else this.#options.onFault(error);
+    if (error.code === 'E-REG-025') return storeUnavailable();
     const { cause } = error;
     return isSystemError(cause) && (cause.code === 'ENOSPC' || cause.code === 'EDQUOT') ? diskFull() : ioError();
   }

@@ -6,19 +6,22 @@ import { Secret } from '../diagnostics/secret.ts';
 import type { BindAddress } from '../http/server.ts';
 import { byteSize } from '../manifest/units.ts';
 import { defaultPort, parseBindAddress } from './bind-address.ts';
+import { readS3Settings, type S3Settings } from './s3-settings.ts';
 
 export interface Settings {
   readonly key: Secret;
   readonly bind: BindAddress;
-  /** Absolute path of the data directory. */
+  /** Absolute path of the data directory: the artifacts are there, unless they are on S3, and what is being received. */
   readonly data: string;
+  /** Null where the artifacts are files. */
+  readonly s3: S3Settings | null;
   /** The largest archive that is taken. */
   readonly maxBytes: number;
   readonly warnings: readonly Diagnostic[];
 }
 
 export interface SettingSources {
-  readonly flags: { readonly data?: string; readonly maxBytes?: string };
+  readonly flags: { readonly data?: string; readonly store?: string; readonly maxBytes?: string };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
   readonly cwd: string;
@@ -31,11 +34,13 @@ const shortKey = 16;
 export function readSettings({ flags, env, home, cwd }: SettingSources): Settings {
   const { key, warnings } = readKey(env['REGISTRY_API_KEY']);
   const data = flags.data || env['REGISTRY_DATA'] || join(home, '.svc', 'registry');
+  const store = flags.store || env['REGISTRY_STORE'] || null;
   return {
     key,
     warnings,
     bind: readBind(env['REGISTRY_BIND']),
     data: resolve(cwd, data),
+    s3: store === null ? null : readS3Settings(store, env),
     maxBytes: readMaxBytes(flags.maxBytes || env['REGISTRY_MAX_BYTES']),
   };
 }

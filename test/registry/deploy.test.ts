@@ -9,21 +9,32 @@ import { ask } from '../http/raw-client.ts';
 import { temporaryDirectory } from '../store/artifacts.ts';
 import { authorized, key, toolArchive } from './registry-kit.ts';
 import { RegistryProcess, runRegistry } from './registry-process.ts';
+import { s3Environment } from './s3-kit.ts';
+import { S3StandIn, standInUser } from './s3-stand-in.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const containerfile = readFileSync(join(root, 'deploy', 'Containerfile'), 'utf8');
 const unit = join(root, 'deploy', 'svc-registry.service');
 
+/** A directory with what the image has in it. */
+function copied(): string {
+  const place = temporaryDirectory();
+  for (const [, from = '', to = ''] of containerfile.matchAll(/^COPY (\S+) (\S+)\/$/gm)) {
+    mkdirSync(join(place, to), { recursive: true });
+    cpSync(join(root, from), join(place, to, from.split('/').at(-1) ?? ''));
+  }
+  return place;
+}
+
+function entryPoint(): string {
+  return /^ENTRYPOINT \["node", "(.*)"\]$/m.exec(containerfile)?.[1] ?? '';
+}
+
 describe('the Containerfile', () => {
   it('copies all that the server needs to take and give an artifact', async () => {
-    const place = temporaryDirectory();
-    for (const [, from = '', to = ''] of containerfile.matchAll(/^COPY (\S+) (\S+)\/$/gm)) {
-      mkdirSync(join(place, to), { recursive: true });
-      cpSync(join(root, from), join(place, to, from.split('/').at(-1) ?? ''));
-    }
-    const [, program = ''] = /^ENTRYPOINT \["node", "(.*)"\]$/m.exec(containerfile) ?? [];
+    const place = copied();
     const env = { REGISTRY_API_KEY: key, REGISTRY_BIND: '127.0.0.1:0', REGISTRY_DATA: join(place, 'data') };
-    const server = new RegistryProcess([], env, join(place, program));
+    const server = new RegistryProcess([], env, join(place, entryPoint()));
     onTestFinished(() => void server.child.kill('SIGKILL'));
     const [, port] = await server.printed('stderr', /listens on http:\/\/\S+:(\d+), /);
     const publish = 'POST /v1/artifacts?name=echo&version=1.0.0&runtime=wasm HTTP/1.1';
@@ -32,6 +43,22 @@ describe('the Containerfile', () => {
     expect((await ask(Number(port), 'GET /v1/artifacts/echo/1.0.0 HTTP/1.1', { headers: [authorized] })).status).toBe(
       200,
     );
+  });
+
+  it('copies what a store on S3 needs, too', async () => {
+    const place = copied();
+    const standIn = await S3StandIn.start();
+    const env = {
+      REGISTRY_API_KEY: key,
+      REGISTRY_BIND: '127.0.0.1:0',
+      REGISTRY_DATA: join(place, 'data'),
+      REGISTRY_STORE: 's3://bucket',
+      ...s3Environment(standIn.endpoint, standInUser),
+    };
+    const server = new RegistryProcess([], env, join(place, entryPoint()));
+    onTestFinished(() => void server.child.kill('SIGKILL'));
+    const [listens] = await server.printed('stderr', /listens on .*\n/);
+    expect(listens).toContain('data in s3://bucket/\n');
   });
 
   it('asks after the health of what it starts, where it is', () => {
@@ -53,8 +80,8 @@ it.skipIf(!analyze)('the unit is one that systemd understands (skipped without s
 it('docs/registry.md names every option and variable of the help', async () => {
   const page = readFileSync(join(root, 'docs', 'registry.md'), 'utf8');
   const { stdout } = await runRegistry(['--help'], {});
-  const named = [...stdout.matchAll(/--[a-z-]+|REGISTRY_[A-Z_]+/g)].map(([name]) => name);
-  expect(named).toHaveLength(8);
+  const named = [...stdout.matchAll(/--[a-z-]+|(?:REGISTRY|AWS|S3)_[A-Z_]+/g)].map(([name]) => name);
+  expect(named).toHaveLength(15);
   const said = named.filter((name) => name !== '--help' && name !== '--version');
   expect(said.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
 });

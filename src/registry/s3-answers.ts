@@ -1,0 +1,44 @@
+/** One page of a listing (`ListObjectsV2`). */
+export interface ListedPage {
+  readonly objects: readonly ListedObject[];
+  /** Where the next page begins; null on the last one. */
+  readonly next: string | null;
+}
+
+export interface ListedObject {
+  readonly name: string;
+  /** By the clock of the service. */
+  readonly changedMs: number;
+}
+
+/** The code of a refusal, such as `AccessDenied`; null when the answer has none. */
+export function parseErrorCode(xml: string): string | null {
+  return /<Error>[^]*?<Code>([0-9A-Za-z.]{1,64})<\/Code>/.exec(xml)?.[1] ?? null;
+}
+
+/** Null for a text that is no page, or only the beginning of one. */
+export function parseListedPage(xml: string): ListedPage | null {
+  if (!/<ListBucketResult[\s>]/.test(xml) || !/<\/ListBucketResult>\s*$/.test(xml)) return null;
+  const objects: ListedObject[] = [];
+  for (const [, entry = ''] of xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
+    const name = elementText(entry, 'Key');
+    const changedMs = Date.parse(elementText(entry, 'LastModified') ?? '');
+    if (name === null || Number.isNaN(changedMs)) return null;
+    objects.push({ name, changedMs });
+  }
+  if (elementText(xml, 'IsTruncated') !== 'true') return { objects, next: null };
+  const next = elementText(xml, 'NextContinuationToken');
+  return next === null || next === '' ? null : { objects, next };
+}
+
+const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+
+/** Of the first element of this name without children. */
+function elementText(xml: string, name: string): string | null {
+  const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1];
+  if (text === undefined) return null;
+  return text.replaceAll(/&(?:#(\d{1,6})|#x([0-9a-f]{1,5})|(\w{2,4}));/gi, (whole, decimal, hex, named) => {
+    if (typeof named === 'string') return entities[named] ?? whole;
+    return String.fromCodePoint(typeof decimal === 'string' ? Number(decimal) : Number.parseInt(String(hex), 16));
+  });
+}

@@ -1,0 +1,38 @@
+import { Secret } from '../../src/diagnostics/secret.ts';
+import { readS3Settings, type S3Settings } from '../../src/registry/s3-settings.ts';
+import { S3Client, type S3ClientOptions } from '../../src/registry/s3-client.ts';
+import type { S3Limits } from '../../src/registry/s3-exchange.ts';
+
+export const now = (): Date => new Date();
+
+/** Patience for a service on this machine that is told to fail. */
+export const shortLimits: S3Limits = { answerMs: 2_000, uploadMs: 2_000, idleMs: 300, attempts: 3, firstPauseMs: 1 };
+
+export interface TestUser {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+/** What `svc-registry` is given to use a bucket of a service on this machine. */
+export function s3Environment(endpoint: string, { accessKeyId, secretAccessKey }: TestUser): Record<string, string> {
+  return { S3_ENDPOINT: endpoint, AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
+}
+
+export function s3Settings(store: string, endpoint: string, user: TestUser): S3Settings {
+  return readS3Settings(store, s3Environment(endpoint, user));
+}
+
+/** `settings` with another secret. */
+export function withSecret(settings: S3Settings, secret: string): S3Settings {
+  return { ...settings, credentials: { ...settings.credentials, secretAccessKey: new Secret(secret) } };
+}
+
+/** A new bucket, or the one that is there. */
+export async function makeBucket(settings: S3Settings, options: Partial<S3ClientOptions> = {}): Promise<void> {
+  const client = await S3Client.load({ ...settings, prefix: '' }, { now, ...options });
+  try {
+    await client.ask({ attempt: 'make the bucket', method: 'PUT', expected: [200] });
+  } finally {
+    client.close();
+  }
+}

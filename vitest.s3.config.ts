@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+/** What needs a real S3 service, which is started once for all of it: `npm run test:s3`. */
+export default defineConfig({
+  test: {
+    include: ['test/**/*.s3.ts'],
+    globalSetup: ['test/support/global-setup.ts', 'test/registry/ceph-gateway.ts'],
+    pool: 'forks',
+    maxWorkers: 1,
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
+  },
+});
