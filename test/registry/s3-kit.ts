@@ -1,7 +1,12 @@
+import { onTestFinished } from 'vitest';
+
+import type { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import { Secret } from '../../src/diagnostics/secret.ts';
 import { readS3Settings, type S3Settings } from '../../src/registry/s3-settings.ts';
 import { S3Client, type S3ClientOptions } from '../../src/registry/s3-client.ts';
 import type { S3Limits } from '../../src/registry/s3-exchange.ts';
+import { S3Store, type S3StoreOptions } from '../../src/registry/s3-store.ts';
+import { standInUser, type S3StandIn } from './s3-stand-in.ts';
 
 export const now = (): Date => new Date();
 
@@ -35,4 +40,27 @@ export async function makeBucket(settings: S3Settings, options: Partial<S3Client
   } finally {
     client.close();
   }
+}
+
+/** A store on a stand-in, and what it told. Closed after the test. */
+export async function openOn(
+  standIn: S3StandIn,
+  options: Partial<S3StoreOptions> = {},
+): Promise<{ readonly store: S3Store; readonly faults: Diagnostic[] }> {
+  const faults: Diagnostic[] = [];
+  const onFault = (fault: Diagnostic): void => void faults.push(fault);
+  const settings = s3Settings('s3://bucket/p', standIn.endpoint, standInUser);
+  const store = await S3Store.open(settings, { now, onFault, limits: shortLimits, ...options });
+  onTestFinished(() => store.close());
+  return { store, faults };
+}
+
+/** Code and message of what the work is to fail with. */
+export async function faultOf(work: Promise<unknown>): Promise<string> {
+  const error = await work.then(
+    () => null,
+    (caught: unknown) => caught,
+  );
+  if (!(error instanceof Error) || !('code' in error)) throw error ?? new Error('there was no fault');
+  return `${String(error.code)} ${error.message}`;
 }

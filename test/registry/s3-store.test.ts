@@ -7,90 +7,19 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import { Secret } from '../../src/diagnostics/secret.ts';
 import type { StagedArchive } from '../../src/registry/object-store.ts';
-import { S3Store, type S3StoreOptions } from '../../src/registry/s3-store.ts';
+import { S3Store } from '../../src/registry/s3-store.ts';
 import { StagingArea } from '../../src/registry/staging.ts';
 import { temporaryDirectory } from '../store/artifacts.ts';
 import { objectStoreContract } from './object-store-contract.ts';
-import { now, s3Settings, shortLimits } from './s3-kit.ts';
-import { refuse, S3StandIn, standInUser, type Misbehaviour, type SeenRequest } from './s3-stand-in.ts';
+import { faultOf, now, openOn, s3Settings, shortLimits } from './s3-kit.ts';
+import { always, atFirst, cutting, losingAnswer, refusing, silent } from './s3-misbehaviour.ts';
+import { S3StandIn, standInUser, type Misbehaviour, type SeenRequest } from './s3-stand-in.ts';
 
 objectStoreContract('S3, on a stand-in', async () => {
   const standIn = await S3StandIn.start();
   const staging = await StagingArea.open(temporaryDirectory());
   return { staging, store: async () => (await openOn(standIn)).store };
 });
-
-async function openOn(
-  standIn: S3StandIn,
-  options: Partial<S3StoreOptions> = {},
-): Promise<{ readonly store: S3Store; readonly faults: Diagnostic[] }> {
-  const faults: Diagnostic[] = [];
-  const onFault = (fault: Diagnostic): void => void faults.push(fault);
-  const settings = s3Settings('s3://bucket/p', standIn.endpoint, standInUser);
-  const store = await S3Store.open(settings, { now, onFault, limits: shortLimits, ...options });
-  onTestFinished(() => store.close());
-  return { store, faults };
-}
-
-async function faultOf(work: Promise<unknown>): Promise<string> {
-  const error = await work.then(
-    () => null,
-    (caught: unknown) => caught,
-  );
-  if (!(error instanceof Error) || !('code' in error)) throw error ?? new Error('there was no fault');
-  return `${String(error.code)} ${error.message}`;
-}
-
-/** Misbehaves towards requests of this method and folder, so many times. */
-function atFirst(times: number, where: string, what: Misbehaviour): Misbehaviour {
-  let left = times;
-  return (request, response, standIn) => {
-    if (!`${request.method} ${request.name}`.startsWith(where) || left === 0) return false;
-    left -= 1;
-    return what(request, response, standIn);
-  };
-}
-
-/** Every time. */
-function always(where: string, what: Misbehaviour): Misbehaviour {
-  return atFirst(Number.POSITIVE_INFINITY, where, what);
-}
-
-function refusing(status: number, code: string): Misbehaviour {
-  return (_request, response) => {
-    refuse(response, status, code);
-    return true;
-  };
-}
-
-const cutting: Misbehaviour = (_request, response) => {
-  response.destroy();
-  return true;
-};
-
-const silent: Misbehaviour = () => true;
-
-/** Does as asked and lets the answer be lost. */
-const losingAnswer: Misbehaviour = (request, response, standIn) => {
-  const { writeHead, end } = lostResponse();
-  standIn.answer(request, Object.assign(Object.create(response) as ServerResponse, { writeHead, end }));
-  response.destroy();
-  return true;
-};
-
-function lostResponse(): {
-  writeHead: (this: ServerResponse) => ServerResponse;
-  end: (this: ServerResponse) => ServerResponse;
-} {
-  return {
-    writeHead() {
-      return this;
-    },
-    end() {
-      return this;
-    },
-  };
-}
 
 describe('the store on S3, of a service that fails', () => {
   let standIn: S3StandIn;
@@ -315,92 +244,6 @@ describe('the store on S3, of a service that fails', () => {
     expect(standIn.names('p/archives/')).toEqual(rest);
     expect(standIn.names('other/')).toEqual(['other/archives/a@1@1/x']);
     expect(standIn.seen.filter((line) => line.startsWith('DELETE'))).toHaveLength(3);
-  });
-});
-
-describe('the store on S3 is not opened', () => {
-  async function refusal(misbehave: Misbehaviour): Promise<string> {
-    const standIn = await S3StandIn.start();
-    standIn.misbehave = misbehave;
-    return await faultOf(openOn(standIn));
-  }
-
-  const unconditionally = (request: SeenRequest): SeenRequest => ({
-    ...request,
-    headers: { ...request.headers, 'if-none-match': undefined },
-  });
-
-  it('when the service ignores If-None-Match', async () => {
-    const ignoring = always('PUT ', (request, response, service) => {
-      service.answer(unconditionally(request), response);
-      return true;
-    });
-    expect(await refusal(ignoring)).toMatch(/^E-REG-026 /);
-  });
-
-  it('when the service looks first and writes later, so that two writers both succeed', async () => {
-    const waiting: (() => void)[] = [];
-    const racy = always('PUT ', (request, response, service) => {
-      if (service.objects.has(request.name)) return false;
-      waiting.push(() => service.answer(unconditionally(request), response));
-      if (waiting.length === 4) for (const write of waiting.splice(0)) write();
-      return true;
-    });
-    expect(await refusal(racy)).toMatch(/^E-REG-026 /);
-  });
-
-  it('when the service keeps apart only those who write at the same moment', async () => {
-    let writers = 0;
-    const forgetful = always('PUT ', (request, response, service) => {
-      writers += 1;
-      if (writers <= 4) return false;
-      service.answer(unconditionally(request), response);
-      return true;
-    });
-    expect(await refusal(forgetful)).toMatch(/^E-REG-026 /);
-  });
-
-  it('when the service says that it has no such thing', async () => {
-    expect(await refusal(always('PUT ', refusing(501, 'NotImplemented')))).toMatch(/^E-REG-026 /);
-  });
-
-  it.each([
-    [403, 'SignatureDoesNotMatch', {}, 'the credentials are not accepted (SignatureDoesNotMatch)'],
-    [400, 'ExpiredToken', {}, 'the credentials are not accepted (ExpiredToken)'],
-    [404, 'NoSuchBucket', {}, 'there is no such bucket'],
-    [301, 'PermanentRedirect', { 'x-amz-bucket-region': 'eu-west-1' }, 'the bucket is elsewhere (PermanentRedirect)'],
-    [403, 'AccessDenied', {}, 'the service answered 403 AccessDenied'],
-    [418, '<b>', {}, 'the service answered 418'],
-    [
-      403,
-      'RequestTimeTooSkewed',
-      { date: new Date(Date.now() + 20 * 60_000).toUTCString() },
-      'the clock of this machine is 20 minutes behind that of the service (RequestTimeTooSkewed)',
-    ],
-  ])('when the service answers %i %s', async (status, code, headers, reason) => {
-    const answering: Misbehaviour = (_request, response) => {
-      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-      refuse(response, status, code);
-      return true;
-    };
-    expect(await refusal(answering)).toBe(`E-REG-024 cannot list the bucket: ${reason}`);
-  });
-
-  it('when nobody listens there', async () => {
-    const standIn = await S3StandIn.start();
-    const { endpoint } = standIn;
-    standIn.stop();
-    const settings = s3Settings('s3://bucket', endpoint, standInUser);
-    const opening = S3Store.open(settings, { now, onFault: () => {}, limits: shortLimits });
-    expect(await faultOf(opening)).toBe('E-REG-025 cannot list the bucket: the connection was refused');
-  });
-
-  it('but is when the answer to a write of the try was lost', async () => {
-    const standIn = await S3StandIn.start();
-    standIn.misbehave = atFirst(2, 'PUT ', losingAnswer);
-    const { store } = await openOn(standIn);
-    expect(await store.listKeys()).toEqual([]);
-    expect(standIn.names('p/archives/')).toEqual([]);
   });
 });
 
