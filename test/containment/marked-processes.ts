@@ -46,7 +46,8 @@ function commandLineOf(pid: string): string {
 }
 
 function nameOf(pid: string, name: string): string {
-  const program = read(`/proc/${pid}/comm`).trim();
+  // Newer versions of Node name their main thread.
+  const program = read(`/proc/${pid}/comm`).trim().replace('MainThread', 'node');
   return program === 'sleep' ? name : `${program} of ${name}`;
 }
 
