@@ -36,7 +36,7 @@ describe('the Containerfile', () => {
     const env = { REGISTRY_API_KEY: key, REGISTRY_BIND: '127.0.0.1:0', REGISTRY_DATA: join(place, 'data') };
     const server = new RegistryProcess([], env, join(place, entryPoint()));
     onTestFinished(() => void server.child.kill('SIGKILL'));
-    const [, port] = await server.printed('stderr', /listens on http:\/\/\S+:(\d+), /);
+    const [, port] = await server.complained(/listens on http:\/\/\S+:(\d+), /);
     const publish = 'POST /v1/artifacts?name=echo&version=1.0.0&runtime=wasm HTTP/1.1';
     const body = await toolArchive('echo');
     expect((await ask(Number(port), publish, { headers: [authorized], body })).status).toBe(201);
@@ -57,7 +57,7 @@ describe('the Containerfile', () => {
     };
     const server = new RegistryProcess([], env, join(place, entryPoint()));
     onTestFinished(() => void server.child.kill('SIGKILL'));
-    const [listens] = await server.printed('stderr', /listens on .*\n/);
+    const [listens] = await server.complained(/listens on .*\n/);
     expect(listens).toContain('data in s3://bucket/\n');
   });
 

@@ -87,7 +87,7 @@ describe('a running svc-registry', () => {
     const status = async (token: string): Promise<number> =>
       (await ask(port, `GET /v1/artifacts?${token} HTTP/1.1`, { headers: [`Authorization: Bearer ${token}`] })).status;
     expect([await status('of-the-environment'), await status('another')]).toEqual([200, 401]);
-    await server.printed('stdout', / 401 /);
+    await server.printed(/ 401 /);
     server.child.kill('SIGTERM');
     const { stdout, stderr } = await server.ended;
     expect(stdout + stderr).not.toContain('of-the-environment');
@@ -105,7 +105,7 @@ describe('a running svc-registry', () => {
     await ask(port, `POST /v1/artifacts?${query} HTTP/1.1`, { headers: [authorized], body });
     const download = await ask(port, 'GET /v1/artifacts/a/1 HTTP/1.1', { headers: [authorized] });
     await ask(port, 'GET /there?key=%00 HTTP/1.1');
-    await server.printed('stdout', / 401 .*\n/);
+    await server.printed(/ 401 .*\n/);
     const lines = server.stdout.trimEnd().split('\n');
     expect(lines).toHaveLength(3);
     const at = String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z `;
@@ -182,7 +182,7 @@ describe('a svc-registry that is told to stop', () => {
       socket.write([...head, `Content-Length: ${body.length}`, '', ''].join('\r\n'));
       await received(socket, '100 Continue');
       server.child.kill(signal);
-      await server.printed('stderr', /stopping: running transfers have 30 s to end/);
+      await server.complained(/stopping: running transfers have 30 s to end/);
       expect(await ask(port, 'GET /healthz HTTP/1.1')).toMatchObject({ status: Number.NaN });
       socket.write(body);
       const answer = await received(socket, 'artifact_id');
@@ -205,7 +205,7 @@ describe('a svc-registry that is told to stop', () => {
     );
     await received(socket, '100 Continue');
     server.child.kill('SIGTERM');
-    await server.printed('stderr', /stopping/);
+    await server.complained(/stopping/);
     server.child.kill('SIGTERM');
     expect((await server.ended).code).toBe(143);
   });
@@ -238,6 +238,6 @@ async function startRegistryWithout(
   const { RegistryProcess } = await import('./registry-process.ts');
   const server = new RegistryProcess(args, { REGISTRY_API_KEY: key, REGISTRY_BIND: '127.0.0.1:0', HOME: home, ...env });
   onTestFinished(() => void server.child.kill('SIGKILL'));
-  const [, port] = await server.printed('stderr', /listens on http:\/\/\S+:(\d+), /);
+  const [, port] = await server.complained(/listens on http:\/\/\S+:(\d+), /);
   return { process: server, port: Number(port) };
 }

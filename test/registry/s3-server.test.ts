@@ -128,7 +128,7 @@ describe('svc-registry --store', () => {
     expect(standIn.names('p/records/')).toEqual(['p/records/a@1@1']);
     const secret = standInUser.secretAccessKey;
     await ask(port, `GET /${secret} HTTP/1.1`, { headers: [authorized] });
-    await server.printed('stdout', /GET \/\S+ 404 /);
+    await server.printed(/GET \/\S+ 404 /);
     expect(server.stdout + server.stderr).not.toContain(secret);
   });
 

@@ -1,17 +1,11 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
+import { type ProgramEnd, ProgramProcess } from './program-process.ts';
 import type { Workspace } from './workspace.ts';
 
 const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
 
-export interface SvcEnd {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+export type SvcEnd = ProgramEnd;
 
 export interface SvcOptions {
   readonly env?: Readonly<Record<string, string>>;
@@ -23,59 +17,14 @@ export interface SvcOptions {
 /** What a test is not about must not depend on what its host can contain. Tests of containment take it back. */
 const anyHost = { SVC_CONTAINMENT_CEILING: 'advisory' };
 
-/** A running `svc`, with what it has printed so far. */
-export class SvcProcess {
-  readonly child: ChildProcess;
-  readonly ended: Promise<SvcEnd>;
-  stdout = '';
-  stderr = '';
-  #changed: (() => void)[] = [];
-
-  constructor(workspace: Workspace, args: readonly string[], options: SvcOptions = {}) {
-    this.child = spawn(process.execPath, [program, ...args], {
-      cwd: options.cwd ?? workspace.folder,
-      env: { PATH: process.env['PATH'], HOME: workspace.home, ...anyHost, ...options.env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
+/** A running `svc`. */
+export class SvcProcess extends ProgramProcess {
+  constructor(workspace: Workspace, args: readonly string[], { cwd, env, uid }: SvcOptions = {}) {
+    super(program, args, {
+      cwd: cwd ?? workspace.folder,
+      env: { PATH: process.env['PATH'], HOME: workspace.home, ...anyHost, ...env },
+      ...(uid === undefined ? {} : { uid, gid: uid }),
     });
-    this.child.stdout?.on('data', (chunk: Buffer) => this.#note(() => (this.stdout += chunk.toString())));
-    this.child.stderr?.on('data', (chunk: Buffer) => this.#note(() => (this.stderr += chunk.toString())));
-    this.ended = once(this.child, 'close').then(([code, signal]) => {
-      this.#note(() => {});
-      const { stdout, stderr } = this;
-      return { code: code as number | null, signal: signal as NodeJS.Signals | null, stdout, stderr };
-    });
-  }
-
-  /** Resolves with the first match in what stdout holds; rejects when the process ends without it. */
-  async printed(pattern: RegExp): Promise<RegExpExecArray> {
-    return await this.#shown('stdout', pattern);
-  }
-
-  /** As `printed`, of stderr. */
-  async complained(pattern: RegExp): Promise<RegExpExecArray> {
-    return await this.#shown('stderr', pattern);
-  }
-
-  async #shown(output: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray> {
-    for (;;) {
-      const match = pattern.exec(this[output]);
-      if (match !== null) return match;
-      if (this.child.exitCode !== null || this.child.signalCode !== null) {
-        const end = await this.ended;
-        const last = pattern.exec(end[output]);
-        if (last !== null) return last;
-        throw new Error(
-          `svc ended (${end.code ?? end.signal}) before it printed ${pattern}:\n${end.stdout}${end.stderr}`,
-        );
-      }
-      await new Promise<void>((resolve) => this.#changed.push(resolve));
-    }
-  }
-
-  #note(change: () => void): void {
-    change();
-    for (const resolve of this.#changed.splice(0)) resolve();
   }
 }
 
