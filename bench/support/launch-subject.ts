@@ -11,7 +11,7 @@ import type { Containment, ContainmentPlace } from '../../src/containment/contai
 import { hostContainment } from '../../src/containment/host-containment.ts';
 import { composeRoot } from '../../src/containment/launch/compose-root.ts';
 import { mountAttribute, type RootStep } from '../../src/containment/launch/launch-plan.ts';
-import type { ProcessGrants } from '../../src/containment/launch/process-grants.ts';
+import { leastGrants, type ProcessGrants } from '../../src/containment/launch/process-grants.ts';
 import type { Launcher } from '../../src/containment/launcher.ts';
 import type { ContainmentClass } from '../../src/wire/containment-class.ts';
 
@@ -79,16 +79,7 @@ async function openContainment(
 }
 
 function grantsFor(commands: readonly string[]): ProcessGrants {
-  return {
-    commands,
-    scope: '.',
-    writable: true,
-    workdirExec: false,
-    stores: [],
-    networkAllow: [],
-    unixSockets: false,
-    limits,
-  };
+  return { ...leastGrants, commands, limits };
 }
 
 function environmentOf({ workdir }: ContainmentPlace, achieved: ContainmentClass): Readonly<Record<string, string>> {

@@ -7,16 +7,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { kernelContainment, type LaunchMachinery } from './kernel-containment.ts';
 import type { SessionContainment } from './containment.ts';
-import type { ProcessGrants } from './launch/process-grants.ts';
+import { leastGrants, type ProcessGrants } from './launch/process-grants.ts';
 
 const grants: ProcessGrants = {
-  commands: [],
-  scope: '.',
-  writable: true,
-  workdirExec: false,
-  stores: [],
-  networkAllow: [],
-  unixSockets: false,
+  ...leastGrants,
   limits: { processes: 1, open_files: 1, file_size: 1, cpu: 1, memory: 1, workdir_max_bytes: 1 },
 };
 const shell = { command: '/bin/sh', env: { PATH: '/bin' } };

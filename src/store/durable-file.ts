@@ -49,10 +49,10 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Makes the directory and those above it. `E-IO-001` when it cannot be made. */
-export async function makeDirectory(path: string): Promise<void> {
+/** Makes the directory and those above it, all with this mode. `E-IO-001` when it cannot be made. */
+export async function makeDirectory(path: string, mode?: number): Promise<void> {
   try {
-    makeDirectories(path);
+    makeDirectories(path, mode);
   } catch (error) {
     throw ioFault(error, `cannot make the directory ${path}`);
   }

@@ -20,7 +20,7 @@ import { afterEach, beforeEach, describe, expect, it, type TestContext } from 'v
 import { ownGroupDirectory } from '../../src/containment/control-group.ts';
 import { launchSync } from '../native/support/launch.ts';
 import { needs } from '../native/support/needs.ts';
-import { bare } from '../native/support/plans.ts';
+import { barePlan as bare } from '../../src/containment/launch/launch-plan.ts';
 import { cgroupFacts } from './process-limit-of-root.ts';
 
 /** A controller that this host lets groups of version 2 have, the file of a limit, and a limit. Those of most use first. */

@@ -8,6 +8,7 @@ import { describe, expect, it, type TestContext, vi } from 'vitest';
 import { containedEnvironment, containedTemporary } from '../../src/containment/contained-environment.ts';
 import type { Containment } from '../../src/containment/containment.ts';
 import { hostContainment } from '../../src/containment/host-containment.ts';
+import { leastGrants } from '../../src/containment/launch/process-grants.ts';
 import type { Launcher } from '../../src/containment/launcher.ts';
 import { resourceLimits } from '../../src/manifest/capabilities.ts';
 
@@ -80,16 +81,7 @@ describe.each(['sealed', 'scoped'] as const)('launches in %s', (ceiling) => {
     for (const directory of [containedTemporary(workdir), privateDirectory]) mkdirSync(directory, { recursive: true });
     const { pipes } = holdings(home);
     const session = containment.open({ workdir, privateDirectory });
-    const launcher = session.launcher({
-      commands: ['bash'],
-      scope: '.',
-      writable: true,
-      workdirExec: false,
-      stores: [],
-      networkAllow: [],
-      unixSockets: false,
-      limits: resourceLimits.parse({}),
-    });
+    const launcher = session.launcher({ ...leastGrants, commands: ['bash'], limits: resourceLimits.parse({}) });
     const env = containedEnvironment({
       accessibleWorkdir: workdir,
       achieved: ceiling,

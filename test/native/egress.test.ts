@@ -8,10 +8,9 @@ import { text } from 'node:stream/consumers';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { encodeLaunchPlan } from '../../src/containment/launch/launch-plan.ts';
+import { barePlan as bare, encodeLaunchPlan } from '../../src/containment/launch/launch-plan.ts';
 import { helperPath } from './support/helper.ts';
 import { needs } from './support/needs.ts';
-import { bare } from './support/plans.ts';
 
 const plan = encodeLaunchPlan({
   ...bare,

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 
+import { barePlan as bare } from '../../src/containment/launch/launch-plan.ts';
 import { type NativeEnd, launchSync } from './support/launch.ts';
 import { needs } from './support/needs.ts';
-import { bare } from './support/plans.ts';
 
 describe('the filter', () => {
   beforeEach((context) => needs(context));

@@ -5,10 +5,9 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import type { LandlockRules, LaunchPlan } from '../../src/containment/launch/launch-plan.ts';
+import { barePlan as bare, type LandlockRules, type LaunchPlan } from '../../src/containment/launch/launch-plan.ts';
 import { type NativeEnd, launchAsync, launchSync, users } from './support/launch.ts';
 import { needs } from './support/needs.ts';
-import { bare } from './support/plans.ts';
 
 const attempts = fileURLToPath(new URL(`../../dist/native/linux-${process.arch}/svc-attempts`, import.meta.url));
 

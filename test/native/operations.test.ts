@@ -2,10 +2,9 @@ import { mkdirSync, readlinkSync, rmdirSync } from 'node:fs';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import type { LaunchPlan, Namespace } from '../../src/containment/launch/launch-plan.ts';
+import { barePlan as bare, type LaunchPlan, type Namespace } from '../../src/containment/launch/launch-plan.ts';
 import { type NativeEnd, launchSync, users } from './support/launch.ts';
 import { needs } from './support/needs.ts';
-import { bare } from './support/plans.ts';
 
 const ordinaryUid = process.getuid?.() === 0 ? 1000 : process.getuid?.();
 

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { encodeLaunchPlan } from '../../src/containment/launch/launch-plan.ts';
+import { barePlan as bare, encodeLaunchPlan } from '../../src/containment/launch/launch-plan.ts';
 import { helperPath } from './support/helper.ts';
 import { launchSync, users } from './support/launch.ts';
 import { needs } from './support/needs.ts';
-import { bare, composed } from './support/plans.ts';
+import { composed } from './support/plans.ts';
 
 /** With and without processes of the helper around the program. */
 const plans = [

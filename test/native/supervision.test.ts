@@ -16,10 +16,11 @@ import { createInterface } from 'node:readline';
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
+import { barePlan as bare } from '../../src/containment/launch/launch-plan.ts';
 import { helperPath } from './support/helper.ts';
 import { type NativeLaunch, type RunningLaunch, launchAsync, launchSync, users } from './support/launch.ts';
 import { needs } from './support/needs.ts';
-import { bare, composed } from './support/plans.ts';
+import { composed } from './support/plans.ts';
 
 const running: RunningLaunch[] = [];
 afterEach(() => {

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 
 import { containedHome } from '../contained-environment.ts';
 import type { Containment } from '../containment.ts';
-import { encodeLaunchPlan } from '../launch/launch-plan.ts';
+import { barePlan, encodeLaunchPlan } from '../launch/launch-plan.ts';
 import { type LaunchAttempt, stopped, stoppedFromScoped, works } from './attempt.ts';
 import { leastGrants } from '../launch/process-grants.ts';
 import { allowed, parseAnswer, type Seen } from './seen.ts';
@@ -44,18 +44,7 @@ async function launchWith(breaking: Breaking, { helper }: LaunchAttemptHost, pla
 }
 
 function planFor({ workdir }: Surroundings): Buffer {
-  return encodeLaunchPlan({
-    identity: null,
-    cgroupProcs: null,
-    namespaces: [],
-    inside: null,
-    hostname: null,
-    network: { kind: 'none' },
-    root: [],
-    cwd: workdir,
-    limits: [],
-    landlock: null,
-  });
+  return encodeLaunchPlan({ ...barePlan, cwd: workdir });
 }
 
 function openPlan(bytes: Buffer, { privateDirectory }: Surroundings): number {

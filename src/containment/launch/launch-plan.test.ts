@@ -1,19 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { type LaunchPlan, encodeLaunchPlan, mountAttribute } from './launch-plan.ts';
-
-const least: LaunchPlan = {
-  identity: null,
-  cgroupProcs: null,
-  namespaces: [],
-  inside: null,
-  hostname: null,
-  network: { kind: 'none' },
-  root: [],
-  cwd: '/',
-  limits: [],
-  landlock: null,
-};
+import { barePlan as least, type LaunchPlan, encodeLaunchPlan, mountAttribute } from './launch-plan.ts';
 
 function words(plan: LaunchPlan): string[] {
   return encodeLaunchPlan(plan).toString().split('\0');

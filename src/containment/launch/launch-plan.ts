@@ -51,6 +51,20 @@ export interface LaunchPlan {
 /** What the helper reads of a plan at most. */
 const maxBytes = 1024 * 1024;
 
+/** A plan that asks for nothing. */
+export const barePlan: LaunchPlan = {
+  identity: null,
+  cgroupProcs: null,
+  namespaces: [],
+  inside: null,
+  hostname: null,
+  network: { kind: 'none' },
+  root: [],
+  cwd: '/',
+  limits: [],
+  landlock: null,
+};
+
 /** The bytes of a plan. Throws on a path with a NUL, which no file has, and on more than the helper reads. */
 export function encodeLaunchPlan(plan: LaunchPlan): Buffer {
   const words = ['svc-launch-plan', '1', ...wordsOf(plan), 'end'];

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import type { Enforcement } from './compose-plan.ts';
 import { LaunchSheets } from './launch-sheets.ts';
+import { leastGrants } from './process-grants.ts';
 
 let directory: string;
 let asked: string[];
@@ -23,13 +24,8 @@ function sheetsOf(enforcement: Enforcement): LaunchSheets {
   return new LaunchSheets({
     enforcement,
     grants: {
+      ...leastGrants,
       commands: ['one', 'two'],
-      scope: '.',
-      writable: true,
-      workdirExec: false,
-      stores: [],
-      networkAllow: [],
-      unixSockets: false,
       limits: { processes: 1, open_files: 1, file_size: 1, cpu: 1, memory: 1, workdir_max_bytes: 1 },
     },
     cgroupProcs: '/group/cgroup.procs',

@@ -1,9 +1,7 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { Diagnostic } from '../../diagnostics/diagnostic.ts';
-import { writeDurably } from '../../store/durable-file.ts';
-import { ioFault } from '../../store/io-fault.ts';
+import { makeDirectory, writeDurably } from '../../store/durable-file.ts';
 import type { SavedPlan } from './plan-report.ts';
 
 export interface PlanFileSettings {
@@ -24,19 +22,11 @@ export interface PlanFile {
 export async function savePlan(file: PlanFile, { sessionDirectory, redact }: PlanFileSettings): Promise<SavedPlan> {
   const name = `plans/${file.number}-${file.planId}.json`;
   try {
-    await makePlans(join(sessionDirectory, 'plans'));
+    await makeDirectory(join(sessionDirectory, 'plans'), 0o700);
     await writeDurably(join(sessionDirectory, name), [Buffer.from(redact(file.text))], 0o600);
     return { kind: 'saved', name };
   } catch (error) {
     if (!(error instanceof Diagnostic)) throw error;
     return { kind: 'not-saved', problem: error.message };
-  }
-}
-
-async function makePlans(directory: string): Promise<void> {
-  try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw ioFault(error, `cannot make the directory ${directory}`);
   }
 }

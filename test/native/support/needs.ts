@@ -5,7 +5,8 @@ import type { TestContext } from 'vitest';
 import type { LandlockRules, LaunchPlan } from '../../../src/containment/launch/launch-plan.ts';
 import { builtHelper } from './helper.ts';
 import { launchSync } from './launch.ts';
-import { bare, composed } from './plans.ts';
+import { barePlan as bare } from '../../../src/containment/launch/launch-plan.ts';
+import { composed } from './plans.ts';
 
 /** What a test needs of this machine. */
 export type Ability = 'helper' | 'sealed' | 'landlock' | 'landlockPorts' | 'landlockScopes' | 'superuser' | 'compiler';

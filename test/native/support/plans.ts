@@ -1,18 +1,4 @@
-import type { LaunchPlan } from '../../../src/containment/launch/launch-plan.ts';
-
-/** A plan that asks for nothing. */
-export const bare: LaunchPlan = {
-  identity: null,
-  cgroupProcs: null,
-  namespaces: [],
-  inside: null,
-  hostname: null,
-  network: { kind: 'none' },
-  root: [],
-  cwd: '/',
-  limits: [],
-  landlock: null,
-};
+import { barePlan as bare, type LaunchPlan } from '../../../src/containment/launch/launch-plan.ts';
 
 /** The system's programs in a root of its own, with every namespace there is. */
 export function composed(steps: LaunchPlan['root'] = [], changes: Partial<LaunchPlan> = {}): LaunchPlan {
