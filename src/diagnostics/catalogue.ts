@@ -237,6 +237,16 @@ export const catalogue = {
     explanation:
       'The address given with --bind does not belong to this machine, or the port may not be bound by this user.',
   },
+  'E-RUN-019': {
+    title: 'a capsule that delegates knows no referee',
+    explanation:
+      'capabilities.spawn.allow is declared, and SVC_REFEREE_URL is not set or is no address of a referee. Start svc-referee and set the variable to the address it prints, such as http://127.0.0.1:7700.',
+  },
+  'E-RUN-020': {
+    title: 'SVC_SPAWNER cannot be read',
+    explanation:
+      'A parent capsule hands its child a spawner handle in SVC_SPAWNER, as JSON. What the variable holds is none. Unset it to run the capsule by hand.',
+  },
   'E-RUN-024': {
     title: 'there is nothing to run',
     explanation: 'lifecycle.task_acceptance is none and neither --task nor a task.md beside the manifest was given.',
@@ -288,6 +298,21 @@ export const catalogue = {
     title: 'an MCP server did not tell its tools',
     explanation:
       'The server of an artifact with implementation: mcp has to be asked for its tools before the first session with it. It could not be started, ended, broke the protocol or did not answer in time; the message has its last words.',
+  },
+  'E-RUN-037': {
+    title: 'the referee does not admit this session',
+    explanation:
+      'The session has to be registered with the referee, and it refused. A capsule that is started by hand must be named by --spawn-allow of svc-referee and be in its artifact store in the same version; an approval is good for one launch within 60 seconds.',
+  },
+  'E-RUN-038': {
+    title: 'the referee cannot be asked',
+    explanation:
+      'Nothing answers at SVC_REFEREE_URL, or what answers is no referee. Start svc-referee, or correct the variable.',
+  },
+  'E-RUN-039': {
+    title: 'the approval of a delegated launch cannot be read',
+    explanation:
+      'With --spawn-approval-stdin, which only a parent capsule gives, the approval of the referee is read from standard input up to its end. It was empty, too long, or did not end in time.',
   },
   'W-MAN-001': {
     title: 'sleep has no effect',

@@ -8,6 +8,7 @@ export type TaskId = Branded<'TaskId'>;
 export type ContextId = Branded<'ContextId'>;
 export type TraceEventId = Branded<'TraceEventId'>;
 export type WorkId = Branded<'WorkId'>;
+export type DelegationId = Branded<'DelegationId'>;
 
 /** Where ids get their time and randomness from. */
 export interface IdSource {
@@ -38,6 +39,11 @@ export function mintTraceEventId(source: IdSource): TraceEventId {
 /** A command that runs in the background: `wrk_` and a UUIDv7 in hex (contracts §5). */
 export function mintWorkId(source: IdSource): WorkId {
   return `wrk_${uuidV7Hex(source)}` as WorkId;
+}
+
+/** One launch of a child: `dlg_` and a UUIDv7 in hex (D2 "Spawner handle"). */
+export function mintDelegationId(source: IdSource): DelegationId {
+  return `dlg_${uuidV7Hex(source)}` as DelegationId;
 }
 
 const sessionIdShape = /^ses_[0-9a-f]{32}$/;
