@@ -68,7 +68,7 @@ const door = {
   session,
   card,
   conversationMode: 'stateless',
-  delegation: { isOpen: () => false },
+  delegation: { open: () => null },
   residue: () => [],
   resources: () => emptyReply(404),
 } as const;

@@ -130,7 +130,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       session,
       card: cardOf(open, staged),
       conversationMode: launch.loaded.manifest.lifecycle.conversation,
-      delegation: { isOpen: () => false },
+      delegation: { open: () => null },
       residue: () => residueOf(staged.background),
       resources: resourcesOf(open, { session, directories, trace, sessionStart }),
     },

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { calls, hangs, says, type Turn } from '../../test/support/fake-driver.ts';
+import { OpenDelegations } from '../../test/support/open-delegations.ts';
 import { bodyOf, RawSocket } from '../../test/support/raw-socket.ts';
 import { fakeTool, passed, SessionFixture, type FixtureOptions } from '../../test/support/session-fixture.ts';
 import { emptyReply } from '../http/reply.ts';
@@ -10,6 +11,7 @@ import { capsuleRoutes } from './capsule-listener.ts';
 
 interface Listening {
   readonly fixture: SessionFixture;
+  readonly delegation: OpenDelegations;
   readonly port: number;
   readonly url: string;
 }
@@ -36,11 +38,12 @@ async function listen(options: FixtureOptions): Promise<Listening> {
     taskAcceptance,
     exports: { files: false, peer_files: false },
   });
+  const delegation = new OpenDelegations({ dlg_trusted: 'trusted', dlg_untrusted: 'untrusted' });
   const door = {
     session: fixture.session,
     card,
     conversationMode: 'stateless',
-    delegation: { isOpen: (id: string) => id === 'dlg_open' },
+    delegation,
     residue: () => [],
     resources: () => emptyReply(404),
   } as const;
@@ -52,7 +55,7 @@ async function listen(options: FixtureOptions): Promise<Listening> {
   servers.push(server);
   const bound = await server.bind({ address: '127.0.0.1', port: 0 });
   if (bound.kind !== 'bound') throw new Error('no port');
-  return { fixture, port: bound.port, url: `http://127.0.0.1:${bound.port}/` };
+  return { fixture, delegation, port: bound.port, url: `http://127.0.0.1:${bound.port}/` };
 }
 
 function sleeping(turns: readonly Turn[], options: Partial<FixtureOptions> = {}): Promise<Listening> {
@@ -144,20 +147,115 @@ describe('message/send', () => {
       error: { code: -32602, message: 'Invalid params: message.parts must be an array' },
     });
   });
+});
 
-  it('refuses the completion of a foreign session or of an unknown delegation', async () => {
-    const { fixture, url } = await sleeping([]);
-    const call = { method: 'message/send', params: say('done') };
-    const completion = { 'x-svc-task-origin': 'completion', 'x-svc-delegation-id': 'dlg_open' };
-    expect(await rpc(url, call, { ...completion, 'x-svc-completion-session': 'ses_other' })).toMatchObject({
+describe('a completion', () => {
+  const call = {
+    method: 'message/send',
+    params: { message: { ...say('done').message, contextId: 'ctx_of_the_child' } },
+  };
+  const headersOf = (session: string, id: string): Record<string, string> => ({
+    'x-svc-task-origin': 'completion',
+    'x-svc-task-trust': 'trusted',
+    'x-svc-completion-session': session,
+    'x-svc-delegation-id': id,
+  });
+
+  it('for another session is refused, and says so [D2-COMPL-28, D2-COMPL-29, D2-HANDLE-03]', async () => {
+    const { delegation, url } = await sleeping([]);
+    expect(await rpc(url, call, headersOf('ses_other', 'dlg_trusted'))).toEqual({
+      jsonrpc: '2.0',
+      id: 7,
       error: { code: -32004, message: 'The completion is addressed to a session that is not the one running' },
     });
-    const own = { ...completion, 'x-svc-completion-session': fixture.session.id };
-    expect(await rpc(url, call, { ...own, 'x-svc-delegation-id': 'dlg_none' })).toMatchObject({
-      error: { code: -32004 },
+    expect(delegation.completed).toEqual([]);
+  });
+
+  it('of an unknown delegation is refused', async () => {
+    const { fixture, url } = await sleeping([]);
+    expect(await rpc(url, call, headersOf(fixture.session.id, 'dlg_none'))).toEqual({
+      jsonrpc: '2.0',
+      id: 7,
+      error: { code: -32004, message: 'The completion names no delegation that this session has open' },
     });
-    expect(await rpc(url, call, own)).toMatchObject({ result: { status: { state: 'submitted' } } });
-    expect(fixture.traced.at(-1)).toMatchObject({ origin: 'completion', trust: 'untrusted', lane: 'background' });
+  });
+
+  it("becomes a task in the background lane, of the delegation's context [D2-COMPL-25, D2-COMPL-26]", async () => {
+    const { fixture, delegation, url } = await sleeping([]);
+    expect(await rpc(url, call, headersOf(fixture.session.id, 'dlg_trusted'))).toMatchObject({
+      result: { contextId: 'ctx_of_the_delegation', status: { state: 'submitted' } },
+    });
+    expect(fixture.traced.at(-1)).toMatchObject({
+      event_type: 'task_received',
+      origin: 'completion',
+      trust: 'trusted',
+      lane: 'background',
+      context_id: 'ctx_of_the_delegation',
+    });
+    expect(delegation.completed).toEqual(['dlg_trusted: done']);
+  });
+
+  it('is never more trusted than the task that delegated', async () => {
+    const { fixture, url } = await sleeping([]);
+    await rpc(url, call, headersOf(fixture.session.id, 'dlg_untrusted'));
+    expect(fixture.traced.at(-1)).toMatchObject({ origin: 'completion', trust: 'untrusted' });
+  });
+
+  it('is untrusted when its headers say so, or say nothing', async () => {
+    for (const trust of ['untrusted', 'Trusted', null]) {
+      const { fixture, url } = await sleeping([]);
+      const { 'x-svc-task-trust': _trusted, ...rest } = headersOf(fixture.session.id, 'dlg_trusted');
+      await rpc(url, call, trust === null ? rest : { ...rest, 'x-svc-task-trust': trust });
+      expect(fixture.traced.at(-1)).toMatchObject({ origin: 'completion', trust: 'untrusted' });
+    }
+  });
+
+  it('is taken once [D2-COMPL-17]', async () => {
+    const { fixture, delegation, url } = await sleeping([], { acceptance: { queueDepth: 3 } });
+    const headers = headersOf(fixture.session.id, 'dlg_trusted');
+    expect(await rpc(url, call, headers)).toMatchObject({ result: { status: { state: 'submitted' } } });
+    expect(await rpc(url, call, headers)).toMatchObject({ error: { code: -32004 } });
+    expect(delegation.completed).toEqual(['dlg_trusted: done']);
+  });
+
+  it('that finds no room leaves its delegation open', async () => {
+    const { fixture, delegation, url } = await sleeping([], { acceptance: { queueDepth: 0 } });
+    await rpc(url, { method: 'message/send', params: say('one') });
+    const headers = headersOf(fixture.session.id, 'dlg_trusted');
+    expect(await rpc(url, call, headers)).toMatchObject({ result: { status: { state: 'rejected' } } });
+    expect(delegation.completed).toEqual([]);
+    expect(delegation.open('dlg_trusted')).not.toBeNull();
+  });
+
+  it('answers no task that waits for input', async () => {
+    const { fixture, url } = await sleeping([calls(['ask', {}]), says('Thank you.')], {
+      tools: [
+        fakeTool('ask', async (_args, { requestInput }) => {
+          const answer = await requestInput('Which colour?');
+          return passed(answer.kind === 'answered' ? answer.text : 'nobody answered');
+        }),
+      ],
+    });
+    void fixture.session.run();
+    const first = (await rpc(url, { method: 'message/send', params: say('Ask.') })) as { result: { id: string } };
+    await fixture.frame((frame) => frame.event === 'status' && JSON.stringify(frame.data).includes('Which colour?'));
+    await rpc(url, call, headersOf(fixture.session.id, 'dlg_trusted'));
+    expect(await rpc(url, { method: 'tasks/get', params: { id: first.result.id } })).toMatchObject({
+      result: { status: { state: 'input-required' } },
+    });
+  });
+
+  it('is what its headers say only when its origin is completion [D2-COMPL-27]', async () => {
+    const { fixture, delegation, url } = await sleeping([]);
+    const { 'x-svc-task-origin': _origin, ...rest } = headersOf('ses_other', 'dlg_trusted');
+    await rpc(url, call, rest);
+    expect(fixture.traced.at(-1)).toMatchObject({
+      origin: 'message',
+      trust: 'untrusted',
+      lane: 'foreground',
+      context_id: 'ctx_of_the_child',
+    });
+    expect(delegation.completed).toEqual([]);
   });
 });
 

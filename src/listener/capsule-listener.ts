@@ -14,7 +14,7 @@ import {
   type JsonRpcRequest,
 } from '../wire/json-rpc.ts';
 import { EventStreams } from './event-streams.ts';
-import { cancelTask, getTask, parseTaskSource, sendMessage, stopSession, type MethodDeps } from './methods.ts';
+import { cancelTask, getTask, sendMessage, stopSession, submitMessage, type MethodDeps } from './methods.ts';
 import type { DelegationDoor } from './task-source.ts';
 
 /** Largest body of `POST /` (contracts §6). */
@@ -123,7 +123,7 @@ class Dispatch {
       case 'message/send':
         return sendMessage(params, headers, this.#deps);
       case 'message/stream':
-        return this.#streams.submit(() => parseTaskSource(params, headers, this.#deps), lastEventId);
+        return this.#streams.submit(() => submitMessage(params, headers, this.#deps), lastEventId);
       case 'stream/watch':
         return this.#streams.watch(lastEventId);
       case 'tasks/get':

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { StreamReply } from '../http/reply.ts';
 import type { Session } from '../session/session.ts';
-import type { TaskSource } from '../session/task.ts';
+import type { Submission } from '../session/task-board.ts';
 import { parseLastEventId } from '../wire/event-id.ts';
 import type { ConnectionFrame } from '../wire/frames.ts';
 import { JsonRpcFault } from '../wire/json-rpc.ts';
@@ -31,15 +31,15 @@ export class EventStreams {
     });
   }
 
-  /** `message/stream`: the replay when one was asked for, the task, then everything live until a final status. `parse` may throw a fault. */
-  submit(parse: () => TaskSource, lastEventId: string | undefined): StreamReply {
+  /** `message/stream`: the replay when one was asked for, the task, then everything live until a final status. `hand` submits the task, and may throw a fault. */
+  submit(hand: () => Submission, lastEventId: string | undefined): StreamReply {
     return this.#stream({ closesOnFinal: true }, (connection) => {
       const { events } = this.#session;
       const replayed = parseLastEventId(lastEventId);
       if (replayed !== undefined) connection.replay(events.replayFrom(replayed));
       // A stream that has ended would close the connection before its client is told what became of the task.
       if (!events.isOver) events.subscribe(connection);
-      const refusal = this.#hand(parse);
+      const refusal = this.#handOver(hand);
       if (refusal !== null) connection.write(refusal);
       if (refusal !== null || events.isOver) connection.close();
     });
@@ -65,9 +65,9 @@ export class EventStreams {
   }
 
   /** Null once the task is in the queue, else the frame that closes the connection. */
-  #hand(parse: () => TaskSource): ConnectionFrame | null {
+  #handOver(hand: () => Submission): ConnectionFrame | null {
     try {
-      const { kind, task } = this.#session.board.submit(parse());
+      const { kind, task } = hand();
       if (kind === 'accepted') return null;
       return kind === 'rejected' ? { event: 'rejected', taskId: task.id } : queueSendFailed;
     } catch (error) {

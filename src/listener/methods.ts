@@ -1,8 +1,9 @@
 import type { Session } from '../session/session.ts';
-import type { Task, TaskSource } from '../session/task.ts';
+import type { Submission } from '../session/task-board.ts';
+import type { Task } from '../session/task.ts';
 import { EncodedJson, JsonRpcFault } from '../wire/json-rpc.ts';
 import { parseMessage } from '../wire/message.ts';
-import { taskSource, type DelegationDoor, type OriginHeaders } from './task-source.ts';
+import { taskSource, type DelegationDoor, type OriginHeaders, type SourcedTask } from './task-source.ts';
 import { rejectedTaskObject, taskObject, type TaskObject } from './task-object.ts';
 
 export interface MethodDeps {
@@ -20,16 +21,26 @@ export interface StopReport {
 
 /** `message/send`: answers the task that waits for input, else starts one (contracts §6). */
 export function sendMessage(params: unknown, headers: OriginHeaders, deps: MethodDeps): TaskObject {
-  const source = parseTaskSource(params, headers, deps);
-  const { board } = deps.session;
-  const answered = source.origin === 'completion' ? null : board.answerInput(source.text);
+  const sourced = parseTaskSource(params, headers, deps);
+  // A completion is nobody's answer.
+  const answered = sourced.delegation === null ? deps.session.board.answerInput(sourced.source.text) : null;
   if (answered !== null) return taskObject(answered);
-  const submission = board.submit(source);
+  const submission = submitSourced(sourced, deps);
   return submission.kind === 'accepted' ? taskObject(submission.task) : rejectedTaskObject(submission.task);
 }
 
-/** The source of a new task. Faults: `-32602` naming the field, `-32004` for a foreign completion. */
-export function parseTaskSource(params: unknown, headers: OriginHeaders, deps: MethodDeps): TaskSource {
+/** Hands a message to the queue. Faults: `-32602` naming the field, `-32004` for a foreign completion. */
+export function submitMessage(params: unknown, headers: OriginHeaders, deps: MethodDeps): Submission {
+  return submitSourced(parseTaskSource(params, headers, deps), deps);
+}
+
+function submitSourced({ source, delegation }: SourcedTask, { session }: MethodDeps): Submission {
+  const submission = session.board.submit(source);
+  if (submission.kind === 'accepted') delegation?.complete(source.text);
+  return submission;
+}
+
+function parseTaskSource(params: unknown, headers: OriginHeaders, deps: MethodDeps): SourcedTask {
   const message = parseMessage(params);
   if (message.kind === 'invalid') throw new JsonRpcFault('invalid-params', `Invalid params: ${message.problem}`);
   return taskSource(message.message, headers, { sessionId: deps.session.id, delegation: deps.delegation });

@@ -7,9 +7,17 @@ import type { InboundMessage } from '../wire/message.ts';
 /** The headers that tell how a task reached the capsule, in lower case as node gives them. */
 export type OriginHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Which delegations of this session are still open; a completion of any other is refused (contracts §7). */
+/** The delegations that this session started and has not closed; a completion of any other is refused (contracts §7). */
 export interface DelegationDoor {
-  isOpen(delegationId: string): boolean;
+  open(delegationId: string): OpenDelegation | null;
+}
+
+export interface OpenDelegation {
+  /** Of the task that delegated. */
+  readonly contextId: ContextId;
+  readonly trust: Trust;
+  /** Closes it: its completion, with this text, is a task of the session now. */
+  complete(text: string): void;
 }
 
 export interface SourceContext {
@@ -17,21 +25,32 @@ export interface SourceContext {
   readonly delegation: DelegationDoor;
 }
 
+export interface SourcedTask {
+  readonly source: TaskSource;
+  /** Of a completion; null otherwise. */
+  readonly delegation: OpenDelegation | null;
+}
+
 /** Origin and trust of a message (contracts §7). Throws the fault `-32004` for a completion that is not this session's. */
-export function taskSource(message: InboundMessage, headers: OriginHeaders, context: SourceContext): TaskSource {
+export function taskSource(message: InboundMessage, headers: OriginHeaders, context: SourceContext): SourcedTask {
   const origin = singleHeader(headers['x-svc-task-origin']);
-  const common = {
-    text: message.text,
-    ...(message.contextId === undefined ? {} : { contextId: message.contextId as ContextId }),
-  };
-  if (origin === 'peer') return { ...common, origin, trust: trustOf(headers) };
-  if (origin !== 'completion') return { ...common, origin: 'message', trust: 'untrusted' };
-  checkCompletion(headers, context);
-  return { ...common, origin, trust: trustOf(headers) };
+  const { text } = message;
+  if (origin === 'completion') {
+    const delegation = delegationOf(headers, context);
+    // A child that was given an untrusted task cannot give a trusted one back.
+    const trust = delegation.trust === 'trusted' ? trustOf(headers) : 'untrusted';
+    return { source: { text, origin, trust, contextId: delegation.contextId }, delegation };
+  }
+  const common = message.contextId === undefined ? { text } : { text, contextId: message.contextId as ContextId };
+  const source: TaskSource =
+    origin === 'peer'
+      ? { ...common, origin, trust: trustOf(headers) }
+      : { ...common, origin: 'message', trust: 'untrusted' };
+  return { source, delegation: null };
 }
 
 /** The delegation headers are read only for a completion (D2 "Events" 3). */
-function checkCompletion(headers: OriginHeaders, { sessionId, delegation }: SourceContext): void {
+function delegationOf(headers: OriginHeaders, { sessionId, delegation }: SourceContext): OpenDelegation {
   if (singleHeader(headers['x-svc-completion-session']) !== sessionId) {
     throw new JsonRpcFault(
       'completion-refused',
@@ -39,9 +58,9 @@ function checkCompletion(headers: OriginHeaders, { sessionId, delegation }: Sour
     );
   }
   const delegationId = singleHeader(headers['x-svc-delegation-id']);
-  if (delegationId === undefined || !delegation.isOpen(delegationId)) {
-    throw new JsonRpcFault('completion-refused', 'The completion names no delegation that this session has open');
-  }
+  const open = delegationId === undefined ? null : delegation.open(delegationId);
+  if (open !== null) return open;
+  throw new JsonRpcFault('completion-refused', 'The completion names no delegation that this session has open');
 }
 
 function trustOf(headers: OriginHeaders): Trust {

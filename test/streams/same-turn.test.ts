@@ -50,11 +50,10 @@ describe('frames published in the turn of the event loop in which a reader comes
 
   it('reach a message/stream when they are published while its task is handed over [D1-STREAM-22]', async () => {
     const publish: (() => void)[] = [];
-    const isOpenDelegation = (): boolean => {
+    const onCompletion = (): void => {
       for (const each of publish) each();
-      return true;
     };
-    const door = await openDoor({ isOpenDelegation });
+    const door = await openDoor({ onCompletion });
     const other = await door.watch();
     door.text(1n);
     publish.push(() => door.text(2n));
@@ -73,11 +72,10 @@ describe('frames published in the turn of the event loop in which a reader comes
 
   it('are not lost to a reader whose long replay was taken at once, however many they are', async () => {
     const publish: (() => void)[] = [];
-    const isOpenDelegation = (): boolean => {
+    const onCompletion = (): void => {
       for (const each of publish) each();
-      return true;
     };
-    const door = await openDoor({ isOpenDelegation });
+    const door = await openDoor({ onCompletion });
     const text = 'x'.repeat(100);
     for (let id = 1n; id <= 512n; id += 1n) door.text(id, text);
     publish.push(() => {

@@ -6,6 +6,7 @@ import { capsuleRoutes } from '../../src/listener/capsule-listener.ts';
 import { agentCard } from '../../src/wire/agent-card.ts';
 import type { EventId, NumberedFrame } from '../../src/wire/frames.ts';
 import type { TaskId } from '../../src/wire/ids.ts';
+import { OpenDelegations } from '../support/open-delegations.ts';
 import { postBytes } from '../support/raw-socket.ts';
 import { SessionFixture, type FixtureOptions } from '../support/session-fixture.ts';
 import { StreamReader } from './stream-reader.ts';
@@ -21,8 +22,8 @@ export const hello = { message: { messageId: 'm1', role: 'user', parts: [{ text:
 
 export interface DoorOptions extends Partial<FixtureOptions> {
   readonly conversationMode?: 'stateless' | 'threaded';
-  /** Asked while a completion is handed over; none is open without it. */
-  readonly isOpenDelegation?: () => boolean;
+  /** Called while the completion of an open delegation is handed over; none is open without it. */
+  readonly onCompletion?: () => void;
 }
 
 /** The HTTP door of a session whose tasks and frames a test has in hand. Its readers are gone after the test. */
@@ -43,12 +44,17 @@ export class StreamDoor {
   static async open(options: DoorOptions): Promise<StreamDoor> {
     const acceptance = { afterTask: 'sleep', ...options.acceptance } as const;
     const fixture = new SessionFixture({ turns: [], ...options, acceptance });
-    const { conversationMode = 'stateless', isOpenDelegation = () => false } = options;
+    const { conversationMode = 'stateless', onCompletion } = options;
     const door = {
       session: fixture.session,
       card: cardOf(fixture, options.acceptance?.taskAcceptance ?? 'queue'),
       conversationMode,
-      delegation: { isOpen: isOpenDelegation },
+      delegation: {
+        open: (id: string) => {
+          onCompletion?.();
+          return onCompletion === undefined ? null : new OpenDelegations({ [id]: 'untrusted' }).open(id);
+        },
+      },
       residue: () => [],
       resources: () => emptyReply(404),
     };
