@@ -1,5 +1,7 @@
 import { quoted } from '../diagnostics/printable.ts';
-import { formatDestination, type NetworkDestination } from '../manifest/network-destination.ts';
+import { formatDestination, parseDestination } from '../manifest/network-destination.ts';
+import type { Reference } from '../manifest/references.ts';
+import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
 import { isAtLeast } from '../wire/containment-class.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
 import { isWithin } from './filesystem-scope.ts';
@@ -20,19 +22,42 @@ export interface SpawnEnvelope extends Pick<
 > {
   /** Every state store that one of the capsule's artifacts opens. */
   readonly stateStores: readonly string[];
+  /** `${VARIABLE}` by the value that stands for it above; absent where no variable was resolved. */
+  readonly references?: ReadonlyMap<string, string>;
 }
 
 export interface EnvelopeExcess {
   /** The manifest key, `capabilities.network.allow`. */
   readonly key: string;
-  /** What the child declares there beyond the parent, in the shortest spelling that means it; `none` where it declares nothing. */
+  /**
+   * What the child declares there beyond the parent, in the shortest spelling that means it; `none` where it declares nothing.
+   * A value that came from a variable may be a credential, and stands here as its reference.
+   */
   readonly declared: string;
-  /** One clause that names both; text of the manifest stands in it quoted. */
+  /** One sentence that names both; text of the manifest stands in it quoted. */
   readonly message: string;
 }
 
-/** The part of a capsule's grants that a spawn is judged by. `inference.endpoint` is no part of it. */
-export function envelopeOf(grants: EffectiveGrants): SpawnEnvelope {
+/** The manifest key of each axis. */
+const keys = {
+  networkAllow: 'capabilities.network.allow',
+  unixSockets: 'capabilities.network.unix_sockets',
+  peerFetchAllow: 'capabilities.peer_fetch.allow',
+  shellAllow: 'capabilities.shell.allow',
+  spawnAllow: 'capabilities.spawn.allow',
+  envAllow: 'capabilities.env.allow',
+  filesystemScope: 'capabilities.filesystem.scope',
+  workdirExec: 'capabilities.filesystem.workdir_exec',
+  stateStores: 'capabilities.state.store',
+  containmentFloor: 'capabilities.containment',
+} as const satisfies Record<Exclude<keyof SpawnEnvelope, 'references'>, string>;
+
+/**
+ * The part of a capsule's grants that a spawn is judged by. `inference.endpoint` is no part of it. `references` are those of the
+ * manifest that was lowered.
+ */
+export function envelopeOf(grants: EffectiveGrants, references: readonly Reference[] = []): SpawnEnvelope {
+  const spellings = references.flatMap(spellingsOf);
   return {
     networkAllow: grants.networkAllow,
     unixSockets: grants.unixSockets,
@@ -44,7 +69,17 @@ export function envelopeOf(grants: EffectiveGrants): SpawnEnvelope {
     workdirExec: grants.workdirExec,
     stateStores: [...new Set(grants.artifacts.flatMap((artifact) => artifact.stateStores))],
     containmentFloor: grants.containmentFloor,
+    ...(spellings.length === 0 ? {} : { references: new Map(spellings) }),
   };
+}
+
+/** The value of a reference in every spelling that lowering may have given it. */
+function spellingsOf({ variable, value }: Reference): readonly (readonly [string, string])[] {
+  if (value === undefined) return [];
+  const reading = parseDestination(value);
+  const spellings = [value, normalizeWorkdirPath(value) ?? value];
+  if (reading.kind === 'destination') spellings.push(formatDestination(reading.destination));
+  return spellings.map((spelling) => [spelling, `\${${variable}}`]);
 }
 
 /**
@@ -52,69 +87,76 @@ export function envelopeOf(grants: EffectiveGrants): SpawnEnvelope {
  * entry of the child that is more; null when the child stays within. Nothing is ever narrowed to fit (D2 "Spawn envelope rules").
  */
 export function firstExcess(parent: SpawnEnvelope, child: SpawnEnvelope): EnvelopeExcess | null {
+  const pair = { parent, child };
   return (
-    uncovered('capabilities.network.allow', parent.networkAllow, child.networkAllow) ??
-    unheld('capabilities.network.unix_sockets', parent.unixSockets, child.unixSockets) ??
-    uncovered('capabilities.peer_fetch.allow', parent.peerFetchAllow, child.peerFetchAllow) ??
-    unlisted('capabilities.shell.allow', parent.shellAllow, child.shellAllow) ??
-    unlisted('capabilities.spawn.allow', parent.spawnAllow, child.spawnAllow) ??
-    unlisted('capabilities.env.allow', parent.envAllow, child.envAllow) ??
-    beyondScope(parent.filesystemScope, child.filesystemScope) ??
-    unheld('capabilities.filesystem.workdir_exec', parent.workdirExec, child.workdirExec) ??
-    unlisted('capabilities.state.store', parent.stateStores, child.stateStores) ??
-    belowFloor(parent.containmentFloor, child.containmentFloor)
+    uncovered(pair, 'networkAllow') ??
+    unheld(pair, 'unixSockets') ??
+    uncovered(pair, 'peerFetchAllow') ??
+    unlisted(pair, 'shellAllow') ??
+    unlisted(pair, 'spawnAllow') ??
+    unlisted(pair, 'envAllow') ??
+    beyondScope(pair) ??
+    unheld(pair, 'workdirExec') ??
+    unlisted(pair, 'stateStores') ??
+    belowFloor(pair)
   );
 }
 
-function uncovered(
-  key: string,
-  parent: readonly NetworkDestination[],
-  child: readonly NetworkDestination[],
-): EnvelopeExcess | null {
-  const excess = child.find((destination) => !isCovered(parent, destination));
+interface Pair {
+  readonly parent: SpawnEnvelope;
+  readonly child: SpawnEnvelope;
+}
+
+function uncovered({ parent, child }: Pair, axis: 'networkAllow' | 'peerFetchAllow'): EnvelopeExcess | null {
+  const excess = child[axis].find((destination) => !isCovered(parent[axis], destination));
   if (excess === undefined) return null;
-  const declared = formatDestination(excess);
-  return {
-    key,
-    declared,
-    message: `${key}: the child declares ${quoted(declared)}, which no entry of the parent covers`,
-  };
+  const declared = asWritten(child, formatDestination(excess));
+  return excessOf(axis, declared, `the child declares ${quoted(declared)}, which no entry of the parent covers`);
 }
 
-function unlisted(key: string, parent: readonly string[], child: readonly string[]): EnvelopeExcess | null {
-  const held = new Set(parent);
-  const declared = child.find((name) => !held.has(name));
-  if (declared === undefined) return null;
-  return { key, declared, message: `${key}: the child declares ${quoted(declared)}, which the parent does not` };
+type NameAxis = 'shellAllow' | 'spawnAllow' | 'envAllow' | 'stateStores';
+
+function unlisted({ parent, child }: Pair, axis: NameAxis): EnvelopeExcess | null {
+  const held = new Set(parent[axis]);
+  const excess = child[axis].find((name) => !held.has(name));
+  if (excess === undefined) return null;
+  const declared = asWritten(child, excess);
+  const clause =
+    axis === 'stateStores'
+      ? `an artifact of the child opens ${quoted(declared)}, which none of the parent does`
+      : `the child declares ${quoted(declared)}, which the parent does not`;
+  return excessOf(axis, declared, clause);
 }
 
-function unheld(key: string, parent: boolean, child: boolean): EnvelopeExcess | null {
-  if (parent || !child) return null;
-  return { key, declared: 'true', message: `${key}: the child declares true, which the parent does not` };
+function unheld({ parent, child }: Pair, axis: 'unixSockets' | 'workdirExec'): EnvelopeExcess | null {
+  if (parent[axis] || !child[axis]) return null;
+  return excessOf(axis, 'true', 'the child declares true, which the parent does not');
 }
 
-function beyondScope(
-  parent: SpawnEnvelope['filesystemScope'],
-  child: SpawnEnvelope['filesystemScope'],
-): EnvelopeExcess | null {
-  const key = 'capabilities.filesystem.scope';
-  if (parent === null) return null;
-  if (child === null) {
-    const message = `${key}: the child declares none, which is the whole workdir, and the parent declares ${quoted(parent)}`;
-    return { key, declared: 'none', message };
+function beyondScope({ parent, child }: Pair): EnvelopeExcess | null {
+  const axis = 'filesystemScope';
+  if (parent[axis] === null) return null;
+  const held = quoted(asWritten(parent, parent[axis]));
+  if (child[axis] === null) {
+    return excessOf(axis, 'none', `the child declares none and sees its whole workdir, the parent only ${held}`);
   }
-  if (isWithin(parent, child)) return null;
-  const message = `${key}: the child declares ${quoted(child)}, which is not within ${quoted(parent)} of the parent`;
-  return { key, declared: child, message };
+  if (isWithin(parent[axis], child[axis])) return null;
+  const declared = asWritten(child, child[axis]);
+  return excessOf(axis, declared, `the child declares ${quoted(declared)}, which is not within ${held} of the parent`);
 }
 
-function belowFloor(
-  parent: SpawnEnvelope['containmentFloor'],
-  child: SpawnEnvelope['containmentFloor'],
-): EnvelopeExcess | null {
-  const key = 'capabilities.containment';
-  const floor = parent ?? 'advisory';
-  if (isAtLeast(child ?? 'advisory', floor)) return null;
-  const declared = child ?? 'none';
-  return { key, declared, message: `${key}: the child declares ${declared}, which is below ${floor} of the parent` };
+function belowFloor({ parent, child }: Pair): EnvelopeExcess | null {
+  const axis = 'containmentFloor';
+  const floor = parent[axis] ?? 'advisory';
+  if (isAtLeast(child[axis] ?? 'advisory', floor)) return null;
+  const declared = child[axis] ?? 'none';
+  return excessOf(axis, declared, `the child declares ${declared}, which is below ${floor} of the parent`);
+}
+
+function asWritten({ references }: SpawnEnvelope, value: string): string {
+  return references?.get(value) ?? value;
+}
+
+function excessOf(axis: keyof typeof keys, declared: string, clause: string): EnvelopeExcess {
+  return { key: keys[axis], declared, message: `${keys[axis]}: ${clause}` };
 }

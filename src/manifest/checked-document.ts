@@ -27,6 +27,7 @@ export interface CheckedDocument<Schema extends $ZodType> {
   readonly value: output<Schema>;
   readonly warnings: readonly Diagnostic[];
   readonly source: YamlSource;
+  readonly references: Resolution['references'];
 }
 
 /**
@@ -41,7 +42,7 @@ export function readDocument<Schema extends $ZodType>(request: DocumentRequest<S
   const value = parseWithoutUnknown(request.schema, reading);
   request.rules?.(reading.data, findings);
   if (value === undefined || findings.hasError()) throw new DiagnosticList(findings.list());
-  return { value: value.output, warnings: findings.list(), source };
+  return { value: value.output, warnings: findings.list(), source, references: resolution.references };
 }
 
 interface Reading {

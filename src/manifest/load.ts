@@ -7,7 +7,7 @@ import { Draft } from './draft.ts';
 import type { Findings } from './findings.ts';
 import { renderKeyPath, type KeyPath } from './key-path.ts';
 import { readSmallText, unreadableFile } from './read-text.ts';
-import type { Environment } from './references.ts';
+import type { Environment, Reference } from './references.ts';
 import { checkCapsuleRules } from './rules.ts';
 import { capsuleManifest, type CapsuleManifest } from './schema.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
@@ -35,6 +35,8 @@ export interface LoadedManifest {
   readonly systemPrompt: string;
   /** In the order of the file. */
   readonly warnings: readonly Diagnostic[];
+  /** What came from variables and stands in the manifest: a message shows the reference, for the value may be a credential. */
+  readonly references: readonly Reference[];
   readonly file: string;
   /** Absolute path of the workspace root. */
   readonly directory: string;
@@ -70,6 +72,7 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     ...(purpose === 'launch' && apiKey !== undefined ? { apiKey: new Secret(apiKey) } : {}),
     systemPrompt: inference.system_prompt ?? prompt.text,
     warnings: document.warnings,
+    references: [...document.references].flatMap(([where, found]) => (where === apiKeyPath ? [] : [found])),
     file,
     directory,
     locate: (path, part) => document.source.locate(path, part),
