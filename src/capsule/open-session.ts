@@ -24,6 +24,7 @@ import type { NumberedFrame } from '../wire/frames.ts';
 import type { SessionId, TraceEventId } from '../wire/ids.ts';
 import { openHooks } from './open-hooks.ts';
 import type { PreparedLaunch } from './prepare.ts';
+import type { RefereeMembership } from './referee-membership.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { openConversations } from './session-conversations.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
@@ -35,6 +36,8 @@ export interface OpenSessionRequest {
   readonly request: RunRequest;
   readonly launch: PreparedLaunch;
   readonly sessionId: SessionId;
+  /** Null for a session that the referee knows nothing of. */
+  readonly membership: RefereeMembership | null;
   /** `host:port` for the card. */
   readonly url: string;
   readonly onFrame: (frame: NumberedFrame) => void;
@@ -154,7 +157,7 @@ function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): Hand
   return resourceHandler({
     workdir: directories.workdir,
     files: launch.loaded.manifest.exports.files ?? null,
-    peerPlane: null,
+    peerFiles: null,
     achieved: launch.scope.containment.achieved,
     generation: () => session.board.generation,
     spoolDirectory: directories.session,

@@ -15,7 +15,8 @@ export interface OpenedFile {
 }
 
 export type Opening =
-  | { readonly kind: 'opened'; readonly file: OpenedFile }
+  /** `path` is relative to the root and canonical: no link is on the way. */
+  | { readonly kind: 'opened'; readonly file: OpenedFile; readonly path: string }
   | { readonly kind: 'refused'; readonly code: ResourceRefusalCode };
 
 export type RootResolution =
@@ -140,7 +141,8 @@ export function openFile(root: string, real: string): Opening | 'changed' {
     if (place !== real && place !== `${real} (deleted)`) return 'changed';
     if (!status.isFile()) return refused('not_a_regular_file');
     kept = true;
-    return { kind: 'opened', file: { descriptor, size: status.size, mtimeMs: Math.floor(status.mtimeMs) } };
+    const file = { descriptor, size: status.size, mtimeMs: Math.floor(status.mtimeMs) };
+    return { kind: 'opened', file, path: relativeTo(root, real) };
   } finally {
     if (!kept) closeSync(descriptor);
   }
@@ -151,6 +153,10 @@ export function systemRefusal(error: unknown): ResourceRefusalCode {
   const code = refusalOfSystemError(error);
   if (code === undefined) throw error;
   return code;
+}
+
+function relativeTo(root: string, real: string): string {
+  return real.slice(root === '/' ? 1 : root.length + 1);
 }
 
 function openUnlessLink(real: string): number | undefined {

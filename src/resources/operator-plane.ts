@@ -2,37 +2,18 @@ import { Readable } from 'node:stream';
 
 import type { Reply, ReplyHeaders } from '../http/reply.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
-import { release } from './descriptor-io.ts';
-import { ExportRoot, systemRefusal, type OpenedFile } from './export-root.ts';
-import { FileContents, type FileContent } from './file-content.ts';
+import { type ExportedFiles, type ExportReader, ioError, type PlaneAnswer, refused } from './export-reader.ts';
 import { encodeListing, listFiles, type ListedFile } from './listing.ts';
 import { parseResourcePath } from './resource-path.ts';
-import { resourceRefusal, type ResourceRefusalCode } from './resource-refusal.ts';
-import { Spool } from './spool.ts';
 
 export interface OperatorPlaneOptions {
-  /** The accessible workdir, canonical. */
-  readonly workdir: string;
-  /** `exports.files.root` as configured. */
-  readonly configuredRoot: string;
-  /** The same root, spelt one way: relative, without `.` and empty components; `.` is the workdir. */
-  readonly root: string;
-  readonly maxBytes: number;
+  /** `exports.files`. */
+  readonly files: ExportedFiles;
   readonly achieved: ContainmentClass;
   /** Tasks that reached a terminal state in this process (D3 "Generation"). */
   readonly generation: () => number;
-  /** A directory of `svc` alone, for files too large to be held in memory while they are sent. */
-  readonly spoolDirectory: string;
-}
-
-/** What became of a request: the reply, and what is to be recorded of it. */
-export interface PlaneAnswer {
-  readonly reply: Reply;
-  readonly outcome: 'ok' | ResourceRefusalCode;
-  /** Of a read. */
-  readonly bytes?: number;
-  /** Of a listing that is whole. */
-  readonly entries?: number;
+  /** Of the same root. */
+  readonly reader: ExportReader;
 }
 
 /** How a listing that was sent as it was made came to its end; its status was 200 either way. */
@@ -47,52 +28,30 @@ const wholeListingLength = 64 * 1024;
 /** `GET /resources/files` and below: the files of one export root, by path, as they are now (D3 "Operator plane"). */
 export class OperatorPlane {
   readonly #options: OperatorPlaneOptions;
-  readonly #root: ExportRoot;
-  readonly #contents: FileContents;
-  readonly #constantHeaders: ReplyHeaders;
+  readonly #readHeaders: ReplyHeaders;
 
   constructor(options: OperatorPlaneOptions) {
     this.#options = options;
-    this.#root = new ExportRoot(options);
-    this.#contents = new FileContents(new Spool(options.spoolDirectory));
-    this.#constantHeaders = {
-      'x-svc-containment': options.achieved,
-      // One character a byte is how a header carries UTF-8.
-      'x-svc-export-root': Buffer.from(options.configuredRoot, 'utf8').toString('latin1'),
-      connection: 'close',
-    };
+    // One character a byte is how a header carries UTF-8.
+    const root = Buffer.from(options.files.root, 'utf8').toString('latin1');
+    this.#readHeaders = { 'x-svc-export-root': root };
   }
 
   /** One file, by the rest of the request target as sent. */
   read(rawPath: string): PlaneAnswer | Promise<PlaneAnswer> {
     const path = parseResourcePath(rawPath);
-    if (path === undefined) return refused('outside_root');
-    const opening = this.#root.open(path);
-    if (opening.kind === 'refused') return refused(opening.code);
-    const { file } = opening;
-    if (file.size > this.#options.maxBytes) {
-      release(file.descriptor);
-      return refused('too_large');
-    }
-    const generation = this.#options.generation();
-    try {
-      const content = this.#contents.read(file);
-      if (!(content instanceof Promise)) return this.#served(file, content, generation);
-      return content.then((ready) => this.#served(file, ready, generation)).catch(ioError);
-    } catch (error) {
-      return ioError(error);
-    }
+    return path === undefined ? refused('outside_root') : this.#options.reader.read(path, this.#readHeaders);
   }
 
   /** The listing document. One too long to wait for has a readable reply, and `onStreamed` is told once it has ended. */
   async list(onStreamed: (listing: StreamedListing) => void): Promise<PlaneAnswer> {
-    const { configuredRoot, maxBytes, achieved, generation } = this.#options;
-    const root = this.#root.resolve();
+    const { files: exported, achieved, generation, reader } = this.#options;
+    const root = reader.root.resolve();
     if (root.kind === 'refused') return refused(root.code);
     const head = {
-      root: configuredRoot,
+      root: exported.root,
       mode: 'read-only',
-      max_bytes: maxBytes,
+      max_bytes: exported.max_bytes,
       generation: generation(),
       containment_achieved: achieved,
     } as const;
@@ -109,29 +68,6 @@ export class OperatorPlane {
       return ioError(error);
     }
   }
-
-  #served(file: OpenedFile, { sha256, length, body }: FileContent, generation: number): PlaneAnswer {
-    const headers = {
-      etag: `"sha256:${sha256}"`,
-      'x-svc-mtime-ms': String(file.mtimeMs),
-      'x-svc-generation': String(generation),
-      ...this.#constantHeaders,
-    };
-    const head = { status: 200, contentType: 'application/octet-stream', headers };
-    const reply: Reply = Buffer.isBuffer(body)
-      ? { kind: 'bytes', bytes: body, ...head }
-      : { kind: 'readable', source: body, length, ...head };
-    return { outcome: 'ok', reply, bytes: length };
-  }
-}
-
-export function refused(code: ResourceRefusalCode): PlaneAnswer {
-  return { outcome: code, reply: resourceRefusal(code).reply };
-}
-
-function ioError(error: unknown): PlaneAnswer {
-  systemRefusal(error);
-  return refused('io_error');
 }
 
 async function listingReply(pieces: AsyncGenerator<string>): Promise<Reply> {

@@ -9,10 +9,13 @@ const percent = 0x25;
  */
 export function parseResourcePath(raw: string): string | undefined {
   const path = percentDecode(raw);
-  if (path === undefined || path.includes('\0')) return undefined;
-  const components = path.split('/');
-  const isSound = components.every((component) => component !== '' && component !== '.' && component !== '..');
-  return isSound ? path : undefined;
+  return path !== undefined && isSoundPath(path) ? path : undefined;
+}
+
+/** Whether a decoded path may be looked for at all (D3 "Path resolution" 2). */
+export function isSoundPath(path: string): boolean {
+  if (path.includes('\0')) return false;
+  return path.split('/').every((component) => component !== '' && component !== '.' && component !== '..');
 }
 
 function percentDecode(raw: string): string | undefined {

@@ -1,7 +1,7 @@
 import { isSystemError } from '../diagnostics/system-reason.ts';
 import { HttpRefusal } from '../http/refusal.ts';
 
-/** Every refusal of the operator plane, and those both planes share (D3 "Errors"). */
+/** Every refusal of both planes (D3 "Errors"). */
 const refusals = {
   no_resource_plane: [404, 'This capsule exports no files.'],
   no_peer_plane: [404, 'This capsule exports no files to peers.'],
@@ -12,6 +12,11 @@ const refusals = {
   too_large: [413, 'The file exceeds the largest size served.'],
   method_not_allowed: [405, 'Resources can only be read, with GET.'],
   io_error: [500, 'The file could not be read.'],
+  malformed_handle: [400, 'The path holds no peer handle of a version that is known here.'],
+  missing_audience: [400, 'The header x-svc-audience is missing.'],
+  // One text for every reason: it must not tell which of them it was.
+  handle_not_valid: [403, 'The handle is not valid here for this audience.'],
+  handle_expired: [410, 'The handle has expired.'],
 } as const satisfies Record<string, readonly [number, string]>;
 
 export type ResourceRefusalCode = keyof typeof refusals;

@@ -3,27 +3,27 @@ import type { Handler, RequestHead, Route } from '../http/route.ts';
 import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
+import { type ExportedFiles, ExportReader, type PlaneAnswer, refused } from './export-reader.ts';
+import { FileContents } from './file-content.ts';
 import { handleId, redactHandles } from './handle-id.ts';
-import { OperatorPlane, refused, type PlaneAnswer } from './operator-plane.ts';
+import { OperatorPlane } from './operator-plane.ts';
+import type { PeerHandles } from './peer-handles.ts';
+import { PeerPlane } from './peer-plane.ts';
 import { parseResourcePath } from './resource-path.ts';
+import { Spool } from './spool.ts';
 
 export type ResourceEvent = Extract<
   TraceEvent,
   { readonly event_type: 'resource_list' | 'resource_read' | 'peer_handle_redeem' }
 >;
 
-/** Answers `GET /resources/peer/<handle>`, and records it. `handle` is as sent and never empty. */
-export interface PeerPlane {
-  redeem(handle: string, request: RequestHead): Reply | Promise<Reply>;
-}
-
 export interface ResourcePlanesOptions {
   /** The accessible workdir, canonical. */
   readonly workdir: string;
   /** `exports.files`; null when it is not declared. */
-  readonly files: { readonly root: string; readonly max_bytes: number } | null;
-  /** Null when `exports.peer_files` is not declared. */
-  readonly peerPlane: PeerPlane | null;
+  readonly files: ExportedFiles | null;
+  /** `exports.peer_files`, and what its handles are held to; null when it is not declared. */
+  readonly peerFiles: (ExportedFiles & { readonly handles: PeerHandles }) | null;
   readonly achieved: ContainmentClass;
   /** Tasks that reached a terminal state in this process (D3 "Generation"). */
   readonly generation: () => number;
@@ -58,9 +58,12 @@ class ResourcePlanes {
   readonly #peer: PeerPlane | null;
   readonly #onRequest: (event: ResourceEvent) => void;
 
-  constructor({ files, peerPlane, onRequest, ...rest }: ResourcePlanesOptions) {
-    this.#operator = files === null ? null : operatorPlane(files, rest);
-    this.#peer = peerPlane;
+  constructor({ files, peerFiles, onRequest, spoolDirectory, ...rest }: ResourcePlanesOptions) {
+    const contents = new FileContents(new Spool(spoolDirectory));
+    const readerOf = ({ root, max_bytes: maxBytes }: ExportedFiles): ExportReader =>
+      new ExportReader({ ...rest, root: normalizedRoot(root), maxBytes, contents });
+    this.#operator = files === null ? null : new OperatorPlane({ ...rest, files, reader: readerOf(files) });
+    this.#peer = peerFiles === null ? null : new PeerPlane({ handles: peerFiles.handles, reader: readerOf(peerFiles) });
     this.#onRequest = onRequest;
   }
 
@@ -75,7 +78,7 @@ class ResourcePlanes {
       case 'peer':
         if (this.#peer === null) return this.#record(target, refused('no_peer_plane'));
         if (target.handle === '') return this.#record(target, refused('not_found'));
-        return this.#peer.redeem(target.handle, request);
+        return this.#answered(target, this.#peer.redeem(target.handle, request));
       case 'nothing':
         return this.#record(target, refused('not_found'));
     }
@@ -91,7 +94,10 @@ class ResourcePlanes {
 
   #read(target: Extract<Target, { kind: 'read' }>): Reply | Promise<Reply> {
     if (this.#operator === null) return this.#record(target, refused('no_resource_plane'));
-    const answer = this.#operator.read(target.raw);
+    return this.#answered(target, this.#operator.read(target.raw));
+  }
+
+  #answered(target: Target, answer: PlaneAnswer | Promise<PlaneAnswer>): Reply | Promise<Reply> {
     if (!(answer instanceof Promise)) return this.#record(target, answer);
     return answer.then((settled) => this.#record(target, settled));
   }
@@ -102,13 +108,10 @@ class ResourcePlanes {
   }
 }
 
-function operatorPlane(
-  files: NonNullable<ResourcePlanesOptions['files']>,
-  rest: Pick<ResourcePlanesOptions, 'workdir' | 'achieved' | 'generation' | 'spoolDirectory'>,
-): OperatorPlane {
-  const root = normalizeWorkdirPath(files.root);
-  if (root === undefined) throw new Error(`the manifest let an export root leave the workdir: ${files.root}`);
-  return new OperatorPlane({ ...rest, configuredRoot: files.root, root, maxBytes: files.max_bytes });
+function normalizedRoot(configured: string): string {
+  const root = normalizeWorkdirPath(configured);
+  if (root === undefined) throw new Error(`the manifest let an export root leave the workdir: ${configured}`);
+  return root;
 }
 
 function targetOf(path: string): Target {
@@ -122,17 +125,15 @@ function targetOf(path: string): Target {
 
 function eventOf(target: Target, { reply, outcome, bytes, entries }: PlaneAnswer): ResourceEvent {
   const common = { outcome, status: reply.kind === 'stream' ? 200 : reply.status };
+  const served = bytes === undefined ? {} : { bytes };
   switch (target.kind) {
     case 'list':
       return { event_type: 'resource_list', ...common, ...(entries === undefined ? {} : { entries }) };
     case 'peer':
-      if (target.handle !== '')
-        return { event_type: 'peer_handle_redeem', handle_id: handleId(target.handle), ...common };
-      return { event_type: 'resource_read', path: `${prefix}peer`, ...common };
-    case 'read': {
-      const path = recorded(target.raw);
-      return { event_type: 'resource_read', path, ...common, ...(bytes === undefined ? {} : { bytes }) };
-    }
+      if (target.handle === '') return { event_type: 'resource_read', path: `${prefix}peer`, ...common };
+      return { event_type: 'peer_handle_redeem', handle_id: handleId(target.handle), ...common, ...served };
+    case 'read':
+      return { event_type: 'resource_read', path: recorded(target.raw), ...common, ...served };
     case 'nothing':
       return { event_type: 'resource_read', path: `/${recorded(target.path.slice(1))}`, ...common };
   }

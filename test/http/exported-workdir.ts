@@ -32,7 +32,7 @@ export class ExportedWorkdir {
     const handle = resourceHandler({
       workdir: join(this.base, 'workdir'),
       files: { root: 'out', max_bytes: 100 * mebibyte },
-      peerPlane: null,
+      peerFiles: null,
       achieved: 'sealed',
       generation: () => this.generation,
       spoolDirectory: join(this.base, 'session'),

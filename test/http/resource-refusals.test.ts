@@ -3,6 +3,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { PeerHandles } from '../../src/resources/peer-handles.ts';
 import { ExportedWorkdir, get, refusalOf } from './exported-workdir.ts';
 import { ask } from './raw-client.ts';
 
@@ -123,12 +124,18 @@ describe('a method other than GET', () => {
   });
 });
 
+const peerFiles = {
+  root: 'out',
+  max_bytes: 100,
+  handles: new PeerHandles({ issuer: 'ses_1', now: () => 0, randomBytes: (size) => new Uint8Array(size) }),
+};
+
 describe('a plane that is not declared', () => {
   it('refuses everything, whatever the other declares [D3-PLANE-02] [D3-ERR-02] [D3-ERR-03]', async () => {
     writeFileSync(join(plane.out, 'a.txt'), 'a');
     const neither = await plane.open({ files: null });
     const operator = await plane.open();
-    const peer = await plane.open({ files: null, peerPlane: { redeem: () => ({ kind: 'empty', status: 204 }) } });
+    const peer = await plane.open({ files: null, peerFiles });
     for (const port of [neither, peer]) {
       expect(refusalOf(await get(port, '/resources/files'))).toBe('404 no_resource_plane');
       expect(refusalOf(await get(port, '/resources/files/a.txt'))).toBe('404 no_resource_plane');
@@ -136,7 +143,7 @@ describe('a plane that is not declared', () => {
     for (const port of [neither, operator]) {
       expect(refusalOf(await get(port, '/resources/peer/mh1.a.b'))).toBe('404 no_peer_plane');
     }
-    expect((await get(peer, '/resources/peer/mh1.a.b')).status).toBe(204);
+    expect(refusalOf(await get(peer, '/resources/peer/mh1.a.b'))).toBe('400 malformed_handle');
   });
 
   it('keeps the handle out of the record', async () => {
@@ -147,7 +154,7 @@ describe('a plane that is not declared', () => {
   });
 
   it('has no list of peers even when it is declared [D3-ERR-05]', async () => {
-    const port = await plane.open({ peerPlane: { redeem: () => ({ kind: 'empty', status: 204 }) } });
+    const port = await plane.open({ peerFiles });
     expect(refusalOf(await get(port, '/resources/peer'))).toBe('404 not_found');
     expect(refusalOf(await get(port, '/resources/peer/'))).toBe('404 not_found');
   });
