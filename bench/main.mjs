@@ -15,6 +15,7 @@ import { firstToolCall } from './first-tool-call.mjs';
 import { idleMemory } from './idle-memory.mjs';
 import { idleWatchers } from './idle-watchers.mjs';
 import { jsonRpc } from './json-rpc.mjs';
+import { registryDownload, registryMemory, registryNginx, registryPublish } from './registry.mjs';
 import { startUp } from './start-up.mjs';
 import { streamRows } from './stream.mjs';
 import { streamP99, streamStalled } from './stream-latency.mjs';
@@ -41,6 +42,10 @@ const rows = [
   streamP99,
   streamStalled,
   idleWatchers,
+  registryPublish,
+  registryDownload,
+  registryNginx,
+  registryMemory,
 ];
 
 const wanted = process.argv.slice(2);
