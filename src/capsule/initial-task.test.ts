@@ -16,10 +16,20 @@ afterEach(() => {
 });
 
 function find(flag?: string): InitialTask | null {
-  return findInitialTask({ flag, cwd: folder, manifestDirectory: folder, taskAcceptance: 'none' });
+  return findInitialTask({ flag, cwd: folder, manifestDirectory: folder, taskAcceptance: 'none', isDelegated: false });
 }
 
 describe('the first task', () => {
+  it("of a delegated capsule is its parent's, whatever lies beside its manifest [D2-DELEG-05]", () => {
+    writeFileSync(join(folder, 'task.md'), 'Its own task.');
+    const request = { flag: undefined, cwd: folder, manifestDirectory: folder, isDelegated: true };
+    expect(findInitialTask({ ...request, taskAcceptance: 'single' })).toBeNull();
+    expect(findInitialTask({ ...request, taskAcceptance: 'queue' })).toBeNull();
+    expect(() => findInitialTask({ ...request, taskAcceptance: 'none' })).toThrow(
+      'a capsule that is delegated to takes messages, and lifecycle.task_acceptance is none',
+    );
+  });
+
   it.each([300, 5000, 100_000])('may be a text of %i characters [D1-CLI-02]', (length) => {
     const text = 'x'.repeat(length);
     expect(find(text)).toEqual({ text, warnings: [] });

@@ -15,6 +15,8 @@ export interface InitialTaskRequest {
   readonly cwd: string;
   readonly manifestDirectory: string;
   readonly taskAcceptance: 'none' | 'single' | 'queue';
+  /** Whether a parent capsule starts it, which sends its task as the first message. */
+  readonly isDelegated: boolean;
 }
 
 export interface InitialTask {
@@ -29,12 +31,25 @@ export interface InitialTask {
 export function findInitialTask(request: InitialTaskRequest): InitialTask | null {
   const { flag, cwd, manifestDirectory, taskAcceptance } = request;
   if (flag !== undefined) return taskOfFlag(flag, cwd);
+  if (request.isDelegated) return awaitedTask(taskAcceptance);
   const path = join(manifestDirectory, 'task.md');
   if (isFile(path)) return { text: nonEmpty(readTask(path), path), warnings: [] };
   if (taskAcceptance !== 'none') return null;
   throw new Diagnostic('E-RUN-024', 'there is no task and lifecycle.task_acceptance is none', {
     hint: `give one with --task, write ${path}, or set lifecycle.task_acceptance to single or queue`,
   });
+}
+
+/** All that a delegated capsule is told comes from its parent: a `task.md` of its own is none of it (D2 "`delegate-task` tool"). */
+function awaitedTask(taskAcceptance: InitialTaskRequest['taskAcceptance']): null {
+  if (taskAcceptance !== 'none') return null;
+  throw new Diagnostic(
+    'E-RUN-024',
+    'a capsule that is delegated to takes messages, and lifecycle.task_acceptance is none',
+    {
+      hint: 'set lifecycle.task_acceptance to single or queue',
+    },
+  );
 }
 
 function taskOfFlag(flag: string, cwd: string): InitialTask {

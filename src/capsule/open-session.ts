@@ -75,7 +75,16 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const host = createComponentHost({ cacheDir, packageRoot: launch.packageRoot });
     closing.push(() => host.close());
     const { onWarning } = open;
-    const staged = await stageSession({ launch, directories, host, home, cacheDir, stop: request.stop, onWarning });
+    const staged = await stageSession({
+      launch,
+      sessionId,
+      directories,
+      host,
+      home,
+      cacheDir,
+      stop: request.stop,
+      onWarning,
+    });
     closing.push(() => staged.close());
     const inventory = new Inventory(staged.tools, systemClock);
     const { conversations, close: closeConversations } = openConversations(open, directories);

@@ -3,6 +3,7 @@ import { arch, platform } from 'node:process';
 import { DiagnosticList, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
+import type { StorePlaces } from '../store/locate.ts';
 import { findPackageRoot } from '../store/package-root.ts';
 import { platformOf } from '../store/platform.ts';
 import { resolveArtifacts } from '../store/resolve.ts';
@@ -12,27 +13,29 @@ import { findInitialTask, type InitialTask } from './initial-task.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { scopeOfLaunch, type LaunchScope } from './scope-of-launch.ts';
 
-/** Everything that is decided before a port is bound or anything is written but `svc.lock`. */
-export interface PreparedLaunch extends Omit<LaunchScope, 'refusals' | 'warnings'> {
+/** What is known of a launch that nothing refuses so far. */
+export interface ScopedLaunch extends Omit<LaunchScope, 'refusals' | 'warnings'> {
   readonly initialTask: InitialTask | null;
+  /** Where artifacts are looked for. */
+  readonly places: Omit<StorePlaces, 'manifestDir'>;
+}
+
+/** Everything that is decided before a port is bound or anything is written but `svc.lock`. */
+export interface PreparedLaunch extends Omit<ScopedLaunch, 'places'> {
   readonly driverConfig: Readonly<Record<string, unknown>>;
   readonly artifacts: readonly InstalledArtifact[];
   readonly packageRoot: string;
 }
 
-/**
- * Decides the scope, holds the host to the floor, and finds the task and the artifacts, in this order: a refused floor precedes
- * any fetch (D1 "Command line" 2). Throws a Diagnostic or a DiagnosticList.
- */
-export async function prepareLaunch(
+/** Decides the scope, holds the host to the floor and finds the task, in this order. Throws a Diagnostic or a DiagnosticList. */
+export async function scopeLaunch(
   request: RunRequest,
   onWarning: (warning: Diagnostic) => void,
-): Promise<PreparedLaunch> {
-  const packageRoot = findPackageRoot(import.meta.url);
+): Promise<ScopedLaunch> {
   const { sources, fetchObserver } = request;
   const places = {
     userHome: request.home,
-    packageRoot,
+    packageRoot: findPackageRoot(import.meta.url),
     platform: platformOf({ platform, arch }),
     sources,
     ...(fetchObserver === null ? {} : { fetching: { observer: fetchObserver } }),
@@ -46,8 +49,18 @@ export async function prepareLaunch(
     cwd: request.cwd,
     manifestDirectory: source.manifestDirectory,
     taskAcceptance: loaded.manifest.lifecycle.task_acceptance,
+    isDelegated: request.approval !== null,
   });
   for (const warning of initialTask?.warnings ?? []) onWarning(warning);
+  return { ...launch, initialTask, places };
+}
+
+/** Finds the artifacts, after the scope is decided: a refused floor precedes any fetch (D1 "Command line" 2). */
+export async function prepareLaunch(
+  { places, ...scoped }: ScopedLaunch,
+  onWarning: (warning: Diagnostic) => void,
+): Promise<PreparedLaunch> {
+  const { loaded, source } = scoped;
   const artifacts = await resolveArtifacts({
     ...places,
     entries: declaredArtifacts(loaded.manifest),
@@ -55,11 +68,5 @@ export async function prepareLaunch(
     lock: 'hold',
   });
   for (const warning of checkHooks(loaded, artifacts)) onWarning(warning);
-  return {
-    ...launch,
-    initialTask,
-    driverConfig: driverConfig(loaded),
-    packageRoot,
-    artifacts,
-  };
+  return { ...scoped, driverConfig: driverConfig(loaded), packageRoot: places.packageRoot, artifacts };
 }

@@ -3,10 +3,12 @@ import type { HookSet } from '../hooks/hook-set.ts';
 import { HttpServer } from '../http/server.ts';
 import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
 import type { SessionOutcome } from '../session/session.ts';
-import { mintSessionId } from '../wire/ids.ts';
+import { mintSessionId, type SessionId } from '../wire/ids.ts';
 import { bindListener, type BoundListener } from './bind-listener.ts';
 import { openSession, type OpenSession } from './open-session.ts';
-import { prepareLaunch, type PreparedLaunch } from './prepare.ts';
+import { prepareLaunch, scopeLaunch, type PreparedLaunch } from './prepare.ts';
+import { joinReferee, type RefereeMembership } from './referee-membership.ts';
+import { reportToSpawner, type EndedSession } from './report-to-spawner.ts';
 import { processStart, writeRunningRecord } from './running-record.ts';
 import type { RunningCapsule, RunObserver, RunOutcome, RunRequest } from './running-capsule.ts';
 import { systemClock } from './system-clock.ts';
@@ -19,7 +21,40 @@ const closeGraceMs = 10_000;
  * (D1 "What the service does"). A launch that fails rejects with its Diagnostics and has told the observer no more than warnings.
  */
 export async function runCapsule(request: RunRequest, observer: RunObserver): Promise<RunOutcome> {
-  const launch = await prepareLaunch(request, (warning) => observer.onWarning(warning));
+  const onWarning = observer.onWarning.bind(observer);
+  const sessionId = mintSessionId(systemClock);
+  const scoped = await scopeLaunch(request, onWarning);
+  const membership = await joinReferee({
+    sessionId,
+    approval: request.approval,
+    redactor: scoped.redactor,
+    spawnAllow: scoped.grants.spawnAllow,
+    ...scoped.loaded.manifest,
+    ...scoped.delegation,
+  });
+  let ended: EndedSession | null = null;
+  try {
+    const launch = await prepareLaunch(scoped, onWarning);
+    ended = await serveSession({ request, observer, launch, sessionId, membership });
+  } finally {
+    // A slot is free before a parent hears of the end.
+    await membership?.leave(ended?.outcome.status === 'ok' ? 'complete' : 'failed');
+  }
+  await reportToSpawner({ ...ended, sessionId, scoped, onWarning });
+  return ended.outcome;
+}
+
+interface SessionLaunch {
+  readonly request: RunRequest;
+  readonly observer: RunObserver;
+  readonly launch: PreparedLaunch;
+  readonly sessionId: SessionId;
+  readonly membership: RefereeMembership | null;
+}
+
+/** Serves the session from the bound port to its end. */
+async function serveSession(session: SessionLaunch): Promise<EndedSession> {
+  const { request, observer, launch } = session;
   let openDoor: (door: CapsuleDoor) => void = () => {};
   const door = new Promise<CapsuleDoor>((resolve) => {
     openDoor = resolve;
@@ -34,35 +69,34 @@ export async function runCapsule(request: RunRequest, observer: RunObserver): Pr
     });
     for (const warning of listener.warnings) observer.onWarning(warning);
     const closeDoor = async (): Promise<void> => await server.close(closeGraceMs);
-    return await runBound({ request, observer, launch, listener, openDoor, closeDoor });
+    return await runBound({ ...session, listener, openDoor, closeDoor });
   } finally {
     await server.close(closeGraceMs);
   }
 }
 
-interface BoundLaunch {
-  readonly request: RunRequest;
-  readonly observer: RunObserver;
-  readonly launch: PreparedLaunch;
+interface BoundLaunch extends SessionLaunch {
   readonly listener: BoundListener;
   readonly openDoor: (door: CapsuleDoor) => void;
   /** Lets running answers end, then serves nothing more. */
   readonly closeDoor: () => Promise<void>;
 }
 
-async function runBound(bound: BoundLaunch): Promise<RunOutcome> {
-  const { request, observer, launch, listener, openDoor, closeDoor } = bound;
-  const sessionId = mintSessionId(systemClock);
+async function runBound(bound: BoundLaunch): Promise<EndedSession> {
+  const { request, observer, launch, sessionId, membership, listener, openDoor, closeDoor } = bound;
+  const startedMs = systemClock.monotonicMs();
   const url = listener.advertised;
   const onFrame = observer.onFrame.bind(observer);
   const onWarning = observer.onWarning.bind(observer);
-  const open = await openSession({ request, launch, sessionId, url, onFrame, onWarning });
+  const open = await openSession({ request, launch, sessionId, membership, url, onFrame, onWarning });
   let forget = (): void => {};
   try {
     forget = listSession(bound, open);
     openDoor(open.door);
     observer.onListening(runningCapsule(launch, open, listener));
-    return await runSession(open, { stop: request.stop, closeDoor });
+    const outcome = await runSession(open, { stop: request.stop, closeDoor });
+    const durationMs = Math.round(systemClock.monotonicMs() - startedMs);
+    return { outcome, workdir: open.directories.workdir, durationMs };
   } finally {
     forget();
     await open.close();

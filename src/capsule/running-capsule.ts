@@ -1,4 +1,5 @@
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { Secret } from '../diagnostics/secret.ts';
 import type { SessionOutcome } from '../session/session.ts';
 import type { FetchObserver } from '../store/artifact-source.ts';
 import type { StorePlaces } from '../store/locate.ts';
@@ -14,6 +15,8 @@ export interface RunRequest {
   readonly published: { readonly name: string; readonly version: string } | null;
   /** The accessible workdir itself; null makes a fresh one named by the session. */
   readonly workdir: string | null;
+  /** Under which the session is launched; null for one that no capsule delegated to (D2 "Tokens"). */
+  readonly approval: Secret | null;
   /** `--task` as given. */
   readonly task: string | undefined;
   readonly bind: string;

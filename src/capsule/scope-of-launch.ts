@@ -14,6 +14,7 @@ import type { StorePlaces } from '../store/locate.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
 import { absentCommands } from './absent-commands.ts';
 import { findCapsule, type CapsuleSource } from './capsule-source.ts';
+import { delegationOfLaunch, type LaunchDelegation } from './delegation-of-launch.ts';
 import { hostFacts } from './host-facts.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { unavailableParts } from './unavailable-parts.ts';
@@ -36,6 +37,7 @@ export interface LaunchScope {
   readonly containment: Containment;
   readonly grants: EffectiveGrants;
   readonly scope: ScopeObject;
+  readonly delegation: Omit<LaunchDelegation, 'refusals'>;
   /** Why the capsule must not be launched like this; empty when nothing found so far stands in the way. */
   readonly refusals: readonly Diagnostic[];
   readonly warnings: readonly Diagnostic[];
@@ -65,6 +67,8 @@ export async function scopeOfLaunch(
     ceiling,
   });
   const listenerToken = tokenOf(request.env);
+  const { spawnAllow } = grants;
+  const { refusals, ...delegation } = delegationOfLaunch({ spawnAllow, env, processEnv: request.env });
   return {
     source,
     env,
@@ -74,7 +78,8 @@ export async function scopeOfLaunch(
     containment,
     grants,
     scope: encodeScope(grants, report),
-    refusals: [...missing, ...(refusal === null ? [] : [refusal])],
+    delegation,
+    refusals: [...missing, ...(refusal === null ? [] : [refusal]), ...refusals],
     warnings: [
       loaded.warnings,
       workspace.warnings,

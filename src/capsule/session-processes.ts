@@ -7,10 +7,12 @@ import type { ProcessGrants, StoreDirectory } from '../containment/launch/proces
 import type { Launcher } from '../containment/launcher.ts';
 import { serviceAddress } from '../containment/service-address.ts';
 import { diagnosticOf } from '../diagnostics/diagnostic.ts';
+import type { SessionId } from '../wire/ids.ts';
 import { makePrivateDirectory, openScopeDirectory, openStateStore } from './scope-directory.ts';
 import type { SessionDirectories } from './session-directories.ts';
 
 export interface SessionProcessesDeps {
+  readonly sessionId: SessionId;
   readonly containment: Containment;
   readonly directories: SessionDirectories;
   /** The user's, with the state stores below it. */
@@ -63,9 +65,10 @@ export class SessionProcesses {
 
   /** Of a program, with these variables of the runtime's. */
   environment(allow: readonly string[], stores: readonly StoreDirectory[] = []): Readonly<Record<string, string>> {
-    const { containment, directories, env } = this.#deps;
+    const { sessionId, containment, directories, env: held } = this.#deps;
     const { workdir: accessibleWorkdir } = directories;
-    return containedEnvironment({ accessibleWorkdir, achieved: containment.achieved, held: env, allow, stores });
+    const { achieved } = containment;
+    return containedEnvironment({ accessibleWorkdir, sessionId, achieved, held, allow, stores });
   }
 
   /** `host:port` at which a program finds a port of ours that its grants name. */

@@ -4,6 +4,7 @@ import type { Hook } from '../hooks/hook.ts';
 import type { Driver } from '../inference/driver.ts';
 import { BackgroundCommands } from '../tools/background/background-commands.ts';
 import type { Tool } from '../tools/tool.ts';
+import type { SessionId } from '../wire/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { SessionComponents } from './session-components.ts';
 import type { SessionDirectories } from './session-directories.ts';
@@ -16,6 +17,7 @@ import { systemClock } from './system-clock.ts';
 
 export interface StageRequest {
   readonly launch: PreparedLaunch;
+  readonly sessionId: SessionId;
   readonly directories: SessionDirectories;
   readonly host: ComponentHost;
   readonly home: string;
@@ -40,10 +42,10 @@ export interface StagedSession {
  * servers that have never been asked for their tools. What fails leaves nothing open.
  */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
-  const { launch, directories, host, home, cacheDir, stop, onWarning } = request;
+  const { launch, sessionId, directories, host, home, cacheDir, stop, onWarning } = request;
   const { containment, env } = launch;
-  const components = new SessionComponents({ host, workdir: directories.workdir, home, env });
-  const processes = new SessionProcesses({ containment, directories, home, env });
+  const components = new SessionComponents({ sessionId, host, workdir: directories.workdir, home, env });
+  const processes = new SessionProcesses({ sessionId, containment, directories, home, env });
   const servers = new SessionServers({ cacheDir, sessionDirectory: directories.session, stop, onWarning });
   const background = backgroundOf(launch);
   const parts = { launch, directories, components, processes, servers, background };

@@ -2,9 +2,11 @@ import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { explainScope } from '../capsule/explain-scope.ts';
+import { watchParent } from '../capsule/parent-watch.ts';
 import { runCapsule } from '../capsule/run-capsule.ts';
 import type { RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
 import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
+import { readSpawnApproval } from '../capsule/spawn-approval.ts';
 import { parseArtifactRef } from '../store/artifact-ref.ts';
 import { containmentClasses, type ContainmentClass } from '../wire/containment-class.ts';
 import type { CommandContext } from './command-context.ts';
@@ -28,6 +30,8 @@ interface RunOptions {
   readonly explainScope?: boolean;
   readonly verbose?: boolean;
   readonly json?: boolean;
+  readonly spawnApprovalStdin?: boolean;
+  readonly spawnedBy?: number;
 }
 
 /** `svc run`: the only way to start a capsule (D1 "Command line"). */
@@ -46,6 +50,8 @@ export function runCommand(context: CommandContext): Command {
     .option('--explain-scope', 'print what the capsule would be granted and what contains it, and start nothing')
     .option('-v, --verbose', 'print the workdir, the manifest, the driver and the skills too')
     .option('--json', 'write one JSON line once the listener is up, and nothing else; of --explain-scope the report')
+    .addOption(approvalOption())
+    .addOption(spawnedByOption())
     .action(async (options: RunOptions, command: Command) => {
       if ((options.capsule === undefined) !== (options.capsuleVersion === undefined)) {
         command.error('error: --capsule and --capsule-version go together');
@@ -55,10 +61,24 @@ export function runCommand(context: CommandContext): Command {
     });
 }
 
+/** This and the next are how a parent capsule starts a child: nobody types them. */
+function approvalOption(): Option {
+  return new Option('--spawn-approval-stdin', 'read the approval of the referee from standard input').hideHelp();
+}
+
+function spawnedByOption(): Option {
+  return new Option('--spawned-by <pid>', 'end with this process').argParser(aProcess).hideHelp();
+}
+
 /** An empty one, of an unset variable, would mean every address. */
 function anAddress(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('it is empty');
   return value;
+}
+
+function aProcess(value: string): number {
+  if (!/^[1-9]\d{0,9}$/.test(value)) throw new InvalidArgumentError('it is no process id');
+  return Number(value);
 }
 
 function scopeRequest(options: RunOptions, { cwd, home, env }: CommandContext): ScopeRequest {
@@ -91,12 +111,15 @@ async function explain(options: RunOptions, context: CommandContext): Promise<vo
 async function run(options: RunOptions, context: CommandContext): Promise<number> {
   const stop = stopOnSignals(context);
   const choice = { flag: undefined, signal: stop.signal };
+  const endWatch = options.spawnedBy === undefined ? () => {} : watchParent(options.spawnedBy, () => stop.request());
   try {
+    const approval = options.spawnApprovalStdin === true ? await readSpawnApproval(process.stdin) : null;
     const outcome = await runCapsule(
       {
         ...scopeRequest(options, context),
         workdir: options.workdir === undefined ? null : resolve(context.cwd, options.workdir),
         task: options.task,
+        approval,
         bind: options.bind,
         sources: options.offline === true ? () => [] : lazySources(registryChoice(context, choice)),
         fetchObserver: new DownloadView(context, isLive(options, context)),
@@ -108,6 +131,7 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
     if (options.json !== true) context.stdout.write(`status:  ${outcome.status}\n`);
     return exitCodeOf(outcome);
   } finally {
+    endWatch();
     stop.dispose();
   }
 }

@@ -6,6 +6,8 @@ import type { CommandContext } from './command-context.ts';
 export interface StopSignals {
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP. */
   readonly signal: AbortSignal;
+  /** Asks for the clean stop that a first signal asks for. */
+  request(): void;
   dispose(): void;
 }
 
@@ -23,6 +25,11 @@ export function stopOnSignals(context: CommandContext): StopSignals {
   function onSignal(signal: NodeJS.Signals): void {
     if (controller.signal.aborted) process.exit(128 + constants.signals[signal]);
     if (context.stderrIsTerminal) context.stderr.write('\nstopping; once more to end at once\n');
+    request();
+  }
+
+  function request(): void {
+    if (controller.signal.aborted) return;
     deadline = setTimeout(() => {
       context.stderr.write('svc: the session did not end in time\n');
       process.exit(1);
@@ -36,6 +43,7 @@ export function stopOnSignals(context: CommandContext): StopSignals {
   for (const signal of stopping) process.on(signal, onSignal);
   return {
     signal: controller.signal,
+    request,
     dispose: () => {
       clearTimeout(deadline);
       process.off('exit', killLiveGroups);

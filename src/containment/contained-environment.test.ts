@@ -86,4 +86,15 @@ describe('the environment of a contained command', () => {
       EMPTY: '',
     });
   });
+
+  it('tells the session its own id, whatever is allowed [D2-VAR-02]', () => {
+    const own = {
+      ...place,
+      sessionId: 'ses_own',
+      held: { SVC_SESSION_ID: 'ses_of_the_parent' },
+      allow: ['SVC_SESSION_ID'],
+    };
+    expect(containedEnvironment(own)).toHaveProperty('SVC_SESSION_ID', 'ses_own');
+    expect(containedEnvironment({ ...place, held: {}, allow: [] })).not.toHaveProperty('SVC_SESSION_ID');
+  });
 });

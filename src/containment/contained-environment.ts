@@ -7,6 +7,8 @@ import { storePlace } from './launch/store-place.ts';
 
 export interface EnvironmentSource {
   readonly accessibleWorkdir: string;
+  /** Told in `SVC_SESSION_ID`, and authorises nothing (D2 "Environment variables"); absent where there is no session. */
+  readonly sessionId?: string;
   /** What contains the command. */
   readonly achieved: ContainmentClass;
   /** The variables the runtime holds. */
@@ -17,8 +19,10 @@ export interface EnvironmentSource {
   readonly stores?: readonly StoreDirectory[];
 }
 
-/** The runtime's own, whatever `env.allow` says: it tells a program that there are stores. */
+/** The runtime's own, whatever `env.allow` says: the first tells a program that there are stores. */
 const stateVariable = 'SVC_STATE';
+const sessionVariable = 'SVC_SESSION_ID';
+const ownVariables: ReadonlySet<string> = new Set(['PATH', stateVariable, sessionVariable]);
 
 const systemPath = ['/usr/local/bin', '/usr/bin', '/bin'].join(delimiter);
 
@@ -42,18 +46,19 @@ export function containedTemporary(accessibleWorkdir: string): string {
  * for a process without stores.
  */
 export function containedEnvironment(source: EnvironmentSource): Readonly<Record<string, string>> {
-  const { accessibleWorkdir, achieved, held, allow, stores = [] } = source;
+  const { accessibleWorkdir, sessionId, achieved, held, allow, stores = [] } = source;
   const environment: Record<string, string> = {
     PATH: searchPath(held.PATH ?? '', accessibleWorkdir),
     HOME: containedHome(accessibleWorkdir),
     LANG: 'C.UTF-8',
     TERM: 'dumb',
+    ...(sessionId === undefined ? {} : { [sessionVariable]: sessionId }),
     // A composed root has a `/tmp` that ends with the call; the host's is not the agent's to fill.
     TMPDIR: achieved === 'sealed' ? '/tmp' : containedTemporary(accessibleWorkdir),
   };
   for (const name of allow) {
     const value = Object.hasOwn(held, name) ? held[name] : undefined;
-    if (value !== undefined && name !== 'PATH' && name !== stateVariable) environment[name] = value;
+    if (value !== undefined && !ownVariables.has(name)) environment[name] = value;
   }
   const [store] = stores;
   if (store !== undefined) {

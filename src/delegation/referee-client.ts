@@ -1,5 +1,5 @@
 import { Secret } from '../diagnostics/secret.ts';
-import { postJson, type PostOutcome } from '../http/post-json.ts';
+import { postJson, type JsonPost, type PostOutcome } from '../http/post-json.ts';
 
 /** What every question to the referee can come to beside its answer. `sentence` is the referee's own, `reason` a clause for a person. */
 export type Unanswered =
@@ -47,6 +47,8 @@ export interface DeregisterRequest {
 
 /** The referee decides from memory and files of this machine. */
 const timeoutMs = 30_000;
+/** Told at the end of a session, which does not wait for long. */
+const farewellMs = 5000;
 
 /** Asks the referee (D2 "Endpoints"). Credentials and approvals are Secrets: they reach no message, trace or environment. */
 export class RefereeClient {
@@ -84,13 +86,15 @@ export class RefereeClient {
   /** Best effort: a finished session is not failed because the referee is gone (D2 "`POST /deregister`"). */
   async deregister({ credential, outcome, child }: DeregisterRequest): Promise<Deregistered> {
     const body = child === undefined ? { outcome } : { outcome, child };
-    const answer = answerOf(await this.#post('deregister', { headers: credentialHeader(credential), body }));
+    const answer = answerOf(
+      await this.#post('deregister', { headers: credentialHeader(credential), body, timeoutMs: farewellMs }),
+    );
     return answer.kind === 'answer' ? { kind: 'deregistered' } : answer;
   }
 
   async #post(
     endpoint: string,
-    request: { headers: Readonly<Record<string, string>>; body: unknown; signal?: AbortSignal },
+    request: Pick<JsonPost, 'headers' | 'body' | 'signal'> & { readonly timeoutMs?: number },
   ): Promise<PostOutcome> {
     return await postJson({ url: new URL(endpoint, this.#base), timeoutMs, ...request });
   }

@@ -353,6 +353,11 @@ export const catalogue = {
     explanation:
       'A session offers the tools that the server listed when it was last asked. The next session with this artifact offers what it lists now.',
   },
+  'W-RUN-008': {
+    title: 'the end of a delegation was not told to the parent',
+    explanation:
+      'A delegated session posts one completion to the capsule that delegated to it. That capsule has ended, or refused it; completion.json in the workdir has the reason. The session itself is not failed by it.',
+  },
   'W-SEC-007': {
     title: 'a capability of an artifact is wider than the capsule grants',
     explanation:

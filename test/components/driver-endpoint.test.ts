@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 
-import { prepareLaunch } from '../../src/capsule/prepare.ts';
+import { prepareLaunch, scopeLaunch } from '../../src/capsule/prepare.ts';
 import { makeSessionDirectories } from '../../src/capsule/session-directories.ts';
 import { stageSession } from '../../src/capsule/stage.ts';
 import type { ComponentGrants } from '../../src/components/component.ts';
@@ -21,12 +21,13 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
   const workspace = makeWorkspace({ 'svc.yaml': manifest });
   closing.push(() => workspace.remove());
   const { folder, home } = workspace;
-  const launch = await prepareLaunch(
+  const scoped = await scopeLaunch(
     {
       manifestFile: `${folder}/svc.yaml`,
       published: null,
       workdir: null,
       task: 'x',
+      approval: null,
       bind: '127.0.0.1',
       readEnvFile: false,
       sources: () => [],
@@ -39,6 +40,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
     },
     () => {},
   );
+  const launch = await prepareLaunch(scoped, () => {});
   const directories = makeSessionDirectories({
     home,
     packageRoot,
@@ -58,6 +60,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
   closing.push(() => host.close());
   const staged = await stageSession({
     launch,
+    sessionId: mintSessionId(systemClock),
     directories,
     host,
     home,

@@ -204,6 +204,7 @@ resources: { processes: 20, open_files: 64, file_size: 100000, cpu: 1, memory: 2
       `HOME=${home}`,
       'LANG=C',
       'PATH=/usr/bin:/bin',
+      `SVC_SESSION_ID=${capsule(context).line.session_id}`,
       'TERM=dumb',
       `TMPDIR=${setup.class === 'sealed' ? '/tmp' : `${home}/tmp`}`,
     ]);

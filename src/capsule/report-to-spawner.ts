@@ -1,0 +1,63 @@
+import { lstatSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { completionFile } from '../delegation/completion-record.ts';
+import { reportCompletion } from '../delegation/report-completion.ts';
+import { Diagnostic, diagnosticOf } from '../diagnostics/diagnostic.ts';
+import { isSystemError } from '../diagnostics/system-reason.ts';
+import type { SessionOutcome } from '../session/session.ts';
+import { writeWorkdirFile } from '../session/workdir-file.ts';
+import type { SessionId } from '../wire/ids.ts';
+import type { ScopedLaunch } from './prepare.ts';
+
+/** What a session leaves behind. */
+export interface EndedSession {
+  readonly outcome: SessionOutcome;
+  /** The accessible workdir, links resolved. */
+  readonly workdir: string;
+  readonly durationMs: number;
+}
+
+interface SpawnerReport extends EndedSession {
+  readonly sessionId: SessionId;
+  readonly scoped: Pick<ScopedLaunch, 'loaded' | 'delegation' | 'listenerToken' | 'redactor'>;
+  readonly onWarning: (warning: Diagnostic) => void;
+}
+
+const resultPath = 'out/result.txt';
+
+/** Tells the parent of a delegated session how it ended; nothing for one that nobody delegated to (D2 "Completion reporting"). */
+export async function reportToSpawner(report: SpawnerReport): Promise<void> {
+  const { outcome, workdir, durationMs, sessionId, scoped, onWarning } = report;
+  const { spawner } = scoped.delegation;
+  if (spawner === null) return;
+  const { name, version } = scoped.loaded.manifest;
+  await reportCompletion({
+    spawner,
+    listenerToken: scoped.listenerToken,
+    messageId: `${spawner.delegation_id}-end`,
+    completion: {
+      delegation_id: spawner.delegation_id,
+      capsule_name: name,
+      capsule_version: version,
+      session_id: sessionId,
+      status: outcome.status === 'ok' ? 'ok' : 'error',
+      ...(hasResult(workdir) ? { result_path: resultPath } : {}),
+      workdir,
+      duration_ms: durationMs,
+    },
+    write: (text) =>
+      diagnosticOf(() => writeWorkdirFile({ workdir, directory: null, name: completionFile, text }))?.message ?? null,
+    warn: (line) => onWarning(new Diagnostic('W-RUN-008', scoped.redactor.redact(line))),
+  });
+}
+
+/** Whether a task has written its result. */
+function hasResult(workdir: string): boolean {
+  try {
+    return lstatSync(join(workdir, resultPath)).isFile();
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    return false;
+  }
+}

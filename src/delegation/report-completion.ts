@@ -1,0 +1,79 @@
+import type { Secret } from '../diagnostics/secret.ts';
+import { postJson, type PostOutcome } from '../http/post-json.ts';
+import {
+  encodeCompletion,
+  encodeCompletionRecord,
+  type Completion,
+  type CompletionRecord,
+} from './completion-record.ts';
+import type { SpawnerHandle } from './spawner-handle.ts';
+
+export interface CompletionReport {
+  readonly spawner: SpawnerHandle;
+  readonly completion: Completion;
+  /** Names the message. */
+  readonly messageId: string;
+  /** The parent's listener may require it; null when this process holds none. */
+  readonly listenerToken: Secret | null;
+  /** Puts `completion.json` into the child's own workdir, whole; gives why that failed, or null. */
+  readonly write: (text: string) => string | null;
+  /** A line for standard error. */
+  readonly warn: (line: string) => void;
+}
+
+/** A child that is being stopped ends within its own time all the same. */
+const timeoutMs = 5000;
+
+/**
+ * Tells the parent how this session ended: writes `completion.json`, posts one message, and writes again what became of it (D2 "Events" 1, 2,
+ * 5). A parent that cannot be told fails nobody: it is recorded, and said in one line.
+ */
+export async function reportCompletion(report: CompletionReport): Promise<void> {
+  const { completion, write, warn } = report;
+  const record: CompletionRecord = { ...completion, reported_by: 'child', delivered: false };
+  const unwritten = write(encodeCompletionRecord(record));
+  const refusal = refusalOf(await post(report));
+  const settled = refusal === null ? { ...record, delivered: true } : { ...record, delivery_error: refusal };
+  const unwrittenEnd = write(encodeCompletionRecord(settled));
+  const problem = unwritten ?? unwrittenEnd;
+  if (problem !== null) warn(`the completion cannot be recorded: ${problem}`);
+  if (refusal !== null) warn(`the completion of ${completion.delegation_id} was not delivered: ${refusal}`);
+}
+
+async function post({ spawner, completion, messageId, listenerToken }: CompletionReport): Promise<PostOutcome> {
+  const message = {
+    messageId,
+    role: 'user',
+    parts: [{ text: encodeCompletion(completion) }],
+    contextId: spawner.context_id,
+  };
+  return await postJson({
+    url: new URL('/', spawner.url),
+    timeoutMs,
+    headers: {
+      'x-svc-task-origin': 'completion',
+      'x-svc-task-trust': spawner.trust,
+      'x-svc-delegation-id': spawner.delegation_id,
+      'x-svc-completion-session': spawner.session_id,
+      ...(listenerToken === null ? {} : { authorization: `Bearer ${listenerToken.reveal()}` }),
+    },
+    body: { jsonrpc: '2.0', id: messageId, method: 'message/send', params: { message } },
+  });
+}
+
+/** Null when the parent has it in its queue. */
+function refusalOf(outcome: PostOutcome): string | null {
+  if (outcome.kind === 'failed') return `the parent cannot be reached: ${outcome.reason}`;
+  const { status, body } = outcome;
+  if (status !== 200) return `the parent answered with status ${status}`;
+  const { result, error } = objectOf(body);
+  const { message } = objectOf(error);
+  if (typeof message === 'string') return `the parent refused it: ${message}`;
+  const { state, message: reason } = objectOf(objectOf(result)['status']);
+  if (state === 'rejected') return `the parent refused it: ${typeof reason === 'string' ? reason : 'rejected'}`;
+  return typeof state === 'string' ? null : 'the parent gave no answer that can be read';
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}
