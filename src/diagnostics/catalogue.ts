@@ -149,6 +149,16 @@ export const catalogue = {
     explanation:
       'The registry refused the key or answered something unreadable, or the connection to a capsule was lost.',
   },
+  'E-REF-001': {
+    title: 'an option of svc-referee cannot be understood',
+    explanation:
+      '--port, --max-depth, --max-concurrent and --max-live-capsules are whole numbers, and every option but --version and --help has a value. The default of --registry-path is below HOME.',
+  },
+  'E-REF-002': {
+    title: 'svc-referee cannot bind its port',
+    explanation:
+      'The port of 127.0.0.1 is taken by another process, perhaps by a referee that runs already, or may not be bound by this user. Each referee enforces a machine ceiling of its own, so that two together exceed it.',
+  },
   'E-REG-001': {
     title: 'an artifact was found nowhere',
     explanation:
@@ -318,6 +328,11 @@ export const catalogue = {
     title: 'sleep has no effect',
     explanation:
       'lifecycle.after_task: sleep keeps a session up for more tasks, which only lifecycle.task_acceptance: queue accepts. The session ends after its task.',
+  },
+  'W-REF-001': {
+    title: 'a name of --spawn-allow fits no capsule',
+    explanation:
+      'Names of capsules are lowercase letters, digits and inner hyphens, at most 100 characters. --spawn-allow takes one name and is repeated for more; it is not a comma list.',
   },
   'W-REG-001': {
     title: 'the key of a registry is short',
