@@ -1,22 +1,9 @@
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, fsyncSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
-import { isErrno } from '../store/io-fault.ts';
-import { makeDirectories } from '../store/make-directories.ts';
-
-const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
+import { createTemporaryIn, moveInto, openAgentDirectory, type OpenPath } from '../store/agent-directory.ts';
 
 export interface WorkdirFile {
   /** The accessible workdir: trusted itself, its contents are the agent's. */
@@ -34,7 +21,7 @@ export interface WorkdirFile {
 export function writeWorkdirFile(file: WorkdirFile): void {
   const shown = join(file.directory ?? '.', file.name);
   try {
-    const base = openDirectory(file.workdir, file.directory);
+    const base = openAgentDirectory(file.workdir, file.directory);
     try {
       replaceFile(base, file);
     } finally {
@@ -47,47 +34,8 @@ export function writeWorkdirFile(file: WorkdirFile): void {
   }
 }
 
-const mostTemporaries = 100;
-
-interface OpenPath {
-  readonly fd: number;
-  /** A path that means this very directory, whatever its name has become since. */
-  readonly path: string;
-}
-
-function openDirectory(workdir: string, directory: string | null): OpenPath {
-  if (directory === null) return openExactly(workdir);
-  const path = join(workdir, directory);
-  makeDirectories(workdir);
-  try {
-    mkdirSync(path);
-  } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error;
-  }
-  try {
-    return openExactly(path);
-  } catch (error) {
-    // A link or a file where the directory belongs is the agent's doing: it gives way.
-    if (!isErrno(error, 'ENOTDIR', 'ELOOP')) throw error;
-    unlinkSync(path);
-    mkdirSync(path);
-    return openExactly(path);
-  }
-}
-
-function openExactly(path: string): OpenPath {
-  const fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  return { fd, path: descriptorPath(fd) ?? path };
-}
-
-/** Null where there is no /proc: the path itself is all there is then. */
-function descriptorPath(fd: number): string | null {
-  const path = `/proc/self/fd/${fd}`;
-  return existsSync(path) ? path : null;
-}
-
 function replaceFile(base: OpenPath, file: WorkdirFile): void {
-  const { fd, path } = createTemporary(base, file.name);
+  const { fd, path } = createTemporaryIn(base, file.name);
   try {
     try {
       const bytes = Buffer.from(file.text);
@@ -101,28 +49,5 @@ function replaceFile(base: OpenPath, file: WorkdirFile): void {
   } catch (error) {
     unlinkSync(path);
     throw error;
-  }
-}
-
-/** What stands where the runtime's file belongs gives way: a directory is moved aside, since it may hold the agent's work. */
-function moveInto(temporary: string, target: string): void {
-  try {
-    renameSync(temporary, target);
-  } catch (error) {
-    if (!isErrno(error, 'EISDIR')) throw error;
-    renameSync(target, `${temporary}.displaced`);
-    renameSync(temporary, target);
-  }
-}
-
-/** A fresh file: one that the agent planted under a name is passed over, never opened and never removed. */
-function createTemporary(base: OpenPath, name: string): OpenPath {
-  for (let attempt = 0; ; attempt += 1) {
-    const path = join(base.path, `.${name}.${attempt}.tmp`);
-    try {
-      return { fd: openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644), path };
-    } catch (error) {
-      if (!isErrno(error, 'EEXIST') || attempt === mostTemporaries) throw error;
-    }
   }
 }

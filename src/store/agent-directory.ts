@@ -1,0 +1,73 @@
+import { constants, existsSync, mkdirSync, openSync, renameSync, unlinkSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { isErrno } from './io-fault.ts';
+import { makeDirectories } from './make-directories.ts';
+
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
+
+export interface OpenPath {
+  readonly fd: number;
+  /** A path that means this very directory or file, whatever its name has become since. */
+  readonly path: string;
+}
+
+/**
+ * Opens a directory directly below an agent's workdir, or the workdir itself for null, and makes it when it is missing. The workdir is
+ * trusted itself; what is in it is the agent's, so no link is followed. Whoever asks closes the descriptor. Throws system errors.
+ */
+export function openAgentDirectory(workdir: string, directory: string | null): OpenPath {
+  if (directory === null) return openExactly(workdir);
+  const path = join(workdir, directory);
+  makeDirectories(workdir);
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error;
+  }
+  try {
+    return openExactly(path);
+  } catch (error) {
+    // A link or a file where the directory belongs is the agent's doing: it gives way.
+    if (!isErrno(error, 'ENOTDIR', 'ELOOP')) throw error;
+    unlinkSync(path);
+    mkdirSync(path);
+    return openExactly(path);
+  }
+}
+
+const mostTemporaries = 100;
+
+/** A fresh file beside `name`: one that the agent planted under a name is passed over, never opened and never removed. */
+export function createTemporaryIn(base: OpenPath, name: string): OpenPath {
+  for (let attempt = 0; ; attempt += 1) {
+    const path = join(base.path, `.${name}.${attempt}.tmp`);
+    try {
+      return { fd: openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644), path };
+    } catch (error) {
+      if (!isErrno(error, 'EEXIST') || attempt === mostTemporaries) throw error;
+    }
+  }
+}
+
+/** What stands where the runtime's file belongs gives way: a directory is moved aside, since it may hold the agent's work. */
+export function moveInto(temporary: string, target: string): void {
+  try {
+    renameSync(temporary, target);
+  } catch (error) {
+    if (!isErrno(error, 'EISDIR')) throw error;
+    renameSync(target, `${temporary}.displaced`);
+    renameSync(temporary, target);
+  }
+}
+
+function openExactly(path: string): OpenPath {
+  const fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  return { fd, path: descriptorPath(fd) ?? path };
+}
+
+/** Null where there is no /proc: the path itself is all there is then. */
+function descriptorPath(fd: number): string | null {
+  const path = `/proc/self/fd/${fd}`;
+  return existsSync(path) ? path : null;
+}
