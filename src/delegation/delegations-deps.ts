@@ -43,6 +43,8 @@ export interface DelegationsDeps {
   readonly writeChildFile: (childDirectory: string, name: string, text: string) => void;
   /** What a child is started from: a bare command name or an absolute path, and what stands before the arguments of `svc`. */
   readonly program: { readonly command: string; readonly args: readonly string[] };
+  /** This capsule's process: a child ends with it, however it ends. */
+  readonly pid: number;
   /** The process environment of this capsule. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** `capabilities.env.allow` of this capsule. */

@@ -113,11 +113,16 @@ export const traceEventSchemas = {
     duration_ms: count,
   }),
   hook_error: z.object({ hook_name: z.string(), event: z.string(), error: z.string() }),
+  /** How far a delegation got: `started`, `failed` or `refused`. Of one that was started, later how the child ended. */
   delegation: z.object({
+    /** Of the task that delegated. */
+    task_id: z.string(),
     delegation_id: z.string(),
     capsule: z.string(),
     version: z.string(),
-    status: z.string(),
+    status: z.enum(['started', 'failed', 'refused', 'ok', 'error', 'crashed', 'terminated']),
+    /** Once the child has told it. */
+    child_session_id: z.string().optional(),
     detail: z.string().optional(),
   }),
   resource_list: z.object({ ...resource, entries: count.optional() }),

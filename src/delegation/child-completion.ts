@@ -1,0 +1,72 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { isSystemError } from '../diagnostics/system-reason.ts';
+import { completionFile, type Completion } from './completion-record.ts';
+
+/** What a child recorded of its own end, without what its launcher knows better. */
+export type ChildReport = Pick<Completion, 'result_path' | 'duration_ms'> & { readonly status: 'ok' | 'error' };
+
+const mostBytes = 64 * 1024;
+const longestResultPath = 1024;
+
+/**
+ * What a child that is gone left in `completion.json`; null when that is not its own record of this delegation. The directory belongs
+ * to the child's agent, who does not know the id of the delegation.
+ */
+export function readChildReport(
+  directory: string,
+  ids: { readonly delegationId: string; readonly sessionId: string },
+): ChildReport | null {
+  const fields = objectOf(readRegularFile(join(directory, completionFile)));
+  if (fields?.['delegation_id'] !== ids.delegationId || fields['session_id'] !== ids.sessionId) return null;
+  if (fields['reported_by'] !== 'child') return null;
+  const { status, duration_ms: durationMs, result_path: resultPath } = fields;
+  if (status !== 'ok' && status !== 'error') return null;
+  if (typeof durationMs !== 'number' || !(durationMs >= 0)) return null;
+  const result = typeof resultPath === 'string' && isResultPath(resultPath) ? { result_path: resultPath } : {};
+  return { status, duration_ms: Math.round(durationMs), ...result };
+}
+
+/** The status that a child told its parent; `error` when it told none. */
+export function statusToldIn(text: string): 'ok' | 'error' {
+  return objectOf(text)?.['status'] === 'ok' ? 'ok' : 'error';
+}
+
+function isResultPath(path: string): boolean {
+  const isShort = path !== '' && path.length <= longestResultPath;
+  return isShort && !path.includes('\0') && !path.split('/').some((part) => part === '' || part === '..');
+}
+
+/** Null when it is not there, a link, no regular file, or too large. */
+function readRegularFile(path: string): string | null {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  try {
+    const descriptor = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    try {
+      if (!fstatSync(descriptor).isFile()) return null;
+      const buffer = Buffer.alloc(mostBytes + 1);
+      let filled = 0;
+      for (let count = -1; count !== 0 && filled < buffer.length; filled += count) {
+        count = readSync(descriptor, buffer, filled, buffer.length - filled, null);
+      }
+      return filled > mostBytes ? null : buffer.toString('utf8', 0, filled);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    return null;
+  }
+}
+
+function objectOf(text: string | null): Readonly<Record<string, unknown>> | null {
+  if (text === null) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
+    return value as Readonly<Record<string, unknown>>;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,151 @@
+import { createDirectLauncher } from '../containment/direct-launcher.ts';
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { Secret } from '../diagnostics/secret.ts';
+import type { SessionId } from '../wire/ids.ts';
+import type { ChildArtifact } from './approve-child.ts';
+import type { ChildDoor } from './capsule-call.ts';
+import { childEnvironment } from './child-environment.ts';
+import { ChildProcess, describeEnd, type FirstLine } from './child-process.ts';
+import type { DelegationsDeps } from './delegations-deps.ts';
+import { parseRunLine, type RunLineReading } from './run-line.ts';
+import type { SpawnerHandle } from './spawner-handle.ts';
+
+/** From the start of the process to its first line (D2 "Limits"). */
+export const launchBoundMs = 180_000;
+
+/** For a child that holds no task yet, or whose call is canceled. */
+export const shortGraceMs = 2000;
+
+export interface ChildLaunch extends ChildArtifact {
+  readonly approval: Secret;
+  readonly envAllow: readonly string[];
+  /** Null for a child that is to report to nobody. */
+  readonly handle: SpawnerHandle | null;
+  readonly signal: AbortSignal;
+}
+
+/** A child whose listener is up. */
+export interface ReadyChild {
+  readonly program: ChildProcess;
+  readonly sessionId: SessionId;
+  readonly door: ChildDoor;
+  /** Its workdir, absolute. */
+  readonly directory: string;
+  /** The same below the parent's workdir. */
+  readonly childWorkdir: string;
+  /** When it said that it was up, on the clock that only rises. */
+  readonly readyMs: number;
+}
+
+export type Launched =
+  | { readonly kind: 'ready'; readonly child: ReadyChild }
+  /** Nothing of it runs any more. `reason` is a clause for a person. */
+  | { readonly kind: 'failed'; readonly reason: string }
+  /** The signal was aborted and nothing of it runs any more. `detail` says how it ended. */
+  | { readonly kind: 'canceled'; readonly directory: string; readonly detail: string };
+
+/** Starts a child in a directory of its own (D2 "Child directory") and waits until its listener is up. */
+export async function launchChild(launch: ChildLaunch, deps: DelegationsDeps): Promise<Launched> {
+  const places = makePlaces(launch.capsule, deps);
+  if (places.kind === 'failed') return places;
+  const env = childEnvironment({
+    env: deps.env,
+    parentAllow: deps.envAllow,
+    childAllow: launch.envAllow,
+    refereeUrl: deps.referee.url,
+    handle: launch.handle,
+  });
+  const started = await createDirectLauncher({ cwd: places.root }).launch({
+    command: deps.program.command,
+    args: [...deps.program.args, ...childArguments(launch, places.directory, deps)],
+    env,
+    stdin: 'pipe',
+  });
+  if (started.kind === 'refused') return failed(`it could not be started: ${started.reason}`);
+  const program = new ChildProcess(started.process, deps.clock);
+  // Its standard input is the one way that the approval takes, and the end of that is the end of the approval (D2 "Authentication" 2).
+  program.tell(launch.approval.reveal());
+  const reading = await whenUp(program, launch, deps);
+  if (reading.kind === 'ready') {
+    const { endpoint, sessionId } = reading.line;
+    const token = env['SVC_LISTENER_TOKEN'];
+    const door = { endpoint, token: token === undefined || token === '' ? null : new Secret(token) };
+    const { directory, childWorkdir } = places;
+    return {
+      kind: 'ready',
+      child: { program, sessionId, door, directory, childWorkdir, readyMs: deps.clock.monotonicMs() },
+    };
+  }
+  const end = await program.end(shortGraceMs);
+  const words = withoutApproval(launch.approval, deps);
+  const how = describeEnd(end, program.lastWords(words));
+  if (reading.kind === 'canceled') return { kind: 'canceled', directory: places.directory, detail: how };
+  return failed(`${words(reading.reason)} (${how})`);
+}
+
+function childArguments(
+  { capsule, version }: ChildArtifact,
+  directory: string,
+  { pid }: DelegationsDeps,
+): readonly string[] {
+  const what = ['--capsule', capsule, '--capsule-version', version, '--workdir', directory];
+  return ['run', '--json', ...what, '--no-env-file', '--spawn-approval-stdin', '--spawned-by', String(pid)];
+}
+
+type Up = RunLineReading | { readonly kind: 'canceled' };
+
+/** The first of: its line, its end, the launch bound, a cancel. */
+async function whenUp(program: ChildProcess, launch: ChildLaunch, { clock }: DelegationsDeps): Promise<Up> {
+  const { capsule: name, version, signal } = launch;
+  let settle: (up: Up) => void = () => {};
+  const up = new Promise<Up>((resolve) => {
+    settle = resolve;
+  });
+  const onAbort = (): void => settle({ kind: 'canceled' });
+  const takeBack = clock.after(launchBoundMs, () => {
+    settle({ kind: 'unusable', reason: `it was not up within ${launchBoundMs / 1000} s` });
+  });
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  void program.firstLine.then((line) => settle(readFirst(line, { name, version })));
+  try {
+    return await up;
+  } finally {
+    takeBack();
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+function readFirst(line: FirstLine, expected: { name: string; version: string }): RunLineReading {
+  switch (line.kind) {
+    case 'line':
+      return parseRunLine(line.text, expected);
+    case 'too-long':
+      return { kind: 'unusable', reason: 'the first line it printed has no end' };
+    case 'none':
+      return { kind: 'unusable', reason: 'it ended before it was up' };
+  }
+}
+
+type Places =
+  | { readonly kind: 'made'; readonly directory: string; readonly root: string; readonly childWorkdir: string }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+function makePlaces(capsule: string, deps: DelegationsDeps): Places {
+  const name = `${capsule}-${Buffer.from(deps.clock.randomBytes(8)).toString('hex')}`;
+  try {
+    const directory = deps.makeChildDirectory(name);
+    return { kind: 'made', directory, root: deps.makeChildRoot(name), childWorkdir: `.svc/children/${name}` };
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    return { kind: 'failed', reason: error.message };
+  }
+}
+
+function withoutApproval(approval: Secret, { redact }: DelegationsDeps): (text: string) => string {
+  return (text) => redact(text).replaceAll(approval.reveal(), '[secret]');
+}
+
+function failed(reason: string): Launched {
+  return { kind: 'failed', reason };
+}
