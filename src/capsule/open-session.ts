@@ -27,6 +27,7 @@ import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { openConversations } from './session-conversations.ts';
+import { delegationResidue, openDelegations, type SessionDelegations } from './session-delegations.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
 import { stageSession, type StagedSession } from './stage.ts';
 import { systemClock } from './system-clock.ts';
@@ -75,6 +76,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const host = createComponentHost({ cacheDir, packageRoot: launch.packageRoot });
     closing.push(() => host.close());
     const { onWarning } = open;
+    const delegating = delegationsOf(open, directories);
     const staged = await stageSession({
       launch,
       sessionId,
@@ -82,6 +84,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
       host,
       home,
       cacheDir,
+      delegations: delegating?.delegations ?? null,
       stop: request.stop,
       onWarning,
     });
@@ -92,11 +95,22 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const trace = openTrace(open, directories);
     closing.push(() => trace.close());
     const onClose = (end: () => void): void => void closing.push(end);
-    return { ...(await ready(open, { directories, trace, staged, inventory, conversations, onClose })), close };
+    return {
+      ...(await ready(open, { directories, trace, staged, delegating, inventory, conversations, onClose })),
+      close,
+    };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+function delegationsOf(
+  { request, launch, membership, sessionId, url, onWarning }: OpenSessionRequest,
+  directories: SessionDirectories,
+): SessionDelegations | null {
+  if (membership === null || launch.grants.spawnAllow.length === 0) return null;
+  return openDelegations({ launch, membership, sessionId, directories, url, env: request.env, onWarning });
 }
 
 function openTrace({ launch, sessionId }: OpenSessionRequest, directories: SessionDirectories): Trace {
@@ -108,6 +122,8 @@ interface StagedParts {
   readonly directories: SessionDirectories;
   readonly trace: Trace;
   readonly staged: StagedSession;
+  /** Null for a session that may not delegate. */
+  readonly delegating: SessionDelegations | null;
   readonly inventory: Inventory;
   readonly conversations: Conversations;
   readonly onClose: (end: () => void) => void;
@@ -115,13 +131,14 @@ interface StagedParts {
 
 async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit<OpenSession, 'close'>> {
   const { launch } = open;
-  const { directories, trace, staged, inventory } = parts;
+  const { directories, trace, staged, delegating, inventory } = parts;
   const startedMs = systemClock.monotonicMs();
   const sessionStart = traceStart(trace, launch, inventory);
   const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
   const hooks = hooksOf(open, { ...parts, sessionStart, spend });
   const session = buildSession(open, { ...parts, sessionStart, spend, hooks });
   const onLost = (lost: Diagnostic): void => session.trap(lost);
+  delegating?.serve({ session, trace, sessionStart });
   staged.background.observe(backgroundEnds({ board: session.board, trace, sessionStart, onLost }));
   const writeEnd = (status: SessionStatus, reason: string | null): void => {
     const durationMs = Math.round(systemClock.monotonicMs() - startedMs);
@@ -142,8 +159,8 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       session,
       card: cardOf(open, staged),
       conversationMode: launch.loaded.manifest.lifecycle.conversation,
-      delegation: { open: () => null },
-      residue: () => residueOf(staged.background),
+      delegation: { open: (id) => delegating?.delegations.open(id) ?? null },
+      residue: () => [...residueOf(staged.background), ...delegationResidue(delegating?.delegations.running ?? [])],
       resources: resourcesOf(open, { session, directories, trace, sessionStart }),
     },
     directories,
@@ -202,7 +219,7 @@ function hooksOf(
 }
 
 function buildSession({ launch, onFrame, sessionId }: OpenSessionRequest, parts: SessionParts): Session {
-  const { directories, trace, staged, inventory, conversations, sessionStart, spend, hooks } = parts;
+  const { directories, trace, staged, delegating, inventory, conversations, sessionStart, spend, hooks } = parts;
   const { manifest, systemPrompt } = launch.loaded;
   const { inference, lifecycle } = manifest;
   const stream = new EventStream(onFrame);
@@ -216,7 +233,9 @@ function buildSession({ launch, onFrame, sessionId }: OpenSessionRequest, parts:
   };
   return new Session({
     id: sessionId,
-    background: staged.background,
+    background: {
+      stop: async () => void (await Promise.all([staged.background.stop(), delegating?.delegations.stop()])),
+    },
     board: new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart }),
     runner: {
       driver: staged.driver,

@@ -21,7 +21,7 @@ export interface ScopedLaunch extends Omit<LaunchScope, 'refusals' | 'warnings'>
 }
 
 /** Everything that is decided before a port is bound or anything is written but `svc.lock`. */
-export interface PreparedLaunch extends Omit<ScopedLaunch, 'places'> {
+export interface PreparedLaunch extends ScopedLaunch {
   readonly driverConfig: Readonly<Record<string, unknown>>;
   readonly artifacts: readonly InstalledArtifact[];
   readonly packageRoot: string;
@@ -57,10 +57,10 @@ export async function scopeLaunch(
 
 /** Finds the artifacts, after the scope is decided: a refused floor precedes any fetch (D1 "Command line" 2). */
 export async function prepareLaunch(
-  { places, ...scoped }: ScopedLaunch,
+  scoped: ScopedLaunch,
   onWarning: (warning: Diagnostic) => void,
 ): Promise<PreparedLaunch> {
-  const { loaded, source } = scoped;
+  const { loaded, source, places } = scoped;
   const artifacts = await resolveArtifacts({
     ...places,
     entries: declaredArtifacts(loaded.manifest),

@@ -1,3 +1,4 @@
+import type { Delegations } from '../delegation/delegations.ts';
 import type { ArtifactGrants } from '../grants/artifact-grants.ts';
 import type { BackgroundCommands } from '../tools/background/background-commands.ts';
 import type { PreparedLaunch } from './prepare.ts';
@@ -14,6 +15,8 @@ export interface StageParts {
   readonly processes: SessionProcesses;
   readonly servers: SessionServers;
   readonly background: BackgroundCommands;
+  /** Null for a session that may not delegate. */
+  readonly delegations: Delegations | null;
 }
 
 /** The grants of an artifact that is a tool, a driver or a hook. */

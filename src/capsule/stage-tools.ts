@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 
+import { createDelegateTaskTool } from '../delegation/delegate-task-tool.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
 import { stageNative } from '../store/stage-native.ts';
 import { createNativeTool } from '../tools/native-tool.ts';
@@ -15,11 +16,11 @@ import { grantsOf, type StageParts } from './stage-parts.ts';
 import { systemClock } from './system-clock.ts';
 import { toolProcess } from './tool-process.ts';
 
-/** What the model of a session can call: artifacts of role `tool` and `skill`, the commands of the shell grant, and `submit-plan`. */
+/** What the model of a session can call: artifacts of role `tool` and `skill`, the commands of the shell grant, and what `svc` itself offers. */
 export async function stageTools(parts: StageParts): Promise<readonly Tool[]> {
   const tools: Tool[] = [];
   for (const artifact of parts.launch.artifacts) tools.push(...(await toolsOf(artifact, parts)));
-  return [...tools, ...shellTools(parts), ...planTools(parts)];
+  return [...tools, ...shellTools(parts), ...planTools(parts), ...delegationTools(parts)];
 }
 
 async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<readonly Tool[]> {
@@ -65,15 +66,21 @@ function shellTools({ launch, directories, processes, background }: StageParts):
   });
 }
 
-function planTools({ launch, directories }: StageParts): readonly Tool[] {
+function planTools({ launch, directories, delegations }: StageParts): readonly Tool[] {
   if (!launch.grants.planSubmit) return [];
   const submitPlan = createSubmitPlanTool({
     sessionDirectory: directories.session,
     redact: (text) => launch.redactor.redact(text),
-    runCapsuleStep: capsuleStepsWithoutReferee(launch.env['SVC_REFEREE_URL']),
+    runCapsuleStep: delegations?.runStep ?? capsuleStepsWithoutReferee(launch.env['SVC_REFEREE_URL']),
     clock: systemClock,
   });
   return [submitPlan];
+}
+
+/** Only where there is a capsule to delegate to (D2 "`delegate-task` tool"). */
+function delegationTools({ launch, delegations }: StageParts): readonly Tool[] {
+  const [first, ...more] = launch.grants.spawnAllow;
+  return delegations === null || first === undefined ? [] : [createDelegateTaskTool([first, ...more], delegations)];
 }
 
 const anyObject = { type: 'object' } as const;

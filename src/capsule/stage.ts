@@ -1,4 +1,5 @@
 import type { ComponentHost } from '../components/component-host.ts';
+import type { Delegations } from '../delegation/delegations.ts';
 import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Hook } from '../hooks/hook.ts';
 import type { Driver } from '../inference/driver.ts';
@@ -23,6 +24,8 @@ export interface StageRequest {
   readonly home: string;
   /** `~/.svc/cache`. */
   readonly cacheDir: string;
+  /** Null for a session that may not delegate. */
+  readonly delegations: Delegations | null;
   /** Aborted when the session was asked to stop. */
   readonly stop: AbortSignal;
   readonly onWarning: (warning: Diagnostic) => void;
@@ -42,13 +45,13 @@ export interface StagedSession {
  * servers that have never been asked for their tools. What fails leaves nothing open.
  */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
-  const { launch, sessionId, directories, host, home, cacheDir, stop, onWarning } = request;
+  const { launch, sessionId, directories, host, home, cacheDir, delegations, stop, onWarning } = request;
   const { containment, env } = launch;
   const components = new SessionComponents({ sessionId, host, workdir: directories.workdir, home, env });
   const processes = new SessionProcesses({ sessionId, containment, directories, home, env });
   const servers = new SessionServers({ cacheDir, sessionDirectory: directories.session, stop, onWarning });
   const background = backgroundOf(launch);
-  const parts = { launch, directories, components, processes, servers, background };
+  const parts = { launch, directories, components, processes, servers, background, delegations };
   const close = async (): Promise<void> => {
     await servers.close();
     await components.close();

@@ -6,7 +6,6 @@ import type { LoadedManifest } from '../manifest/load.ts';
 export function unavailableParts({ manifest, locate }: LoadedManifest): readonly Diagnostic[] {
   const { capabilities, exports } = manifest;
   const missing: [declared: boolean, path: KeyPath, what: string][] = [
-    [(capabilities.spawn?.allow.length ?? 0) > 0, ['capabilities', 'spawn'], 'the model gets no delegate-task tool'],
     [capabilities.peer_fetch !== undefined, ['capabilities', 'peer_fetch'], 'the model gets no fetch-peer-file tool'],
     [exports.peer_files !== undefined, ['exports', 'peer_files'], 'no handle can be minted'],
   ];

@@ -65,6 +65,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
     host,
     home,
     cacheDir: fixtureCache,
+    delegations: null,
     stop: new AbortController().signal,
     onWarning: () => {},
   });

@@ -218,10 +218,7 @@ describe('a capsule with plans', () => {
   it.each([
     [{}, 'SVC_REFEREE_URL is not set: a capsule step asks the referee at that address'],
     [{ SVC_REFEREE_URL: ' ' }, 'SVC_REFEREE_URL is not set: a capsule step asks the referee at that address'],
-    [
-      { SVC_REFEREE_URL: 'http://127.0.0.1:7700' },
-      'this version cannot ask the referee at SVC_REFEREE_URL for a capsule yet',
-    ],
+    [{ SVC_REFEREE_URL: 'http://127.0.0.1:7700' }, 'capabilities.spawn.allow does not list helper'],
   ])('takes a capsule step and lets it fail with %j [D2-CODE-02]', async (env, reason) => {
     const steps = [
       { id: 'before', shell: 'sh', input: 'echo ran' },

@@ -21,9 +21,9 @@ it.each([undefined, '', ' \t'])(
   },
 );
 
-it('a capsule step with SVC_REFEREE_URL fails and says that no referee is asked yet', async () => {
+it('a capsule step of a capsule that may delegate to nobody fails and says so', async () => {
   expect(await capsuleStepsWithoutReferee('http://127.0.0.1:7700')(step, recordingContext())).toMatchObject({
     status: 'failed',
-    content: 'this version cannot ask the referee at SVC_REFEREE_URL for a capsule yet',
+    content: 'capabilities.spawn.allow does not list helper',
   });
 });

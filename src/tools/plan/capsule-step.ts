@@ -16,11 +16,13 @@ export type RunCapsuleStep = (
   context: Pick<ToolCallContext, 'taskId' | 'signal' | 'record'>,
 ) => Promise<StepOutcome>;
 
-/** Capsule steps of a version that asks no referee. Without `SVC_REFEREE_URL` the step says that it is not set (D2 "Other codes"). */
+/** Capsule steps of a capsule that may not delegate. Without `SVC_REFEREE_URL` the step says that it is not set (D2 "Other codes"). */
 export function capsuleStepsWithoutReferee(refereeUrl: string | undefined): RunCapsuleStep {
   const isSet = refereeUrl !== undefined && refereeUrl.trim() !== '';
-  const reason = isSet
-    ? 'this version cannot ask the referee at SVC_REFEREE_URL for a capsule yet'
-    : 'SVC_REFEREE_URL is not set: a capsule step asks the referee at that address';
-  return async () => nothingRan(reason);
+  return async ({ capsule }) =>
+    nothingRan(
+      isSet
+        ? `capabilities.spawn.allow does not list ${capsule}`
+        : 'SVC_REFEREE_URL is not set: a capsule step asks the referee at that address',
+    );
 }
