@@ -297,8 +297,15 @@ capabilities:
     expect(refusal(`${sleeping}exports: { peer_files: { root: out, max_ttl: 16m } }\n`)).toEqual([
       'E-CAP-008 9:46 exports.peer_files.max_ttl is longer than 15m, the most with lifecycle.after_task: sleep',
     ]);
+    expect(refusal(`${sleeping}exports: { peer_files: { root: out, max_ttl: 900h } }\n`)).toEqual([
+      'E-CAP-008 9:46 exports.peer_files.max_ttl is longer than 15m, the most with lifecycle.after_task: sleep',
+    ]);
     expect(refusal(`${sleeping}exports: { peer_files: { root: out, max_ttl: 15m } }\n`)).toEqual([]);
-    expect(refusal(`${smallest}exports: { peer_files: { root: out, max_ttl: 48h } }\n`)).toEqual([]);
+  });
+
+  it('bounds peer handles by nothing while it exits after its task [D3-LIMIT-02]', () => {
+    const text = `${smallest}exports: { peer_files: { root: out, max_ttl: 900h } }\n`;
+    expect(load(text).manifest.exports.peer_files?.max_ttl).toBe(3_240_000);
   });
 
   it('warns when it delegates and cannot receive the outcome [D2-EVENT-04] [D2-CODE-05]', () => {

@@ -4,7 +4,7 @@ import { Draft } from './draft.ts';
 import type { Findings } from './findings.ts';
 import type { KeyPath } from './key-path.ts';
 import { bundledDrivers, runtimeTools } from './names.ts';
-import { durationSecs } from './units.ts';
+import { lifetimeSecs } from './units.ts';
 
 /**
  * The rules of a capsule manifest that look at more than one key (contracts §3). They read the file as it is, whatever else is
@@ -140,7 +140,7 @@ function checkPeerHandles(draft: Draft, findings: Findings): void {
     findings.add('E-CAP-008', message, { path, hint });
     return;
   }
-  const ttl = durationSecs.safeParse(draft.at(...path), { jitless: true });
+  const ttl = lifetimeSecs.safeParse(draft.at(...path), { jitless: true });
   if (!ttl.success || ttl.data <= longestSleepingTtlSecs) return;
   const message = 'exports.peer_files.max_ttl is longer than 15m, the most with lifecycle.after_task: sleep';
   findings.add('E-CAP-008', message, { path, hint });

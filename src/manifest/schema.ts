@@ -5,7 +5,7 @@ import { endpointFault } from './endpoint.ts';
 import { hookEvents, hookPolicyNames } from './hook-declaration.ts';
 import { artifactName, artifactVersion, exactVersion } from './names.ts';
 import { serverCommand } from './server-command.ts';
-import { byteSize, durationSecs, longestWaitSecs } from './units.ts';
+import { byteSize, lifetimeSecs, longestWaitSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
 /**
@@ -95,7 +95,7 @@ const fileExport = z.strictObject({
 const peerFileExport = z.strictObject({
   root: exportRoot,
   max_bytes: z._default(byteSize, defaultMaxBytes),
-  max_ttl: z.optional(durationSecs),
+  max_ttl: z.optional(lifetimeSecs),
 });
 
 /** The manifest of a capsule. */

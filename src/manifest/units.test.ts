@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { byteSize, durationSecs } from './units.ts';
+import { byteSize, durationSecs, lifetimeSecs } from './units.ts';
 
 describe('a size', () => {
   it.each([
@@ -34,5 +34,21 @@ describe('a duration', () => {
 
   it.each([0, -5, 0.5, '0s', '5', '5d', '-5s', '597h', 2_147_484, '1e3s', '', null, {}])('%j is none', (written) => {
     expect(durationSecs.safeParse(written).success).toBe(false);
+  });
+});
+
+describe('a lifetime', () => {
+  it.each([
+    [90, 90],
+    ['1.5m', 90],
+    ['597h', 2_149_200],
+    ['999999999h', 100_000_000_000],
+    [Number.MAX_SAFE_INTEGER, 100_000_000_000],
+  ])('%s is %d seconds', (written, secs) => {
+    expect(lifetimeSecs.parse(written)).toBe(secs);
+  });
+
+  it.each([0, -5, 0.5, '0s', '0.0m', '5', '5d', '-5s', 1e16, '', null, {}])('%j is none', (written) => {
+    expect(lifetimeSecs.safeParse(written).success).toBe(false);
   });
 });

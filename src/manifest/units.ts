@@ -21,6 +21,8 @@ const writtenDuration = z.union(
   durationClause,
 );
 
+const isSomeTime = z.refine<number>((secs) => secs > 0, 'must be longer than nothing');
+
 /** Bytes, from whole bytes or a number with `Ki`, `Mi` or `Gi` (contracts §3). */
 export const byteSize: z.ZodMiniType<number, string | number> = z.pipe(
   writtenSize,
@@ -36,9 +38,21 @@ export const durationSecs: z.ZodMiniType<number, string | number> = z.pipe(
   z.pipe(
     z.transform(toSecs),
     z.number().check(
-      z.refine((secs) => secs > 0, 'must be longer than nothing'),
+      isSomeTime,
       z.refine((secs) => secs <= longestWaitSecs, 'must be at most 596h'),
     ),
+  ),
+);
+
+/** Some 3,000 years: what is longer lasts as long as this, and its end is still a date. */
+const longestLifetimeSecs = 1e11;
+
+/** Seconds, as `durationSecs`, of something that no timer waits for: as long as one likes (D3 "Limits"). */
+export const lifetimeSecs: z.ZodMiniType<number, string | number> = z.pipe(
+  writtenDuration,
+  z.pipe(
+    z.transform((value: string | number) => Math.min(toSecs(value), longestLifetimeSecs)),
+    z.number().check(isSomeTime),
   ),
 );
 
