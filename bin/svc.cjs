@@ -4,18 +4,16 @@
 const { readFileSync, renameSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { Script } = require('node:vm');
-const { createRequire, wrap } = require('node:module');
+const { Module, createRequire } = require('node:module');
 
-const bundle = path.join(__dirname, '..', 'dist', 'svc.cjs');
-const cacheFile = `${bundle}.${process.version}-${process.arch}.cache`;
-
-let source;
+let bundle;
 try {
-  source = readFileSync(bundle, 'latin1');
+  bundle = require.resolve('../dist/svc.cjs');
 } catch {
   process.stderr.write('svc: it is not built yet; run npm install and npm run build in its folder\n');
   process.exit(70);
 }
+const cacheFile = `${bundle}.${process.version}-${process.arch}.cache`;
 
 let cachedData;
 try {
@@ -24,7 +22,7 @@ try {
   // None yet: it is written below.
 }
 
-const script = new Script(wrap(source), {
+const script = new Script(readFileSync(bundle, 'latin1'), {
   filename: bundle,
   ...(cachedData === undefined ? {} : { cachedData }),
 });
@@ -41,6 +39,9 @@ function keepCodeCache() {
 }
 
 const isMissing = cachedData === undefined || script.cachedDataRejected;
-const loaded = { exports: {} };
+// The files that are read when first needed require this one: they are to find it as it runs here.
+const loaded = new Module(bundle);
+loaded.filename = bundle;
+require.cache[bundle] = loaded;
 script.runInThisContext()(loaded.exports, createRequire(bundle), loaded, bundle, path.dirname(bundle));
 void loaded.exports.main(process.argv.slice(2), isMissing ? keepCodeCache : undefined);

@@ -1,6 +1,7 @@
 // Builds everything that the package ships into dist/: the programs, the thread components run in, the compiler, the bundled
 // artifacts, and the code cache of the start-up bundle. What has not changed is not built again.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { build } from 'esbuild';
@@ -9,29 +10,31 @@ import { buildArtifacts } from './build-artifacts.mjs';
 import { buildCodeCache, dropCodeCaches } from './build-code-cache.mjs';
 import { buildComponents } from './build-components.mjs';
 import { buildNative, nativePrograms } from './build-native.mjs';
+import { bundleStart } from './bundle-start.mjs';
 import { lateBuiltinPrologue, lateChildProcess, withLateBuiltins } from './late-builtins.mjs';
-
-/** Packages that are imported on demand become files of their own, in `dist/packages/`. */
-const late = new Map();
-const latePackages = {
-  name: 'late-packages',
-  setup({ onResolve }) {
-    onResolve({ filter: /^[^.]/ }, ({ kind, path }) => {
-      if (kind !== 'dynamic-import' || path.startsWith('node:')) return undefined;
-      const file = `${path.replaceAll(/[^a-z0-9]+/gi, '-')}.cjs`;
-      late.set(file, path);
-      return { path: `./packages/${file}`, external: true };
-    });
-  },
-};
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 process.chdir(root);
 
-const { outputFiles: bundles } = await build({
+/** Packages that are imported on demand, by their files in `dist/packages/`. */
+const latePackages = new Map();
+/** Makes of such an import one of that file, `directory` being the way to `dist/`. */
+const packagesOnDemand = (directory) => ({
+  name: 'packages-on-demand',
+  setup({ onResolve }) {
+    onResolve({ filter: /^[^.]/ }, ({ kind, path }) => {
+      if (kind !== 'dynamic-import' || path.startsWith('node:')) return undefined;
+      const file = `${path.replaceAll(/[^a-z0-9]+/gi, '-')}.cjs`;
+      latePackages.set(file, path);
+      return { path: `${directory}/packages/${file}`, external: true };
+    });
+  },
+});
+
+/** @type {import('esbuild').BuildOptions} */
+const options = {
   absWorkingDir: root,
   write: false,
-  entryPoints: { svc: 'src/cli/main.ts', 'svc-registry': 'src/registry/main.ts' },
   outdir: 'dist',
   outExtension: { '.js': '.cjs' },
   bundle: true,
@@ -43,15 +46,30 @@ const { outputFiles: bundles } = await build({
   minifySyntax: true,
   legalComments: 'none',
   logLevel: 'warning',
-  plugins: [latePackages, lateChildProcess],
-  // The bundle runs as a script with a code cache, in which only require() is at hand.
+  // The start file runs as a script with a code cache, in which only require() is at hand.
   supported: { 'dynamic-import': false },
-  banner: { js: `${lateBuiltinPrologue}const importMetaUrl = require('node:url').pathToFileURL(__filename).href;` },
+  banner: {
+    js: `${lateBuiltinPrologue}const importMetaUrl = require('node:url').pathToFileURL(__filename).href;`,
+  },
   define: { 'import.meta.url': 'importMetaUrl' },
-});
+};
+const [programs, servers] = await Promise.all([
+  bundleStart({
+    name: 'svc',
+    entry: 'src/cli/main.ts',
+    options: { ...options, plugins: [lateChildProcess] },
+    sharedPackages: ['commander', 'picocolors'],
+    packagesOnDemand,
+  }),
+  build({
+    ...options,
+    entryPoints: { 'svc-registry': 'src/registry/main.ts' },
+    plugins: [packagesOnDemand('.')],
+  }),
+]);
 await build({
   absWorkingDir: root,
-  entryPoints: [...late].map(([file, path]) => ({ in: path, out: file.slice(0, -'.cjs'.length) })),
+  entryPoints: [...latePackages].map(([file, path]) => ({ in: path, out: file.slice(0, -'.cjs'.length) })),
   outdir: 'dist/packages',
   outExtension: { '.js': '.cjs' },
   bundle: true,
@@ -62,13 +80,16 @@ await build({
   legalComments: 'none',
   logLevel: 'warning',
 });
-mkdirSync('dist', { recursive: true });
+mkdirSync(join('dist', 'late'), { recursive: true });
+const bundles = [...programs, ...servers.outputFiles];
 for (const { path, text } of bundles) {
   const code = withLateBuiltins(text);
   if (existsSync(path) && readFileSync(path, 'utf8') === code) continue;
   dropCodeCaches('dist');
   writeFileSync(path, code);
 }
+const lateFiles = new Set(bundles.map(({ path }) => basename(path)));
+for (const file of readdirSync(join('dist', 'late'))) if (!lateFiles.has(file)) rmSync(join('dist', 'late', file));
 await buildComponents('dist');
 for (const program of nativePrograms) {
   const line = buildNative('dist', process.arch, program);

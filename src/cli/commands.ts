@@ -1,39 +1,28 @@
 import type { Command } from 'commander';
 
-import { buildCommand } from './build.ts';
 import type { CommandContext } from './command-context.ts';
-import { doctorCommand } from './doctor.ts';
-import { explainCommand } from './explain.ts';
-import { installCommand } from './install.ts';
-import { listCommand } from './list.ts';
-import { newCommand } from './new.ts';
-import { psCommand } from './ps.ts';
-import { publishCommand } from './publish.ts';
 import { runCommand } from './run.ts';
-import { searchCommand } from './search.ts';
-import { stopCommand } from './stop.ts';
-import { watchCommand } from './watch.ts';
 
 export interface CommandEntry {
   readonly name: string;
-  readonly make: (context: CommandContext) => Command;
+  readonly load: () => Promise<(context: CommandContext) => Command>;
 }
 
 /**
- * Every command of `svc`, in the order that the help lists them. They are imported, not loaded on demand: an import that may come
- * late keeps the bundler from joining the modules it leads to, which costs each start more than the modules themselves.
+ * Every command of `svc`, in the order that the help lists them. Only `run` is part of what each start reads: programs wait for the
+ * line it writes.
  */
 export const commands: readonly CommandEntry[] = [
-  { name: 'run', make: runCommand },
-  { name: 'stop', make: stopCommand },
-  { name: 'ps', make: psCommand },
-  { name: 'watch', make: watchCommand },
-  { name: 'install', make: installCommand },
-  { name: 'search', make: searchCommand },
-  { name: 'new', make: newCommand },
-  { name: 'build', make: buildCommand },
-  { name: 'publish', make: publishCommand },
-  { name: 'list', make: listCommand },
-  { name: 'doctor', make: doctorCommand },
-  { name: 'explain', make: explainCommand },
+  { name: 'run', load: async () => runCommand },
+  { name: 'stop', load: async () => (await import('./stop.ts')).stopCommand },
+  { name: 'ps', load: async () => (await import('./ps.ts')).psCommand },
+  { name: 'watch', load: async () => (await import('./watch.ts')).watchCommand },
+  { name: 'install', load: async () => (await import('./install.ts')).installCommand },
+  { name: 'search', load: async () => (await import('./search.ts')).searchCommand },
+  { name: 'new', load: async () => (await import('./new.ts')).newCommand },
+  { name: 'build', load: async () => (await import('./build.ts')).buildCommand },
+  { name: 'publish', load: async () => (await import('./publish.ts')).publishCommand },
+  { name: 'list', load: async () => (await import('./list.ts')).listCommand },
+  { name: 'doctor', load: async () => (await import('./doctor.ts')).doctorCommand },
+  { name: 'explain', load: async () => (await import('./explain.ts')).explainCommand },
 ];

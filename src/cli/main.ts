@@ -38,14 +38,15 @@ export async function main(args: readonly string[], onStarted?: () => void): Pro
     process.exitCode = report(loss, context);
   });
   try {
-    await program(args, context).parseAsync(args, { from: 'user' });
+    const root = await program(args, context);
+    await root.parseAsync(args, { from: 'user' });
   } catch (error) {
     process.exitCode = report(error, context);
   }
 }
 
 /** Only the command asked for is made; without one that exists, all of them, for the help and its suggestions. */
-function program(args: readonly string[], context: CommandContext): Command {
+async function program(args: readonly string[], context: CommandContext): Promise<Command> {
   const root = new Command('svc')
     .description('Runs AI agents as capsules.')
     .version(version)
@@ -56,8 +57,8 @@ function program(args: readonly string[], context: CommandContext): Command {
     })
     .exitOverride();
   const asked = commands.filter((command) => command.name === args[0]);
-  for (const { make } of asked.length > 0 ? asked : commands)
-    root.addCommand(make(context).copyInheritedSettings(root));
+  const makers = await Promise.all((asked.length > 0 ? asked : commands).map(async ({ load }) => await load()));
+  for (const make of makers) root.addCommand(make(context).copyInheritedSettings(root));
   return root;
 }
 

@@ -21,7 +21,8 @@ function sectionOf(name: string): string {
 }
 
 describe('docs/cli.md', () => {
-  it.each(commands)('describes svc $name with each of its options', ({ name, make }) => {
+  it.each(commands)('describes svc $name with each of its options', async ({ name, load }) => {
+    const make = await load();
     const options = make(context).options.filter(({ hidden }) => !hidden);
     const section = sectionOf(name);
     expect(section).not.toBe('');

@@ -32,7 +32,7 @@ afterEach(() => {
 /** An installation of its own, whose parts can be changed. */
 function install(): string {
   const root = join(folder, 'package');
-  for (const path of ['package.json', 'bin', join('dist', 'svc.cjs'), built]) {
+  for (const path of ['package.json', 'bin', join('dist', 'svc.cjs'), join('dist', 'late'), built]) {
     cpSync(join(checkout, path), join(root, path), { recursive: true });
   }
   return root;

@@ -1,0 +1,157 @@
+// Bundles `svc` as one file that every start reads and, for each module that is imported on demand, a file that is read when first needed.
+// A module is in exactly one of them, so a class is one class however it was reached: esbuild itself splits only ES modules.
+import { join, relative } from 'node:path';
+
+import { build } from 'esbuild';
+
+/**
+ * `entry` becomes `<outdir>/<name>.cjs`, modules that it or its parts import on demand `<outdir>/late/`. Late files find the start's own modules
+ * as `require('../<name>.cjs')`, so whoever runs that file puts it into `require.cache`. Throws when a module is imported both ways.
+ * @param {object} request
+ * @param {string} request.name
+ * @param {string} request.entry
+ * @param {import('esbuild').BuildOptions} request.options
+ * @param {readonly string[]} request.sharedPackages Late files have these from the start file too; of every other package each has what it uses.
+ * @param {(directory: string) => import('esbuild').Plugin} request.packagesOnDemand For files that have `directory` between them and `outdir`.
+ * @returns {Promise<{ path: string, text: string }[]>}
+ */
+export async function bundleStart({ name, entry, options, sharedPackages, packagesOnDemand }) {
+  const parts = new PartsOnDemand();
+  const bundle = async ({ plugins, ...request }) =>
+    await build({ ...options, ...request, metafile: true, plugins: [...plugins, ...(options.plugins ?? [])] });
+  const bundleFirst = async (entryPoint, plugins) =>
+    await bundle({
+      entryPoints: { [name]: entryPoint },
+      plugins: [...plugins, parts.plugin('./late'), packagesOnDemand('.')],
+      // bin/svc.cjs calls it: wrapping a file of this size in memory would cost each start a copy of it.
+      banner: { js: `(function (exports, require, module, __filename, __dirname) {${options.banner?.js ?? ''}` },
+      footer: { js: '})' },
+    });
+  const bundleLate = async (entryPoints, plugins) =>
+    await bundle({
+      entryPoints,
+      outdir: join(options.outdir, 'late'),
+      plugins: [...plugins, parts.plugin('.'), packagesOnDemand('..')],
+    });
+
+  const start = await bundleFirst(entry, []);
+  const ofStart = [...sharedPackages, ...ownModules(start)];
+  const places = new Map(ofStart.map((path) => [path, `../${name}.cjs`]));
+
+  const bundleParts = async () =>
+    await bundleLate(Object.fromEntries([...parts.paths].map((path) => [lateName(path), path])), [elsewhere(places)]);
+  let known = -1;
+  let apart;
+  while (known < parts.paths.size) {
+    known = parts.paths.size;
+    apart = await bundleParts();
+  }
+  const atOnce = [...parts.paths].filter((path) => places.has(path));
+  if (atOnce.length > 0) throw new Error(`imported on demand, but the start imports it at once: ${atOnce.join(', ')}`);
+
+  // What several late files use and the start does not: one file for all modules that the same ones use.
+  const groups = groupsByUsers(apart);
+  const placesIn = (group) => new Map([...places].filter(([path]) => !group.includes(path)));
+  for (const [index, group] of groups.entries()) for (const path of group) places.set(path, `./shared-${index}.cjs`);
+  const lateFiles = await Promise.all([
+    bundleParts(),
+    ...groups.map((group, index) =>
+      bundleLate({ [`shared-${index}`]: 'modules' }, [exporting(group), elsewhere(placesIn(group))]),
+    ),
+  ]);
+  const asked = new Set(lateFiles.flatMap(modulesElsewhere));
+  const shared = ofStart.filter((path) => asked.has(path));
+  const whole = await bundleFirst('modules', [exporting(shared, entry)]);
+  return [whole, ...lateFiles].flatMap(({ outputFiles }) => outputFiles);
+}
+
+/** Own modules that are imported on demand, as they are met. */
+class PartsOnDemand {
+  paths = new Set();
+
+  /** Makes of each such import one of a file in `directory`. */
+  plugin(directory) {
+    return {
+      name: 'parts-on-demand',
+      setup: ({ onResolve }) => {
+        onResolve({ filter: /^\./ }, ({ kind, path, resolveDir }) => {
+          if (kind !== 'dynamic-import') return undefined;
+          const part = relative('.', join(resolveDir, path));
+          this.paths.add(part);
+          return { path: `${directory}/${lateName(part)}.cjs`, external: true };
+        });
+      },
+    };
+  }
+}
+
+function lateName(path) {
+  return relative('src', path).replace(/\.ts$/, '').replaceAll('/', '-');
+}
+
+/** @param {ReadonlyMap<string, string>} places The file that has a module, for each that is in another one. */
+function elsewhere(places) {
+  return {
+    name: 'elsewhere',
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /.*/, namespace: 'file' }, ({ kind, path, resolveDir }) => {
+        const module = path.startsWith('.') ? relative('.', join(resolveDir, path)) : path;
+        if (kind === 'dynamic-import' || !places.has(module)) return undefined;
+        return { path: module, namespace: 'elsewhere' };
+      });
+      onResolve({ filter: /.*/, namespace: 'elsewhere' }, ({ path }) => ({ path, external: true }));
+      onLoad({ filter: /.*/, namespace: 'elsewhere' }, ({ path }) => ({
+        contents: `module.exports = require(${JSON.stringify(places.get(path))})[${JSON.stringify(path)}];`,
+      }));
+    },
+  };
+}
+
+/** The entry of a file that exports whole modules by their paths, and what `entry` exports. */
+function exporting(modules, entry) {
+  const from = (path) => JSON.stringify(path.startsWith('src/') ? `./${path}` : path);
+  const lines = modules.map((path) => `export * as ${JSON.stringify(path)} from ${from(path)};`);
+  if (entry !== undefined) lines.unshift(`export * from ${from(entry)};`);
+  return {
+    name: 'exporting',
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^modules$/ }, ({ kind }) =>
+        kind === 'entry-point' ? { path: 'modules', namespace: 'exporting' } : undefined,
+      );
+      onLoad({ filter: /.*/, namespace: 'exporting' }, () => ({
+        contents: lines.join('\n'),
+        resolveDir: process.cwd(),
+      }));
+    },
+  };
+}
+
+/** What of `src/` is in the output, not what was only read. */
+function ownModules({ metafile }) {
+  const used = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.entries(inputs));
+  return [
+    ...new Set(
+      used.filter(([path, { bytesInOutput }]) => path.startsWith('src/') && bytesInOutput > 0).map(([path]) => path),
+    ),
+  ];
+}
+
+/** Own modules that are in more than one output, those together that are in the same ones. */
+function groupsByUsers({ metafile }) {
+  const users = new Map();
+  for (const [file, { inputs }] of Object.entries(metafile.outputs))
+    for (const path of Object.keys(inputs))
+      if (path.startsWith('src/')) users.set(path, [...(users.get(path) ?? []), file]);
+  const groups = new Map();
+  for (const [path, files] of users) {
+    const key = files.join();
+    if (files.length > 1) groups.set(key, [...(groups.get(key) ?? []), path]);
+  }
+  return [...groups.values()];
+}
+
+function modulesElsewhere({ metafile }) {
+  return Object.keys(metafile.inputs)
+    .filter((path) => path.startsWith('elsewhere:'))
+    .map((path) => path.slice('elsewhere:'.length));
+}
