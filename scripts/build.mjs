@@ -63,7 +63,7 @@ const [programs, servers] = await Promise.all([
   }),
   build({
     ...options,
-    entryPoints: { 'svc-registry': 'src/registry/main.ts' },
+    entryPoints: { 'svc-registry': 'src/registry/main.ts', 'svc-referee': 'src/referee/main.ts' },
     plugins: [packagesOnDemand('.')],
   }),
 ]);

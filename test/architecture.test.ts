@@ -46,8 +46,9 @@ const ambientAdapters: ReadonlySet<string> = new Set([
   'components/filesystem-guard.ts',
   // Signals a group of processes.
   'containment/child-group.ts',
-  // What a program begins with: arguments, environment, streams and signals of `svc-registry`.
+  // What a program begins with: arguments, environment, streams and signals of `svc-registry` and `svc-referee`.
   'registry/main.ts',
+  'referee/main.ts',
 ]);
 const ambientRead = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|(?<![\w.'"`$-])process\.\w+|'node:process'/;
 
