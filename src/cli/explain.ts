@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 
-import { catalogue, type CatalogueEntry } from '../diagnostics/catalogue.ts';
+import type { CatalogueEntry } from '../diagnostics/catalogue-entry.ts';
+import { catalogue } from '../diagnostics/catalogue.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** `svc explain <code>`: what a diagnostic code means and what to do about it. */

@@ -1,11 +1,8 @@
-/** What one code means, for `svc explain <code>` and the documentation. */
-export interface CatalogueEntry {
-  readonly title: string;
-  readonly explanation: string;
-}
+import type { CatalogueEntry } from './catalogue-entry.ts';
+import { serverCodes } from './server-codes.ts';
 
 /**
- * Every code that `svc` prints. `E-` stops the work, `W-` does not.
+ * Every code that `svc` and its servers print. `E-` stops the work, `W-` does not.
  * A code is never reused for another condition.
  */
 export const catalogue = {
@@ -149,16 +146,6 @@ export const catalogue = {
     explanation:
       'The registry refused the key or answered something unreadable, or the connection to a capsule was lost.',
   },
-  'E-REF-001': {
-    title: 'an option of svc-referee cannot be understood',
-    explanation:
-      '--port, --max-depth, --max-concurrent and --max-live-capsules are whole numbers, and every option but --version and --help has a value. The default of --registry-path is below HOME.',
-  },
-  'E-REF-002': {
-    title: 'svc-referee cannot bind its port',
-    explanation:
-      'The port of 127.0.0.1 is taken by another process, perhaps by a referee that runs already, or may not be bound by this user. Each referee enforces a machine ceiling of its own, so that two together exceed it.',
-  },
   'E-REG-001': {
     title: 'an artifact was found nowhere',
     explanation:
@@ -192,41 +179,6 @@ export const catalogue = {
     title: 'the platform of a program cannot be told',
     explanation:
       'A native artifact is published for the platforms that its program runs on. They are read from its first bytes; where that does not tell, name each with --platform <os>-<arch>.',
-  },
-  'E-REG-020': {
-    title: 'svc-registry has no key that clients could present',
-    explanation:
-      'REGISTRY_API_KEY is required: every request to the registry presents it. It is visible characters and inner spaces, such as the output of openssl rand -hex 32.',
-  },
-  'E-REG-021': {
-    title: 'a setting of svc-registry cannot be understood',
-    explanation:
-      'REGISTRY_BIND is <address>:<port> with an IPv6 address in brackets, --data or REGISTRY_DATA a directory, --max-bytes or REGISTRY_MAX_BYTES whole bytes or a number with Ki, Mi or Gi.',
-  },
-  'E-REG-022': {
-    title: 'svc-registry cannot bind its address',
-    explanation:
-      'The address of REGISTRY_BIND is taken by another process, does not belong to this machine, or may not be bound by this user.',
-  },
-  'E-REG-023': {
-    title: 'a record or an archive in the store of a registry is damaged',
-    explanation:
-      'What a publish wrote has been altered or removed since, or was written by a newer version. Restore the directory named from a backup. The other artifacts are served meanwhile.',
-  },
-  'E-REG-024': {
-    title: 'the S3 service refuses svc-registry',
-    explanation:
-      'The service answered, and said no: to the credentials, to the clock of this machine, to the bucket, its region or what is done in it. The message gives the reason; docs/registry.md lists the permissions that are needed.',
-  },
-  'E-REG-025': {
-    title: 'the S3 service does not answer svc-registry',
-    explanation:
-      'The service could not be reached, answered too late, or answered that it cannot work now, also after several attempts. Clients are told to try again (503). Nothing is stored by halves.',
-  },
-  'E-REG-026': {
-    title: 'the S3 service has no conditional put',
-    explanation:
-      'A publish is committed by PUT with If-None-Match: *, of which exactly one may succeed. At its start the server tries that out. A service that lets several succeed would let a published version change.',
   },
   'E-RUN-003': {
     title: 'an artifact differs from svc.lock',
@@ -329,16 +281,6 @@ export const catalogue = {
     explanation:
       'lifecycle.after_task: sleep keeps a session up for more tasks, which only lifecycle.task_acceptance: queue accepts. The session ends after its task.',
   },
-  'W-REF-001': {
-    title: 'a name of --spawn-allow fits no capsule',
-    explanation:
-      'Names of capsules are lowercase letters, digits and inner hyphens, at most 100 characters. --spawn-allow takes one name and is repeated for more; it is not a comma list.',
-  },
-  'W-REG-001': {
-    title: 'the key of a registry is short',
-    explanation:
-      'A short REGISTRY_API_KEY can be guessed by trying. Take a random one, such as the output of openssl rand -hex 32.',
-  },
   'W-RUN-001': {
     title: 'a task that looks like a path was taken as text',
     explanation:
@@ -396,6 +338,7 @@ export const catalogue = {
     explanation:
       'Components are held to every grant by svc itself; commands, native tools and process drivers by the kernel, and this host, or its operator, offers less than the manifest declares. Declare capabilities.containment to refuse such a host.',
   },
+  ...serverCodes,
 } as const satisfies Record<string, CatalogueEntry>;
 
 export type DiagnosticCode = keyof typeof catalogue;
