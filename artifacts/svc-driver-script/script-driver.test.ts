@@ -61,6 +61,30 @@ describe('a script', () => {
     expect(() => turns('[]', 1)).toThrow('script demo.yaml is past its end: it has 0 responses, and this is turn 1');
   });
 
+  it('plays responses that are for some tasks only to those, and counts them for each', () => {
+    const text = `
+- { when: count, content: [{ type: text, text: one }], stop_reason: end_turn }
+- { when: shout, content: [{ type: text, text: HO }], stop_reason: end_turn }
+- { content: [{ type: text, text: any }], stop_reason: end_turn }
+`;
+    const played = (task: string, continuationId: string | null): unknown => {
+      const config = configOf(text);
+      const messages = [
+        { tag: 'user', val: [{ tag: 'text', val: 'shout' }] },
+        { tag: 'assistant', val: [{ tag: 'text', val: 'HO' }] },
+        { tag: 'user', val: [{ tag: 'text', val: task }] },
+        { tag: 'tool', val: { toolCallId: 'c', isError: false, content: [{ tag: 'text', val: 'shout' }] } },
+      ] as const;
+      return new ScriptDriver(new ScriptedPorts()).infer(driverRequest({ config, messages, continuationId })).content;
+    };
+    expect(played('Please count.', null)).toEqual([{ tag: 'text', val: 'one' }]);
+    expect(played('Please count.', '1')).toEqual([{ tag: 'text', val: 'any' }]);
+    expect(played('Sing.', null)).toEqual([{ tag: 'text', val: 'any' }]);
+    expect(() => played('Sing.', '1')).toThrow(
+      'script demo.yaml is past its end: it has 1 response for this task, and this is turn 2',
+    );
+  });
+
   it('may give a continuation id of its own', () => {
     const text = `[{ content: [], stop_reason: end_turn, continuation_id: abc }, { content: [], stop_reason: max_tokens }]`;
     expect(turns(text, 2).responses.map((response) => response.continuationId)).toEqual(['1 abc', '2']);
@@ -110,6 +134,7 @@ describe('a script that is wrong', () => {
       '- { content: [], stop_reason: end_turn }\n- { content: [], stop_reason: end_turn, delay_ms: -1 }',
       'script demo.yaml: response 2, delay_ms: must be a whole number from 0 to 600000',
     ],
+    ['- { content: [], stop_reason: end_turn, when: 1 }', 'script demo.yaml: response 1, when: must be text'],
     [
       '- { content: [], stop_reason: end_turn, chunks: hi }',
       'script demo.yaml: response 1, chunks: must be a list of texts',

@@ -22,14 +22,16 @@ export class ScriptDriver {
     this.#ports = ports;
   }
 
-  /** The next response. Which one is next travels in the continuation id, which a task starts without (contracts §11). */
+  /** The next response for this task. Which one is next travels in the continuation id, which a task starts without (contracts §11). */
   infer(request: DriverRequest): DriverResponse {
-    const { name, responses } = this.#load(request.config);
+    const { name, responses: all } = this.#load(request.config);
+    const task = taskOf(request);
+    const responses = all.filter(({ when }) => when === null || task.includes(when));
     const turn = turnOf(request.continuationId);
     const response = responses[turn];
     if (response === undefined) {
       throw new Error(
-        `script ${name} is past its end: it has ${count(responses.length)}, and this is turn ${turn + 1}`,
+        `script ${name} is past its end: it has ${count(responses.length)}${all.length === responses.length ? '' : ' for this task'}, and this is turn ${turn + 1}`,
       );
     }
     this.#play(response);
@@ -54,6 +56,13 @@ export class ScriptDriver {
     for (const text of thinking) this.#ports.emitThinking(text);
     for (const text of chunks) this.#ports.emitText(text);
   }
+}
+
+/** What the user said last: the answers of tools have messages of their own. */
+function taskOf({ messages }: DriverRequest): string {
+  const said = messages.findLast(({ tag }) => tag === 'user');
+  if (said?.tag !== 'user') return '';
+  return said.val.flatMap((block) => (block.tag === 'text' ? [block.val] : [])).join('\n');
 }
 
 function turnOf(continuationId: string | null): number {

@@ -6,7 +6,17 @@ import { readContent } from './script-content.ts';
 import { Entry } from './script-entry.ts';
 
 const longestDelayMs = 600_000;
-const responseKeys = ['content', 'stop_reason', 'error', 'usage', 'continuation_id', 'chunks', 'thinking', 'delay_ms'];
+const responseKeys = [
+  'content',
+  'stop_reason',
+  'error',
+  'usage',
+  'continuation_id',
+  'chunks',
+  'thinking',
+  'delay_ms',
+  'when',
+];
 
 /** One response of a script, with what is streamed and waited for before it is given. */
 export interface ScriptedResponse {
@@ -17,6 +27,8 @@ export interface ScriptedResponse {
   readonly thinking: readonly string[];
   readonly chunks: readonly string[];
   readonly delayMs: number;
+  /** Played only to a task whose text has this in it; to every task when null. */
+  readonly when: string | null;
 }
 
 /**
@@ -53,6 +65,7 @@ function readResponse(value: unknown, entry: Entry): ScriptedResponse {
     thinking: readTexts(value, 'thinking', entry),
     chunks: readTexts(value, 'chunks', entry),
     delayMs: entry.optionalCount(value, 'delay_ms', longestDelayMs) ?? 0,
+    when: entry.optionalText(value, 'when'),
   };
 }
 
