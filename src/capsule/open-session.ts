@@ -6,6 +6,7 @@ import type { HookSet } from '../hooks/hook-set.ts';
 import type { Handler, RequestHead } from '../http/route.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
 import { checkExportRoots } from '../resources/export-check.ts';
+import { redactHandles } from '../resources/handle-id.ts';
 import { resourceHandler } from '../resources/resource-routes.ts';
 import { backgroundEnds, residueOf } from '../session/background-ends.ts';
 import type { Conversations } from '../session/conversations.ts';
@@ -29,6 +30,7 @@ import type { RunRequest } from './running-capsule.ts';
 import { openConversations } from './session-conversations.ts';
 import { delegationResidue, openDelegations, type SessionDelegations } from './session-delegations.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
+import { type SessionPeerFiles, stagePeerFiles } from './stage-peer-files.ts';
 import { stageSession, type StagedSession } from './stage.ts';
 import { systemClock } from './system-clock.ts';
 import { version } from './version.ts';
@@ -89,14 +91,16 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
       onWarning,
     });
     closing.push(() => staged.close());
-    const inventory = new Inventory(staged.tools, systemClock);
+    const peerFiles = await stagePeerFiles({ ...open, workdir: directories.workdir });
+    closing.push(() => peerFiles.close());
+    const inventory = new Inventory([...staged.tools, ...peerFiles.tools], systemClock);
     const { conversations, close: closeConversations } = openConversations(open, directories);
     closing.push(closeConversations);
     const trace = openTrace(open, directories);
     closing.push(() => trace.close());
     const onClose = (end: () => void): void => void closing.push(end);
     return {
-      ...(await ready(open, { directories, trace, staged, delegating, inventory, conversations, onClose })),
+      ...(await ready(open, { directories, trace, staged, delegating, peerFiles, inventory, conversations, onClose })),
       close,
     };
   } catch (error) {
@@ -114,7 +118,7 @@ function delegationsOf(
 }
 
 function openTrace({ launch, sessionId }: OpenSessionRequest, directories: SessionDirectories): Trace {
-  const redact = (text: string): string => launch.redactor.redact(text);
+  const redact = (text: string): string => launch.redactor.redact(redactHandles(text));
   return openFileTrace({ path: directories.trace, sessionId, ids: systemClock, redact });
 }
 
@@ -124,6 +128,7 @@ interface StagedParts {
   readonly staged: StagedSession;
   /** Null for a session that may not delegate. */
   readonly delegating: SessionDelegations | null;
+  readonly peerFiles: SessionPeerFiles;
   readonly inventory: Inventory;
   readonly conversations: Conversations;
   readonly onClose: (end: () => void) => void;
@@ -161,7 +166,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       conversationMode: launch.loaded.manifest.lifecycle.conversation,
       delegation: { open: (id) => delegating?.delegations.open(id) ?? null },
       residue: () => [...residueOf(staged.background), ...delegationResidue(delegating?.delegations.running ?? [])],
-      resources: resourcesOf(open, { session, directories, trace, sessionStart }),
+      resources: resourcesOf(open, { ...parts, session, sessionStart }),
     },
     directories,
     driver: staged.driver.label,
@@ -170,20 +175,18 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   };
 }
 
-interface ResourceParts {
+interface ResourceParts extends Pick<StagedParts, 'directories' | 'trace' | 'peerFiles'> {
   readonly session: Session;
-  readonly directories: SessionDirectories;
-  readonly trace: Trace;
   readonly sessionStart: TraceEventId;
 }
 
 /** The file planes. A request that cannot be recorded ends the session as any other lost trace line does (D1 "Task states" 2). */
 function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): Handler<RequestHead> {
-  const { session, directories, trace, sessionStart } = parts;
+  const { session, directories, trace, peerFiles, sessionStart } = parts;
   return resourceHandler({
     workdir: directories.workdir,
     files: launch.loaded.manifest.exports.files ?? null,
-    peerFiles: null,
+    peerFiles: peerFiles.served,
     achieved: launch.scope.containment.achieved,
     generation: () => session.board.generation,
     spoolDirectory: directories.session,

@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readlinkSync, realpathSync, statSync, type Stats } from 'node:fs';
 
+import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
 import { isErrno } from '../store/io-fault.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
 import { isBeneath, join, resolveBeneath, type Resolution } from './resolve-beneath.ts';
@@ -38,6 +39,13 @@ const openFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLO
 
 /** Times a file is looked up again because it changed between its look-up and its opening. */
 const maxAttempts = 3;
+
+/** The root of a block of `exports`, spelt one way. The manifest lets none out of the workdir: here that is a bug. */
+export function normalizedRoot(configured: string): string {
+  const root = normalizeWorkdirPath(configured);
+  if (root === undefined) throw new Error(`the manifest let an export root leave the workdir: ${configured}`);
+  return root;
+}
 
 /** One exported directory: opens regular files beneath it, and nothing else, whatever happens to paths meanwhile (D3 "Path resolution"). */
 export class ExportRoot {

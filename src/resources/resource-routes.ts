@@ -1,9 +1,9 @@
 import type { Reply } from '../http/reply.ts';
 import type { Handler, RequestHead, Route } from '../http/route.ts';
-import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
 import { type ExportedFiles, ExportReader, type PlaneAnswer, refused } from './export-reader.ts';
+import { normalizedRoot } from './export-root.ts';
 import { FileContents } from './file-content.ts';
 import { handleId, redactHandles } from './handle-id.ts';
 import { OperatorPlane } from './operator-plane.ts';
@@ -106,12 +106,6 @@ class ResourcePlanes {
     this.#onRequest(eventOf(target, answer));
     return answer.reply;
   }
-}
-
-function normalizedRoot(configured: string): string {
-  const root = normalizeWorkdirPath(configured);
-  if (root === undefined) throw new Error(`the manifest let an export root leave the workdir: ${configured}`);
-  return root;
 }
 
 function targetOf(path: string): Target {

@@ -1,0 +1,52 @@
+import type { IncomingMessage } from 'node:http';
+
+import { readAgentCard } from '../wire/agent-card.ts';
+import { audienceOf } from './peer-address.ts';
+import { askPeer, type PeerRequest } from './peer-client.ts';
+import { readUpTo } from './read-up-to.ts';
+
+export type PeerAudience =
+  | { readonly kind: 'audience'; readonly audience: string }
+  /** `reason` is a clause about the peer: `its card has no name and url`. */
+  | { readonly kind: 'unreachable'; readonly reason: string };
+
+const largestCardBytes = 64 * 1024;
+const cardTimes = { idleMs: 10_000, totalMs: 20_000 };
+
+/** Who a peer says it is: the audience that its card makes (D3 "Audience computation"). The card of every capsule is open. */
+export async function fetchAudience(
+  peer: Pick<PeerRequest, 'url' | 'allow' | 'signal' | 'resolver'> & Partial<Pick<PeerRequest, 'times'>>,
+): Promise<PeerAudience> {
+  const path = '/.well-known/agent-card.json';
+  const exchange = await askPeer({ times: cardTimes, ...peer, path, headers: {} }, takeAudience);
+  switch (exchange.kind) {
+    case 'answered':
+      return exchange.answer;
+    case 'denied':
+      return unreachable(`capabilities.network.allow does not cover ${peer.url.origin}`);
+    case 'failed':
+      return unreachable(exchange.reason);
+  }
+}
+
+async function takeAudience(response: IncomingMessage): Promise<PeerAudience> {
+  if (response.statusCode !== 200) return unreachable(`it answered ${response.statusCode} when asked for its card`);
+  const bytes = await readUpTo(response, largestCardBytes);
+  if (bytes === undefined) return unreachable(`its card is larger than ${largestCardBytes} bytes`);
+  const card = readAgentCard(parsedJson(bytes));
+  const audience = card === undefined ? undefined : audienceOf(card);
+  return audience === undefined ? unreachable('its card has no name and url') : { kind: 'audience', audience };
+}
+
+function parsedJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function unreachable(reason: string): PeerAudience {
+  return { kind: 'unreachable', reason };
+}
