@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-import { createComponentHost } from '../components/component-host.ts';
+import { createLateComponentHost } from '../components/late-component-host.ts';
 import { Diagnostic, diagnosticOf, DiagnosticList } from '../diagnostics/diagnostic.ts';
 import type { HookSet } from '../hooks/hook-set.ts';
 import type { Handler, RequestHead } from '../http/route.ts';
@@ -66,7 +66,8 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
   const { request, launch, sessionId } = open;
   const { home, workdir } = request;
   const { packageRoot, source } = launch;
-  const directories = makeSessionDirectories({ root: source.root, home, packageRoot, sessionId, workdir });
+  const isDelegated = request.approval !== null;
+  const directories = makeSessionDirectories({ root: source.root, home, packageRoot, sessionId, workdir, isDelegated });
   const problems = checkExportRoots({ workdir: directories.workdir, exports: launch.loaded.manifest.exports });
   if (problems.length > 0) throw new DiagnosticList(problems);
   const closing: (() => Promise<void> | void)[] = [];
@@ -75,7 +76,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
   };
   try {
     const cacheDir = join(request.home, '.svc', 'cache');
-    const host = createComponentHost({ cacheDir, packageRoot: launch.packageRoot });
+    const host = createLateComponentHost({ cacheDir, packageRoot: launch.packageRoot });
     closing.push(() => host.close());
     const { onWarning } = open;
     const delegating = delegationsOf(open, directories);
@@ -94,7 +95,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const peerFiles = await stagePeerFiles({ ...open, workdir: directories.workdir });
     closing.push(() => peerFiles.close());
     const inventory = new Inventory([...staged.tools, ...peerFiles.tools], systemClock);
-    const { conversations, close: closeConversations } = openConversations(open, directories);
+    const { conversations, close: closeConversations } = await openConversations(open, directories);
     closing.push(closeConversations);
     const trace = openTrace(open, directories);
     closing.push(() => trace.close());

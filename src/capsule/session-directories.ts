@@ -24,14 +24,16 @@ export interface DirectoriesRequest {
   readonly sessionId: SessionId;
   /** `--workdir`, absolute; null for a fresh one named by the session. */
   readonly workdir: string | null;
+  /** A parent made the workdir in its own, which has been judged. */
+  readonly isDelegated: boolean;
 }
 
 /** Makes the directories of a session (contracts §2 "Layout on disk"). `E-IO-001` when the file system refuses. */
 export function makeSessionDirectories(request: DirectoriesRequest): SessionDirectories {
-  const { root, sessionId, workdir } = request;
+  const { root, sessionId, workdir, isDelegated } = request;
   const accessible = workdir ?? join(root, 'workdir', sessionId);
   const session = join(root, '.svc', 'sessions', sessionId);
-  if (workdir !== null) refuseOwnPlaces(workdir, request);
+  if (workdir !== null && !isDelegated) refuseOwnPlaces(workdir, request);
   makeDirectory(accessible, 0o755);
   makeDirectory(session, 0o700);
   return { workdir: realpathSync(accessible), session, trace: join(session, 'trace.jsonl') };

@@ -47,6 +47,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
     root: folder,
     sessionId: mintSessionId(systemClock),
     workdir: null,
+    isDelegated: false,
   });
   const granted: Record<string, ComponentGrants> = {};
   const inner = createComponentHost({ cacheDir: fixtureCache, packageRoot });
