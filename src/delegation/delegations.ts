@@ -117,7 +117,7 @@ export class Delegations {
     const { program, door, sessionId, childWorkdir } = child;
     const delegation = this.#open(facts, child);
     try {
-      const isOver = (): boolean => program.isOver;
+      const isOver = (): boolean => program.isOver || delegation.isReported;
       const { trust } = facts;
       const { signal } = call;
       const delivered = await deliverTask({ door, task, trust, withinMs: deadlineMs, isOver, clock, signal });

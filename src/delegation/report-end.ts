@@ -25,7 +25,8 @@ export function recordEnd(completion: Completion, deps: Deps): void {
 export async function reportEnd(report: EndReport, stopping: AbortSignal, deps: Deps): Promise<void> {
   const { completion, reportedBy, to } = report;
   if (reportedBy === 'launcher') write(report, { delivered: false }, deps);
-  const delivery = { ...to, text: encodeCompletion(completion), delegationId: completion.delegation_id };
+  const { contextId, trust } = to;
+  const delivery = { text: encodeCompletion(completion), contextId, trust, delegationId: completion.delegation_id };
   let problem = deps.deliver(delivery);
   if (problem !== null && reportedBy === 'launcher' && (await mayTryAgain(stopping, deps))) {
     problem = deps.deliver(delivery);

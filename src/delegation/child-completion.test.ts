@@ -1,0 +1,79 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { readChildReport, statusToldIn } from './child-completion.ts';
+
+const ids = { delegationId: 'dlg_1', sessionId: 'ses_1' };
+const record = {
+  delegation_id: 'dlg_1',
+  session_id: 'ses_1',
+  reported_by: 'child',
+  status: 'ok',
+  duration_ms: 3,
+  result_path: 'out/result.txt',
+};
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-completion-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function reportOf(text: string): unknown {
+  writeFileSync(join(folder, 'completion.json'), text);
+  return readChildReport(folder, ids);
+}
+
+describe('the report that a child left', () => {
+  it('says how it ended, how long it ran and where its result is', () => {
+    expect(reportOf(JSON.stringify(record))).toEqual({
+      status: 'ok',
+      duration_ms: 3,
+      result_path: 'out/result.txt',
+    });
+  });
+
+  it.each(['/etc/passwd', '../x', 'a/../../x', 'a//b', '', 'a\0b', 'x'.repeat(2000), 7])(
+    'has no result at a path such as %j',
+    (path) => {
+      expect(reportOf(JSON.stringify({ ...record, result_path: path }))).toEqual({ status: 'ok', duration_ms: 3 });
+    },
+  );
+
+  it.each([
+    '',
+    'nonsense',
+    'null',
+    '[]',
+    JSON.stringify({ ...record, duration_ms: -1 }),
+    JSON.stringify({ ...record, duration_ms: '3' }),
+    JSON.stringify({ ...record, status: 'crashed' }),
+    `${' '.repeat(70_000)}${JSON.stringify(record)}`,
+  ])('is none: %.30s', (text) => {
+    expect(reportOf(text)).toBeNull();
+  });
+
+  it('is none when there is no file, or something else in its place that would never end', () => {
+    expect(readChildReport(folder, ids)).toBeNull();
+    execFileSync('mkfifo', [join(folder, 'completion.json')]);
+    expect(readChildReport(folder, ids)).toBeNull();
+    rmSync(join(folder, 'completion.json'));
+    mkdirSync(join(folder, 'completion.json'));
+    expect(readChildReport(folder, ids)).toBeNull();
+  });
+});
+
+describe('the status in a completion', () => {
+  it.each([
+    ['{"status":"ok"}', 'ok'],
+    ['{"status":"error"}', 'error'],
+    ['{"status":"crashed"}', 'error'],
+    ['all is well', 'error'],
+  ])('of %s is %s', (text, status) => {
+    expect(statusToldIn(text)).toBe(status);
+  });
+});
