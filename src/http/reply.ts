@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 
+import type { FilePart } from './send-file.ts';
+
 export type ReplyHeaders = Readonly<Record<string, string>>;
 
 interface ReplyHead {
@@ -25,6 +27,8 @@ export type Reply =
       readonly length: number | null;
       readonly source: Readable;
     })
+  /** A part of a file, which the kit closes in every case. When there is less of it than `length`, or it cannot be read, the connection is cut. */
+  | (ReplyHead & FilePart & { readonly kind: 'file'; readonly contentType: string })
   | StreamReply;
 
 /**

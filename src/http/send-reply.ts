@@ -1,7 +1,9 @@
+import type { FileHandle } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline, Transform } from 'node:stream';
 
 import type { Reply, ReplyHeaders, StreamReply } from './reply.ts';
+import { sendFile } from './send-file.ts';
 
 /** A client that takes nothing for this long loses its connection. */
 const stalledClientMs = 60_000;
@@ -31,6 +33,15 @@ export function sendReply(response: ServerResponse, reply: Reply, options: SendO
         response,
         () => pipeFrom(response, reply, options),
         () => source.destroy(),
+      );
+      return;
+    }
+    case 'file': {
+      const { file } = reply;
+      inTurn(
+        response,
+        () => sendPart(response, reply, options),
+        () => closeQuietly(file),
       );
       return;
     }
@@ -74,12 +85,37 @@ function pipeFrom(response: ServerResponse, reply: ReadableReply, { last, onBug 
     return;
   }
   dropStalled(response);
-  // Whatever the error, the connection is cut, which tells the client. Errors of the system and of streams carry a code.
+  // Whatever the error, the connection is cut, which tells the client.
   const done = (error: Error | null | undefined): void => {
-    if (error instanceof Error && !('code' in error)) onBug(error);
+    if (error instanceof Error && !isCoded(error)) onBug(error);
   };
   if (reply.length === null) pipeline(reply.source, response, done);
   else pipeline(reply.source, exactly(reply.length), response, done);
+}
+
+function sendPart(response: ServerResponse, reply: FileReply, { last, onBug }: SendOptions): void {
+  response.writeHead(reply.status, headOf(reply, last));
+  if (response.req.method === 'HEAD') {
+    closeQuietly(reply.file);
+    response.end();
+    return;
+  }
+  dropStalled(response);
+  sendFile(response, reply).catch((error: unknown) => {
+    if (!isCoded(error)) onBug(error);
+  });
+}
+
+type FileReply = Extract<Reply, { kind: 'file' }>;
+
+/** Nothing was written to it: there is nothing that could be lost, and nobody who could act on a failure. */
+function closeQuietly(file: FileHandle): void {
+  file.close().catch(() => {});
+}
+
+/** Errors of the system and of streams carry a code. */
+function isCoded(error: unknown): boolean {
+  return error instanceof Error && 'code' in error;
 }
 
 type ReadableReply = Extract<Reply, { kind: 'readable' }>;
@@ -111,7 +147,7 @@ function exactly(length: number): Transform {
  */
 export function sendOverBody(response: ServerResponse, reply: Reply, options: SendOptions): void {
   const request = response.req;
-  if (reply.kind === 'stream' || reply.kind === 'readable') {
+  if (reply.kind === 'stream' || reply.kind === 'readable' || reply.kind === 'file') {
     request.resume();
     sendReply(response, reply, options);
     return;

@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream';
+
 import { HttpRefusal } from '../http/refusal.ts';
 import { emptyReply, type Reply, type ReplyHeaders } from '../http/reply.ts';
 import type { RequestHead } from '../http/route.ts';
@@ -51,11 +53,14 @@ interface Extent {
 }
 
 async function openedReply({ store, key, headers }: Opened, { status, length, span }: Extent): Promise<Reply> {
-  const source = await store.openArchive(key, span);
-  if (source === null) {
+  const opened = await store.openArchive(key, span);
+  if (opened === null) {
     throw new HttpRefusal(500, 'archive_missing', `The archive of ${key} has been removed from the store.`);
   }
-  return { kind: 'readable', status, headers, contentType: 'application/octet-stream', length, source };
+  const reply = { status, headers, contentType: 'application/octet-stream', length } as const;
+  return opened instanceof Readable
+    ? { kind: 'readable', ...reply, source: opened }
+    : { kind: 'file', ...reply, ...opened };
 }
 
 /** Decoded once and then held to the shapes, so that nothing that leads anywhere else gets through; null for such a path. */

@@ -1,3 +1,5 @@
+import type { FileHandle } from 'node:fs/promises';
+
 import * as z from 'zod/mini';
 
 import { Diagnostic, DiagnosticList } from '../diagnostics/diagnostic.ts';
@@ -33,19 +35,17 @@ const manifestShape = z.object({
 });
 
 /**
- * Reads an archive whole, in pieces, and its manifest if it has one. `400` for what is no readable zip within the limits of
+ * Reads an archive whole, in pieces, and its manifest if it has one; the file stays open. `400` for what is no readable zip within the limits of
  * contracts §4, or the archive of another artifact than `ref` (contracts §1 "D3 publish checks").
  */
-export async function inspectArchive(path: string, ref: ArtifactRef, maxBytes: number): Promise<ManifestFacts> {
-  const file = await RegularFile.open(path, label);
+export async function inspectArchive(opened: FileHandle, ref: ArtifactRef, maxBytes: number): Promise<ManifestFacts> {
   try {
+    const file = await RegularFile.of(opened, label);
     const archive = await readArchive(file, { ...archiveLimits, maxArchiveBytes: maxBytes });
     await archive.verify();
     return archive.has(manifestFile) ? await readManifest(archive, ref) : { role: null, description: null, tags: [] };
   } catch (error) {
     throw refusalOf(error);
-  } finally {
-    await file.close();
   }
 }
 

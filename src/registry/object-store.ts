@@ -1,10 +1,13 @@
+import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 
-/** An archive on this machine's disk, whole and synced, alone in a directory of its own that a store may take. */
+/** An archive in a file of this machine, whole but perhaps not on the disk yet, alone in a directory of its own that a store may take. */
 export interface StagedArchive {
   readonly directory: string;
   /** Of the archive in it. */
   readonly path: string;
+  /** The archive, open to be read and synced; who has received it closes it. */
+  readonly file: FileHandle;
   readonly bytes: number;
   readonly sha256: string;
 }
@@ -21,6 +24,12 @@ export interface ByteSpan {
   readonly last: number;
 }
 
+/** An archive that is a file, to be read from `start` on. */
+export interface OpenedFile {
+  readonly file: FileHandle;
+  readonly start: number;
+}
+
 /**
  * Where a registry keeps its artifacts. Objects are put once and never change. Every implementation passes the suite in
  * `test/registry/object-store-contract.ts`.
@@ -34,8 +43,8 @@ export interface ObjectStore {
   put(key: string, object: NewObject): Promise<'stored' | 'taken'>;
   /** The record of an object that was stored before the call; null when there is none. */
   readRecord(key: string): Promise<string | null>;
-  /** The bytes of an archive, whole or a part of them, for the caller to destroy; null when there is no such object. */
-  openArchive(key: string, span?: ByteSpan): Promise<Readable | null>;
+  /** The bytes of an archive, whole or a part of them, for the caller to destroy or to close; null when there is no such object. */
+  openArchive(key: string, span?: ByteSpan): Promise<Readable | OpenedFile | null>;
   /** The keys of all objects that were stored before the call, in no order. */
   listKeys(): Promise<readonly string[]>;
 }

@@ -26,7 +26,7 @@ export async function publish(request: StreamedRequest, publishing: Publishing):
   refuseTaken(query, await records.read(query.ref));
   const archive = await staging.receive(pacedBody(request.body, slowest));
   try {
-    const { role, description, tags } = await inspectArchive(archive.path, query.ref, maxBytes);
+    const { role, description, tags } = await inspectArchive(archive.file, query.ref, maxBytes);
     const { sha256, bytes } = archive;
     const record: ArtifactRecord = {
       ...query.ref,

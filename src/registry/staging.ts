@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { makeDirectory } from '../store/durable-file.ts';
@@ -7,6 +7,9 @@ import { ioFault, isErrno } from '../store/io-fault.ts';
 import { makeDirectories } from '../store/make-directories.ts';
 import { archiveFile } from './file-store.ts';
 import type { StagedArchive } from './object-store.ts';
+
+/** Written at once, while as much again is being received. */
+const writeBytes = 256 * 1024;
 
 /** Nothing is staged for longer: who sends a body slower than this is dropped long before. */
 const leftoverAgeMs = 24 * 60 * 60 * 1000;
@@ -51,8 +54,8 @@ export class StagingArea {
   }
 
   /**
-   * Brings a body to the disk, hashing it on the way. What the body throws is thrown on, `E-IO-001` when it cannot be written; nothing is
-   * left behind then. Whoever gets an archive discards it.
+   * Writes a body to a file, hashing it on the way; to bring it to the disk is up to the store that takes it. What the body throws is
+   * thrown on, `E-IO-001` when it cannot be written; nothing is left behind then. Whoever gets an archive discards it.
    */
   async receive(body: AsyncIterable<Buffer>): Promise<StagedArchive> {
     this.#count += 1;
@@ -67,8 +70,9 @@ export class StagingArea {
     }
   }
 
-  /** Removes what is left of a staged archive; harmless when a store has taken it. */
-  async discard({ directory }: StagedArchive): Promise<void> {
+  /** Closes a staged archive and removes what is left of it; harmless when a store has taken it. */
+  async discard({ directory, file }: StagedArchive): Promise<void> {
+    await file.close();
     await rm(directory, { recursive: true, force: true });
   }
 
@@ -97,22 +101,49 @@ export class StagingArea {
   }
 }
 
-async function writeHashed(path: string, body: AsyncIterable<Buffer>): Promise<{ bytes: number; sha256: string }> {
+type WrittenFile = Pick<StagedArchive, 'file' | 'bytes' | 'sha256'>;
+
+/** The file is left open for those who read and sync it. */
+async function writeHashed(path: string, body: AsyncIterable<Buffer>): Promise<WrittenFile> {
   const hash = createHash('sha256');
   let bytes = 0;
-  const file = await open(path, 'wx', 0o644);
+  const file = await open(path, 'wx+', 0o644);
+  let writing = Promise.resolve();
   try {
+    let gathered: Buffer[] = [];
+    let gatheredBytes = 0;
     for await (const chunk of body) {
-      const written = file.writeFile(chunk);
       hash.update(chunk);
       bytes += chunk.length;
-      await written;
+      gathered.push(chunk);
+      gatheredBytes += chunk.length;
+      if (gatheredBytes < writeBytes) continue;
+      await writing;
+      writing = writeAll(file, gathered);
+      // Its failure is met by the next who waits for it.
+      writing.catch(() => {});
+      gathered = [];
+      gatheredBytes = 0;
     }
-    await file.sync();
-  } finally {
+    await writing;
+    await writeAll(file, gathered);
+    return { file, bytes, sha256: hash.digest('hex') };
+  } catch (error) {
+    await writing.catch(() => {});
     await file.close();
+    throw error;
   }
-  return { bytes, sha256: hash.digest('hex') };
+}
+
+function lengthOf(chunks: readonly Buffer[]): number {
+  return chunks.reduce((sum, { length }) => sum + length, 0);
+}
+
+async function writeAll(file: FileHandle, chunks: readonly Buffer[]): Promise<void> {
+  if (chunks.length === 0) return;
+  const { bytesWritten } = await file.writev(chunks);
+  // A disk that is all but full takes a part; writing the rest tells why.
+  if (bytesWritten < lengthOf(chunks)) await file.writeFile(Buffer.concat(chunks).subarray(bytesWritten));
 }
 
 async function namesIn(directory: string): Promise<string[]> {

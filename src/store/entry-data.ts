@@ -11,7 +11,9 @@ export async function entryDataFault(file: RegularFile, entry: ArchiveEntry): Pr
   let size = 0;
   let sum = 0;
   try {
-    for await (const piece of dataOf(file, entry)) {
+    // The sum is taken of each piece before the next is read, so that all of them may lie in the same place.
+    const place = entry.compressed ? undefined : Buffer.allocUnsafe(Math.min(pieceBytes, entry.compressedSize));
+    for await (const piece of dataOf(file, entry, place)) {
       size += piece.length;
       if (size > entry.size) return 'unpacks to more bytes than it declares';
       sum = crc32(piece, sum);
@@ -39,8 +41,8 @@ export async function entryStart(file: RegularFile, entry: ArchiveEntry, maxByte
   return Buffer.concat(pieces).subarray(0, maxBytes);
 }
 
-function dataOf(file: RegularFile, entry: ArchiveEntry): AsyncIterable<Buffer> {
-  const packed = piecesOf(file, entry);
+function dataOf(file: RegularFile, entry: ArchiveEntry, place?: Buffer): AsyncIterable<Buffer> {
+  const packed = piecesOf(file, entry, place);
   return entry.compressed ? unpacked(packed) : packed;
 }
 
@@ -52,10 +54,10 @@ function faultOf(error: unknown): string {
 
 class CutShort extends Error {}
 
-async function* piecesOf(file: RegularFile, entry: ArchiveEntry): AsyncGenerator<Buffer> {
+async function* piecesOf(file: RegularFile, entry: ArchiveEntry, place?: Buffer): AsyncGenerator<Buffer> {
   for (let done = 0; done < entry.compressedSize; done += pieceBytes) {
     const length = Math.min(pieceBytes, entry.compressedSize - done);
-    const piece = await file.readAt(entry.dataStart + done, length);
+    const piece = await file.readAt(entry.dataStart + done, length, place);
     if (piece === null) throw new CutShort();
     yield piece;
   }

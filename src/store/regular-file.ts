@@ -38,11 +38,18 @@ export class RegularFile {
       throw ioFault(error, `cannot open ${label}`);
     });
     if (handle === null) return null;
-    const stat = await handle.stat({ bigint: true });
-    if (!stat.isFile()) {
+    try {
+      return await RegularFile.of(handle, label);
+    } catch (error) {
       await handle.close();
-      throw new Diagnostic('E-IO-001', `cannot open ${label}: it is not a regular file`);
+      throw error;
     }
+  }
+
+  /** What is open already. `E-IO-001` when it is no regular file; the caller closes the handle then. */
+  static async of(handle: FileHandle, label: string): Promise<RegularFile> {
+    const stat = await handle.stat({ bigint: true });
+    if (!stat.isFile()) throw new Diagnostic('E-IO-001', `cannot open ${label}: it is not a regular file`);
     const identity = [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(':');
     return new RegularFile(label, handle, { size: Number(stat.size), identity });
   }
@@ -60,10 +67,10 @@ export class RegularFile {
     return hash.digest('hex');
   }
 
-  /** Exactly `length` bytes from `position`, or null when the file does not hold them. */
-  async readAt(position: number, length: number): Promise<Buffer | null> {
+  /** Exactly `length` bytes from `position`, or null when the file does not hold them. They are put into `place` if there is one. */
+  async readAt(position: number, length: number, place?: Buffer): Promise<Buffer | null> {
     if (!Number.isSafeInteger(position) || position + length > this.size) return null;
-    const bytes = Buffer.allocUnsafe(length);
+    const bytes = place?.subarray(0, length) ?? Buffer.allocUnsafe(length);
     for (let filled = 0; filled < length;) {
       const { bytesRead } = await this.#read(bytes.subarray(filled), position + filled);
       if (bytesRead === 0) return null;

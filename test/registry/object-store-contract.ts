@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
-import type { NewObject, ObjectStore } from '../../src/registry/object-store.ts';
+import type { NewObject, ObjectStore, OpenedFile } from '../../src/registry/object-store.ts';
 import type { StagingArea } from '../../src/registry/staging.ts';
 
 export interface StoreUnderTest {
@@ -25,7 +25,10 @@ export function objectStoreContract(name: string, open: () => Promise<StoreUnder
     });
 
     async function staged(content: Buffer | string, record = '{"a":1}'): Promise<NewObject> {
-      return { record, archive: await under.staging.receive(pieces(Buffer.from(content))) };
+      const { staging } = under;
+      const archive = await staging.receive(pieces(Buffer.from(content)));
+      onTestFinished(async () => await staging.discard(archive));
+      return { record, archive };
     }
 
     it('has nothing under a key that was not put', async () => {
@@ -54,7 +57,7 @@ export function objectStoreContract(name: string, open: () => Promise<StoreUnder
         [699_999, 699_999],
         [0, 699_999],
       ] as const) {
-        const part = await bytesOf(await store.openArchive('a@1@1', { first, last }));
+        const part = await bytesOf(await store.openArchive('a@1@1', { first, last }), last - first + 1);
         expect(part.equals(content.subarray(first, last + 1)), `${first}-${last}`).toBe(true);
       }
     });
@@ -126,8 +129,13 @@ async function* pieces(content: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < content.length; at += 65_536) yield content.subarray(at, at + 65_536);
 }
 
-async function bytesOf(source: Readable | null): Promise<Buffer> {
-  if (source === null) throw new Error('there is no archive');
+/** `bytes` are read of a file, or all that it has. */
+async function bytesOf(opened: Readable | OpenedFile | null, bytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
+  if (opened === null) throw new Error('there is no archive');
+  const source =
+    opened instanceof Readable
+      ? opened
+      : opened.file.createReadStream({ start: opened.start, end: opened.start + bytes - 1 });
   const chunks: Buffer[] = [];
   for await (const chunk of source) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);

@@ -76,6 +76,7 @@ describe('a real S3 service', () => {
     const store = await openStore(await newStore());
     const staging = await StagingArea.open(temporaryDirectory());
     const staged = await staging.receive(pieces('text'));
+    onTestFinished(async () => await staging.discard(staged));
     const sha256 = createHash('sha256').update('another').digest('hex');
     const error = await store
       .put('a@1@1', { record: '1', archive: { ...staged, sha256 } })

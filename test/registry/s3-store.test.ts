@@ -35,7 +35,9 @@ describe('the store on S3, of a service that fails', () => {
   });
 
   async function staged(text = 'text'): Promise<StagedArchive> {
-    return await staging.receive(pieces(text));
+    const archive = await staging.receive(pieces(text));
+    onTestFinished(async () => await staging.discard(archive));
+    return archive;
   }
 
   async function put(key = 'a@1@1', text = 'text'): Promise<'stored' | 'taken'> {
@@ -259,7 +261,9 @@ it('signs a request as the service reads it: the plus and at signs of a key, the
     heads.push(headers);
     return false;
   };
-  await store.put('a@1.0+b@1', { record: '1', archive: await staging.receive(pieces('text')) });
+  const staged = await staging.receive(pieces('text'));
+  onTestFinished(async () => await staging.discard(staged));
+  await store.put('a@1.0+b@1', { record: '1', archive: staged });
   expect(standIn.names('p/records/')).toEqual(['p/records/a@1.0+b@1']);
   const [archive, record] = heads;
   expect(archive).toMatchObject({
