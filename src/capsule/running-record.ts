@@ -7,17 +7,19 @@ import { makeDirectories } from '../store/make-directories.ts';
 import { isSystemError } from '../diagnostics/system-reason.ts';
 import { isSessionId } from '../wire/ids.ts';
 
-const recordShape = z.object({
-  session_id: z.string().check(z.refine(isSessionId)),
-  url: z.string(),
-  pid: z.int().check(z.gte(1)),
-  /** Clock ticks since boot when the process started; null where the system does not tell. */
-  process_start: z.nullable(z.string()),
-  name: z.string(),
-  version: z.string(),
-  workdir: z.string(),
-  started_at_ms: z.int(),
-});
+const recordShape = z.lazy(() =>
+  z.object({
+    session_id: z.string().check(z.refine(isSessionId)),
+    url: z.string(),
+    pid: z.int().check(z.gte(1)),
+    /** Clock ticks since boot when the process started; null where the system does not tell. */
+    process_start: z.nullable(z.string()),
+    name: z.string(),
+    version: z.string(),
+    workdir: z.string(),
+    started_at_ms: z.int(),
+  }),
+);
 
 /** What `svc ps`, `svc watch` and `svc stop` know of a live session. Owner-only, one file each. */
 export type RunningRecord = z.infer<typeof recordShape>;

@@ -10,6 +10,7 @@ import { loadWorkspaceConfig } from '../manifest/config.ts';
 import { loadEnvironment } from '../manifest/env-file.ts';
 import { loadCapsuleManifest, type LoadedManifest } from '../manifest/load.ts';
 import type { Environment } from '../manifest/references.ts';
+import type { ArtifactSource } from '../store/artifact-source.ts';
 import type { StorePlaces } from '../store/locate.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
 import { absentCommands } from './absent-commands.ts';
@@ -95,8 +96,8 @@ export async function scopeOfLaunch(
 async function findHeldCapsule(request: ScopeRequest, places: StorePlaces, facts: HostFacts): Promise<CapsuleSource> {
   if (request.published === null) return await findCapsule(request, places);
   const host = { containment: await hostContainment(facts), ceiling: facts.ceiling };
-  const sources = (): ReturnType<StorePlaces['sources']> => {
-    const asked = places.sources();
+  const sources = async (): Promise<readonly ArtifactSource[]> => {
+    const asked = await places.sources();
     if (asked.length > 0) holdToKnownFloor(request, host);
     return asked;
   };

@@ -1,6 +1,4 @@
-import { statelessConversations, threadedConversations, type Conversations } from '../session/conversations.ts';
-import { KeptConversations } from '../session/kept-conversations.ts';
-import { openConversationPlace } from './conversation-place.ts';
+import { statelessConversations, type Conversations } from '../session/conversations.ts';
 import type { OpenSessionRequest } from './open-session.ts';
 import type { SessionDirectories } from './session-directories.ts';
 
@@ -13,13 +11,20 @@ export interface SessionConversations {
  * What `lifecycle.conversation` asks for. Threads belong to the workdir that `--workdir` names and survive the session then; in a fresh
  * workdir they live as long as the session (contracts §1, §3).
  */
-export function openConversations(
+export async function openConversations(
   { request, launch, sessionId }: Pick<OpenSessionRequest, 'request' | 'launch' | 'sessionId'>,
   { workdir }: SessionDirectories,
-): SessionConversations {
+): Promise<SessionConversations> {
   const { lifecycle, name: capsule } = launch.loaded.manifest;
   if (lifecycle.conversation === 'stateless') return { conversations: statelessConversations, close: () => {} };
-  if (request.workdir === null) return { conversations: threadedConversations(), close: () => {} };
+  if (request.workdir === null) {
+    const { threadedConversations } = await import('../session/threaded-conversations.ts');
+    return { conversations: threadedConversations(), close: () => {} };
+  }
+  const [{ KeptConversations }, { openConversationPlace }] = await Promise.all([
+    import('../session/kept-conversations.ts'),
+    import('./conversation-place.ts'),
+  ]);
   const place = openConversationPlace({ root: launch.source.root, capsule, workdir, sessionId });
   const redact = (text: string): string => launch.redactor.redact(text);
   return { conversations: new KeptConversations({ directory: place.directory, redact }), close: place.release };

@@ -5,7 +5,6 @@ import { Secret } from '../diagnostics/secret.ts';
 import { createComponentDriver } from '../inference/component-driver.ts';
 import type { Driver } from '../inference/driver.ts';
 import type { ProgramService } from '../inference/cli/cli-driver.ts';
-import { createProcessDriver } from '../inference/process-driver.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { capsuleProcesses } from './process-grants.ts';
@@ -13,11 +12,13 @@ import { grantsOf, type StageParts } from './stage-parts.ts';
 import { version } from './version.ts';
 
 /** The way to the model that `inference.transport` names (contracts §4, §11). */
-export function stageDriver(parts: StageParts): Driver {
-  return parts.launch.loaded.manifest.inference.transport === 'process' ? processDriver(parts) : componentDriver(parts);
+export async function stageDriver(parts: StageParts): Promise<Driver> {
+  const { transport } = parts.launch.loaded.manifest.inference;
+  return transport === 'process' ? await processDriver(parts) : componentDriver(parts);
 }
 
-function processDriver(parts: StageParts): Driver {
+async function processDriver(parts: StageParts): Promise<Driver> {
+  const { createProcessDriver } = await import('../inference/process-driver.ts');
   const { launch, processes } = parts;
   const { grants, loaded } = launch;
   const { inference } = loaded.manifest;

@@ -12,7 +12,9 @@ import { toolProcess } from './tool-process.ts';
 export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): Promise<readonly Tool[]> {
   const { launch, servers } = parts;
   const grants = grantsOf(launch, artifact.manifest.name);
-  return await servers.tools(artifact, {
+  return await (
+    await servers()
+  ).tools(artifact, {
     ...toolProcess(parts, grants),
     command: await programOf(artifact, parts),
     args: (artifact.manifest.command ?? []).slice(1),

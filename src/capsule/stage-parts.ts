@@ -13,7 +13,8 @@ export interface StageParts {
   readonly directories: SessionDirectories;
   readonly components: SessionComponents;
   readonly processes: SessionProcesses;
-  readonly servers: SessionServers;
+  /** Made when the first MCP server is met. */
+  readonly servers: () => Promise<SessionServers>;
   readonly background: BackgroundCommands;
   /** Null for a session that may not delegate. */
   readonly delegations: Delegations | null;

@@ -4,23 +4,19 @@ import { createDelegateTaskTool } from '../delegation/delegate-task-tool.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
 import { stageNative } from '../store/stage-native.ts';
 import { createNativeTool } from '../tools/native-tool.ts';
-import { capsuleStepsWithoutReferee } from '../tools/plan/capsule-step.ts';
-import { createSubmitPlanTool } from '../tools/plan/submit-plan-tool.ts';
 import { createShellTools } from '../tools/shell-tool.ts';
 import { createSkillTool } from '../tools/skill-tool.ts';
 import type { Tool } from '../tools/tool.ts';
 import { createWasmTool } from '../tools/wasm-tool.ts';
 import { capsuleProcesses } from './process-grants.ts';
-import { mcpTools } from './stage-mcp.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
-import { systemClock } from './system-clock.ts';
 import { toolProcess } from './tool-process.ts';
 
 /** What the model of a session can call: artifacts of role `tool` and `skill`, the commands of the shell grant, and what `svc` itself offers. */
 export async function stageTools(parts: StageParts): Promise<readonly Tool[]> {
   const tools: Tool[] = [];
   for (const artifact of parts.launch.artifacts) tools.push(...(await toolsOf(artifact, parts)));
-  return [...tools, ...shellTools(parts), ...planTools(parts), ...delegationTools(parts)];
+  return [...tools, ...shellTools(parts), ...(await planTools(parts)), ...delegationTools(parts)];
 }
 
 async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<readonly Tool[]> {
@@ -36,7 +32,7 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
     case 'native':
       return [await nativeTool(artifact, parts)];
     case 'mcp':
-      return await mcpTools(artifact, parts);
+      return await (await import('./stage-mcp.ts')).mcpTools(artifact, parts);
   }
 }
 
@@ -66,15 +62,9 @@ function shellTools({ launch, directories, processes, background }: StageParts):
   });
 }
 
-function planTools({ launch, directories, delegations }: StageParts): readonly Tool[] {
-  if (!launch.grants.planSubmit) return [];
-  const submitPlan = createSubmitPlanTool({
-    sessionDirectory: directories.session,
-    redact: (text) => launch.redactor.redact(text),
-    runCapsuleStep: delegations?.runStep ?? capsuleStepsWithoutReferee(launch.env['SVC_REFEREE_URL']),
-    clock: systemClock,
-  });
-  return [submitPlan];
+async function planTools(parts: StageParts): Promise<readonly Tool[]> {
+  if (!parts.launch.grants.planSubmit) return [];
+  return [(await import('./stage-plan.ts')).planTool(parts)];
 }
 
 /** Only where there is a capsule to delegate to (D2 "`delegate-task` tool"). */

@@ -10,7 +10,7 @@ import type { PreparedLaunch } from './prepare.ts';
 import { SessionComponents } from './session-components.ts';
 import type { SessionDirectories } from './session-directories.ts';
 import { SessionProcesses } from './session-processes.ts';
-import { SessionServers } from './session-servers.ts';
+import type { SessionServers, SessionServersDeps } from './session-servers.ts';
 import { stageDriver } from './stage-driver.ts';
 import { stageHooks } from './stage-hooks.ts';
 import { stageTools } from './stage-tools.ts';
@@ -49,17 +49,19 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   const { containment, env } = launch;
   const components = new SessionComponents({ sessionId, host, workdir: directories.workdir, home, env });
   const processes = new SessionProcesses({ sessionId, containment, directories, home, env });
-  const servers = new SessionServers({ cacheDir, sessionDirectory: directories.session, stop, onWarning });
+  let opened: Promise<SessionServers> | null = null;
+  const servers = async (): Promise<SessionServers> =>
+    await (opened ??= openServers({ cacheDir, sessionDirectory: directories.session, stop, onWarning }));
   const background = backgroundOf(launch);
   const parts = { launch, directories, components, processes, servers, background, delegations };
   const close = async (): Promise<void> => {
-    await servers.close();
+    await (await opened)?.close();
     await components.close();
     await processes.close();
   };
   try {
     const tools = await stageTools(parts);
-    const driver = stageDriver(parts);
+    const driver = await stageDriver(parts);
     return {
       tools,
       driver,
@@ -74,6 +76,11 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     await close();
     throw error;
   }
+}
+
+async function openServers(deps: SessionServersDeps): Promise<SessionServers> {
+  const { SessionServers } = await import('./session-servers.ts');
+  return new SessionServers(deps);
 }
 
 function backgroundOf({ loaded }: PreparedLaunch): BackgroundCommands {

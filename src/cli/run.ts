@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 
-import { explainScope } from '../capsule/explain-scope.ts';
 import { watchParent } from '../capsule/parent-watch.ts';
 import { runCapsule } from '../capsule/run-capsule.ts';
 import type { RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
@@ -11,10 +10,9 @@ import { parseArtifactRef } from '../store/artifact-ref.ts';
 import { containmentClasses, type ContainmentClass } from '../wire/containment-class.ts';
 import type { CommandContext } from './command-context.ts';
 import { DownloadView } from './download-view.ts';
+import { lateSources } from './late-sources.ts';
 import { LiveView } from './live-view.ts';
-import { lazySources, registryChoice } from './registry.ts';
 import { render, usesColor } from './render-failure.ts';
-import { renderReportOnly, renderScopeReport } from './scope-report.ts';
 import { stopOnSignals } from './stop-signals.ts';
 
 interface RunOptions {
@@ -98,6 +96,10 @@ function scopeRequest(options: RunOptions, { cwd, home, env }: CommandContext): 
 
 /** `--explain-scope`: the report, also of a launch that would be refused (D1 "Command line"). */
 async function explain(options: RunOptions, context: CommandContext): Promise<void> {
+  const [{ explainScope }, { renderReportOnly, renderScopeReport }] = await Promise.all([
+    import('../capsule/explain-scope.ts'),
+    import('./scope-report.ts'),
+  ]);
   const { scope, json, refusals, warnings, redact } = await explainScope(scopeRequest(options, context));
   if (warnings.length > 0) context.stderr.write(render(warnings, context));
   const isJson = options.json === true;
@@ -121,7 +123,7 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
         task: options.task,
         approval,
         bind: options.bind,
-        sources: options.offline === true ? () => [] : lazySources(registryChoice(context, choice)),
+        sources: options.offline === true ? () => [] : lateSources(context, choice),
         fetchObserver: new DownloadView(context, isLive(options, context)),
         stop: stop.signal,
       },

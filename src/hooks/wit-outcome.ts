@@ -23,18 +23,20 @@ export type HookAnswer =
   /** The hook's own failure, in its words or about them. */
   | { readonly kind: 'error'; readonly error: string };
 
-const outcome = z.discriminatedUnion('tag', [
-  z.object({ tag: z.enum(['observed', 'proceed', 'unchanged', 'accepted']) }),
-  z.object({
-    tag: z.literal('write-manifests'),
-    val: z.array(z.object({ name: z.string(), content: z.string() })),
-  }),
-  z.object({ tag: z.literal('artifact'), val: z.object({ content: z.string() }) }),
-  z.object({ tag: z.literal('deny'), val: z.string() }),
-  z.object({ tag: z.literal('replace-context'), val: z.array(message) }),
-  z.object({ tag: z.literal('reopen-task'), val: z.string() }),
-  z.object({ tag: z.literal('err'), val: z.optional(z.unknown()) }),
-]);
+const outcome = z.lazy(() =>
+  z.discriminatedUnion('tag', [
+    z.object({ tag: z.enum(['observed', 'proceed', 'unchanged', 'accepted']) }),
+    z.object({
+      tag: z.literal('write-manifests'),
+      val: z.array(z.object({ name: z.string(), content: z.string() })),
+    }),
+    z.object({ tag: z.literal('artifact'), val: z.object({ content: z.string() }) }),
+    z.object({ tag: z.literal('deny'), val: z.string() }),
+    z.object({ tag: z.literal('replace-context'), val: z.array(message) }),
+    z.object({ tag: z.literal('reopen-task'), val: z.string() }),
+    z.object({ tag: z.literal('err'), val: z.optional(z.unknown()) }),
+  ]),
+);
 
 /** The most characters that a hook may commit at once. More than that is an error of the hook, never cut. */
 const mostCharacters = {

@@ -35,22 +35,26 @@ export function encodeWitRequest(request: InferenceRequest, surroundings: Driver
   };
 }
 
-const stopReason = z.discriminatedUnion('tag', [
-  z.object({ tag: z.literal('end-turn') }),
-  z.object({ tag: z.literal('max-tokens') }),
-  z.object({ tag: z.literal('tool-call') }),
-  z.object({ tag: z.literal('error'), val: z.string() }),
-  z.object({ tag: z.literal('other'), val: z.string() }),
-]);
+const stopReason = z.lazy(() =>
+  z.discriminatedUnion('tag', [
+    z.object({ tag: z.literal('end-turn') }),
+    z.object({ tag: z.literal('max-tokens') }),
+    z.object({ tag: z.literal('tool-call') }),
+    z.object({ tag: z.literal('error'), val: z.string() }),
+    z.object({ tag: z.literal('other'), val: z.string() }),
+  ]),
+);
 
-const tokens = z.bigint().check(z.gte(0n));
+const tokens = z.lazy(() => z.bigint().check(z.gte(0n)));
 
-const response = z.object({
-  content: z.array(contentBlock),
-  stopReason,
-  usage: z.nullish(z.object({ inputTokens: tokens, outputTokens: tokens })),
-  continuationId: z.nullish(z.string()),
-});
+const response = z.lazy(() =>
+  z.object({
+    content: z.array(contentBlock),
+    stopReason,
+    usage: z.nullish(z.object({ inputTokens: tokens, outputTokens: tokens })),
+    continuationId: z.nullish(z.string()),
+  }),
+);
 
 /** A `response` record; null when the value is none. */
 export function decodeWitResponse(value: unknown): InferenceResponse | null {

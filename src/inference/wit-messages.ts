@@ -29,19 +29,25 @@ function inputText(input: unknown): string {
   return typeof input === 'string' ? input : JSON.stringify(input ?? {});
 }
 
-export const contentBlock = z.discriminatedUnion('tag', [
-  z.object({ tag: z.literal('text'), val: z.string() }),
-  z.object({ tag: z.literal('thinking'), val: z.object({ text: z.string(), signature: z.nullish(z.string()) }) }),
-  z.object({ tag: z.literal('tool-call'), val: z.object({ id: z.string(), name: z.string(), input: z.string() }) }),
-]);
+export const contentBlock = z.lazy(() =>
+  z.discriminatedUnion('tag', [
+    z.object({ tag: z.literal('text'), val: z.string() }),
+    z.object({ tag: z.literal('thinking'), val: z.object({ text: z.string(), signature: z.nullish(z.string()) }) }),
+    z.object({ tag: z.literal('tool-call'), val: z.object({ id: z.string(), name: z.string(), input: z.string() }) }),
+  ]),
+);
 
-const toolResult = z.object({ toolCallId: z.string(), isError: z.boolean(), content: z.array(contentBlock) });
+const toolResult = z.lazy(() =>
+  z.object({ toolCallId: z.string(), isError: z.boolean(), content: z.array(contentBlock) }),
+);
 
-export const message = z.discriminatedUnion('tag', [
-  z.object({ tag: z.literal('user'), val: z.array(contentBlock) }),
-  z.object({ tag: z.literal('assistant'), val: z.array(contentBlock) }),
-  z.object({ tag: z.literal('tool'), val: toolResult }),
-]);
+export const message = z.lazy(() =>
+  z.discriminatedUnion('tag', [
+    z.object({ tag: z.literal('user'), val: z.array(contentBlock) }),
+    z.object({ tag: z.literal('assistant'), val: z.array(contentBlock) }),
+    z.object({ tag: z.literal('tool'), val: toolResult }),
+  ]),
+);
 
 export function decodeMessage(value: z.infer<typeof message>): Message {
   if (value.tag !== 'tool') return { role: value.tag, content: value.val.map(decodeBlock) };

@@ -3,7 +3,7 @@ import type { ReleaseRef } from './artifact-ref.ts';
 import { receive } from './fetch-artifact.ts';
 import { inParallel } from './in-parallel.ts';
 import { type InstalledRef, type InstallRequest, prepareStored, recorded } from './install.ts';
-import { receiptOf } from './locate.ts';
+import { receiptOf } from './locate-in-sources.ts';
 import { listed, refuse } from './resolve.ts';
 import type { GithubApi } from './sources/github-api.ts';
 import { archivesOfRelease, type ReleaseArchive } from './sources/github-source.ts';

@@ -2,8 +2,6 @@ import { Diagnostic, DiagnosticList } from '../diagnostics/diagnostic.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import { spell } from './artifact-ref.ts';
 import { openBundled } from './open-bundled.ts';
-import { openFromStore } from './open-from-store.ts';
-import { openSource } from './open-source.ts';
 import { checkIdentity, skillFile } from './inspect-content.ts';
 import type { FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
 import { locate, type StorePlaces } from './locate.ts';
@@ -81,9 +79,13 @@ async function installedFor(entry: ArtifactEntry, places: StorePlaces): Promise<
 }
 
 async function findFor(entry: ArtifactEntry, places: StorePlaces): Promise<FoundArtifact> {
-  if (entry.source !== undefined) return await openSource(entry.source, places.manifestDir);
+  if (entry.source !== undefined) {
+    const { openSource } = await import('./open-source.ts');
+    return await openSource(entry.source, places.manifestDir);
+  }
   const location = await locate(entry, places);
   if (location.origin === 'bundled') return openBundled(location);
+  const { openFromStore } = await import('./open-from-store.ts');
   return await openFromStore(location, places.platform);
 }
 

@@ -89,15 +89,17 @@ export interface ReadCard {
   readonly serves: AgentServes | null;
 }
 
-const strings = z.array(z.string());
+const strings = z.lazy(() => z.array(z.string()));
 
-const readable = z.object({
-  name: z.string().check(z.minLength(1)),
-  version: z._default(z.string(), ''),
-  url: z.string().check(z.minLength(1)),
-  session_id: z._default(z.nullable(z.string()), null),
-  serves: z.optional(z.object({ methods: strings, planes: z._default(strings, []) })),
-});
+const readable = z.lazy(() =>
+  z.object({
+    name: z.string().check(z.minLength(1)),
+    version: z._default(z.string(), ''),
+    url: z.string().check(z.minLength(1)),
+    session_id: z._default(z.nullable(z.string()), null),
+    serves: z.optional(z.object({ methods: strings, planes: z._default(strings, []) })),
+  }),
+);
 
 /** A peer's card; undefined when it has no `name` or `url`, or a key has the wrong type. Keys it does not know are ignored. */
 export function readAgentCard(card: unknown): ReadCard | undefined {

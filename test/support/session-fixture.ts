@@ -1,6 +1,7 @@
 import { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import { noHooks, type SessionHooks } from '../../src/hooks/session-hooks.ts';
-import { statelessConversations, threadedConversations, type Conversations } from '../../src/session/conversations.ts';
+import { statelessConversations, type Conversations } from '../../src/session/conversations.ts';
+import { threadedConversations } from '../../src/session/threaded-conversations.ts';
 import { backgroundEnds } from '../../src/session/background-ends.ts';
 import { SessionEventIds } from '../../src/session/event-ids.ts';
 import { EventStream } from '../../src/session/event-stream.ts';

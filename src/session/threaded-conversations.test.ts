@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { Message } from '../inference/driver.ts';
 import type { ContextId } from '../wire/ids.ts';
-import { threadedConversations } from './conversations.ts';
+import { threadedConversations } from './threaded-conversations.ts';
 
 const mebibyte = 1024 * 1024;
 

@@ -1,0 +1,15 @@
+import { capsuleStepsWithoutReferee } from '../tools/plan/capsule-step.ts';
+import { createSubmitPlanTool } from '../tools/plan/submit-plan-tool.ts';
+import type { Tool } from '../tools/tool.ts';
+import type { StageParts } from './stage-parts.ts';
+import { systemClock } from './system-clock.ts';
+
+/** `submit-plan`, for a capsule that it is granted to (contracts §10). */
+export function planTool({ launch, directories, delegations }: StageParts): Tool {
+  return createSubmitPlanTool({
+    sessionDirectory: directories.session,
+    redact: (text) => launch.redactor.redact(text),
+    runCapsuleStep: delegations?.runStep ?? capsuleStepsWithoutReferee(launch.env['SVC_REFEREE_URL']),
+    clock: systemClock,
+  });
+}

@@ -1,0 +1,49 @@
+import { type Component, type ComponentCall, ComponentFault } from './component.ts';
+import type { ComponentHost, ComponentHostOptions } from './component-host.ts';
+
+/** A `ComponentHost` of which no more than this is read before a component is first called or warmed: a capsule may wait for long. */
+export function createLateComponentHost(options: ComponentHostOptions): ComponentHost {
+  let host: Promise<ComponentHost> | null = null;
+  const makeHost = async (): Promise<ComponentHost> =>
+    (await import('./component-host.ts')).createComponentHost(options);
+  const components: LateComponent[] = [];
+  return {
+    open(source, grants) {
+      const component = new LateComponent(async () => (await (host ??= makeHost())).open(source, grants));
+      components.push(component);
+      return component;
+    },
+    async close() {
+      await Promise.all(components.map((component) => component.close()));
+      await (await host)?.close();
+    },
+  };
+}
+
+class LateComponent implements Component {
+  readonly #make: () => Promise<Component>;
+  #made: Promise<Component> | null = null;
+  #closed = false;
+
+  constructor(make: () => Promise<Component>) {
+    this.#make = make;
+  }
+
+  warm(): void {
+    if (!this.#closed) void this.#component().then((component) => component.warm());
+  }
+
+  async call(call: ComponentCall): Promise<unknown> {
+    if (this.#closed) throw new ComponentFault('canceled', 'the call was canceled');
+    return await (await this.#component()).call(call);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await (await this.#made)?.close();
+  }
+
+  async #component(): Promise<Component> {
+    return await (this.#made ??= this.#make());
+  }
+}
