@@ -27,13 +27,23 @@ export async function reportEnd(report: EndReport, stopping: AbortSignal, deps: 
   if (reportedBy === 'launcher') write(report, { delivered: false }, deps);
   const { contextId, trust } = to;
   const delivery = { text: encodeCompletion(completion), contextId, trust, delegationId: completion.delegation_id };
-  let problem = deps.deliver(delivery);
+  let problem = deliver(delivery, deps);
   if (problem !== null && reportedBy === 'launcher' && (await mayTryAgain(stopping, deps))) {
-    problem = deps.deliver(delivery);
+    problem = deliver(delivery, deps);
   }
   if (problem === null) return write(report, { delivered: true }, deps);
   write(report, { delivered: false, delivery_error: problem }, deps);
   deps.warn(`the completion of ${completion.delegation_id} could not be delivered: ${problem}`);
+}
+
+/** A session whose trace cannot be written takes nothing more. */
+function deliver(delivery: CompletionDelivery, deps: Deps): string | null {
+  try {
+    return deps.deliver(delivery);
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    return error.message;
+  }
 }
 
 async function mayTryAgain(stopping: AbortSignal, { clock }: Deps): Promise<boolean> {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import type { DelegationsDeps } from '../../src/delegation/delegations-deps.ts';
+import { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import { type ChildBehaviour, childSession, DelegationsFixture } from '../support/delegations-fixture.ts';
 
 const delegationId = 'dlg_0199c82cc00070609c20260b0c0d0e01';
@@ -86,6 +87,36 @@ describe('a child that ends without a word', () => {
     expect(fixture.delivered.all).toHaveLength(2);
     expect(fixture.written.at(-1)).toMatchObject({ delivered: false, delivery_error: 'the queue is full' });
     expect(fixture.warnings).toEqual([`the completion of ${delegationId} could not be delivered: the queue is full`]);
+  });
+});
+
+describe('an end that meets a disk which is full', () => {
+  it('is told all the same, and that it cannot be recorded', async () => {
+    await started(
+      { next: { kind: 'exit', code: 7 } },
+      {
+        writeChildFile: () => {
+          throw new Diagnostic('E-IO-001', 'completion.json cannot be written: no space left on the device');
+        },
+      },
+    );
+    await fixture.delivered.next();
+    await fixture.referee.deregistered.next();
+    const line = `the end of ${delegationId} could not be recorded: completion.json cannot be written: no space left on the device`;
+    expect(fixture.warnings).toEqual([line, line]);
+  });
+
+  it('is recorded as not delivered when the session cannot take it down', async () => {
+    await started(
+      { next: { kind: 'exit', code: 7 } },
+      {
+        deliver: () => {
+          throw new Diagnostic('E-IO-001', 'the trace cannot be written');
+        },
+      },
+    );
+    await fixture.referee.deregistered.next();
+    expect(fixture.written.at(-1)).toMatchObject({ delivered: false, delivery_error: 'the trace cannot be written' });
   });
 });
 
