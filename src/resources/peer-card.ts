@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 
 import { readAgentCard } from '../wire/agent-card.ts';
 import { audienceOf } from './peer-address.ts';
-import { askPeer, type PeerRequest } from './peer-client.ts';
+import { askPeer, type PeerRequest, type PeerTimes } from './peer-client.ts';
 import { readUpTo } from './read-up-to.ts';
 
 export type PeerAudience =
@@ -11,14 +11,14 @@ export type PeerAudience =
   | { readonly kind: 'unreachable'; readonly reason: string };
 
 const largestCardBytes = 64 * 1024;
-const cardTimes = { idleMs: 10_000, totalMs: 20_000 };
+const cardTimes: PeerTimes = { idleMs: 10_000, totalMs: 20_000 };
 
 /** Who a peer says it is: the audience that its card makes (D3 "Audience computation"). The card of every capsule is open. */
 export async function fetchAudience(
-  peer: Pick<PeerRequest, 'url' | 'allow' | 'signal' | 'resolver'> & Partial<Pick<PeerRequest, 'times'>>,
+  peer: Pick<PeerRequest, 'url' | 'allow' | 'signal' | 'resolver'> & { readonly times?: PeerTimes | undefined },
 ): Promise<PeerAudience> {
   const path = '/.well-known/agent-card.json';
-  const exchange = await askPeer({ times: cardTimes, ...peer, path, headers: {} }, takeAudience);
+  const exchange = await askPeer({ ...peer, times: peer.times ?? cardTimes, path, headers: {} }, takeAudience);
   switch (exchange.kind) {
     case 'answered':
       return exchange.answer;

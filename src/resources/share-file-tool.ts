@@ -6,6 +6,7 @@ import type { Tool, ToolCallContext, ToolOutcome } from '../tools/tool.ts';
 import type { ExportRoot } from './export-root.ts';
 import { parsePeerAddress } from './peer-address.ts';
 import { fetchAudience } from './peer-card.ts';
+import type { PeerTimes } from './peer-client.ts';
 import type { PeerHandles } from './peer-handles.ts';
 import { resourceRefusal } from './resource-refusal.ts';
 import { sharedPath } from './shared-path.ts';
@@ -17,6 +18,8 @@ export interface ShareFileSettings {
   readonly maxTtlMs: number;
   /** `capabilities.network.allow`, which the peer's card is fetched under. */
   readonly networkAllow: readonly NetworkDestination[];
+  /** For the card; 10 s of silence and 20 s in all when absent. */
+  readonly times?: PeerTimes;
   /** The host's own when absent. */
   readonly resolver?: HostResolver;
 }
@@ -35,7 +38,7 @@ export function createShareFileTool(settings: ShareFileSettings): Tool {
 async function share(
   args: Readonly<Record<string, unknown>>,
   { signal, record }: ToolCallContext,
-  { root, handles, maxTtlMs, networkAllow: allow, resolver }: ShareFileSettings,
+  { root, handles, maxTtlMs, networkAllow: allow, times, resolver }: ShareFileSettings,
 ): Promise<ToolOutcome> {
   const shared = sharedPath(root, String(args['path']));
   if (shared.kind === 'refused') return failed(shared.code, resourceRefusal(shared.code).message);
@@ -45,7 +48,7 @@ async function share(
   }
   const peer = parsePeerAddress(String(args['peer']));
   if (peer.kind === 'malformed') return failed('invalid_peer', `peer ${peer.reason}: name it as host:port.`);
-  const found = await fetchAudience({ url: peer.url, allow, signal, resolver });
+  const found = await fetchAudience({ url: peer.url, allow, signal, times, resolver });
   if (found.kind === 'unreachable') return failed('peer_unreachable', `The peer cannot be reached: ${found.reason}.`);
   signal.throwIfAborted();
   const { path } = shared;
