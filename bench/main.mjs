@@ -16,6 +16,7 @@ import { idleMemory } from './idle-memory.mjs';
 import { idleWatchers } from './idle-watchers.mjs';
 import { jsonRpc } from './json-rpc.mjs';
 import { registryDownload, registryMemory, registryNginx, registryPublish } from './registry.mjs';
+import { resourceReads } from './resource-reads.mjs';
 import { startUp } from './start-up.mjs';
 import { streamRows } from './stream.mjs';
 import { streamP99, streamStalled } from './stream-latency.mjs';
@@ -28,6 +29,7 @@ const rows = [
   startUp,
   idleMemory,
   jsonRpc,
+  ...resourceReads,
   agentTurn,
   firstToolCall,
   warmToolCall,

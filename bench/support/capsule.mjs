@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 /** What is measured, as a user starts it. */
 export const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
 
-const waiting = {
+/** Waits for messages and answers each with `done`. */
+export const waiting = {
   manifest: `
 name: bench
 version: 1.0.0

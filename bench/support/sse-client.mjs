@@ -1,19 +1,9 @@
 // @ts-check
-import { execFile, spawn } from 'node:child_process';
-import { rmSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 
+import { cProgram } from './c-program.mjs';
 import { environment } from './capsule.mjs';
-
-const source = fileURLToPath(new URL('sse-client.c', import.meta.url));
-
-/** @type {Promise<string> | null} */
-let compiling = null;
 
 /**
  * What the client counted. Times are microseconds; latencies run from a frame's publication to the read that brought it.
@@ -36,9 +26,11 @@ let compiling = null;
  * @returns {Promise<{ counted: Promise<Counted>, end(): Promise<void> }>}
  */
 export async function openWatchers({ port, request, watchers, frames, restUs = 0, stalled = 0, onStalled }) {
-  compiling ??= compile();
   const args = [port, watchers, stalled, frames, restUs, silenceSeconds].map(String);
-  const child = spawn(await compiling, [...args, request], { env: environment, stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(await cProgram('sse-client'), [...args, request], {
+    env: environment,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (chunk) => (said += chunk));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -74,19 +66,3 @@ export async function openWatchers({ port, request, watchers, frames, restUs = 0
 
 /** A stream that brings nothing for this long has ended, for the client. */
 const silenceSeconds = 10;
-
-/** @returns {Promise<string>} The program, in a folder that lives as long as this process. */
-async function compile() {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const program = join(folder, 'sse-client');
-  try {
-    await promisify(execFile)('cc', ['-std=c11', '-O2', '-Wall', '-Wextra', '-Werror', '-o', program, source]);
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
-      throw new Error('there is no C compiler (cc) to build the client with', { cause: error });
-    }
-    throw error;
-  }
-  return program;
-}
