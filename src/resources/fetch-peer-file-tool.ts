@@ -70,7 +70,7 @@ async function fetchFile(
   if (parsed === undefined) {
     return refusedFetch(
       'malformed_handle',
-      'handle is no handle: it begins with mh1. and has three parts, all of it is needed.',
+      'handle is no handle: it has three parts, the first of which is mh1, and all of it is needed.',
     );
   }
   const name = inboxName(handleId(handle), parsed.payload['p']);

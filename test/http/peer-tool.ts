@@ -15,15 +15,16 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Whether the trace takes what is recorded. */
   readonly records?: boolean;
+  /** Where what is recorded goes, for a call that rejects. */
+  readonly events?: TraceEvent[];
 }
 
 /** Calls a tool as the agent loop would, and keeps what it recorded. */
 export async function callTool(
   tool: Tool,
   args: Readonly<Record<string, unknown>>,
-  { signal = new AbortController().signal, records = true }: CallOptions = {},
+  { signal = new AbortController().signal, records = true, events = [] }: CallOptions = {},
 ): Promise<CalledTool> {
-  const events: TraceEvent[] = [];
   const record = (event: TraceEvent): boolean => {
     events.push(event);
     return records;
