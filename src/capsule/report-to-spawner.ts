@@ -13,6 +13,8 @@ import type { ScopedLaunch } from './prepare.ts';
 /** What a session leaves behind. */
 export interface EndedSession {
   readonly outcome: SessionOutcome;
+  /** How many it was given. */
+  readonly tasks: number;
   /** The accessible workdir, links resolved. */
   readonly workdir: string;
   readonly durationMs: number;
@@ -28,7 +30,7 @@ const resultPath = 'out/result.txt';
 
 /** Tells the parent of a delegated session how it ended; nothing for one that nobody delegated to (D2 "Completion reporting"). */
 export async function reportToSpawner(report: SpawnerReport): Promise<void> {
-  const { outcome, workdir, durationMs, sessionId, scoped, onWarning } = report;
+  const { outcome, tasks, workdir, durationMs, sessionId, scoped, onWarning } = report;
   const { spawner } = scoped.delegation;
   if (spawner === null) return;
   const { name, version } = scoped.loaded.manifest;
@@ -41,7 +43,8 @@ export async function reportToSpawner(report: SpawnerReport): Promise<void> {
       capsule_name: name,
       capsule_version: version,
       session_id: sessionId,
-      status: outcome.status === 'ok' ? 'ok' : 'error',
+      // One that ends before its task has come has done nothing well.
+      status: outcome.status === 'ok' && tasks > 0 ? 'ok' : 'error',
       ...(hasResult(workdir) ? { result_path: resultPath } : {}),
       workdir,
       duration_ms: durationMs,

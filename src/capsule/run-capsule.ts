@@ -96,7 +96,7 @@ async function runBound(bound: BoundLaunch): Promise<EndedSession> {
     observer.onListening(runningCapsule(launch, open, listener));
     const outcome = await runSession(open, { stop: request.stop, closeDoor });
     const durationMs = Math.round(systemClock.monotonicMs() - startedMs);
-    return { outcome, workdir: open.directories.workdir, durationMs };
+    return { outcome, tasks: open.session.board.accepted, workdir: open.directories.workdir, durationMs };
   } finally {
     forget();
     await open.close();
