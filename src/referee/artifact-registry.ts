@@ -83,8 +83,7 @@ class ArtifactRegistry implements CapsuleRegistry {
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > maxKept && oldest !== undefined) this.#kept.delete(oldest);
     const isLasting = await entry.capsule.then(() => true, isRefusalOfContent);
-    const isUnchanged = isLasting && stateOf(entry.files).identity === entry.identity;
-    if (!isUnchanged && this.#kept.get(key) === entry) this.#kept.delete(key);
+    if (!isLasting && this.#kept.get(key) === entry) this.#kept.delete(key);
     return await entry.capsule;
   }
 

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
 
+import { firstExcess } from '../../src/grants/spawn-envelope.ts';
 import { createArtifactRegistry } from '../../src/referee/artifact-registry.ts';
 import type { CapsuleRegistry } from '../../src/referee/capsule-registry.ts';
 import { archiveBytes, temporaryDirectory, toolFiles } from '../store/artifacts.ts';
@@ -211,6 +212,18 @@ capabilities: { shell: { allow: ["\${SHELL_NAME}"] } }
     expect(await answer(registryAt(root, env))).toBe(sha256);
     const resolution = await registryAt(root, { ...env, PROVIDER_KEY: 'sk-hidden' }).resolve('child', '1.0.0');
     expect(JSON.stringify([resolution, ...referencesIn(resolution)])).not.toContain('sk-hidden');
+  });
+
+  it('stand for their values where an envelope is compared', async () => {
+    const root = temporaryDirectory();
+    await publishCapsule(root, manifest);
+    const child = await registryAt(root, env).resolve('child', '1.0.0');
+    await publishCapsule(root, capsuleText('', 'parent'), { name: 'parent' });
+    const parent = await registryAt(root).resolve('parent', '1.0.0');
+    if (child.kind === 'unresolvable' || parent.kind === 'unresolvable') throw new Error('both are published');
+    expect(firstExcess(parent.capsule.envelope, child.capsule.envelope)?.message).toBe(
+      'capabilities.shell.allow: the child declares "${SHELL_NAME}", which the parent does not',
+    );
   });
 
   it('never show the value in a reason', async () => {
