@@ -151,6 +151,15 @@ describe('what the registry has read', () => {
     expect(await answer(registry)).toBe(sha256);
   });
 
+  it('is no excuse for an archive that changes alone', async () => {
+    const root = temporaryDirectory();
+    const registry = registryOfOldFiles(root);
+    await publishCapsule(root, spawns('one'));
+    await found(registry);
+    await writeLater(variantPaths(root, child, null).archive, await capsuleBytes(spawns('two')));
+    expect(await answer(registry)).toBe(damaged);
+  });
+
   it('is not what was absent: a capsule is there once it is published', async () => {
     const root = temporaryDirectory();
     const registry = registryOfOldFiles(root);
