@@ -52,6 +52,8 @@ const options = {
     js: `${lateBuiltinPrologue}const importMetaUrl = require('node:url').pathToFileURL(__filename).href;`,
   },
   define: { 'import.meta.url': 'importMetaUrl' },
+  // The build for Node is of CommonJS, which cannot be shaken.
+  alias: { yaml: join(root, 'node_modules', 'yaml', 'browser', 'dist', 'index.js') },
 };
 const [programs, servers] = await Promise.all([
   bundleStart({

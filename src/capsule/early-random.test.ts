@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { earlyRandom } from './early-random.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-random-'));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A device of known bytes. */
+function device(bytes: readonly number[]): string {
+  const path = join(folder, 'device');
+  writeFileSync(path, Buffer.from(bytes));
+  return path;
+}
+
+describe('random bytes of a start', () => {
+  it('are those of the device, each given once', () => {
+    const random = earlyRandom(device([1, 2, 3, 4, 5, 6]));
+    expect([...random(2)]).toEqual([1, 2]);
+    expect([...random(3)]).toEqual([3, 4, 5]);
+  });
+
+  it('go on when those of the device are used up', () => {
+    const random = earlyRandom(device([1, 2, 3, 4]));
+    random(4);
+    const more = random(16);
+    expect(more).toHaveLength(16);
+    expect([...more]).not.toEqual([...random(16)]);
+  });
+
+  it('are as many as were asked for, when the device gives fewer', () => {
+    expect(earlyRandom(device([7]))(16)).toHaveLength(16);
+  });
+
+  it('are to be had without a device', () => {
+    expect(earlyRandom(join(folder, 'none'))(16)).toHaveLength(16);
+  });
+
+  it('differ from one start to the next', () => {
+    expect([...earlyRandom()(16)]).not.toEqual([...earlyRandom()(16)]);
+  });
+});
