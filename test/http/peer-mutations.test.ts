@@ -104,7 +104,7 @@ describe('of 10,000 handles that nobody minted', () => {
       // What is no request target at all, or has a query or a fragment cut off.
       const statuses = new Set<number>();
       for (const token of others) statuses.add((await redeem(port, token)).status);
-      expect([...statuses].sort()).toEqual([400, 403]);
+      expect(statuses).toEqual(new Set([400, 403]));
     },
   );
 
@@ -183,7 +183,12 @@ describe('a handle is not valid', () => {
     expect(await refusals(readable)).toEqual({ [notValid]: readable.length });
 
     const unreadable = [
-      ...[`${payload}=`, `${payload}==`, `%${payload}`, `${payload}A`, payload.slice(0, -1), ''],
+      `${payload}=`,
+      `${payload}==`,
+      `%${payload}`,
+      `${payload}A`,
+      payload.slice(0, -1),
+      '',
       ...[
         'null',
         '1',
@@ -295,9 +300,9 @@ it('an audience that is missing or empty is asked for before the MAC is looked a
 it('any change of any characters of a handle is refused', { timeout: 120_000 }, async () => {
   const token = peers.mint('reports/q3.csv');
   const tokens = new Set<string>();
-  const change = tuple(integer({ min: 0, max: token.length - 1 }), constantFrom(...`${alphabet}.`));
+  const change = tuple(integer({ min: 0, max: token.length - 1 }), constantFrom(...Array.from(`${alphabet}.`)));
   const collects = property(uniqueArray(change, { minLength: 1, maxLength: 8 }), (changes) => {
-    const characters = [...token];
+    const characters = Array.from(token);
     for (const [index, character] of changes) characters[index] = character;
     tokens.add(characters.join(''));
   });
