@@ -1,7 +1,7 @@
 import type { LaunchEnd } from '../containment/launcher.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { ContextId, DelegationId } from '../wire/ids.ts';
-import { readChildReport, statusToldIn } from './child-completion.ts';
+import { type ChildReport, readChildReport, statusToldIn } from './child-completion.ts';
 import { describeEnd } from './child-process.ts';
 import type { Completion, CompletionStatus } from './completion-record.ts';
 import type { DelegationsDeps, OpenDelegation, RunningDelegation, Trust } from './delegations-deps.ts';
@@ -114,56 +114,54 @@ export class Delegation implements OpenDelegation {
     this.#takeBackDeadline();
     const durationMs = Math.max(0, Math.round(this.#deps.clock.monotonicMs() - this.#child.readyMs));
     const end = await this.#child.program.end(leaving === 'failed' ? shortGraceMs : childGraceMs);
-    const status = await this.#report(end, durationMs);
-    // A child that told of its end and exited has deregistered itself.
-    if (end.kind === 'exited' && (status === 'ok' || status === 'error')) return;
-    await releaseSlot(this.#child.sessionId, this.#deps);
+    const report = this.#closedBy === 'ended' ? this.#childReport() : null;
+    // One that told of its end and exited has deregistered itself. Whoever hears of an end finds the slot free.
+    const isOrderly = end.kind === 'exited' && (this.isReported || report !== null);
+    if (!isOrderly) await releaseSlot(this.#child.sessionId, this.#deps);
+    await this.#tell(end, report, durationMs);
   }
 
-  /** Tells whom it concerns how the child ended. Null when the delegation never was one. */
-  async #report(end: LaunchEnd, durationMs: number): Promise<CompletionStatus | null> {
+  /** Tells whom it concerns how the child ended. */
+  async #tell(end: LaunchEnd, report: ChildReport | null, durationMs: number): Promise<void> {
     switch (this.#closedBy) {
-      case 'child':
-        return this.#told;
       case 'ended':
-        return await this.#reportEnded(end, durationMs);
+        if (report !== null) return await this.#tellReported(report);
+        return await this.#tellOwn({ status: 'crashed', detail: this.#describe(end) }, durationMs);
       case 'expired': {
         const why = `still running after ${this.#deps.deadlineMs / 1000} s`;
-        return await this.#reportOwn({ status: 'terminated', detail: `${why}; ${this.#describe(end)}` }, durationMs);
+        return await this.#tellOwn({ status: 'terminated', detail: `${why}; ${this.#describe(end)}` }, durationMs);
       }
       case 'stopped':
         return this.#recordStopped(end, durationMs);
       default:
-        return null;
+      // It has told of its end itself, or there never was a delegation.
     }
   }
 
-  async #reportEnded(end: LaunchEnd, durationMs: number): Promise<CompletionStatus> {
-    const { id: delegationId } = this.#facts;
+  #childReport(): ChildReport | null {
     const { directory, sessionId } = this.#child;
-    const report = readChildReport(directory, { delegationId, sessionId });
-    if (report === null) return await this.#reportOwn({ status: 'crashed', detail: this.#describe(end) }, durationMs);
+    return readChildReport(directory, { delegationId: this.#facts.id, sessionId });
+  }
+
+  async #tellReported(report: ChildReport): Promise<void> {
     this.#record(report.status);
     const completion = { ...this.#completion(report.duration_ms), ...report };
     await reportEnd({ completion, reportedBy: 'child', to: this.#facts }, this.#stopping, this.#deps);
-    return report.status;
   }
 
-  async #reportOwn(
+  async #tellOwn(
     { status, detail }: { readonly status: 'crashed' | 'terminated'; readonly detail: string },
     durationMs: number,
-  ): Promise<CompletionStatus> {
+  ): Promise<void> {
     this.#record(status, detail);
     const completion = { ...this.#completion(durationMs), status, detail };
     await reportEnd({ completion, reportedBy: 'launcher', to: this.#facts }, this.#stopping, this.#deps);
-    return status;
   }
 
-  #recordStopped(end: LaunchEnd, durationMs: number): CompletionStatus {
+  #recordStopped(end: LaunchEnd, durationMs: number): void {
     const detail = `ended by its parent; ${this.#describe(end)}`;
     this.#record('terminated', detail);
     recordEnd({ ...this.#completion(durationMs), status: 'terminated', detail }, this.#deps);
-    return 'terminated';
   }
 
   #completion(durationMs: number): Omit<Completion, 'status'> {

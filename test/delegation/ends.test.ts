@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import type { DelegationsDeps } from '../../src/delegation/delegations-deps.ts';
 import { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
+import { Arrivals } from '../support/arrivals.ts';
 import { type ChildBehaviour, childSession, DelegationsFixture } from '../support/delegations-fixture.ts';
 
 const delegationId = 'dlg_0199c82cc00070609c20260b0c0d0e01';
@@ -56,10 +57,10 @@ describe('a child that ends without a word', () => {
     expect(fixture.readChildFile(childWorkdir, 'completion.json')).toEqual(fixture.written[1]);
   });
 
-  it('leaves its slot to its parent to free', async () => {
+  it('has its slot freed by its parent before anybody hears of the end', async () => {
     await started(dies);
-    const { body } = await fixture.referee.deregistered.next();
-    expect(body).toEqual({ outcome: 'failed', child: childSession });
+    await fixture.delivered.next();
+    expect(fixture.referee.deregistered.all[0]?.body).toEqual({ outcome: 'failed', child: childSession });
   });
 
   it('is said to have been killed when it was', async () => {
@@ -72,8 +73,8 @@ describe('a child that ends without a word', () => {
     fixture = await DelegationsFixture.start(dies);
     fixture.refusals = 1;
     await fixture.delegations.start({ capsule: 'worker', version: '1.2.3', task: 'Count.' }, fixture.call());
-    await fixture.referee.deregistered.next();
-    expect(fixture.delivered.all).toHaveLength(2);
+    await fixture.delivered.next();
+    await fixture.delivered.next();
     expect(fixture.delivered.all[0]).toEqual(fixture.delivered.all[1]);
     expect(fixture.written.map(({ delivered }) => delivered)).toEqual([false, true]);
     expect(fixture.warnings).toEqual([]);
@@ -83,8 +84,8 @@ describe('a child that ends without a word', () => {
     fixture = await DelegationsFixture.start(dies);
     fixture.refusals = 3;
     await fixture.delegations.start({ capsule: 'worker', version: '1.2.3', task: 'Count.' }, fixture.call());
-    await fixture.referee.deregistered.next();
-    expect(fixture.delivered.all).toHaveLength(2);
+    await fixture.delivered.next();
+    await fixture.delivered.next();
     expect(fixture.written.at(-1)).toMatchObject({ delivered: false, delivery_error: 'the queue is full' });
     expect(fixture.warnings).toEqual([`the completion of ${delegationId} could not be delivered: the queue is full`]);
   });
@@ -101,21 +102,23 @@ describe('an end that meets a disk which is full', () => {
       },
     );
     await fixture.delivered.next();
-    await fixture.referee.deregistered.next();
     const line = `the end of ${delegationId} could not be recorded: completion.json cannot be written: no space left on the device`;
     expect(fixture.warnings).toEqual([line, line]);
   });
 
   it('is recorded as not delivered when the session cannot take it down', async () => {
+    const attempts = new Arrivals<string>();
     await started(
       { next: { kind: 'exit', code: 7 } },
       {
-        deliver: () => {
+        deliver: ({ text }) => {
+          attempts.push(text);
           throw new Diagnostic('E-IO-001', 'the trace cannot be written');
         },
       },
     );
-    await fixture.referee.deregistered.next();
+    await attempts.next();
+    await attempts.next();
     expect(fixture.written.at(-1)).toMatchObject({ delivered: false, delivery_error: 'the trace cannot be written' });
   });
 });
@@ -213,7 +216,7 @@ describe('a child that runs for too long', () => {
     });
     expect(fixture.lines.all.map(({ status }) => status)).toEqual(['started', 'terminated']);
     expect(fixture.written.map(({ delivered }) => delivered)).toEqual([false, true]);
-    expect((await fixture.referee.deregistered.next()).body).toEqual({ outcome: 'failed', child: childSession });
+    expect(fixture.referee.deregistered.all[0]?.body).toEqual({ outcome: 'failed', child: childSession });
   });
 
   it('is killed when it does not end by itself within 8 s', async () => {
