@@ -28,7 +28,7 @@ import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { openConversations } from './session-conversations.ts';
-import { delegationResidue, openDelegations, type SessionDelegations } from './session-delegations.ts';
+import type { SessionDelegations } from './session-delegations.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
 import { type SessionPeerFiles, stagePeerFiles } from './stage-peer-files.ts';
 import { stageSession, type StagedSession } from './stage.ts';
@@ -79,7 +79,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const host = createLateComponentHost({ cacheDir, packageRoot: launch.packageRoot });
     closing.push(() => host.close());
     const { onWarning } = open;
-    const delegating = delegationsOf(open, directories);
+    const delegating = await delegationsOf(open, directories);
     const staged = await stageSession({
       launch,
       sessionId,
@@ -110,11 +110,12 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
   }
 }
 
-function delegationsOf(
+async function delegationsOf(
   { request, launch, membership, sessionId, url, onWarning }: OpenSessionRequest,
   directories: SessionDirectories,
-): SessionDelegations | null {
+): Promise<SessionDelegations | null> {
   if (membership === null || launch.grants.spawnAllow.length === 0) return null;
+  const { openDelegations } = await import('./session-delegations.ts');
   return openDelegations({ launch, membership, sessionId, directories, url, env: request.env, onWarning });
 }
 
@@ -166,7 +167,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       card: cardOf(open, staged),
       conversationMode: launch.loaded.manifest.lifecycle.conversation,
       delegation: { open: (id) => delegating?.delegations.open(id) ?? null },
-      residue: () => [...residueOf(staged.background), ...delegationResidue(delegating?.delegations.running ?? [])],
+      residue: () => [...residueOf(staged.background), ...(delegating?.residue() ?? [])],
       resources: resourcesOf(open, { ...parts, session, sessionStart }),
     },
     directories,

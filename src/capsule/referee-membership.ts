@@ -17,7 +17,6 @@ export interface JoinRequest {
   readonly sessionId: SessionId;
   readonly name: string;
   readonly version: string;
-  readonly spawnAllow: readonly string[];
   /** Of a delegated launch. */
   readonly approval: Secret | null;
   readonly refereeUrl: string | null;
@@ -25,13 +24,9 @@ export interface JoinRequest {
   readonly redactor: Redactor;
 }
 
-/**
- * Registers the session where it may delegate, or was itself delegated to: its slot counts until it ends (contracts §1 "who registers"). Null
- * for any other, which never asks the referee. `E-RUN-037` when it is not admitted, `E-RUN-038` when nobody answers.
- */
-export async function joinReferee(request: JoinRequest): Promise<RefereeMembership | null> {
-  const { sessionId, name, version, spawnAllow, approval, redactor } = request;
-  if (spawnAllow.length === 0 && approval === null) return null;
+/** Registers the session. `E-RUN-037` when it is not admitted, `E-RUN-038` when nobody answers, `E-RUN-019` without an address. */
+export async function joinReferee(request: JoinRequest): Promise<RefereeMembership> {
+  const { sessionId, name, version, approval, redactor } = request;
   const referee = new RefereeClient(request.refereeUrl ?? refereeAddress(undefined));
   const answer = await referee.register({ sessionId, name, version, approval });
   if (answer.kind !== 'registered') throw notRegistered(answer, referee.url);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 
 import { completionFile } from '../delegation/completion-record.ts';
 import { reportCompletion } from '../delegation/report-completion.ts';
+import type { SpawnerHandle } from '../delegation/spawner-handle.ts';
 import { Diagnostic, diagnosticOf } from '../diagnostics/diagnostic.ts';
 import { isSystemError } from '../diagnostics/system-reason.ts';
 import type { SessionOutcome } from '../session/session.ts';
@@ -21,18 +22,17 @@ export interface EndedSession {
 }
 
 interface SpawnerReport extends EndedSession {
+  readonly spawner: SpawnerHandle;
   readonly sessionId: SessionId;
-  readonly scoped: Pick<ScopedLaunch, 'loaded' | 'delegation' | 'listenerToken' | 'redactor'>;
+  readonly scoped: Pick<ScopedLaunch, 'loaded' | 'listenerToken' | 'redactor'>;
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
 const resultPath = 'out/result.txt';
 
-/** Tells the parent of a delegated session how it ended; nothing for one that nobody delegated to (D2 "Completion reporting"). */
+/** Tells the parent of a delegated session how it ended (D2 "Completion reporting"). */
 export async function reportToSpawner(report: SpawnerReport): Promise<void> {
-  const { outcome, tasks, workdir, durationMs, sessionId, scoped, onWarning } = report;
-  const { spawner } = scoped.delegation;
-  if (spawner === null) return;
+  const { spawner, outcome, tasks, workdir, durationMs, sessionId, scoped, onWarning } = report;
   const { name, version } = scoped.loaded.manifest;
   await reportCompletion({
     spawner,

@@ -6,9 +6,9 @@ import type { SessionOutcome } from '../session/session.ts';
 import { mintSessionId, type SessionId } from '../wire/ids.ts';
 import { bindListener, type BoundListener } from './bind-listener.ts';
 import { openSession, type OpenSession } from './open-session.ts';
-import { prepareLaunch, scopeLaunch, type PreparedLaunch } from './prepare.ts';
-import { joinReferee, type RefereeMembership } from './referee-membership.ts';
-import { reportToSpawner, type EndedSession } from './report-to-spawner.ts';
+import { prepareLaunch, scopeLaunch, type PreparedLaunch, type ScopedLaunch } from './prepare.ts';
+import type { RefereeMembership } from './referee-membership.ts';
+import type { EndedSession } from './report-to-spawner.ts';
 import { processStart, writeRunningRecord } from './running-record.ts';
 import type { RunningCapsule, RunObserver, RunOutcome, RunRequest } from './running-capsule.ts';
 import { systemClock } from './system-clock.ts';
@@ -24,14 +24,7 @@ export async function runCapsule(request: RunRequest, observer: RunObserver): Pr
   const onWarning = observer.onWarning.bind(observer);
   const sessionId = mintSessionId(systemClock);
   const scoped = await scopeLaunch(request, onWarning);
-  const membership = await joinReferee({
-    sessionId,
-    approval: request.approval,
-    redactor: scoped.redactor,
-    spawnAllow: scoped.grants.spawnAllow,
-    ...scoped.loaded.manifest,
-    ...scoped.delegation,
-  });
+  const membership = await membershipOf(request, scoped, sessionId);
   let ended: EndedSession | null = null;
   try {
     const launch = await prepareLaunch(scoped, onWarning);
@@ -40,8 +33,24 @@ export async function runCapsule(request: RunRequest, observer: RunObserver): Pr
     // A slot is free before a parent hears of the end.
     await membership?.leave(ended?.outcome.status === 'ok' ? 'complete' : 'failed');
   }
-  await reportToSpawner({ ...ended, sessionId, scoped, onWarning });
+  const { spawner } = scoped.delegation;
+  if (spawner !== null) {
+    const { reportToSpawner } = await import('./report-to-spawner.ts');
+    await reportToSpawner({ ...ended, spawner, sessionId, scoped, onWarning });
+  }
   return ended.outcome;
+}
+
+/** Null for a session that may not delegate and was not delegated to: it never asks the referee (contracts §1 "who registers"). */
+async function membershipOf(
+  { approval }: RunRequest,
+  { grants, loaded, delegation, redactor }: ScopedLaunch,
+  sessionId: SessionId,
+): Promise<RefereeMembership | null> {
+  if (grants.spawnAllow.length === 0 && approval === null) return null;
+  const { joinReferee } = await import('./referee-membership.ts');
+  const { name, version } = loaded.manifest;
+  return await joinReferee({ sessionId, name, version, approval, refereeUrl: delegation.refereeUrl, redactor });
 }
 
 interface SessionLaunch {

@@ -45,6 +45,8 @@ export interface SessionDelegations {
   readonly delegations: Delegations;
   /** Before its first task. */
   serve(session: DelegatingSession): void;
+  /** Children that go on when the tasks are stopped. */
+  residue(): readonly DelegationResidue[];
 }
 
 export function openDelegations(request: SessionDelegationsRequest): SessionDelegations {
@@ -89,6 +91,7 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
     serve: (session) => {
       serving = session;
     },
+    residue: () => delegations.running.map(residueOf),
   };
 }
 
@@ -148,15 +151,9 @@ export interface DelegationResidue {
   readonly child_workdir: string;
 }
 
-export function delegationResidue(running: readonly RunningDelegation[]): readonly DelegationResidue[] {
-  return running.map(({ delegationId, sessionId, capsule, version, childWorkdir }) => ({
-    kind: 'delegation',
-    id: delegationId,
-    session_id: sessionId,
-    capsule,
-    version,
-    child_workdir: childWorkdir,
-  }));
+function residueOf(running: RunningDelegation): DelegationResidue {
+  const { delegationId: id, sessionId: session_id, capsule, version, childWorkdir: child_workdir } = running;
+  return { kind: 'delegation', id, session_id, capsule, version, child_workdir };
 }
 
 type Child = Parameters<DelegationsDeps['readChild']>[0];

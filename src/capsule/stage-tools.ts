@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 
-import { createDelegateTaskTool } from '../delegation/delegate-task-tool.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
 import { stageNative } from '../store/stage-native.ts';
 import { createNativeTool } from '../tools/native-tool.ts';
@@ -16,7 +15,7 @@ import { toolProcess } from './tool-process.ts';
 export async function stageTools(parts: StageParts): Promise<readonly Tool[]> {
   const tools: Tool[] = [];
   for (const artifact of parts.launch.artifacts) tools.push(...(await toolsOf(artifact, parts)));
-  return [...tools, ...shellTools(parts), ...(await planTools(parts)), ...delegationTools(parts)];
+  return [...tools, ...shellTools(parts), ...(await planTools(parts)), ...(await delegationTools(parts))];
 }
 
 async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<readonly Tool[]> {
@@ -68,9 +67,11 @@ async function planTools(parts: StageParts): Promise<readonly Tool[]> {
 }
 
 /** Only where there is a capsule to delegate to (D2 "`delegate-task` tool"). */
-function delegationTools({ launch, delegations }: StageParts): readonly Tool[] {
+async function delegationTools({ launch, delegations }: StageParts): Promise<readonly Tool[]> {
   const [first, ...more] = launch.grants.spawnAllow;
-  return delegations === null || first === undefined ? [] : [createDelegateTaskTool([first, ...more], delegations)];
+  if (delegations === null || first === undefined) return [];
+  const { createDelegateTaskTool } = await import('../delegation/delegate-task-tool.ts');
+  return [createDelegateTaskTool([first, ...more], delegations)];
 }
 
 const anyObject = { type: 'object' } as const;

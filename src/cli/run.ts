@@ -1,11 +1,10 @@
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 
-import { watchParent } from '../capsule/parent-watch.ts';
 import { runCapsule } from '../capsule/run-capsule.ts';
 import type { RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
 import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
-import { readSpawnApproval } from '../capsule/spawn-approval.ts';
+import type { Secret } from '../diagnostics/secret.ts';
 import { parseArtifactRef } from '../store/artifact-ref.ts';
 import { containmentClasses, type ContainmentClass } from '../wire/containment-class.ts';
 import type { CommandContext } from './command-context.ts';
@@ -113,9 +112,13 @@ async function explain(options: RunOptions, context: CommandContext): Promise<vo
 async function run(options: RunOptions, context: CommandContext): Promise<number> {
   const stop = stopOnSignals(context);
   const choice = { flag: undefined, signal: stop.signal };
-  const endWatch = options.spawnedBy === undefined ? () => {} : watchParent(options.spawnedBy, () => stop.request());
+  let endWatch = (): void => {};
   try {
-    const approval = options.spawnApprovalStdin === true ? await readSpawnApproval(process.stdin) : null;
+    if (options.spawnedBy !== undefined) {
+      const { watchParent } = await import('../capsule/parent-watch.ts');
+      endWatch = watchParent(options.spawnedBy, () => stop.request());
+    }
+    const approval = options.spawnApprovalStdin === true ? await approvalOfParent() : null;
     const outcome = await runCapsule(
       {
         ...scopeRequest(options, context),
@@ -136,6 +139,11 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
     endWatch();
     stop.dispose();
   }
+}
+
+async function approvalOfParent(): Promise<Secret> {
+  const { readSpawnApproval } = await import('../capsule/spawn-approval.ts');
+  return await readSpawnApproval(process.stdin);
 }
 
 function observer(options: RunOptions, context: CommandContext): RunObserver {
