@@ -52,6 +52,11 @@ export const serverCodes = {
     explanation:
       'Names of capsules are lowercase letters, digits and inner hyphens, at most 100 characters. --spawn-allow takes one name and is repeated for more; it is not a comma list.',
   },
+  'W-REG-003': {
+    title: 'archives are allowed to be larger than svc takes them',
+    explanation:
+      '--max-bytes of svc-registry is above 512 MiB. svc neither publishes nor installs such an archive, and what unpacks to more than 500 MiB is refused by the registry too, whatever the flag says.',
+  },
   'W-REG-001': {
     title: 'the key of a registry is short',
     explanation:

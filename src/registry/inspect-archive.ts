@@ -83,5 +83,7 @@ function refusalOf(error: unknown): unknown {
   const [first] = error instanceof DiagnosticList ? error.diagnostics : [error];
   if (!(first instanceof Diagnostic) || first.code === 'E-IO-001') return error;
   if (first.code.startsWith('E-MAN-')) return badInput('invalid manifest', `${manifestFile}: ${first.message}.`);
-  return badInput('invalid archive', `${first.message}.`);
+  // A larger --max-bytes is what an operator would try first.
+  const limit = first.code === 'E-ART-003' ? ' No svc would install it; --max-bytes does not change this limit.' : '';
+  return badInput('invalid archive', `${first.message}.${limit}`);
 }

@@ -35,4 +35,14 @@ describe('the settings of svc-registry', () => {
     expect(read({ REGISTRY_API_KEY: key.slice(1) }).warnings.map(({ code }) => code)).toEqual(['W-REG-001']);
     expect(read({}).warnings).toEqual([]);
   });
+
+  it('warn of a size that no svc takes, and not of the largest that it does', () => {
+    expect(read({}, { maxBytes: '512Mi' }).warnings).toEqual([]);
+    const [warning, ...others] = read({}, { maxBytes: '600Mi' }).warnings;
+    expect([warning?.code, warning?.message, others]).toEqual([
+      'W-REG-003',
+      'the largest archive is set to 629145600 bytes, but svc takes none above 512 MiB, nor one that unpacks to more than 500 MiB',
+      [],
+    ]);
+  });
 });

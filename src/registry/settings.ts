@@ -5,6 +5,7 @@ import { quoted } from '../diagnostics/printable.ts';
 import { Secret } from '../diagnostics/secret.ts';
 import type { BindAddress } from '../http/server.ts';
 import { byteSize } from '../manifest/units.ts';
+import { archiveLimits } from '../store/archive-limits.ts';
 import { defaultPort, parseBindAddress } from './bind-address.ts';
 import { readS3Settings, type S3Settings } from './s3-settings.ts';
 
@@ -27,21 +28,22 @@ export interface SettingSources {
   readonly cwd: string;
 }
 
-const defaultMaxBytes = 512 * 1024 * 1024;
+const defaultMaxBytes = archiveLimits.maxArchiveBytes;
 const shortKey = 16;
 
 /** What the server runs with: flags before variables before defaults; an empty one counts as absent. `E-REG-020`, `E-REG-021`. */
 export function readSettings({ flags, env, home, cwd }: SettingSources): Settings {
   const { key, warnings } = readKey(env['REGISTRY_API_KEY']);
+  const maxBytes = readMaxBytes(flags.maxBytes || env['REGISTRY_MAX_BYTES']);
   const data = flags.data || env['REGISTRY_DATA'] || join(home, '.svc', 'registry');
   const store = flags.store || env['REGISTRY_STORE'] || null;
   return {
     key,
-    warnings,
+    warnings: [...warnings, ...uselessSize(maxBytes)],
     bind: readBind(env['REGISTRY_BIND']),
     data: resolve(cwd, data),
     s3: store === null ? null : readS3Settings(store, env),
-    maxBytes: readMaxBytes(flags.maxBytes || env['REGISTRY_MAX_BYTES']),
+    maxBytes,
   };
 }
 
@@ -78,4 +80,20 @@ function readMaxBytes(text: string | undefined): number {
   throw new Diagnostic('E-REG-021', `the largest archive is ${quoted(text)}, which is no size`, {
     hint: 'write whole bytes, or a whole number with Ki, Mi or Gi, such as 512Mi',
   });
+}
+
+/** `W-REG-003` for more than any client takes. */
+function uselessSize(maxBytes: number): Diagnostic[] {
+  const { maxArchiveBytes, maxUnpackedBytes } = archiveLimits;
+  if (maxBytes <= maxArchiveBytes) return [];
+  const limits = `${inMebibytes(maxArchiveBytes)}, nor one that unpacks to more than ${inMebibytes(maxUnpackedBytes)}`;
+  return [
+    new Diagnostic('W-REG-003', `the largest archive is set to ${maxBytes} bytes, but svc takes none above ${limits}`, {
+      hint: 'larger archives are for other clients; what unpacks to more is refused whatever is set',
+    }),
+  ];
+}
+
+function inMebibytes(bytes: number): string {
+  return `${bytes / (1024 * 1024)} MiB`;
 }
