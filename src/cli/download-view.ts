@@ -1,30 +1,24 @@
-import { printable } from '../diagnostics/printable.ts';
 import type { FetchObserver } from '../store/artifact-source.ts';
 import type { CommandContext } from './command-context.ts';
+import { inMebibytes, ProgressLine } from './progress-line.ts';
 
 interface Download {
   received: number;
   readonly announced: number | null;
 }
 
-const mebibyte = 1024 * 1024;
-const eraseLine = '\r\u001B[2K';
-
 /**
  * Shows downloads on a terminal's standard error: one line that tells how far those that run have got, and a line for each that is there.
  * Silent anywhere else (contracts §2). Names of others' files are shown without control characters.
  */
 export class DownloadView implements FetchObserver {
-  readonly #context: Pick<CommandContext, 'stderr'>;
-  readonly #isShown: boolean;
+  readonly #line: ProgressLine;
   readonly #running = new Map<string, Download>();
   /** What was downloaded, to the name of its source. */
   readonly #sources = new Map<string, string>();
-  #shown = '';
 
   constructor(context: Pick<CommandContext, 'stderr'>, isShown: boolean) {
-    this.#context = context;
-    this.#isShown = isShown;
+    this.#line = new ProgressLine(context, isShown);
   }
 
   /** Where it came from; undefined when it was not downloaded. */
@@ -34,30 +28,29 @@ export class DownloadView implements FetchObserver {
 
   started(what: string, announcedBytes: number | null): void {
     this.#running.set(what, { received: 0, announced: announcedBytes });
-    this.#show(this.#progress());
+    this.#line.show(this.#progress());
   }
 
   received(what: string, bytes: number): void {
     const download = this.#running.get(what);
     if (download === undefined) return;
     download.received += bytes;
-    this.#show(this.#progress());
+    this.#line.show(this.#progress());
   }
 
   ended(what: string, { source, isStored }: { readonly source: string; readonly isStored: boolean }): void {
     this.#running.delete(what);
-    this.#show('');
+    this.#line.show('');
     if (isStored) {
       this.#sources.set(what, source);
       this.say(`fetched ${what} from ${source}`);
     }
-    this.#show(this.#progress());
+    this.#line.show(this.#progress());
   }
 
   /** A line of its own. */
   say(text: string): void {
-    this.#show('');
-    this.#write(`${printable(text)}\n`);
+    this.#line.say(text);
   }
 
   #progress(): string {
@@ -69,22 +62,6 @@ export class DownloadView implements FetchObserver {
       0,
     );
     const what = running.length === 1 ? [...this.#running.keys()].join('') : `${running.length} archives`;
-    return `fetching ${printable(what)}: ${inMebibytes(received)}${announced === null ? '' : ` of ${inMebibytes(announced)}`} MiB`;
+    return `fetching ${what}: ${inMebibytes(received, announced)}`;
   }
-
-  /** Writes only what has changed: a chunk moves the tenth of a mebibyte rarely. */
-  #show(text: string): void {
-    if (text === this.#shown) return;
-    this.#write(`${this.#shown === '' ? '' : eraseLine}${text}`);
-    this.#shown = text;
-  }
-
-  #write(text: string): void {
-    // The stream is opened when something is written to it.
-    if (this.#isShown) this.#context.stderr.write(text);
-  }
-}
-
-function inMebibytes(bytes: number): string {
-  return (bytes / mebibyte).toFixed(1);
 }

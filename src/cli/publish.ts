@@ -5,7 +5,9 @@ import { Command, InvalidArgumentError } from 'commander';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { loadEnvironment } from '../manifest/env-file.ts';
+import { tap } from '../store/archive-writer.ts';
 import { buildArchive } from '../store/build-archive.ts';
+import type { Chunks } from '../store/durable-file.ts';
 import { isDirectory } from '../store/install-path.ts';
 import { platformShape } from '../store/platform.ts';
 import { inspectPublishable, type Publishable } from '../store/publishable.ts';
@@ -16,6 +18,7 @@ import { storeRoot } from '../store/store-layout.ts';
 import { checkArtifact } from './check-artifact.ts';
 import type { CommandContext } from './command-context.ts';
 import { interruptible } from './interruption.ts';
+import { inMebibytes, ProgressLine } from './progress-line.ts';
 import { registryChoice } from './registry.ts';
 import { render } from './render-failure.ts';
 
@@ -84,9 +87,14 @@ async function publish(archive: Publishable, { options, context, signal }: Publi
       await publishLocally(archive, storeRoot(context.home));
       return 'local';
     case 'registry': {
-      const { path, bytes } = archive;
-      if (context.stderrIsTerminal) context.stderr.write(`publishing to ${registry.client.name}\n`);
-      await registry.client.publish({ ...archive, body: { bytes, chunks: () => chunksOfFile(path) } });
+      const { bytes } = archive;
+      const line = new ProgressLine(context, context.stderrIsTerminal);
+      line.say(`publishing to ${registry.client.name}`);
+      try {
+        await registry.client.publish({ ...archive, body: { bytes, chunks: () => shownChunks(archive, line) } });
+      } finally {
+        line.show('');
+      }
       return registry.client.name;
     }
     case 'github':
@@ -98,6 +106,15 @@ async function publish(archive: Publishable, { options, context, signal }: Publi
         },
       );
   }
+}
+
+/** The bytes of an archive, and on the line how many of them have gone. */
+function shownChunks({ name, version, path, bytes }: Publishable, line: ProgressLine): Chunks {
+  let sent = 0;
+  return tap(chunksOfFile(path), (chunk) => {
+    sent += chunk.length;
+    line.show(`publishing ${name}@${version}: ${inMebibytes(sent, bytes)}`);
+  });
 }
 
 function write(

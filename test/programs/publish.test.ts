@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
+import { publishCommand } from '../../src/cli/publish.ts';
 import { key, RegistryKit } from '../registry/registry-kit.ts';
 import { StandInServer } from '../sources/stand-in-server.ts';
 import { archiveBytes, componentBytes, manifestText } from '../store/artifacts.ts';
@@ -175,6 +177,25 @@ describe('svc publish', () => {
       expect(end.stderr).toContain(`error[${code}]: `);
     }
     expect(registry.answered).toEqual([]);
+  });
+});
+
+describe('svc publish on a terminal', () => {
+  it('tells how much of the archive has gone, on standard error alone', async () => {
+    const files = [
+      { name: 'svc.yaml', data: Buffer.from(manifestText({ name: 'large', version: '1.0.0', runtime: 'tool' })) },
+      { name: 'component.wasm', data: Buffer.concat([componentBytes, Buffer.alloc(2 * 1024 * 1024)]) },
+    ];
+    writeFileSync(join(workspace.folder, 'large.zip'), await archiveBytes(files));
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const { folder: cwd, home } = workspace;
+    const command = publishCommand({ cwd, home, env, stdout, stderr, stderrIsTerminal: true }).exitOverride();
+    await command.parseAsync(['large.zip'], { from: 'user' });
+    expect(String(stdout.read())).toMatch(/^large@1\.0\.0 [0-9a-f]{64}\n$/);
+    const [first = '', ...shown] = String(stderr.read()).split('\r\u001B[2K');
+    expect(first).toBe(`publishing to ${env['SVC_REGISTRY_URL']}\npublishing large@1.0.0: 0.1 of 2.0 MiB`);
+    expect(shown.at(-2)).toBe('publishing large@1.0.0: 2.0 of 2.0 MiB');
+    expect(shown.at(-1)).toBe('');
   });
 });
 
