@@ -2,10 +2,16 @@ import { existsSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-import { buildComponent, sourceFile } from '../components/builder/build-component.ts';
+import { buildComponent } from '../components/builder/build-component.ts';
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { DirectoryContent } from '../store/directory-content.ts';
-import { componentFile, manifestFile, readManifestText, requiredFile } from '../store/inspect-content.ts';
+import {
+  componentFile,
+  componentSource,
+  manifestFile,
+  readManifestText,
+  requiredFile,
+} from '../store/inspect-content.ts';
 import { ioFault } from '../store/io-fault.ts';
 import { findPackageRoot } from '../store/package-root.ts';
 import { temporaryName } from '../store/temporary-name.ts';
@@ -16,7 +22,7 @@ import { checkArtifact } from './check-artifact.ts';
  * wrong with the manifest or the source is thrown, and the file is then as it was.
  */
 export async function buildFromSource(directory: string): Promise<void> {
-  if (!existsSync(join(directory, sourceFile))) return;
+  if (!existsSync(join(directory, componentSource))) return;
   const content = new DirectoryContent(directory);
   await content.include(manifestFile);
   const text = await readManifestText(content);

@@ -103,6 +103,7 @@ function requestOf(target: InstallTarget | null, { run, choice, view }: InstallP
       await compile(artifact);
     },
     onStored: (stored) => view.say(`installed ${spell(stored)}`),
+    onWarning: (warning) => void context.stderr.write(render([warning], context)),
   };
 }
 
@@ -133,8 +134,7 @@ async function installTarget(
     case 'path': {
       const path = resolve(context.cwd, target.path);
       const env = loadEnvironment({ directory: path, process: context.env, useFile: false });
-      const onWarning = (warning: Diagnostic): void => void context.stderr.write(render([warning], context));
-      return [await installPath({ path, folder: { env, checkArtifact }, onWarning }, request)];
+      return [await installPath({ path, folder: { env, checkArtifact } }, request)];
     }
   }
 }

@@ -281,6 +281,16 @@ export const catalogue = {
     explanation:
       'lifecycle.after_task: sleep keeps a session up for more tasks, which only lifecycle.task_acceptance: queue accepts. The session ends after its task.',
   },
+  'W-ART-001': {
+    title: 'a component is older than its source',
+    explanation:
+      'component.wasm is packed as it is, and component.ts beside it has been changed after it was built. svc build builds it anew.',
+  },
+  'W-REG-002': {
+    title: 'svc.lock is not written yet',
+    explanation:
+      'One artifact was installed by its name, and the project has no svc.lock. It would hold every artifact of the manifest or be refused by svc run, and some are not on this machine. svc install without an argument installs them and writes it; so does svc run.',
+  },
   'W-RUN-001': {
     title: 'a task that looks like a path was taken as text',
     explanation:

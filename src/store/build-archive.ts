@@ -1,6 +1,7 @@
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { loadCapsuleManifest } from '../manifest/load.ts';
 import type { Environment } from '../manifest/references.ts';
@@ -8,7 +9,15 @@ import type { ArtifactManifest } from '../manifest/schema.ts';
 import { writeArchive, type WrittenArchive } from './archive-writer.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 import { DirectoryContent, readArtifactDirectory, readCapsuleDirectory } from './directory-content.ts';
-import { type ArtifactKind, inspectContent, manifestFile, readManifestText } from './inspect-content.ts';
+import {
+  type ArtifactKind,
+  componentFile,
+  componentSource,
+  inspectContent,
+  manifestFile,
+  readManifestText,
+} from './inspect-content.ts';
+import { ioFault, isErrno } from './io-fault.ts';
 
 export interface FolderRequest {
   /** The folder of an artifact or a capsule. */
@@ -52,8 +61,34 @@ export async function readFolder({ directory, env, checkArtifact }: FolderReques
   if (archiveKind(text, file) === 'artifact') {
     const { manifest, warnings } = parseArtifactManifest(text, file);
     await checkArtifact(manifest);
-    return { content: await readArtifactDirectory(directory), warnings };
+    const content = await readArtifactDirectory(directory);
+    const stale = content.has(componentFile) ? await staleComponent(directory) : null;
+    return { content, warnings: stale === null ? warnings : [...warnings, stale] };
   }
   const { manifest, warnings } = loadCapsuleManifest({ file, text, env, purpose: 'inspect' });
   return { content: await readCapsuleDirectory(directory, manifest), warnings };
+}
+
+/** `W-ART-001` when the source of a component has changed since it was built, by the times of the files. */
+async function staleComponent(directory: string): Promise<Diagnostic | null> {
+  const source = join(directory, componentSource);
+  const component = join(directory, componentFile);
+  const [changed, built] = await Promise.all([lastChange(source), lastChange(component)]);
+  if (changed === null || built === null || changed <= built) return null;
+  return new Diagnostic(
+    'W-ART-001',
+    `${component} is older than ${componentSource} beside it, and is packed as it is`,
+    {
+      hint: `svc build ${directory} builds it anew`,
+    },
+  );
+}
+
+async function lastChange(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).mtimeMs;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return null;
+    throw ioFault(error, `cannot read ${path}`);
+  }
 }

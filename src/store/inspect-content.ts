@@ -11,6 +11,8 @@ import { type ArtifactRef, spell } from './artifact-ref.ts';
 
 export const manifestFile = 'svc.yaml';
 export const componentFile = 'component.wasm';
+/** What `svc build` makes the component of, where there is one. */
+export const componentSource = 'component.ts';
 export const skillFile = 'skill.md';
 
 export type ArtifactKind = ArtifactManifest['runtime'] | 'capsule';

@@ -1,10 +1,9 @@
 import { stat } from 'node:fs/promises';
 
-import type { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { packArchive } from './archive-writer.ts';
 import { type FolderRequest, readFolder } from './build-archive.ts';
 import type { Chunks } from './durable-file.ts';
-import { type InstalledRef, type InstallRequest, prepareStored, recorded, targetRoot } from './install.ts';
+import { type InstalledRef, type InstallRequest, prepareStored, record, targetRoot } from './install.ts';
 import { ioFault } from './io-fault.ts';
 import { chunksOfFile } from './regular-file.ts';
 import { putArchive } from './store-put.ts';
@@ -13,19 +12,25 @@ export interface PathInstall {
   /** Absolute; an archive, or the folder of an artifact or a capsule. */
   readonly path: string;
   readonly folder: Omit<FolderRequest, 'directory'>;
-  readonly onWarning: (warning: Diagnostic) => void;
 }
 
 /** Installs what lies at a path, in place of another of the same name and version: what an operator names by path is meant. */
 export async function installPath(install: PathInstall, request: InstallRequest): Promise<InstalledRef> {
   const root = targetRoot(request);
-  const stored = await putArchive({ root, chunks: await chunksAt(install), platform: null, from: install.path });
+  const stored = await putArchive({
+    root,
+    chunks: await chunksAt(install, request),
+    platform: null,
+    from: install.path,
+  });
   await prepareStored({ origin: request.fetching?.into ?? 'project', root, stored }, request);
   const { name, version, sha256 } = stored;
-  return await recorded({ name, version, platform: null, sha256, origin: 'source' }, request);
+  const installed: InstalledRef = { name, version, platform: null, sha256, origin: 'source' };
+  await record([installed], request);
+  return installed;
 }
 
-async function chunksAt({ path, folder, onWarning }: PathInstall): Promise<Chunks> {
+async function chunksAt({ path, folder }: PathInstall, { onWarning }: InstallRequest): Promise<Chunks> {
   if (!(await isDirectory(path))) return chunksOfFile(path);
   const { content, warnings } = await readFolder({ ...folder, directory: path });
   for (const warning of warnings) onWarning(warning);

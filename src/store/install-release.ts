@@ -2,7 +2,7 @@ import { Diagnostic, DiagnosticList } from '../diagnostics/diagnostic.ts';
 import type { ReleaseRef } from './artifact-ref.ts';
 import { receive } from './fetch-artifact.ts';
 import { inParallel } from './in-parallel.ts';
-import { type InstalledRef, type InstallRequest, prepareStored, recorded } from './install.ts';
+import { type InstalledRef, type InstallRequest, prepareStored, record } from './install.ts';
 import { receiptOf } from './locate-in-sources.ts';
 import { listed, refuse } from './resolve.ts';
 import type { GithubApi } from './sources/github-api.ts';
@@ -32,8 +32,8 @@ export async function installRelease(
   const isFault = (outcome: (typeof outcomes)[number]): outcome is Diagnostic | DiagnosticList =>
     outcome instanceof Diagnostic || outcome instanceof DiagnosticList;
   refuse([...faults, ...outcomes.filter(isFault).flatMap(listed)]);
-  const installed: InstalledRef[] = [];
-  for (const outcome of outcomes) if (!isFault(outcome)) installed.push(await recorded(outcome, request));
+  const installed = outcomes.flatMap((outcome) => (isFault(outcome) ? [] : [outcome]));
+  await record(installed, request);
   return installed;
 }
 

@@ -1,14 +1,15 @@
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import { kindOfArchive } from './archive-kind.ts';
-import type { ArtifactRef } from './artifact-ref.ts';
+import { type ArtifactRef, spell } from './artifact-ref.ts';
 import type { ArtifactOrigin, FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
 import { locate, type Location, type StorePlaces } from './locate.ts';
-import { upsertLock } from './lockfile.ts';
+import { readLock, upsertLock } from './lockfile.ts';
 import { openBundled } from './open-bundled.ts';
 import { openFromStore } from './open-from-store.ts';
 import { openStored } from './open-stored.ts';
 import { chunksOfFile } from './regular-file.ts';
-import { lockedAs, resolveArtifacts } from './resolve.ts';
+import { foundIn, lockedAs, resolveArtifacts, resolveEach } from './resolve.ts';
 import { storeRoot } from './store-layout.ts';
 import { putArchive } from './store-put.ts';
 
@@ -19,6 +20,7 @@ export interface InstallRequest extends StorePlaces {
   readonly prepare: (artifact: FoundArtifact) => Promise<void>;
   /** Told of each artifact once it is in the store that it is installed into (`fetching.into`). */
   readonly onStored: (ref: ArtifactRef) => void;
+  readonly onWarning: (warning: Diagnostic) => void;
 }
 
 /** Where an artifact was found that is now in a store. */
@@ -56,7 +58,7 @@ export async function installEntries(request: InstallRequest): Promise<readonly 
 
 /**
  * Brings one artifact into the store (D1 "Command line" `svc install <artifact-name@version>`). `svc.lock` records it when the manifest
- * lists it and takes it from no `source:`.
+ * lists it and takes it from no `source:` (`record`).
  */
 export async function installRef(ref: ArtifactRef, request: InstallRequest): Promise<InstalledRef> {
   const location = await locate(ref, request);
@@ -68,7 +70,9 @@ export async function installRef(ref: ArtifactRef, request: InstallRequest): Pro
     const chunks = chunksOfFile(path);
     await putArchive({ root: targetRoot(request), chunks, platform, from: path, expected: ref, sha256 });
   }
-  return await recorded({ name: ref.name, version: ref.version, platform, sha256, origin: location.origin }, request);
+  const installed: InstalledRef = { ...ref, platform, sha256, origin: location.origin };
+  await record([installed], request);
+  return installed;
 }
 
 /** A capsule is stored like any artifact; the artifacts that it needs in turn are installed when it is run. */
@@ -81,14 +85,30 @@ export async function prepareStored(location: Location, request: InstallRequest)
   await request.prepare(artifact);
 }
 
-/** Records what is in the store now in `svc.lock`, if the manifest lists it and the store is the project's. */
-export async function recorded(installed: InstalledRef, request: InstallRequest): Promise<InstalledRef> {
-  request.onStored(installed);
-  const { name, version, platform, sha256 } = installed;
-  const isListed = request.entries.some((entry) => isSame(entry, installed));
-  const isProject = (request.fetching?.into ?? 'project') === 'project';
-  if (isListed && isProject) await upsertLock(request.manifestDir, [{ name, version, platform, sha256 }]);
-  return installed;
+/**
+ * Records what is in the store of the project now in `svc.lock`, as far as the manifest lists it. A lock that does not exist yet is made whole
+ * or not at all (contracts §2): of what is on this machine, else `W-REG-002` says what it would lack.
+ */
+export async function record(installed: readonly InstalledRef[], request: InstallRequest): Promise<void> {
+  for (const ref of installed) request.onStored(ref);
+  const { manifestDir, entries, fetching } = request;
+  const needed = installed.filter((ref) => entries.some((entry) => isSame(entry, ref)));
+  if (needed.length === 0 || fetching?.into === 'user') return;
+  if (readLock(manifestDir) !== null) {
+    await upsertLock(manifestDir, needed);
+    return;
+  }
+  const resolutions = await resolveEach(entries, { ...request, sources: () => [] });
+  const missing = resolutions.flatMap((resolution) => (resolution.kind === 'failed' ? [resolution.entry] : []));
+  if (missing.length > 0) request.onWarning(lockNotMade(missing));
+  else await upsertLock(manifestDir, resolutions.flatMap(foundIn).map(lockedAs));
+}
+
+function lockNotMade(missing: readonly ArtifactEntry[]): Diagnostic {
+  const what = missing.map(spell).join(', ');
+  return new Diagnostic('W-REG-002', `svc.lock is not written yet: the manifest also needs ${what}`, {
+    hint: 'svc install without an argument installs all that the manifest needs, and writes svc.lock',
+  });
 }
 
 export function targetRoot({ manifestDir, userHome, fetching }: StorePlaces): string {

@@ -37,7 +37,7 @@ export async function resolveArtifacts(request: ResolveRequest): Promise<readonl
   const resolutions = await resolveEach(request.entries, request);
   const faults = resolutions.flatMap((resolution) => (resolution.kind === 'failed' ? listed(resolution.fault) : []));
   refuse(faults);
-  const artifacts = resolutions.flatMap((resolution) => (resolution.kind === 'installed' ? [resolution.artifact] : []));
+  const artifacts = resolutions.flatMap(foundIn);
   if (request.lock === 'hold') await holdToLock(request.manifestDir, artifacts);
   if (frozen !== null) refuse(lockFaults(frozen, artifacts.map(lockedAs), 'frozen'));
   return artifacts;
@@ -46,6 +46,11 @@ export async function resolveArtifacts(request: ResolveRequest): Promise<readonl
 /** As `resolveArtifacts` without the lock; what cannot be used is told per entry. */
 export async function resolveEach(entries: readonly ArtifactEntry[], places: StorePlaces): Promise<Resolution[]> {
   return await inParallel(entries, mostAtOnce, async (entry) => await resolveEntry(entry, places));
+}
+
+/** The artifact of an entry, if there is one. */
+export function foundIn(resolution: Resolution): readonly InstalledArtifact[] {
+  return resolution.kind === 'installed' ? [resolution.artifact] : [];
 }
 
 /** What `svc.lock` records of an artifact. */

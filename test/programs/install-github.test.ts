@@ -71,7 +71,7 @@ describe('svc install github:<owner>/<repo>@<tag>', () => {
     expect(textOf('style', `-${here}`)).toContain('Be local.');
     expect(textOf('tone')).toContain('Be calm.');
     expect(JSON.parse(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8'))).toMatchObject({
-      artifacts: [{ name: 'style', platform: here }],
+      artifacts: [{ name: 'style', platform: here }, { name: 'svc-driver-script' }],
     });
   });
 

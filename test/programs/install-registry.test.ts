@@ -51,6 +51,9 @@ function rows(end: SvcEnd): unknown[] {
 const store = (): string => join(workspace.folder, '.svc', 'artifacts');
 const lockText = (): string => readFileSync(join(workspace.folder, 'svc.lock'), 'utf8');
 
+const lockedNames = (): string[] =>
+  (JSON.parse(lockText()) as { artifacts: { name: string }[] }).artifacts.map(({ name }) => name);
+
 /** Every file below a folder that is not whole. */
 function leftovers(folder: string): string[] {
   if (!existsSync(folder)) return [];
@@ -71,19 +74,49 @@ describe('svc install with a registry in use', () => {
     expect(rows(again)).toMatchObject([{ origin: 'project' }, { origin: 'project' }, { origin: 'bundled' }]);
   });
 
-  it('fetches one artifact by name and version [D1-CLI-14]', async () => {
-    expect(rows(await install('tone@1.0.0', '--json'))).toMatchObject([{ name: 'tone', version: '1.0.0' }]);
+  it('fetches one artifact by name and version, and makes svc.lock once it can be whole [D1-CLI-14]', async () => {
+    const first = await install('tone@1.0.0', '--json');
+    expect(first).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('"name":"tone","version":"1.0.0"') as string,
+    });
+    expect(first.stderr).toBe(
+      'warning[W-REG-002]: svc.lock is not written yet: the manifest also needs style@1.0.0\n' +
+        'hint: svc install without an argument installs all that the manifest needs, and writes svc.lock\n',
+    );
     expect(readdirSync(store())).toEqual(['tone']);
     expect(readFileSync(join(store(), 'tone', '1.0.0', 'tone-1.0.0.zip'), 'latin1')).toContain('Be tone.');
-    expect(lockText()).toContain('"tone"');
-    expect(lockText()).not.toContain('"style"');
+    expect(existsSync(join(workspace.folder, 'svc.lock'))).toBe(false);
+
+    expect(rows(await install('style@1.0.0', '--json'))).toMatchObject([{ name: 'style', version: '1.0.0' }]);
+    expect(lockedNames()).toEqual(['style', 'svc-driver-script', 'tone']);
+    const run = await svc(workspace, ['run', '--offline'], { env: {} });
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('is followed by a run that fetches the rest, whichever artifact was installed by name', async () => {
+    expect((await install('tone@1.0.0')).code).toBe(0);
+    const run = await svc(workspace, ['run'], { env });
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(lockedNames()).toEqual(['style', 'svc-driver-script', 'tone']);
+  });
+
+  it('adds one artifact to an svc.lock that is there, and leaves its other lines', async () => {
+    expect((await install()).code).toBe(0);
+    const { artifacts } = JSON.parse(lockText()) as { artifacts: { name: string }[] };
+    const kept = artifacts.filter(({ name }) => name !== 'tone');
+    writeFileSync(join(workspace.folder, 'svc.lock'), JSON.stringify({ lock_version: 1, artifacts: kept }));
+    expect(rows(await install('tone@1.0.0', '--json'))).toHaveLength(1);
+    expect((JSON.parse(lockText()) as { artifacts: unknown }).artifacts).toEqual(artifacts);
   });
 
   it('takes the variant for this machine and records which it is', async () => {
     const platform = `${process.platform}-${process.arch === 'x64' ? 'x86_64' : 'aarch64'}`;
     const sha256 = await publishSkill(registry, 'style', 'Be brief here.', `&platform=${platform}`);
+    expect((await install('tone@1.0.0')).code).toBe(0);
     expect(rows(await install('style@1.0.0', '--json'))).toMatchObject([{ name: 'style', platform, sha256 }]);
-    expect(JSON.parse(lockText())).toMatchObject({ artifacts: [{ name: 'style', platform, sha256 }] });
+    const { artifacts } = JSON.parse(lockText()) as { artifacts: unknown[] };
+    expect(artifacts[0]).toEqual({ name: 'style', version: '1.0.0', platform, sha256 });
   });
 
   it('tells every problem at once and records nothing then [D1-ERR-11, D1-ERR-14, D3-ERR-22]', async () => {

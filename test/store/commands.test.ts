@@ -140,15 +140,15 @@ describe('svc install', () => {
     expect(readdirSync(project).sort()).toEqual(['skills', 'svc.yaml', 'task.md', 'tools']);
   });
 
-  it('takes one artifact by name and version from where it is, and records it when the manifest lists it', async () => {
+  it('takes one artifact by name and version from where it is, and records it with all that the manifest lists', async () => {
     const { stdout } = await run(installCommand, ['style@1.0.0', '--json']);
     expect(jsonLines(stdout)).toMatchObject([{ name: 'style', version: '1.0.0', origin: 'user', platform: null }]);
-    expect(readLock(project)?.map(({ name }) => name)).toEqual(['style']);
+    expect(readLock(project)?.map(({ name }) => name)).toEqual(['echo', 'style']);
     const chunks = [await archiveBytes(toolFiles('unlisted'))];
     await putArchive({ root: storeRoot(home), chunks, platform: null, from: 'a test' });
     await run(installCommand, ['unlisted@1.0.0']);
     expect(readdirSync(storeRoot(project))).toEqual(['style', 'unlisted']);
-    expect(readLock(project)?.map(({ name }) => name)).toEqual(['style']);
+    expect(readLock(project)?.map(({ name }) => name)).toEqual(['echo', 'style']);
   });
 
   it('says that no registry is in use for what is not here, and knows a wrong reference', async () => {

@@ -2,11 +2,9 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 import { Diagnostic, DiagnosticList } from '../../diagnostics/diagnostic.ts';
+import { componentSource } from '../../store/inspect-content.ts';
 import { type Componentizer, componentizeSource, type World } from './componentize.ts';
 import { guestBundle } from './guest-bundle.ts';
-
-/** The source of a component, beside its `svc.yaml`. */
-export const sourceFile = 'component.ts';
 
 const packages = { bundler: 'esbuild', componentizer: 'componentize-qjs' } as const;
 /** What a source exports: the interface of its world. */
@@ -37,7 +35,9 @@ export async function buildComponent({ directory, world, packageRoot }: BuildCom
     return await componentizeSource({ source, world, componentizer, witRoot: join(packageRoot, 'wit') });
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    throw new Diagnostic('E-ART-011', `${join(directory, sourceFile)}: ${reasonIn(error.message)}`, { cause: error });
+    throw new Diagnostic('E-ART-011', `${join(directory, componentSource)}: ${reasonIn(error.message)}`, {
+      cause: error,
+    });
   }
 }
 
@@ -45,9 +45,13 @@ function loadPackages(directory: string): { readonly esbuild: Esbuild; readonly 
   const requireFrom = createRequire(join(directory, 'package.json'));
   const missing = Object.values(packages).filter((name) => !isInstalled(requireFrom, name));
   if (missing.length > 0) {
-    throw new Diagnostic('E-ART-011', `${sourceFile} needs ${missing.join(' and ')}, not installed in ${directory}`, {
-      hint: 'run npm install there; svc new writes a package.json that names the versions that svc is tested with',
-    });
+    throw new Diagnostic(
+      'E-ART-011',
+      `${componentSource} needs ${missing.join(' and ')}, not installed in ${directory}`,
+      {
+        hint: 'run npm install there; svc new writes a package.json that names the versions that svc is tested with',
+      },
+    );
   }
   // Packages of the author: what they export is taken on trust, as by any build script.
   return {
@@ -73,7 +77,7 @@ interface BundleRequest {
 }
 
 async function bundle(directory: string, { esbuild, world, textCodec }: BundleRequest): Promise<string> {
-  const entryPoint = join(directory, sourceFile);
+  const entryPoint = join(directory, componentSource);
   const built = await esbuild
     .build({
       ...guestBundle({ entryPoint, textCodec }),
