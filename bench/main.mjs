@@ -11,10 +11,12 @@ import {
   containedScoped,
   containedSealed,
 } from './contained-launch.mjs';
+import { firstChildTurn } from './first-child-turn.mjs';
 import { firstToolCall } from './first-tool-call.mjs';
 import { idleMemory } from './idle-memory.mjs';
 import { idleWatchers } from './idle-watchers.mjs';
 import { jsonRpc } from './json-rpc.mjs';
+import { refereeCycles, refereeSpawn } from './referee-cycles.mjs';
 import { registryDownload, registryMemory, registryNginx, registryPublish } from './registry.mjs';
 import { resourceReads } from './resource-reads.mjs';
 import { startUp } from './start-up.mjs';
@@ -32,6 +34,7 @@ const rows = [
   ...resourceReads,
   agentTurn,
   firstToolCall,
+  firstChildTurn,
   warmToolCall,
   containedScoped,
   containedSealed,
@@ -44,6 +47,8 @@ const rows = [
   streamP99,
   streamStalled,
   idleWatchers,
+  refereeCycles,
+  refereeSpawn,
   registryPublish,
   registryDownload,
   registryNginx,

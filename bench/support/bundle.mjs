@@ -23,9 +23,10 @@ export async function loadSubject(name) {
 /**
  * Bundles a subject for a process of its own. Its file may be removed as soon as that process has loaded it.
  * @param {string} name File name in this folder.
+ * @param {Readonly<Record<string, string>>} [replaced] A path as modules import it, and the file that takes its place.
  * @returns {Promise<{ path: string, remove(): Promise<void> }>}
  */
-export async function bundleSubject(name) {
+export async function bundleSubject(name, replaced = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   const remove = () => rm(folder, { recursive: true });
   const outfile = join(folder, 'subject.mjs');
@@ -41,10 +42,27 @@ export async function bundleSubject(name) {
       target: 'node20.19',
       logLevel: 'warning',
       banner: { js: requireShim },
+      plugins: [replacing(replaced)],
     });
   } catch (error) {
     await remove();
     throw error;
   }
   return { path: outfile, remove };
+}
+
+/**
+ * @param {Readonly<Record<string, string>>} replaced
+ * @returns {import('esbuild').Plugin}
+ */
+function replacing(replaced) {
+  return {
+    name: 'replacing',
+    setup: (build) => {
+      build.onResolve({ filter: /^\./ }, ({ path }) => {
+        const other = replaced[path];
+        return other === undefined ? undefined : { path: other };
+      });
+    },
+  };
 }
