@@ -8,6 +8,7 @@ import type { SpendMeter } from '../session/spend-meter.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { SessionId } from '../wire/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
+import { recordRedaction } from './record-redaction.ts';
 import { systemClock } from './system-clock.ts';
 
 /** `svc run` ends within 20 s of a signal (contracts §2): its hooks get a quarter of that. */
@@ -32,7 +33,7 @@ export interface HookSurroundings {
 export function openHooks(parts: HookSurroundings): { readonly hooks: HookSet; readonly close: () => void } {
   const { launch, sessionDirectory, record } = parts;
   const { name, version, inference } = launch.loaded.manifest;
-  const logs = new HookLogs(sessionDirectory, (text) => launch.redactor.redact(text));
+  const logs = new HookLogs(sessionDirectory, recordRedaction(launch));
   const manifests = new ManifestFiles(sessionDirectory);
   const hooks = new HookSet({
     hooks: parts.hooks,

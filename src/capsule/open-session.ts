@@ -6,7 +6,6 @@ import type { HookSet } from '../hooks/hook-set.ts';
 import type { Handler, RequestHead } from '../http/route.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
 import { checkExportRoots } from '../resources/export-check.ts';
-import { redactHandles } from '../resources/handle-id.ts';
 import { resourceHandler } from '../resources/resource-routes.ts';
 import { backgroundEnds, residueOf } from '../session/background-ends.ts';
 import type { Conversations } from '../session/conversations.ts';
@@ -25,6 +24,7 @@ import type { NumberedFrame } from '../wire/frames.ts';
 import type { SessionId, TraceEventId } from '../wire/ids.ts';
 import { openHooks } from './open-hooks.ts';
 import type { PreparedLaunch } from './prepare.ts';
+import { recordRedaction } from './record-redaction.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { openConversations } from './session-conversations.ts';
@@ -120,8 +120,7 @@ async function delegationsOf(
 }
 
 function openTrace({ launch, sessionId }: OpenSessionRequest, directories: SessionDirectories): Trace {
-  const redact = (text: string): string => launch.redactor.redact(redactHandles(text));
-  return openFileTrace({ path: directories.trace, sessionId, ids: systemClock, redact });
+  return openFileTrace({ path: directories.trace, sessionId, ids: systemClock, redact: recordRedaction(launch) });
 }
 
 interface StagedParts {

@@ -6,8 +6,8 @@ import { createComponentDriver } from '../inference/component-driver.ts';
 import type { Driver } from '../inference/driver.ts';
 import type { ProgramService } from '../inference/cli/cli-driver.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
-import type { PreparedLaunch } from './prepare.ts';
 import { capsuleProcesses } from './process-grants.ts';
+import { recordRedaction } from './record-redaction.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
 import { version } from './version.ts';
 
@@ -33,7 +33,7 @@ async function processDriver(parts: StageParts): Promise<Driver> {
       hasNetwork: grants.networkAllow.length > 0,
     },
     env: processes.environment(grants.envAllow),
-    redact: redactWith(launch),
+    redact: recordRedaction(launch),
   });
 }
 
@@ -70,7 +70,7 @@ function componentDriver(parts: StageParts): Driver {
     endpoint: (inference.endpoint ?? '').replace(/\/+$/, ''),
     apiKeyPlaceholder: placeholder ?? undefined,
     config: launch.driverConfig,
-    redact: redactWith(launch),
+    redact: recordRedaction(launch),
   });
 }
 
@@ -85,8 +85,4 @@ function openComponent(parts: StageParts, artifact: InstalledArtifact, placehold
       ? {}
       : { credential: { origin: new URL(endpoint).origin, placeholder, secret: apiKey } };
   return components.open(artifact, own, { endpoint: launch.grants.endpoint, ...credential });
-}
-
-function redactWith({ redactor }: PreparedLaunch): (text: string) => string {
-  return (text) => redactor.redact(text);
 }

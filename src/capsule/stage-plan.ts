@@ -1,6 +1,7 @@
 import { capsuleStepsWithoutReferee } from '../tools/plan/capsule-step.ts';
 import { createSubmitPlanTool } from '../tools/plan/submit-plan-tool.ts';
 import type { Tool } from '../tools/tool.ts';
+import { recordRedaction } from './record-redaction.ts';
 import type { StageParts } from './stage-parts.ts';
 import { systemClock } from './system-clock.ts';
 
@@ -8,7 +9,7 @@ import { systemClock } from './system-clock.ts';
 export function planTool({ launch, directories, delegations }: StageParts): Tool {
   return createSubmitPlanTool({
     sessionDirectory: directories.session,
-    redact: (text) => launch.redactor.redact(text),
+    redact: recordRedaction(launch),
     runCapsuleStep: delegations?.runStep ?? capsuleStepsWithoutReferee(launch.env['SVC_REFEREE_URL']),
     clock: systemClock,
   });

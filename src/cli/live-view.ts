@@ -1,6 +1,7 @@
 import pc from 'picocolors';
 
 import type { NumberedFrame } from '../wire/frames.ts';
+import { redactHandles } from '../resources/handle-id.ts';
 import { plainText } from './plain-text.ts';
 
 const longestLine = 100;
@@ -71,7 +72,7 @@ export class LiveView {
 
   #line(text: string): void {
     this.#endText();
-    this.#out.write(`${text}\n`);
+    this.#out.write(`${redactHandles(text)}\n`);
   }
 }
 

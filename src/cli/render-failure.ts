@@ -2,11 +2,12 @@ import { readFileSync } from 'node:fs';
 
 import { Diagnostic, DiagnosticList } from '../diagnostics/diagnostic.ts';
 import { renderDiagnostics } from '../diagnostics/render.ts';
+import { redactHandles } from '../resources/handle-id.ts';
 import type { CommandContext } from './command-context.ts';
 
-/** Coded failures and warnings as a person reads them, for stderr. */
+/** Coded failures and warnings as a person reads them, for stderr, with no peer handle in them (D3 "Peer handle"). */
 export function render(diagnostics: readonly Diagnostic[], context: CommandContext): string {
-  return renderDiagnostics(diagnostics, { color: usesColor(context), sourceOf });
+  return redactHandles(renderDiagnostics(diagnostics, { color: usesColor(context), sourceOf }));
 }
 
 /** The lines of a coded failure; null for anything else, which is a bug. */

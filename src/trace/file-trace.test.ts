@@ -32,6 +32,8 @@ function open(secret = ''): Trace {
 
 const start = { event_type: 'task_start', task_id: 'tsk_null', attempt: 1 } as const;
 
+const whoever = { origin: 'message', trust: 'untrusted', lane: 'foreground' } as const;
+
 describe('a trace file', () => {
   it("is the owner's alone and holds one line an event, what every line carries first", () => {
     const trace = open();
@@ -87,6 +89,18 @@ describe('a trace file', () => {
       exit_code: null,
       arguments: { '[secret]': 'the key is [secret], really [secret]' },
     });
+  });
+
+  it('keeps secrets out of the name that a sender gave a context, and leaves an id of its own alone', () => {
+    const trace = open('ctx_');
+    const received = { event_type: 'task_received', task_id: 'tsk_1', text: '', ...whoever } as const;
+    trace.write({ ...received, context_id: 'my ctx_ of ctx_' }, null);
+    trace.write({ ...received, context_id: 'ctx_0123456789abcdef0123456789abcdef' }, null);
+    trace.close();
+    expect(readTrace(join(folder, 'trace.jsonl')).map((line) => line['context_id'])).toEqual([
+      'my [secret] of [secret]',
+      'ctx_0123456789abcdef0123456789abcdef',
+    ]);
   });
 
   it('takes nothing once it is closed', () => {

@@ -55,7 +55,7 @@ function withoutSecrets(line: Readonly<Record<string, unknown>>, redact: (text: 
   if (redact(encoded) === encoded) return encoded;
   return JSON.stringify(
     Object.fromEntries(
-      Object.entries(line).map(([key, value]) => [key, own.has(key) ? value : redactedTexts(value, redact)]),
+      Object.entries(line).map(([key, value]) => [key, isOwn(key, value) ? value : redactedTexts(value, redact)]),
     ),
   );
 }
@@ -69,6 +69,11 @@ const own: ReadonlySet<string> = new Set([
   'task_id',
   'context_id',
 ]);
+
+/** A context may have the name that a sender gave it. */
+function isOwn(key: string, value: unknown): boolean {
+  return own.has(key) && (key !== 'context_id' || /^ctx_[0-9a-f]{32}$/.test(String(value)));
+}
 
 /** The same value with every text in it redacted, names of keys included. */
 export function redactedTexts(value: unknown, redact: (text: string) => string): unknown {

@@ -2,7 +2,7 @@ import { makeWorkspace, type Workspace } from './workspace.ts';
 
 /**
  * A folder with a capsule whose model makes the calls that its task names, `[["tool", { … }], …]`, one a turn, and then says what the last
- * one answered.
+ * one answered. A call of `fail` makes it fail with that text.
  */
 export function obedientCapsule(name: string, manifest: string): Workspace {
   const workspace = makeWorkspace({ 'model.mjs': model });
@@ -34,7 +34,9 @@ for await (const line of createInterface({ input: process.stdin })) {
   const answers = messages.slice(asked).filter(({ role }) => role === 'tool');
   const next = calls[answers.length];
   const response =
-    next === undefined
+    next?.[0] === 'fail'
+      ? { content: [], stop_reason: 'error', error: next[1] }
+    : next === undefined
       ? { content: [{ type: 'text', text: text(answers.at(-1)) }], stop_reason: 'end_turn' }
       : { content: [{ type: 'tool_call', id: 'call_1', name: next[0], input: next[1] }], stop_reason: 'tool_call' };
   process.stdout.write(JSON.stringify({ type: 'response', response }) + '\\n');
