@@ -135,13 +135,13 @@ function unheld({ parent, child }: Pair, axis: 'unixSockets' | 'workdirExec'): E
 
 function beyondScope({ parent, child }: Pair): EnvelopeExcess | null {
   const axis = 'filesystemScope';
-  if (parent[axis] === null) return null;
-  const held = quoted(asWritten(parent, parent[axis]));
-  if (child[axis] === null) {
+  const [outer, inner] = [parent[axis], child[axis]];
+  if (outer === null || (inner !== null && isWithin(outer, inner))) return null;
+  const held = quoted(asWritten(parent, outer));
+  if (inner === null) {
     return excessOf(axis, 'none', `the child declares none and sees its whole workdir, the parent only ${held}`);
   }
-  if (isWithin(parent[axis], child[axis])) return null;
-  const declared = asWritten(child, child[axis]);
+  const declared = asWritten(child, inner);
   return excessOf(axis, declared, `the child declares ${quoted(declared)}, which is not within ${held} of the parent`);
 }
 
