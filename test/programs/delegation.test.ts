@@ -84,11 +84,11 @@ describe('a capsule that delegates', () => {
     await formation.tasksEnded(1);
     expect(await formation.status()).toMatchObject({ status: 'running', depth_remaining: 3, live_children: 1 });
     const child = formation.running('worker');
-    expect(await formation.status(child?.session_id)).toMatchObject({ status: 'running', depth_remaining: 2 });
-    process.kill(child?.pid ?? 0, 'SIGTERM');
+    expect(await formation.status(child.session_id)).toMatchObject({ status: 'running', depth_remaining: 2 });
+    process.kill(child.pid, 'SIGTERM');
     await formation.tasksEnded(2);
     expect(formation.delegationStatuses()).toEqual(['started', 'error']);
-    expect(await formation.status(child?.session_id)).toMatchObject({ status: 'failed' });
+    expect(await formation.status(child.session_id)).toMatchObject({ status: 'failed' });
     expect(await formation.status()).toMatchObject({ live_children: 0 });
   });
 

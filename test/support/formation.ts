@@ -55,14 +55,19 @@ export class Formation {
       cwd: workspace.home,
       env: { PATH: process.env['PATH'], HOME: workspace.home },
     });
-    const [, port] = await daemon.printed(/ listens on 127\.0\.0\.1:(\d+), .*\n/);
-    const referee = `http://127.0.0.1:${port}`;
-    const { process: lead, line } = await startCapsule(workspace, ['--capsule', 'lead', '--capsule-version', '1.0.0'], {
-      env: { SVC_REFEREE_URL: referee, ...env },
-    });
-    const frames = await FrameStream.open(line.url, 'stream/watch', {});
-    await frames.until(({ event }) => event === 'connection-ack');
-    return new Formation(daemon, { workspace, referee, lead, line, frames });
+    try {
+      const [, port] = await daemon.printed(/ listens on 127\.0\.0\.1:(\d+), .*\n/);
+      const referee = `http://127.0.0.1:${port}`;
+      return new Formation(daemon, {
+        workspace,
+        referee,
+        ...(await startLead(workspace, { SVC_REFEREE_URL: referee, ...env })),
+      });
+    } catch (error) {
+      daemon.child.kill('SIGKILL');
+      workspace.remove();
+      throw error;
+    }
   }
 
   /** Sends the lead a message. */
@@ -114,9 +119,16 @@ export class Formation {
     return readTrace(join(onlyBelow(child, 'children', '.svc/sessions'), 'trace.jsonl'));
   }
 
-  /** A live session of the capsule of this name, as `svc ps` knows it. */
-  running(name: string): RunningRecord | undefined {
-    return readRunningRecords(this.workspace.home).find((record) => record.name === name);
+  /** The live session of the capsule of this name, as `svc ps` knows it. Throws when there is none. */
+  running(name: string): RunningRecord {
+    const record = readRunningRecords(this.workspace.home).find((each) => each.name === name);
+    if (record === undefined) throw new Error(`no ${name} is running`);
+    return record;
+  }
+
+  /** The capsules of all live sessions. */
+  get alive(): readonly string[] {
+    return readRunningRecords(this.workspace.home).map(({ name }) => name);
   }
 
   /** What the referee says of a session, the lead's when none is named. */
@@ -136,6 +148,17 @@ export class Formation {
   get #sessionDirectory(): string {
     return join(this.workspace.folder, '.svc', 'sessions', this.line.session_id);
   }
+}
+
+async function startLead(
+  workspace: Workspace,
+  env: Readonly<Record<string, string>>,
+): Promise<Pick<Formation, 'lead' | 'line' | 'frames'>> {
+  const args = ['--capsule', 'lead', '--capsule-version', '1.0.0'];
+  const { process: lead, line } = await startCapsule(workspace, args, { env });
+  const frames = await FrameStream.open(line.url, 'stream/watch', {});
+  await frames.until(({ event }) => event === 'connection-ack');
+  return { lead, line, frames };
 }
 
 /** A starter of formations, which are ended and gone after the test that started them. */

@@ -1,0 +1,143 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { calls, type Formation, publish, says, useFormations } from '../support/formation.ts';
+import { rpc, svc } from '../support/svc-process.ts';
+
+const start = useFormations();
+
+const lead = {
+  manifest: `lifecycle: { task_acceptance: queue, queue_depth: 4, after_task: sleep }
+capabilities: { spawn: { allow: [worker] }, env: { allow: [SHARED, MINE, ABSENT] } }
+`,
+  script: [
+    calls('delegate-task', { capsule: 'worker', version: '1.0.0', task: 'Count to three.' }, 'Begin'),
+    says('It is under way.', 'Begin'),
+    says('Heard.', 'delegation_id'),
+  ].join(''),
+};
+
+/** Works for longer than any test waits. */
+const worker = {
+  manifest: 'lifecycle: { task_acceptance: single }\ncapabilities: { env: { allow: [SHARED, ABSENT] } }\n',
+  script: says('One, two, three.', 'Count', 600_000),
+};
+
+/** A formation whose child works. */
+async function delegated(env: Readonly<Record<string, string>> = {}): Promise<Formation> {
+  const formation = await start({ capsules: { lead, worker }, env });
+  await formation.send('Begin');
+  await formation.tasksEnded(1);
+  return formation;
+}
+
+function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** What the lead was told of the end of its child. */
+function told(formation: Formation): Readonly<Record<string, unknown>> {
+  const received = formation.trace.filter((line) => line['origin'] === 'completion');
+  expect(received).toHaveLength(1);
+  return JSON.parse(String(received[0]?.['text'])) as Record<string, unknown>;
+}
+
+describe('a child at work', () => {
+  it('has the environment that the two manifests and its parent leave it, and the approval nowhere in it [D2-ENV-01] [D2-ENV-03] [D2-ENV-05] [D2-ENV-07] [D2-HANDLE-02] [D2-VAR-07]', async () => {
+    const formation = await delegated({ SHARED: 'both', MINE: 'parent', OTHER: 'x' });
+    const { pid } = formation.running('worker');
+    const read = (name: string): readonly string[] => readFileSync(`/proc/${pid}/${name}`, 'utf8').split('\0');
+    const environment = Object.fromEntries(
+      read('environ')
+        .filter((variable) => variable !== '')
+        .map((variable) => [variable.slice(0, variable.indexOf('=')), variable.slice(variable.indexOf('=') + 1)]),
+    );
+    expect(Object.keys(environment).sort()).toEqual(['HOME', 'PATH', 'SHARED', 'SVC_REFEREE_URL', 'SVC_SPAWNER']);
+    expect(environment).toMatchObject({ SHARED: 'both', SVC_REFEREE_URL: formation.referee });
+    const handle = JSON.parse(environment['SVC_SPAWNER'] ?? '') as Record<string, unknown>;
+    expect(handle).toMatchObject({
+      url: `http://${formation.line.url}`,
+      session_id: formation.line.session_id,
+      trust: 'untrusted',
+    });
+    expect(read('cmdline').join(' ')).not.toContain('msa1.');
+    expect(JSON.stringify(environment)).not.toContain('msa1.');
+  });
+
+  it('is named by session/stop among what goes on', async () => {
+    const formation = await delegated();
+    const { result } = (await rpc(formation.line.url, 'session/stop')) as { result: { residue: unknown[] } };
+    expect(JSON.stringify(result.residue)).toContain(formation.running('worker').session_id);
+  });
+
+  it('that is killed is told as crashed, by its parent, which has its place back [D2-COMPL-08] [D2-COMPL-11] [D2-COMPL-14]', async () => {
+    const formation = await delegated();
+    const { pid, session_id: session } = formation.running('worker');
+    process.kill(pid, 'SIGKILL');
+    await formation.tasksEnded(2);
+    expect(told(formation)).toMatchObject({ status: 'crashed', session_id: session, detail: 'ended by SIGKILL' });
+    expect(told(formation)).not.toHaveProperty('result_path');
+    expect(formation.completion).toEqual({ ...told(formation), reported_by: 'launcher', delivered: true });
+    expect(formation.delegationStatuses()).toEqual(['started', 'crashed']);
+    expect(await formation.status()).toMatchObject({ live_children: 0 });
+  });
+
+  it('beyond the time of SVC_DELEGATION_TIMEOUT_SECS is ended, and told as terminated once [D2-COMPL-16] [D2-COMPL-17] [D2-LIMIT-07] [D2-LIMIT-09] [D2-VAR-05]', async () => {
+    const formation = await start({ capsules: { lead, worker }, env: { SVC_DELEGATION_TIMEOUT_SECS: '2' } });
+    await formation.send('Begin');
+    await formation.tasksEnded(2);
+    const { detail, ...rest } = told(formation);
+    expect(rest).toMatchObject({ status: 'terminated' });
+    expect(detail).toMatch(/^still running after 2 s; exit status 1/);
+    expect(formation.completion).toMatchObject({ reported_by: 'launcher', delivered: true, status: 'terminated' });
+    expect(formation.delegationStatuses()).toEqual(['started', 'terminated']);
+    expect(formation.alive).toEqual(['lead']);
+    expect(await formation.status()).toMatchObject({ live_children: 0 });
+  });
+
+  it('ends with its parent, which records that and tells nobody [D2-COMPL-15]', async () => {
+    const formation = await delegated();
+    const { pid } = formation.running('worker');
+    formation.lead.child.kill('SIGTERM');
+    await formation.lead.ended;
+    expect(isGone(pid)).toBe(true);
+    const { detail, ...rest } = formation.completion;
+    expect(rest).toMatchObject({ status: 'terminated', reported_by: 'launcher', delivered: false });
+    expect(rest).not.toHaveProperty('delivery_error');
+    expect(detail).toMatch(/^ended by its parent; /);
+    expect(formation.delegationStatuses()).toEqual(['started', 'terminated']);
+    expect(formation.trace.filter((line) => line['origin'] === 'completion')).toEqual([]);
+    expect(formation.trace.at(-1)).toMatchObject({ event_type: 'session_end' });
+  });
+
+  it('leaves neither credential nor approval in any file of the formation [D2-VAR-07]', async () => {
+    const formation = await delegated();
+    formation.lead.child.kill('SIGTERM');
+    const { stdout, stderr } = await formation.lead.ended;
+    const { folder } = formation.workspace;
+    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    expect(files.map(({ name }) => name)).toContain('completion.json');
+    const texts = files.map((file) => readFileSync(join(file.parentPath, file.name), 'utf8'));
+    for (const text of [stdout, stderr, ...texts]) expect(text).not.toMatch(/ms[ac]1\./);
+  });
+});
+
+describe('a capsule that may delegate', () => {
+  it('does not start without the address of a referee [D2-CODE-01]', async () => {
+    const workspace = await publish({ lead });
+    onTestFinished(() => workspace.remove());
+    const args = ['run', '--capsule', 'lead', '--capsule-version', '1.0.0'];
+    for (const env of [{}, { SVC_REFEREE_URL: '' }, { SVC_REFEREE_URL: ' ' }]) {
+      const { code, stdout, stderr } = await svc(workspace, args, { env });
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(/^error\[E-RUN-019\]: /m);
+    }
+  });
+});
