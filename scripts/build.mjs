@@ -48,10 +48,8 @@ const options = {
   logLevel: 'warning',
   // The start file runs as a script with a code cache, in which only require() is at hand.
   supported: { 'dynamic-import': false },
-  banner: {
-    js: `${lateBuiltinPrologue}const importMetaUrl = require('node:url').pathToFileURL(__filename).href;`,
-  },
-  define: { 'import.meta.url': 'importMetaUrl' },
+  banner: { js: lateBuiltinPrologue },
+  define: { 'import.meta.filename': '__filename' },
   // The build for Node is of CommonJS, which cannot be shaken.
   alias: { yaml: join(root, 'node_modules', 'yaml', 'browser', 'dist', 'index.js') },
 };

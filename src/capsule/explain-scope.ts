@@ -27,7 +27,7 @@ export interface ScopeExplanation {
 export async function explainScope(request: ScopeRequest): Promise<ScopeExplanation> {
   const launch = await scopeOfLaunch(request, {
     userHome: request.home,
-    packageRoot: findPackageRoot(import.meta.url),
+    packageRoot: findPackageRoot(import.meta.filename),
     platform: platformOf({ platform, arch }),
     // A report contacts no registry.
     sources: () => [],

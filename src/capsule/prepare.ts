@@ -35,7 +35,7 @@ export async function scopeLaunch(
   const { sources, fetchObserver } = request;
   const places = {
     userHome: request.home,
-    packageRoot: findPackageRoot(import.meta.url),
+    packageRoot: findPackageRoot(import.meta.filename),
     platform: platformOf({ platform, arch }),
     sources,
     ...(fetchObserver === null ? {} : { fetching: { observer: fetchObserver } }),

@@ -31,7 +31,7 @@ export async function buildFromSource(directory: string): Promise<void> {
   const { manifest } = parseArtifactManifest(text, file);
   if (manifest.runtime === 'skill' || requiredFile(manifest) !== componentFile) return;
   await checkArtifact(manifest);
-  const packageRoot = findPackageRoot(import.meta.url);
+  const packageRoot = findPackageRoot(import.meta.filename);
   const component = await buildComponent({ directory, world: manifest.runtime, packageRoot });
   await replaceOutput(join(directory, componentFile), component);
 }

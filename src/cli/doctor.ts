@@ -19,7 +19,7 @@ export function doctorCommand(context: CommandContext): Command {
     .action(async (options: DoctorOptions) => {
       const { env, home } = context;
       const ceiling = parseCeiling(env['SVC_CONTAINMENT_CEILING']);
-      const facts = hostFacts({ home, packageRoot: findPackageRoot(import.meta.url), ceiling });
+      const facts = hostFacts({ home, packageRoot: findPackageRoot(import.meta.filename), ceiling });
       const json = options.json === true;
       if (options.containment === true) {
         const { checkContainment } = await import('./doctor-attempts.ts');

@@ -27,7 +27,7 @@ export function newCommand(context: CommandContext): Command {
     .action(async (kind: NewKind, name: string, options: NewOptions) => {
       checkName(name);
       const directory = resolve(context.cwd, options.dir ?? name);
-      const files = folderFiles({ kind, name, packageRoot: findPackageRoot(import.meta.url) });
+      const files = folderFiles({ kind, name, packageRoot: findPackageRoot(import.meta.filename) });
       await writeFolder(directory, files);
       if (options.json === true) {
         context.stdout.write(`${JSON.stringify({ path: directory, name, kind, files: [...files.keys()] })}\n`);

@@ -34,7 +34,7 @@ export function placesOf({ cwd, home }: CommandContext, manifestPath: string): S
   return {
     manifestDir: dirname(resolve(cwd, manifestPath)),
     userHome: home,
-    packageRoot: findPackageRoot(import.meta.url),
+    packageRoot: findPackageRoot(import.meta.filename),
     platform: platformOf({ platform, arch }),
     sources: () => [],
   };

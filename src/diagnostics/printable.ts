@@ -1,8 +1,9 @@
-const unprintable = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const longestEcho = 60;
 
 /** Text from outside, safe for a terminal: control and invisible characters are spelt out as `\u{…}`. */
 export function printable(text: string): string {
+  // Not a constant of the module: V8 reads such classes when it makes the expression, at each start.
+  const unprintable = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
   return text.replaceAll(unprintable, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }
 

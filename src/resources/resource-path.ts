@@ -1,4 +1,4 @@
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+import { decodeStrictUtf8 } from '../wire/strict-utf8.ts';
 
 const percent = 0x25;
 
@@ -38,7 +38,7 @@ function percentDecode(raw: string): string | undefined {
 
 function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
-    return utf8.decode(bytes);
+    return decodeStrictUtf8(bytes);
   } catch (error) {
     if (error instanceof TypeError) return undefined;
     throw error;

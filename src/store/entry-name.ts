@@ -1,15 +1,14 @@
 import { quoted } from '../diagnostics/printable.ts';
+import { decodeStrictUtf8 } from '../wire/strict-utf8.ts';
 
 const maxNameBytes = 1024;
 const maxComponentBytes = 255;
 const maxDepth = 32;
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
 /** The name of a zip entry, or null when its bytes are not UTF-8. */
 export function decodeEntryName(raw: Uint8Array): string | null {
   try {
-    return utf8.decode(raw);
+    return decodeStrictUtf8(raw);
   } catch (error) {
     if (error instanceof TypeError) return null;
     throw error;

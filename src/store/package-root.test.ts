@@ -6,10 +6,10 @@ import { expect, it } from 'vitest';
 import { findPackageRoot } from './package-root.ts';
 
 it('the package root is the directory above the module whose package.json offers svc', () => {
-  const root = findPackageRoot(import.meta.url);
+  const root = findPackageRoot(import.meta.filename);
   expect(existsSync(join(root, 'src', 'store', 'package-root.ts'))).toBe(true);
 });
 
 it('a module outside every package is a bug of whoever asks', () => {
-  expect(() => findPackageRoot('file:///nowhere/module.js')).toThrow('no package root above /nowhere');
+  expect(() => findPackageRoot('/nowhere/module.js')).toThrow('no package root above /nowhere');
 });

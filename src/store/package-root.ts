@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { isErrno } from './io-fault.ts';
 
 /** The directory of the installed package that the module belongs to: the nearest one above whose package.json offers `svc`. */
-export function findPackageRoot(moduleUrl: string): string {
-  const start = dirname(fileURLToPath(moduleUrl));
+export function findPackageRoot(modulePath: string): string {
+  const start = dirname(modulePath);
   for (let directory = start; ; directory = dirname(directory)) {
     if (offersSvc(join(directory, 'package.json'))) return directory;
     if (directory === dirname(directory)) throw new Error(`no package root above ${start}`);

@@ -25,11 +25,13 @@ export interface NativeToolSettings extends Pick<Tool, 'name' | 'description' | 
 }
 
 /** What a native tool writes to its standard output: this object as JSON and nothing else. */
-const answerShape = z.object({
-  status: z.enum(['passed', 'failed']),
-  content: z.string(),
-  truncated: z._default(z.boolean(), false),
-});
+const answerShape = z.lazy(() =>
+  z.object({
+    status: z.enum(['passed', 'failed']),
+    content: z.string(),
+    truncated: z._default(z.boolean(), false),
+  }),
+);
 
 /**
  * A tool that is a program (`implementation: native`, contracts §5): one process per call, which reads

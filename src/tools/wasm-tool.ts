@@ -13,11 +13,13 @@ export interface WasmToolSettings extends Pick<Tool, 'name' | 'description' | 'i
 }
 
 /** The record `output` of `svc:tool/run`. */
-const outputShape = z.object({
-  status: z.enum(['passed', 'failed']),
-  content: z.string(),
-  truncated: z.boolean(),
-});
+const outputShape = z.lazy(() =>
+  z.object({
+    status: z.enum(['passed', 'failed']),
+    content: z.string(),
+    truncated: z.boolean(),
+  }),
+);
 
 /**
  * A tool that is a component of the world `svc:tool/tool` (contracts §4). A fault of the component is a failed outcome;

@@ -1,4 +1,5 @@
 import { parseJsonText } from './json-text.ts';
+import { decodeStrictUtf8 } from './strict-utf8.ts';
 
 export type JsonRpcId = string | number;
 
@@ -82,12 +83,11 @@ export function encodeJsonRpcFault(id: JsonRpcId | null, { code, message }: Json
 }
 
 // A byte order mark is kept, and then is no JSON.
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Undefined for what is no JSON text: JSON has no undefined. */
 function parseJson(body: Uint8Array): unknown {
   try {
-    const text = utf8.decode(body);
+    const text = decodeStrictUtf8(body);
     if (text.length <= briefText) return JSON.parse(text) as unknown;
     const parsed = parseJsonText(text);
     return parsed.kind === 'json' ? parsed.value : undefined;

@@ -2,6 +2,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 
 import * as z from 'zod/mini';
 
+import { decodeStrictUtf8 } from './strict-utf8.ts';
+
 /** What a handle says of itself, in the order in which it is minted (D3 "Peer handle"). Anybody can read it: it is not the secret. */
 export interface PeerHandlePayload {
   readonly v: 1;
@@ -44,15 +46,16 @@ const context = 'svc-peer-handle-v1';
 const separator = '\u001f';
 
 const base64url = /^[A-Za-z0-9_-]+$/;
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-const payloadShape = z.object({
-  v: z.literal(1),
-  iss: z.string(),
-  p: z.string(),
-  exp: z.int(),
-  n: z.string(),
-});
+const payloadShape = z.lazy(() =>
+  z.object({
+    v: z.literal(1),
+    iss: z.string(),
+    p: z.string(),
+    exp: z.int(),
+    n: z.string(),
+  }),
+);
 
 /** The token `mh1.<payload>.<MAC>` (D3 "Peer handle", "Audience computation"). */
 export function mintPeerHandle({ issuer, path, expiresAtMs, nonce, ...binding }: MintedFacts): string {
@@ -93,7 +96,7 @@ function readPayload(text: string): Readonly<Record<string, unknown>> | undefine
   // One character over a whole number of groups encodes nothing; the decoder would pass over it.
   if (!base64url.test(text) || text.length % 4 === 1) return undefined;
   try {
-    const value: unknown = JSON.parse(utf8.decode(Buffer.from(text, 'base64url')));
+    const value: unknown = JSON.parse(decodeStrictUtf8(Buffer.from(text, 'base64url')));
     return isObject(value) ? value : undefined;
   } catch (error) {
     // Not UTF-8, or not JSON.

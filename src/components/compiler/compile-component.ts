@@ -14,7 +14,7 @@ export const compiledFileName = 'component.compiled';
  * Rejects with a plain `Error` that says what is wrong with the component, and with `E-IO-001` when the file cannot be written.
  */
 export async function compileComponent(component: Uint8Array, directory: string): Promise<void> {
-  const answer = await new Compiler(findPackageRoot(import.meta.url)).compile(component);
+  const answer = await new Compiler(findPackageRoot(import.meta.filename)).compile(component);
   if (answer.kind === 'refused') throw new Error(`the component cannot be compiled: ${answer.reason}`);
   const componentSha256 = createHash('sha256').update(component).digest('hex');
   const file = encodeTranspiled(transpiledComponent(componentSha256, answer));
