@@ -16,7 +16,13 @@ export type Reply =
   | (ReplyHead & { readonly kind: 'empty' })
   /** JSON text, sent as `application/json`. */
   | (ReplyHead & { readonly kind: 'json'; readonly text: string })
-  | (ReplyHead & { readonly kind: 'bytes'; readonly contentType: string; readonly bytes: Uint8Array })
+  | (ReplyHead & {
+      readonly kind: 'bytes';
+      readonly contentType: string;
+      readonly bytes: Uint8Array;
+      /** Called once, when nobody needs the bytes any more. `isTaken` when the system has all of them, so that their memory is free. */
+      readonly onDone?: ((isTaken: boolean) => void) | undefined;
+    })
   /**
    * Bytes from a source that the kit destroys in every case, also when the client is gone already. A source that fails, or has not
    * exactly `length` bytes, has the connection cut; null where the length is not known.

@@ -54,6 +54,7 @@ export function sendReply(response: ServerResponse, reply: Reply, options: SendO
       response.end(reply.text);
       return;
     case 'bytes':
+      if (reply.onDone !== undefined) whenOver(response, reply.onDone);
       response.writeHead(reply.status, headOf(reply, options.last));
       if (reply.bytes.byteLength > largeReplyBytes) dropStalled(response);
       response.end(reply.bytes);
@@ -75,6 +76,22 @@ function inTurn(response: ServerResponse, start: () => void, abandon: (() => voi
       start();
     });
   }
+}
+
+/** An answer that waits behind another one is never told of the end of its connection. */
+function whenOver(response: ServerResponse, tell: (isTaken: boolean) => void): void {
+  const connection = response.req.socket;
+  const over = (): void => {
+    connection.off('close', over);
+    response.off('close', over);
+    tell(response.writableFinished);
+  };
+  if (connection.destroyed) {
+    tell(false);
+    return;
+  }
+  connection.once('close', over);
+  response.once('close', over);
 }
 
 function pipeFrom(response: ServerResponse, reply: ReadableReply, { last, onBug }: SendOptions): void {
@@ -152,6 +169,7 @@ export function sendOverBody(response: ServerResponse, reply: Reply, options: Se
     sendReply(response, reply, options);
     return;
   }
+  if (reply.kind === 'bytes' && reply.onDone !== undefined) whenOver(response, reply.onDone);
   // Complete for the client by its length; the response stays open so that the connection does.
   response.writeHead(reply.status, headOf(reply, true));
   if (reply.kind === 'json') response.write(reply.text);

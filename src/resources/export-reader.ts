@@ -83,11 +83,11 @@ export function ioError(error: unknown): PlaneAnswer {
   return refused('io_error');
 }
 
-function served({ sha256, length, body }: FileContent, validators: ReplyHeaders): PlaneAnswer {
+function served({ sha256, length, body, onDone }: FileContent, validators: ReplyHeaders): PlaneAnswer {
   const headers = { etag: `"sha256:${sha256}"`, ...validators };
   const head = { status: 200, contentType: 'application/octet-stream', headers };
   const reply: Reply = Buffer.isBuffer(body)
-    ? { kind: 'bytes', bytes: body, ...head }
-    : { kind: 'readable', source: body, length, ...head };
+    ? { kind: 'bytes', bytes: body, onDone, ...head }
+    : { kind: 'file', file: body, start: 0, length, ...head };
   return { outcome: 'ok', reply, bytes: length };
 }

@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import type { OpenedFile } from './export-root.ts';
-import { FileContents } from './file-content.ts';
+import { FileContents, type FileContent } from './file-content.ts';
 import { Spool } from './spool.ts';
 
 let base = '';
@@ -44,15 +44,22 @@ function opened(size: number): OpenedFile {
 
 /** What is served of a file of one letter, as that letter and how often it is there. The hash and the length are held to it. */
 async function served(file: OpenedFile): Promise<string> {
-  const { body, sha256, length } = await contents.read(file);
-  const bytes = Buffer.isBuffer(body) ? body : Buffer.concat((await body.toArray()) as Buffer[]);
-  expect({ sha256, length }).toEqual({
-    sha256: createHash('sha256').update(bytes).digest('hex'),
-    length: bytes.length,
-  });
+  const content = await contents.read(file);
+  const bytes = await bytesOf(content);
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  expect(content).toMatchObject({ sha256, length: bytes.length });
   const letter = bytes.toString('latin1', 0, 1);
   expect(bytes.equals(Buffer.alloc(bytes.length, letter))).toBe(true);
   return `${letter}${bytes.length}`;
+}
+
+/** A copy of the bytes, which are given back. */
+async function bytesOf({ body, onDone }: FileContent): Promise<Buffer> {
+  const bytes = Buffer.isBuffer(body)
+    ? Buffer.from(body)
+    : Buffer.concat((await body.createReadStream({ start: 0 }).toArray()) as Buffer[]);
+  onDone?.(true);
+  return bytes;
 }
 
 describe.each([
@@ -99,10 +106,39 @@ describe.each([
   });
 
   it('and changes while its bytes are on their way is served as it was hashed [D3-CONS-01]', async () => {
-    const { body } = await contents.read(opened(size));
+    const content = await contents.read(opened(size));
     writeFileSync(path, 'n'.repeat(size));
     truncateSync(path, 10);
-    const bytes = Buffer.isBuffer(body) ? body : Buffer.concat((await body.toArray()) as Buffer[]);
+    const bytes = await bytesOf(content);
     expect(bytes.equals(Buffer.alloc(size, 'o'))).toBe(true);
+  });
+});
+
+describe('memory for files that are held', () => {
+  const mebibyte = 1024 * 1024;
+
+  it("is nobody else's before it is given back, and used again afterwards", async () => {
+    const first = await contents.read(opened(mebibyte));
+    const second = await contents.read(opened(mebibyte));
+    const memoryOf = ({ body }: FileContent): unknown => (Buffer.isBuffer(body) ? body.buffer : null);
+    expect(memoryOf(first)).toBeInstanceOf(ArrayBuffer);
+    expect(memoryOf(second)).not.toBe(memoryOf(first));
+    first.onDone?.(true);
+    const third = await contents.read(opened(mebibyte - 100_000));
+    expect(memoryOf(third)).toBe(memoryOf(first));
+    // Somebody may still be about to look at these.
+    second.onDone?.(false);
+    expect(memoryOf(await contents.read(opened(mebibyte)))).not.toBe(memoryOf(second));
+  });
+
+  it('has a budget; beyond it files are spooled until some is given back', async () => {
+    const held: FileContent[] = [];
+    for (let index = 0; index < 4; index += 1) held.push(await contents.read(opened(8 * mebibyte)));
+    expect(held.map(({ body }) => Buffer.isBuffer(body))).toEqual([true, true, true, true]);
+    const beyond = await contents.read(opened(70_000));
+    expect(Buffer.isBuffer(beyond.body)).toBe(false);
+    expect((await bytesOf(beyond)).equals(Buffer.alloc(70_000, 'o'))).toBe(true);
+    held[2]?.onDone?.(false);
+    expect(Buffer.isBuffer((await contents.read(opened(70_000))).body)).toBe(true);
   });
 });

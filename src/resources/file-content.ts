@@ -1,26 +1,30 @@
 import { createHash, hash } from 'node:crypto';
-import { closeSync, createReadStream, readSync } from 'node:fs';
-import { Readable } from 'node:stream';
+import { closeSync, readSync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { setImmediate } from 'node:timers/promises';
 
 import { fill, release, writeAll } from './descriptor-io.ts';
 import type { OpenedFile } from './export-root.ts';
+import { HeldMemory } from './held-memory.ts';
 import type { Spool } from './spool.ts';
 
 /** The bytes of one reading of a file, and the hash of exactly these bytes. */
 export interface FileContent {
   readonly sha256: string;
   readonly length: number;
-  readonly body: Buffer | Readable;
+  /** Bytes, or a file that begins with them; whoever has it closes it. */
+  readonly body: Buffer | FileHandle;
+  /** To be called once nobody needs the bytes any more; `isFree` when nobody will even look at them. */
+  readonly onDone?: (isFree: boolean) => void;
 }
 
 /** Up to here a file is read and hashed at once: handing it to another thread would cost more. */
 export const smallFileBytes = 64 * 1024;
 
-/** Hashed at a time between two turns of the event loop: a millisecond's work, about. */
-const sliceBytes = 256 * 1024;
+/** Hashed at a time between two turns of the event loop: less than a millisecond's work. */
+const sliceBytes = 512 * 1024;
 
 const largestHeld = 8 * 1024 * 1024;
-const heldAtOnce = 32 * 1024 * 1024;
 
 /**
  * Reads files whose hash has to be known before their first byte is sent: small ones at once, larger ones into memory while there is
@@ -28,7 +32,7 @@ const heldAtOnce = 32 * 1024 * 1024;
  */
 export class FileContents {
   readonly #spool: Spool;
-  #heldBytes = 0;
+  readonly #memory = new HeldMemory();
 
   constructor(spool: Spool) {
     this.#spool = spool;
@@ -37,24 +41,21 @@ export class FileContents {
   /** Closes the descriptor of `file`. Throws, or rejects with, the system's errors. */
   read(file: OpenedFile): FileContent | Promise<FileContent> {
     if (file.size <= smallFileBytes) return readAtOnce(file);
-    if (file.size <= largestHeld && this.#heldBytes + file.size <= heldAtOnce) return this.#hold(file);
-    return this.#spoolOff(file);
+    const memory = file.size <= largestHeld ? this.#memory.take(file.size) : undefined;
+    return memory === undefined ? this.#spoolOff(file) : this.#hold(file, memory);
   }
 
-  async #hold(file: OpenedFile): Promise<FileContent> {
-    this.#heldBytes += file.size;
-    const giveBack = (): void => {
-      this.#heldBytes -= file.size;
-    };
+  async #hold({ descriptor, size }: OpenedFile, memory: Buffer): Promise<FileContent> {
     try {
-      const bytes = Buffer.allocUnsafeSlow(file.size);
-      const { sha256, length } = await hashFile(file, { into: bytes });
-      return { sha256, length, body: readableOf(bytes.subarray(0, length), giveBack) };
+      const length = await fill({ descriptor, target: memory.subarray(0, size), position: 0 });
+      const body = memory.subarray(0, length);
+      const onDone = (isFree: boolean): void => this.#memory.giveBack(memory, isFree);
+      return { sha256: await hashBytes(body), length, body, onDone };
     } catch (error) {
-      giveBack();
+      this.#memory.giveBack(memory, true);
       throw error;
     } finally {
-      release(file.descriptor);
+      release(descriptor);
     }
   }
 
@@ -62,10 +63,10 @@ export class FileContents {
     try {
       const spooled = await this.#spool.create();
       try {
-        const { sha256, length } = await hashFile(file, { copy: (slice) => writeAll(spooled, slice) });
-        return { sha256, length, body: readSpooled(spooled, length) };
+        const hashed = await hashFile(file, (slice) => writeAll(spooled.fd, slice));
+        return { ...hashed, body: spooled };
       } catch (error) {
-        release(spooled);
+        await spooled.close();
         throw error;
       }
     } finally {
@@ -80,30 +81,44 @@ export interface HashedFile {
   readonly length: number;
 }
 
-interface Sink {
-  /** Takes the whole file. */
-  readonly into?: Buffer;
-  /** Takes each slice in order; the slice is used again afterwards. */
-  readonly copy?: (slice: Buffer) => Promise<void>;
+/**
+ * Hashes a file in slices, off the event loop in between; the next slice is read meanwhile. `copy` takes each slice in order, which is used
+ * again afterwards. Leaves the descriptor open.
+ */
+export async function hashFile(
+  { descriptor, size }: OpenedFile,
+  copy: (slice: Buffer) => Promise<void> = async () => undefined,
+): Promise<HashedFile> {
+  const digest = createHash('sha256');
+  const slices = [0, 1].map(() => Buffer.allocUnsafeSlow(Math.min(size, sliceBytes)));
+  const read = async (turn: number, position: number): Promise<Buffer> => {
+    const target = (slices[turn % 2] ?? Buffer.alloc(0)).subarray(0, Math.min(sliceBytes, size - position));
+    return target.subarray(0, await fill({ descriptor, target, position }));
+  };
+  let length = 0;
+  let slice = await read(0, 0);
+  for (let turn = 1; slice.length > 0; turn += 1) {
+    length += slice.length;
+    const copied = copy(slice);
+    const next = read(turn, length);
+    digest.update(slice);
+    // Both are waited for whatever becomes of either: their memory and descriptors are theirs until then.
+    const [written, following] = await Promise.allSettled([copied, next]);
+    if (written.status === 'rejected') throw written.reason;
+    if (following.status === 'rejected') throw following.reason;
+    slice = following.value;
+  }
+  return { sha256: digest.digest('hex'), length };
 }
 
-/** Hashes a file in slices, off the event loop in between. Leaves its descriptor open. */
-export async function hashFile({ descriptor, size }: OpenedFile, sink: Sink = {}): Promise<HashedFile> {
+async function hashBytes(bytes: Buffer): Promise<string> {
+  if (bytes.length <= 2 * sliceBytes) return hash('sha256', bytes, 'hex');
   const digest = createHash('sha256');
-  const scratch = sink.into ?? Buffer.allocUnsafeSlow(Math.min(size, sliceBytes));
-  let position = 0;
-  while (position < size) {
-    const from = sink.into === undefined ? 0 : position;
-    const target = scratch.subarray(from, from + Math.min(sliceBytes, size - position));
-    const filled = await fill({ descriptor, target, position });
-    const slice = target.subarray(0, filled);
-    const copied = sink.copy?.(slice);
-    digest.update(slice);
-    await copied;
-    position += filled;
-    if (filled < target.length) break;
+  for (let from = 0; from < bytes.length; from += sliceBytes) {
+    digest.update(bytes.subarray(from, from + sliceBytes));
+    await setImmediate();
   }
-  return { sha256: digest.digest('hex'), length: position };
+  return digest.digest('hex');
 }
 
 /** Reads and hashes a small file in one go, and closes it. */
@@ -121,32 +136,4 @@ export function readAtOnce({ descriptor, size }: OpenedFile): FileContent & { re
   } finally {
     closeSync(descriptor);
   }
-}
-
-function readableOf(bytes: Buffer, onDestroyed: () => void): Readable {
-  return new Readable({
-    read() {
-      this.push(bytes);
-      this.push(null);
-    },
-    destroy(error, done) {
-      onDestroyed();
-      done(error);
-    },
-  });
-}
-
-/** Closes the descriptor when it has ended or is destroyed. */
-function readSpooled(descriptor: number, length: number): Readable | Buffer {
-  if (length === 0) {
-    release(descriptor);
-    return Buffer.alloc(0);
-  }
-  return createReadStream('', {
-    fd: descriptor,
-    start: 0,
-    end: length - 1,
-    highWaterMark: sliceBytes,
-    autoClose: true,
-  });
 }

@@ -1,10 +1,6 @@
-import { open, unlink } from 'node:fs';
-import { promisify } from 'node:util';
+import { open, unlink, type FileHandle } from 'node:fs/promises';
 
 import { isErrno } from '../store/io-fault.ts';
-
-const openFile = promisify(open);
-const removeName = promisify(unlink);
 
 /** Makes nameless files in a directory that only `svc` writes to. */
 export class Spool {
@@ -15,15 +11,15 @@ export class Spool {
     this.#directory = directory;
   }
 
-  /** A new, empty file for this process alone: its name is gone already, its bytes go when the descriptor is closed. */
-  async create(): Promise<number> {
+  /** A new, empty file for this process alone: its name is gone already, its bytes go when it is closed. */
+  async create(): Promise<FileHandle> {
     for (;;) {
       this.#made += 1;
       const path = `${this.#directory}/spool-${this.#made}`;
       try {
-        const descriptor = await openFile(path, 'wx+', 0o600);
-        await removeName(path);
-        return descriptor;
+        const file = await open(path, 'wx+', 0o600);
+        await unlink(path);
+        return file;
       } catch (error) {
         // Left behind by a process that was killed between the two calls.
         if (!isErrno(error, 'EEXIST')) throw error;

@@ -203,7 +203,15 @@ class Readers {
     const path = `/resources/${below}`;
     const reply = await this.#handle({ method: 'GET', path, query: '', headers: { 'x-svc-audience': audience } });
     if (reply.kind === 'json') return { reply, bytes: Buffer.from(reply.text) };
-    if (reply.kind === 'bytes') return { reply, bytes: Buffer.from(reply.bytes) };
+    if (reply.kind === 'bytes') {
+      const bytes = Buffer.from(reply.bytes);
+      reply.onDone?.(true);
+      return { reply, bytes };
+    }
+    if (reply.kind === 'file') {
+      const pieces = (await reply.file.createReadStream({ start: 0 }).toArray()) as Buffer[];
+      return { reply, bytes: Buffer.concat(pieces) };
+    }
     if (reply.kind !== 'readable') throw new Error(`an answer of the kind ${reply.kind}`);
     const pieces = (await reply.source.toArray()) as (Buffer | string)[];
     return { reply, bytes: Buffer.concat(pieces.map((piece) => Buffer.from(piece))) };

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
@@ -137,6 +137,26 @@ describe('reading a file', () => {
     queued.destroy();
     while (plane.events.length < 7) await new Promise(setImmediate);
     await expect.poll(openFiles, { timeout: 10_000 }).toEqual([]);
+  });
+
+  it('counts the memory of readers who do not read, and spools for those beyond it', async () => {
+    const port = await plane.open();
+    writeFileSync(join(plane.out, 'large'), Buffer.alloc(8 * mebibyte, 'l'));
+    const sockets: Socket[] = [];
+    for (let reader = 0; reader < 6; reader += 1) {
+      const socket = connect(port, '127.0.0.1');
+      sockets.push(socket);
+      socket.write('GET /resources/files/large HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      await once(socket, 'readable');
+    }
+    expect(openFiles().map((place) => place.replace(/^.*\//, ''))).toEqual(['spool-1 (deleted)', 'spool-2 (deleted)']);
+    for (const socket of sockets) {
+      const pieces = (await socket.toArray()) as Buffer[];
+      expect(Buffer.concat(pieces).toString('latin1').split('\r\n\r\n')[1] === 'l'.repeat(8 * mebibyte)).toBe(true);
+    }
+    await expect.poll(openFiles, { timeout: 10_000 }).toEqual([]);
+    expect((await get(port, '/resources/files/large')).body === 'l'.repeat(8 * mebibyte)).toBe(true);
+    expect(readdirSync(join(plane.base, 'session'))).toEqual([]);
   });
 
   /** Files of this test that the process has open. */
