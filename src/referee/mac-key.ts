@@ -1,33 +1,52 @@
-import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 
-const macBytes = 32;
+const blockBytes = 64;
+const digestBytes = 32;
+/** Of an HMAC-SHA-256 in base64url. */
+const macLength = 43;
+/** Far more than a token of the longest names has. */
+const maxPayloadLength = 4096;
 
-/** A key that lives in memory alone, and the text it puts a prefix and an HMAC-SHA-256 to (D2 "Tokens"). */
+/**
+ * A key that lives in memory alone. It seals a payload as a prefix, an HMAC-SHA-256 and the payload in base64url (D2 "Tokens").
+ * The HMAC is made of two calls of `hash`: the object that `createHmac` makes for each costs as much as the rest of a decision.
+ */
 export class MacKey {
   readonly #prefix: string;
-  readonly #key: KeyObject;
+  /** One block of the key and a payload; the other block and the digest of that. */
+  readonly #inner: Buffer = Buffer.alloc(blockBytes + maxPayloadLength);
+  readonly #outer: Buffer = Buffer.alloc(blockBytes + digestBytes);
 
+  /** `key` has at most 64 bytes. */
   constructor(prefix: string, key: Uint8Array) {
     this.#prefix = prefix;
-    this.#key = createSecretKey(key);
+    for (let index = 0; index < blockBytes; index += 1) {
+      const byte = key[index] ?? 0;
+      this.#inner[index] = byte ^ 0x36;
+      this.#outer[index] = byte ^ 0x5c;
+    }
   }
 
   seal(payload: Buffer): string {
-    return this.#prefix + Buffer.concat([this.#macOf(payload), payload]).toString('base64url');
+    const encoded = payload.toString('base64url');
+    if (encoded.length > maxPayloadLength) throw new Error('the payload is too long for a token');
+    return `${this.#prefix}${this.#macOf(encoded)}${encoded}`;
   }
 
-  /** The payload of a text that this key has sealed, in exactly the spelling it had; null for any other. */
+  /** The payload of a text that this key has sealed; null for any other. The same bytes spelt otherwise are another text. */
   open(text: string): Buffer | null {
-    if (!text.startsWith(this.#prefix)) return null;
-    const encoded = text.slice(this.#prefix.length);
-    const bytes = Buffer.from(encoded, 'base64url');
-    // The decoder skips what is no base64url, so that many texts would stand for the same bytes.
-    if (bytes.length <= macBytes || bytes.toString('base64url') !== encoded) return null;
-    const payload = bytes.subarray(macBytes);
-    return timingSafeEqual(bytes.subarray(0, macBytes), this.#macOf(payload)) ? payload : null;
+    const start = this.#prefix.length + macLength;
+    if (!text.startsWith(this.#prefix) || text.length - start > maxPayloadLength) return null;
+    const encoded = text.slice(start);
+    const presented = Buffer.from(text.slice(this.#prefix.length, start));
+    const expected = Buffer.from(this.#macOf(encoded));
+    if (presented.length !== expected.length || !timingSafeEqual(presented, expected)) return null;
+    return Buffer.from(encoded, 'base64url');
   }
 
-  #macOf(payload: Buffer): Buffer {
-    return createHmac('sha256', this.#key).update(payload).digest();
+  #macOf(encoded: string): string {
+    const bytes = this.#inner.write(encoded, blockBytes);
+    hash('sha256', this.#inner.subarray(0, blockBytes + bytes), 'buffer').copy(this.#outer, blockBytes);
+    return hash('sha256', this.#outer, 'base64url');
   }
 }

@@ -31,15 +31,25 @@ describe('tokens', () => {
     expect(tokens.mintApproval(approval)).toMatch(/^msa1\.[\w-]+$/);
   });
 
-  it('of one kind have a key of their own: the prefix is no part of what is trusted [D2-AUTH-11]', () => {
+  it('are an HMAC-SHA-256 and what it is over, of one key for each kind: a new prefix makes nothing new [D2-TOKEN-07] [D2-AUTH-11]', () => {
     const keys = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
     const drawn = new Tokens(() => keys.shift() ?? Buffer.alloc(0));
-    const bytes = Buffer.from(drawn.mintCredential(0).slice('msc1.'.length), 'base64url');
-    const macUnder = (key: number): Buffer =>
-      createHmac('sha256', Buffer.alloc(32, key)).update(bytes.subarray(32)).digest();
-    expect(bytes.subarray(0, 32)).toEqual(macUnder(1));
-    const approvalBytes = Buffer.concat([macUnder(1), bytes.subarray(32)]).toString('base64url');
-    expect(drawn.verifyApproval(`msa1.${approvalBytes}`)).toBeNull();
+    const macOf = (key: number, payload: string): string =>
+      createHmac('sha256', Buffer.alloc(32, key)).update(payload).digest('base64url');
+    const credential = drawn.mintCredential(1);
+    expect(credential).toBe(`msc1.${macOf(1, 'AAAAAAAB')}AAAAAAAB`);
+    const minted = drawn.mintApproval(approval);
+    const payload = Buffer.from(`[7,3,2,"scout","1.0.0","${'a'.repeat(64)}",65000.25]`).toString('base64url');
+    expect(minted).toBe(`msa1.${macOf(2, payload)}${payload}`);
+    expect(drawn.verifyApproval(`msa1.${macOf(1, payload)}${payload}`)).toBeNull();
+    expect(drawn.verifyCredential(`msc1.${macOf(2, 'AAAAAAAB')}AAAAAAAB`)).toBeNull();
+  });
+
+  it('may be as long as the longest names make them, and no longer', () => {
+    const longest = { ...approval, name: 'n'.repeat(100), version: 'v'.repeat(100) };
+    expect(tokens.verifyApproval(tokens.mintApproval(longest))).toEqual(longest);
+    expect(tokens.verifyApproval(`${tokens.mintApproval(longest)}${'A'.repeat(100_000)}`)).toBeNull();
+    expect(() => tokens.mintApproval({ ...approval, name: 'n'.repeat(4_096) })).toThrow('too long for a token');
   });
 
   it('have one spelling: what decodes to the same bytes is refused', () => {
@@ -53,11 +63,13 @@ describe('tokens', () => {
       credential.toUpperCase(),
       credential.replace('msc1', 'MSC1'),
     ];
-    // 38 bytes leave two bits of the last character unused.
+    // The MAC leaves two bits of its last character unused.
+    const macEnd = 'msc1.'.length + 43;
     for (const last of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_') {
       spellings.push(credential.slice(0, -1) + last);
+      spellings.push(credential.slice(0, macEnd - 1) + last + credential.slice(macEnd));
     }
     const accepted = spellings.filter((text) => tokens.verifyCredential(text) !== null);
-    expect(accepted).toEqual([credential]);
+    expect(accepted).toEqual([credential, credential]);
   });
 });

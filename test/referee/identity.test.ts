@@ -168,7 +168,8 @@ type Forgery = (one: string, other: string) => string;
 
 const alphabet = Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_');
 const prefixLength = 'msc1.'.length;
-const macBytes = 32;
+/** Behind the prefix stands an HMAC-SHA-256 in base64url. */
+const macEnd = prefixLength + 43;
 
 const forgeries: readonly Forgery[] = [
   shortened,
@@ -182,11 +183,12 @@ const forgeries: readonly Forgery[] = [
   (one) => one.toUpperCase(),
   (one) => `${one},${one}`,
   (one) => `${one.slice(0, prefixLength)}${randomBytes(one.length / 2).toString('base64url')}`,
-  (one) => flipped(one, randomInt(payloadOf(one).length * 8)),
+  flipped,
   // The MAC of one over the words of another.
-  (one, other) =>
-    sealed(one, Buffer.concat([payloadOf(one).subarray(0, macBytes), payloadOf(other).subarray(macBytes)])),
-  (one) => sealed(one, payloadOf(one).subarray(0, macBytes)),
+  (one, other) => one.slice(0, macEnd) + other.slice(macEnd),
+  (one) => one.slice(0, macEnd),
+  // What is said, changed and spelt as it should be.
+  (one) => one.slice(0, macEnd) + reworded(one.slice(macEnd)),
 ];
 
 function shortened(one: string): string {
@@ -197,18 +199,21 @@ function replaced(token: string, index: number, character: string): string {
   return token.slice(0, index) + character + token.slice(index + 1);
 }
 
-function payloadOf(token: string): Buffer {
-  return Buffer.from(token.slice(prefixLength), 'base64url');
+/** With one bit of the decoded bytes changed. */
+function flipped(token: string): string {
+  return token.slice(0, prefixLength) + withOneBit(token.slice(prefixLength), (bits) => randomInt(bits));
 }
 
-function sealed(token: string, bytes: Buffer): string {
-  return token.slice(0, prefixLength) + bytes.toString('base64url');
+/** With the lowest bit changed of what stands last, which is a number in both kinds. */
+function reworded(payload: string): string {
+  return withOneBit(payload, (bits) => bits - 8);
 }
 
-function flipped(token: string, bit: number): string {
-  const bytes = payloadOf(token);
+function withOneBit(encoded: string, choose: (bits: number) => number): string {
+  const bytes = Buffer.from(encoded, 'base64url');
+  const bit = choose(bytes.length * 8);
   bytes.writeUInt8(bytes.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-  return sealed(token, bytes);
+  return bytes.toString('base64url');
 }
 
 function any<Item>(items: readonly Item[]): Item {
