@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { join, posix, sep } from 'node:path';
 
@@ -7,7 +8,14 @@ import type { CapsuleManifest } from '../manifest/schema.ts';
 import { archiveLimits } from './archive-limits.ts';
 import { hashOfArchive, type PackedFile } from './archive-writer.ts';
 import type { ArtifactContent } from './artifact-content.ts';
-import { manifestFile, parseStoredManifest, readManifestText, requiredFile } from './inspect-content.ts';
+import {
+  componentFile,
+  componentSource,
+  manifestFile,
+  parseStoredManifest,
+  readManifestText,
+  requiredFile,
+} from './inspect-content.ts';
 import { ioFault, isErrno } from './io-fault.ts';
 import { RegularFile } from './regular-file.ts';
 
@@ -90,13 +98,18 @@ function nullUnlessThere(error: unknown): null {
   throw error;
 }
 
-/** The files of a tool, driver, hook or skill in a directory: its manifest and the file it is about. */
+/** The files of a tool, driver, hook or skill in a directory: its manifest and the file it is about. `E-ART-004` for a component that is still to be built. */
 export async function readArtifactDirectory(directory: string): Promise<DirectoryContent> {
   const content = new DirectoryContent(directory);
   await content.include(manifestFile);
   const text = await readManifestText(content);
   const file = requiredFile(parseStoredManifest(text, directory));
   if (file !== null) await content.include(file);
+  if (file === componentFile && !content.has(file) && existsSync(join(directory, componentSource))) {
+    throw new Diagnostic('E-ART-004', `${directory} has no ${componentFile} yet`, {
+      hint: `svc build ${directory} makes it of ${componentSource}`,
+    });
+  }
   return content;
 }
 

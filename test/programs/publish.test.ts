@@ -258,14 +258,15 @@ describe('svc publish without a registry', () => {
 
 describe('the registry that is named', () => {
   it.each([
-    ['http://registry.example', 'must be https, or http to a loopback address'],
-    ['http://127.0.0.1:7800/v1', 'must be without /v1'],
-    ['teem', 'must be an http or https address'],
-    ['https://user:secret@registry.example', 'must not hold a user or password'],
-  ])('%s is refused', async (registry_, reason) => {
+    ['http://registry.example', 'must be https, or http to a loopback address', 'put TLS in front of it, '],
+    ['http://127.0.0.1:7800/v1', 'must be without /v1', 'name a registry by its address, '],
+    ['teem', 'must be an http or https address', 'name a registry by its address, '],
+    ['https://user:secret@registry.example', 'must not hold a user or password', 'name a registry by its address, '],
+  ])('%s is refused', async (registry_, reason, hint) => {
     const end = await publish('style', '--registry', registry_);
     expect(end).toMatchObject({ code: 1, stdout: '' });
     expect(end.stderr).toContain(`error[E-REG-006]: --registry ${reason}, not `);
+    expect(end.stderr).toContain(`\nhint: ${hint}`);
     const byVariable = await svc(workspace, ['publish', 'style'], { env: { SVC_REGISTRY_URL: registry_ } });
     expect(byVariable.stderr).toContain(`error[E-REG-006]: SVC_REGISTRY_URL ${reason}, not `);
   });

@@ -65,4 +65,14 @@ describe('a folder whose component is older than its source', () => {
     rmSync(join(folder, 'component.ts'));
     expect(await warnings()).toEqual([]);
   });
+
+  it('is told from one that was never built, which is refused', async () => {
+    rmSync(join(folder, 'component.wasm'));
+    const { code, stdout, stderr } = await svc(workspace, ['publish', 'echo', '--registry', 'local']);
+    expect({ code, stdout, stderr }).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `error[E-ART-004]: ${folder} has no component.wasm yet\nhint: svc build ${folder} makes it of component.ts\n`,
+    });
+  });
 });

@@ -23,6 +23,7 @@ describe('a registry that cannot be talked to', () => {
     expect(await refusalOf(client(`http://127.0.0.1:${port}`).index())).toMatchObject({
       code: 'E-IO-003',
       message: `the registry http://127.0.0.1:${port}: connection refused`,
+      hint: 'nothing serves there: check address and port, and that the server runs',
     });
   });
 
@@ -51,6 +52,7 @@ describe('a registry that cannot be talked to', () => {
     expect(await refusalOf(client(`https://127.0.0.1:${server.port}`).index())).toMatchObject({
       code: 'E-IO-003',
       message: expect.stringMatching(/: it does not speak TLS at this address$/) as string,
+      hint: 'a registry without TLS is reached from its own machine alone, with http:// in its address',
     });
   });
 });

@@ -100,9 +100,12 @@ function configOf({ home, env, onWarning }: RegistryChoice): ReturnType<typeof l
 function parseAddress(text: string, where: string): string {
   const fault = where === 'SVC_GITHUB_API_URL' ? endpointFault(text) : registryAddressFault(text);
   if (fault === undefined) return text.replace(/\/+$/, '');
-  throw new Diagnostic('E-REG-006', `${where} ${fault}, not ${quoted(text)}`, {
-    hint: 'name a registry by its address, by the name of a source in ~/.svc/config.yaml, or as local',
-  });
+  // The key would cross the network readable to everybody on it.
+  const hint =
+    /^http:/i.test(text) && registryAddressFault(text.replace(/^http:/i, 'https:')) === undefined
+      ? 'put TLS in front of it, as docs/registry.md shows, or reach it through ssh -L 7800:127.0.0.1:7800 <host>'
+      : 'name a registry by its address, by the name of a source in ~/.svc/config.yaml, or as local';
+  throw new Diagnostic('E-REG-006', `${where} ${fault}, not ${quoted(text)}`, { hint });
 }
 
 function valueOf(env: Environment, name: string): string {

@@ -38,6 +38,8 @@ const certificateFault = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS_CERT|
 const hints = {
   certificate: 'name the file of your own certificate authority in NODE_EXTRA_CA_CERTS',
   reach: 'check the address, and that this machine reaches it, through HTTPS_PROXY if need be',
+  refused: 'nothing serves there: check address and port, and that the server runs',
+  plain: 'a registry without TLS is reached from its own machine alone, with http:// in its address',
   slow: 'a request to a registry may take 30 seconds in all; try again on a faster line',
 };
 
@@ -56,7 +58,12 @@ export function transportFault(error: unknown, { label, timeoutMs, transfer, end
     return fault(`${label}: its certificate cannot be verified (${code})`, hints.certificate, error);
   }
   if (code.startsWith('HPE_')) return fault(`${label}: what it answers is not HTTP (${code})`, hints.reach, error);
-  return fault(`${label}: ${networkReason(code)}${progressOf(transfer)}`, hints.reach, error);
+  return fault(`${label}: ${networkReason(code)}${progressOf(transfer)}`, hintFor(code), error);
+}
+
+function hintFor(code: string): string {
+  if (code === 'ECONNREFUSED') return hints.refused;
+  return code === 'EPROTO' || code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? hints.plain : hints.reach;
 }
 
 /** Why the network refused, as a clause for a person. */
