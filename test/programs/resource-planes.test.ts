@@ -1,0 +1,66 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect, it } from 'vitest';
+
+import { staysUp, type StreamedCapsule, useStreamedCapsules } from '../support/streamed-capsule.ts';
+
+const capsules = useStreamedCapsules();
+
+async function exporting(env: Readonly<Record<string, string>> = {}): Promise<StreamedCapsule> {
+  const capsule = await capsules.script({ manifest: `${staysUp}exports: { files: { root: out } }\n` }, env);
+  mkdirSync(join(capsule.line.workdir, 'out'));
+  writeFileSync(join(capsule.line.workdir, 'out', 'a.txt'), 'a');
+  return capsule;
+}
+
+async function get(capsule: StreamedCapsule, path: string, init: RequestInit = {}): Promise<Response> {
+  const response = await fetch(`http://${capsule.line.url}/resources/${path}`, init);
+  await response.arrayBuffer();
+  return response;
+}
+
+it('every request of a plane is a line of the trace, with what became of it [D3-TRACE-01] [D3-TRACE-02] [D3-NAME-01]', async () => {
+  const capsule = await exporting();
+  const read = await get(capsule, 'files/a.txt');
+  await get(capsule, 'files');
+  await get(capsule, 'files/none');
+  await get(capsule, 'files/a//b');
+  await get(capsule, 'files/', { method: 'DELETE' });
+  await get(capsule, 'elsewhere');
+  await get(capsule, 'peer/mh1.a.b');
+  const lines = capsule.trace.slice(1);
+  const own = new Set(['event_id', 'parent_id', 'session_id', 'timestamp']);
+  expect(lines.map((line) => Object.fromEntries(Object.entries(line).filter(([key]) => !own.has(key))))).toEqual([
+    { event_type: 'resource_read', path: 'a.txt', outcome: 'ok', status: 200, bytes: 1 },
+    { event_type: 'resource_list', outcome: 'ok', status: 200, entries: 1 },
+    { event_type: 'resource_read', path: 'none', outcome: 'not_found', status: 404 },
+    { event_type: 'resource_read', path: 'a//b', outcome: 'outside_root', status: 403 },
+    { event_type: 'resource_read', path: '', outcome: 'method_not_allowed', status: 405 },
+    { event_type: 'resource_read', path: '/resources/elsewhere', outcome: 'not_found', status: 404 },
+    { event_type: 'peer_handle_redeem', handle_id: '595d7a2c8b40a835', outcome: 'no_peer_plane', status: 404 },
+  ]);
+  expect(new Set(lines.map((line) => line['parent_id']))).toEqual(new Set([capsule.trace[0]?.['event_id']]));
+  const standard = new Set(['connection', 'content-length', 'content-type', 'date', 'etag']);
+  expect([...read.headers.keys()].filter((name) => !standard.has(name))).toEqual([
+    'x-svc-containment',
+    'x-svc-export-root',
+    'x-svc-generation',
+    'x-svc-mtime-ms',
+  ]);
+  expect(existsSync(join(capsule.workspace.folder, '.svc', 'sessions', capsule.line.session_id))).toBe(true);
+});
+
+it('the planes are behind the token of the listener, as everything but the card [D3-AUTH-12]', async () => {
+  const capsule = await exporting({ SVC_LISTENER_TOKEN: 'a-token-of-its-own' });
+  const authorized = { headers: { authorization: 'Bearer a-token-of-its-own' } };
+  for (const path of ['files', 'files/a.txt', 'peer/mh1.a.b', 'peer', 'elsewhere']) {
+    expect((await get(capsule, path)).status).toBe(401);
+    expect((await get(capsule, path, { headers: { authorization: 'Bearer another' } })).status).toBe(401);
+  }
+  expect((await get(capsule, 'files', authorized)).status).toBe(200);
+  expect((await get(capsule, 'files/a.txt', authorized)).status).toBe(200);
+  expect((await get(capsule, 'peer/mh1.a.b', authorized)).status).toBe(404);
+  const card = await fetch(`http://${capsule.line.url}/.well-known/agent-card.json`);
+  expect(card.status).toBe(200);
+});
