@@ -3,7 +3,6 @@ import { dirname, join, resolve } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { locate, type StorePlaces } from '../store/locate.ts';
-import { openStored } from '../store/open-stored.ts';
 import type { RunRequest } from './running-capsule.ts';
 
 /** Where a capsule comes from. */
@@ -30,6 +29,7 @@ export async function findCapsule(
     return { manifestFile, manifestDirectory: directory, root: directory };
   }
   const { root, stored } = await locate(published, places);
+  const { openStored } = await import('../store/open-stored.ts');
   const opened = await openStored(root, stored, places.platform);
   try {
     const name = `${published.name}-${published.version}-${opened.stored.sha256.slice(0, 16)}`;

@@ -1,15 +1,10 @@
-import { join } from 'node:path';
-
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
-import { stageNative } from '../store/stage-native.ts';
-import { createNativeTool } from '../tools/native-tool.ts';
 import { createShellTools } from '../tools/shell-tool.ts';
 import { createSkillTool } from '../tools/skill-tool.ts';
 import type { Tool } from '../tools/tool.ts';
 import { createWasmTool } from '../tools/wasm-tool.ts';
 import { capsuleProcesses } from './process-grants.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
-import { toolProcess } from './tool-process.ts';
 
 /** What the model of a session can call: artifacts of role `tool` and `skill`, the commands of the shell grant, and what `svc` itself offers. */
 export async function stageTools(parts: StageParts): Promise<readonly Tool[]> {
@@ -29,7 +24,7 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
     case 'wasm':
       return [wasmTool(artifact, parts)];
     case 'native':
-      return [await nativeTool(artifact, parts)];
+      return [await (await import('./stage-native-tool.ts')).nativeTool(artifact, parts)];
     case 'mcp':
       return await (await import('./stage-mcp.ts')).mcpTools(artifact, parts);
   }
@@ -40,15 +35,6 @@ function wasmTool(artifact: InstalledArtifact, { launch, components }: StagePart
   const grants = grantsOf(launch, name);
   const component = components.open(artifact, grants);
   return createWasmTool({ name, description, inputSchema, component, deadlineMs: grants.deadlineSecs * 1000 });
-}
-
-async function nativeTool(artifact: InstalledArtifact, parts: StageParts): Promise<Tool> {
-  const { launch, directories } = parts;
-  const { name, description, input_schema: inputSchema = anyObject } = artifact.manifest;
-  const grants = grantsOf(launch, name);
-  const program = await stageNative(artifact, join(directories.session, 'tools'));
-  const deadlineMs = grants.deadlineSecs * 1000;
-  return createNativeTool({ name, description, inputSchema, deadlineMs, program, ...toolProcess(parts, grants) });
 }
 
 function shellTools({ launch, directories, processes, background }: StageParts): readonly Tool[] {

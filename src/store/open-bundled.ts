@@ -5,9 +5,10 @@ import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { readSmallText } from '../manifest/read-text.ts';
 import type { ArtifactManifest } from '../manifest/schema.ts';
-import { ArchivedFiles } from './archived-files.ts';
+import type { ArchivedFiles } from './archived-files.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
 import type { Location } from './locate.ts';
+import type { StoredArchive } from './store-layout.ts';
 
 /**
  * The artifact of the package at a place. It lies on the start path of `svc run`: its manifest is read from beside the archive,
@@ -16,7 +17,7 @@ import type { Location } from './locate.ts';
 export function openBundled({ origin, stored }: Location): FoundArtifact {
   const directory = dirname(stored.path);
   const compiledDir = join(directory, 'compiled');
-  const open = (): ArchivedFiles => new ArchivedFiles(stored.path, stored.sha256, null);
+  const open = async (): Promise<ArchivedFiles> => await openArchived(stored);
   return {
     manifest: manifestJson(directory) ?? manifestYaml(directory),
     origin,
@@ -24,7 +25,7 @@ export function openBundled({ origin, stored }: Location): FoundArtifact {
     platform: stored.platform,
     sha256: stored.sha256,
     compiledDir: existsSync(compiledDir) ? compiledDir : null,
-    read: async (name) => await open().read(name),
+    read: async (name) => await (await open()).read(name),
     archive: () => chunksOf(open),
   };
 }
@@ -42,6 +43,11 @@ function manifestYaml(directory: string): ArtifactManifest {
   throw new Diagnostic('E-ART-004', `${directory} has no readable svc.yaml`, { hint: 'install svc again' });
 }
 
-async function* chunksOf(open: () => ArchivedFiles): AsyncGenerator<Uint8Array> {
-  yield* open().chunks();
+async function openArchived({ path, sha256 }: StoredArchive): Promise<ArchivedFiles> {
+  const { ArchivedFiles } = await import('./archived-files.ts');
+  return new ArchivedFiles(path, sha256, null);
+}
+
+async function* chunksOf(open: () => Promise<ArchivedFiles>): AsyncGenerator<Uint8Array> {
+  yield* (await open()).chunks();
 }

@@ -1,0 +1,106 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+const script = fileURLToPath(new URL('../../scripts/bundle-start.mjs', import.meta.url));
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-bundle-'));
+  mkdirSync(join(folder, 'src'));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Bundles `src/main.ts` of the folder into `dist/`. */
+function bundle(sources: Readonly<Record<string, string>>): { status: number | null; stderr: string } {
+  for (const [name, text] of Object.entries(sources)) writeFileSync(join(folder, 'src', name), text);
+  const program = `
+    import { mkdirSync, writeFileSync } from 'node:fs';
+    import { bundleStart } from ${JSON.stringify(script)};
+    const options = { absWorkingDir: process.cwd(), write: false, outdir: 'dist', outExtension: { '.js': '.cjs' },
+      bundle: true, platform: 'node', format: 'cjs', supported: { 'dynamic-import': false }, logLevel: 'silent' };
+    const packagesOnDemand = () => ({ name: 'none', setup() {} });
+    const files = await bundleStart({ name: 'start', entry: 'src/main.ts', options, sharedPackages: [], packagesOnDemand });
+    mkdirSync('dist/late', { recursive: true });
+    for (const { path, text } of files) writeFileSync(path, text);
+  `;
+  return spawnSync(process.execPath, ['--input-type=module', '-e', program], { cwd: folder, encoding: 'utf8' });
+}
+
+/** Runs what was bundled as bin/svc.cjs does, and gives what its `main` returns. */
+function run(): unknown {
+  const program = `
+    const { Module } = require('node:module');
+    const { readFileSync } = require('node:fs');
+    const { runInThisContext } = require('node:vm');
+    const path = require('node:path').resolve('dist/start.cjs');
+    const loaded = new Module(path);
+    loaded.filename = path;
+    require.cache[path] = loaded;
+    runInThisContext(readFileSync(path, 'utf8'))(loaded.exports, (id) => loaded.require(id), loaded, path, 'dist');
+    loaded.exports.main().then((answer) => console.log(JSON.stringify(answer)));
+  `;
+  const { stdout, stderr } = spawnSync(process.execPath, ['-e', program], { cwd: folder, encoding: 'utf8' });
+  if (stdout === '') throw new Error(stderr);
+  return JSON.parse(stdout);
+}
+
+const fault = 'export class Fault extends Error {}';
+const shared =
+  'export class Shared {}; export let made = 0; export function make() { made += 1; return new Shared(); }';
+
+describe('the files of svc', () => {
+  it('have each class once, whichever of them it is reached through', () => {
+    bundle({
+      'fault.ts': fault,
+      'shared.ts': shared,
+      'first.ts': `import { Fault } from './fault.ts'; import { make } from './shared.ts';
+        export const fault = () => new Fault(); export { make };`,
+      'second.ts': `import { made, Shared } from './shared.ts';
+        export const knows = (value: unknown) => value instanceof Shared; export const count = () => made;`,
+      'main.ts': `import { Fault } from './fault.ts';
+        export async function main() {
+          const first = await import('./first.ts');
+          const second = await import('./second.ts');
+          return [first.fault() instanceof Fault, second.knows(first.make()), second.count()];
+        }`,
+    });
+    expect(run()).toEqual([true, true, 1]);
+  });
+
+  it('have nothing in the first of them that is imported on demand alone', () => {
+    bundle({
+      'late.ts': `import { deeper } from './deeper.ts'; export const late = () => 'from late and ' + deeper;`,
+      'deeper.ts': `export const deeper = 'from deeper';`,
+      'main.ts': `export const main = async () => (await import('./late.ts')).late();`,
+    });
+    expect(run()).toBe('from late and from deeper');
+    expect(readFileSync(join(folder, 'dist', 'start.cjs'), 'utf8')).not.toMatch(/from (late|deeper)/);
+    expect(readdirSync(join(folder, 'dist', 'late'))).toEqual(['late.cjs']);
+  });
+
+  it('lead from one that came on demand to the next', () => {
+    bundle({
+      'inner.ts': `export const inner = 7;`,
+      'outer.ts': `export const outer = async () => (await import('./inner.ts')).inner;`,
+      'main.ts': `export const main = async () => await (await import('./outer.ts')).outer();`,
+    });
+    expect(run()).toBe(7);
+  });
+
+  it('are not made when a module is imported at once and on demand', () => {
+    const { status, stderr } = bundle({
+      'both.ts': `export const both = 1;`,
+      'main.ts': `import { both } from './both.ts';
+        export const main = async () => both + (await import('./both.ts')).both;`,
+    });
+    expect(status).toBe(1);
+    expect(stderr).toContain('imported on demand, but the start imports it at once: src/both.ts');
+  });
+});

@@ -1,0 +1,13 @@
+import { statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import { expect, it } from 'vitest';
+
+const startFile = fileURLToPath(new URL('../../dist/svc.cjs', import.meta.url));
+
+/** What not every capsule needs belongs behind an `import()`, which makes a file of its own of it (docs/adr/0060). */
+const mostBytes = 640_000;
+
+it(`every start of svc reads less than ${mostBytes} bytes of JavaScript`, () => {
+  expect(statSync(startFile).size).toBeLessThan(mostBytes);
+});
