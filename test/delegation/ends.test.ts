@@ -201,7 +201,7 @@ describe('a record that is not the child’s own', () => {
 });
 
 describe('a child that runs for too long', () => {
-  it('is ended at the bound, counted from its line, and reported as terminated [D2-LIMIT-08] [D2-LIMIT-09] [D2-LIMIT-10] [D2-COMPL-16]', async () => {
+  it('is ended at the bound, counted from its line, and reported as terminated [D2-COMPL-07] [D2-LIMIT-08] [D2-LIMIT-09] [D2-LIMIT-10] [D2-COMPL-16]', async () => {
     await started({}, { deadlineMs: 90_000 });
     fixture.clock.advance(89_999);
     expect(fixture.delegations.running).toHaveLength(1);

@@ -77,13 +77,14 @@ describe('a child at work', () => {
     expect(JSON.stringify(result.residue)).toContain(formation.running('worker').session_id);
   });
 
-  it('that is killed is told as crashed, by its parent, which has its place back [D2-COMPL-08] [D2-COMPL-11] [D2-COMPL-14]', async () => {
+  it('that is killed is told as crashed, by its parent, which has its place back [D2-COMPL-05] [D2-COMPL-08] [D2-COMPL-11] [D2-COMPL-14] [D2-DELEG-16]', async () => {
     const formation = await delegated();
     const { pid, session_id: session } = formation.running('worker');
     process.kill(pid, 'SIGKILL');
     await formation.tasksEnded(2);
     expect(told(formation)).toMatchObject({ status: 'crashed', session_id: session, detail: 'ended by SIGKILL' });
     expect(told(formation)).not.toHaveProperty('result_path');
+    expect(formation.results[0]).toContain('"status":"started"');
     expect(formation.completion).toEqual({ ...told(formation), reported_by: 'launcher', delivered: true });
     expect(formation.delegationStatuses()).toEqual(['started', 'crashed']);
     expect(await formation.status()).toMatchObject({ live_children: 0 });

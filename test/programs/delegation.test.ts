@@ -23,7 +23,7 @@ const lead = {
 const worker = { manifest: takesOne, script: says('One, two, three.', 'Count to three.') };
 
 describe('a capsule that delegates', () => {
-  it('is told of the end in a task of the same conversation, and finds the result in the directory of the child [D2-COMPL-13] [D2-COMPL-19] [D2-COMPL-20] [D2-COMPL-25] [D2-COMPL-26] [D2-DELEG-06] [D2-EVENT-02]', async () => {
+  it('is told of the end in a task of the same conversation, and finds the result in the directory of the child [D2-COMPL-13] [D2-COMPL-19] [D2-COMPL-20] [D2-COMPL-25] [D2-COMPL-26] [D2-DELEG-06] [D2-COMPL-05] [D2-COMPL-06] [D2-COMPL-09] [D2-EVENT-02]', async () => {
     const formation = await start({ capsules: { lead, worker } });
     await formation.send('Begin');
     await formation.tasksEnded(2);

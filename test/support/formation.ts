@@ -15,6 +15,8 @@ import { makeWorkspace, type Workspace } from './workspace.ts';
 export interface FormationCapsule {
   readonly manifest: string;
   readonly script: string;
+  /** Of the provider; none when absent. */
+  readonly apiKey?: string;
 }
 
 export interface FormationOptions {
@@ -176,9 +178,9 @@ export function useFormations(): (options: FormationOptions) => Promise<Formatio
 
 /** A folder for each capsule, all of them in the store of the workspace's user. */
 export async function publish(capsules: Readonly<Record<string, FormationCapsule>>): Promise<Workspace> {
-  const files = Object.entries(capsules).flatMap(([name, { manifest, script }]) => [
-    [`${name}/svc.yaml`, manifestOf(name, manifest)] as const,
-    [`${name}/script.yaml`, script] as const,
+  const files = Object.entries(capsules).flatMap(([name, capsule]) => [
+    [`${name}/svc.yaml`, manifestOf(name, capsule)] as const,
+    [`${name}/script.yaml`, capsule.script] as const,
   ]);
   const workspace = makeWorkspace(Object.fromEntries(files));
   for (const name of Object.keys(capsules)) {
@@ -188,7 +190,7 @@ export async function publish(capsules: Readonly<Record<string, FormationCapsule
   return workspace;
 }
 
-function manifestOf(name: string, rest: string): string {
+function manifestOf(name: string, { manifest, apiKey }: FormationCapsule): string {
   return `name: ${name}
 version: 1.0.0
 inference:
@@ -196,7 +198,7 @@ inference:
   driver:
     artifact: svc-driver-script
     config: { script: script.yaml }
-${rest}`;
+${apiKey === undefined ? '' : `  api_key: ${apiKey}\n`}${manifest}`;
 }
 
 /** `<directory>/<first>/<the only one>/<second>/<the only one>`. */
