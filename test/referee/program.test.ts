@@ -104,7 +104,7 @@ describe('svc-referee does not start', () => {
 });
 
 describe('a running svc-referee', () => {
-  it('prints where it listens and its machine ceiling, and nothing more [D2-OPT-16] [D2-OPT-17] [D2-NAME-01]', async () => {
+  it('prints where it listens and its machine ceiling, and nothing more [D2-OPT-16] [D2-OPT-17]', async () => {
     const root = await registry();
     const { process: referee, port } = await startReferee(['--registry-path', root, '--max-live-capsules', '7']);
     expect((await register(port, 'ses_a', 'lead')).status).toBe(403);
@@ -202,7 +202,7 @@ describe('a running svc-referee', () => {
   });
 
   it.skipIf(!hasProc)(
-    'starts no process and writes no file through a whole delegation (skipped without /proc) [D2-CORE-04] [D2-SPAWN-05]',
+    'starts no process and writes no file through a whole delegation (skipped without /proc) [D2-CORE-04] [D2-SPAWN-05] [D2-NAME-01]',
     async () => {
       const cwd = temporaryDirectory();
       const home = temporaryDirectory();

@@ -167,7 +167,7 @@ describe('the body of POST /register', () => {
 });
 
 describe('POST /register with an approval', () => {
-  it('registers the child with one level less than its parent, in the slot that was reserved [D2-REG-18] [D2-TOKEN-04] [D2-TOKEN-05] [D2-SLOT-01] [D2-SLOT-02] [D2-STATUS-02]', async () => {
+  it('registers the child with one level less than its parent, in the slot that was reserved [D2-REG-18] [D2-TOKEN-04] [D2-TOKEN-05] [D2-SLOT-01] [D2-SLOT-02] [D2-STATUS-02] [D2-SESS-02]', async () => {
     const { referee, id, credential } = await withLead({ maxDepth: 2 });
     const approval = await referee.approval(credential, 'lead');
     const reserved = { status: 'running', depth_remaining: 2, live_children: 1, live_capsules: 2 };

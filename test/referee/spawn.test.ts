@@ -1,6 +1,8 @@
+import { connect } from 'node:net';
+
 import { describe, expect, it } from 'vitest';
 
-import { exchange } from '../http/raw-client.ts';
+import { exchange, received } from '../http/raw-client.ts';
 import { fieldOf, identitySentence, refusal, sentence, TestReferee, textOf } from './referee-kit.ts';
 
 const notAllowed = (name: string): string =>
@@ -49,6 +51,34 @@ describe('POST /spawn', () => {
     referee.clock.advance(7_000);
     release();
     expect(fieldOf(await answer, 'expires_at_ms')).toBe(1_760_000_067_000);
+  });
+
+  it('is decided for each capsule by its own list: one may spawn what another may not [D2-CORE-01] [D2-ERR-03]', async () => {
+    const referee = await TestReferee.open({ spawnAllow: ['lead', 'other'] });
+    referee.registry.publish('lead', { spawnAllow: ['scout'] });
+    referee.registry.publish('other', { spawnAllow: ['medic'] });
+    for (const name of ['scout', 'medic']) referee.registry.publish(name);
+    const answers: number[] = [];
+    for (const asker of ['lead', 'other']) {
+      const { credential } = await referee.session(asker);
+      for (const name of ['scout', 'medic']) answers.push((await referee.spawn(credential, name)).status);
+    }
+    expect(answers).toEqual([200, 403, 403, 200]);
+  });
+
+  it('is open to whoever bears the credential, on any connection of this machine [D2-AUTH-15]', async () => {
+    const referee = await TestReferee.open();
+    referee.registry.publish('lead', { spawnAllow: ['scout'] });
+    referee.registry.publish('scout');
+    const { credential } = await referee.session('lead');
+    const socket = connect(referee.port, '127.0.0.1');
+    const body = '{"name":"scout","version":"1.0.0"}';
+    socket.write(
+      `POST /spawn HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nx-svc-spawn-credential: ${credential}\r\n` +
+        `Content-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    expect(await received(socket, '"expires_at_ms"')).toContain('HTTP/1.1 200 OK');
+    expect((await referee.spawn(credential, 'scout')).status).toBe(200);
   });
 
   it('judges the session that the credential names, whatever else is sent [D2-AUTH-07] [D2-HTTP-02] [D2-SPAWN-02] [D2-CORE-07]', async () => {
