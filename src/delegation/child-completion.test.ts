@@ -33,14 +33,24 @@ describe('the report that a child left', () => {
     expect(reportOf(JSON.stringify(record))).toEqual({
       status: 'ok',
       duration_ms: 3,
+      undelivered: null,
       result_path: 'out/result.txt',
     });
+  });
+
+  it('says why it could not be delivered, briefly and printably', () => {
+    const report = reportOf(JSON.stringify({ ...record, delivery_error: `no room\n${'x'.repeat(2000)}` }));
+    expect(report).toMatchObject({ undelivered: `no room\\u{a}${'x'.repeat(992)}` });
   });
 
   it.each(['/etc/passwd', '../x', 'a/../../x', 'a//b', '', 'a\0b', 'x'.repeat(2000), 7])(
     'has no result at a path such as %j',
     (path) => {
-      expect(reportOf(JSON.stringify({ ...record, result_path: path }))).toEqual({ status: 'ok', duration_ms: 3 });
+      expect(reportOf(JSON.stringify({ ...record, result_path: path }))).toEqual({
+        status: 'ok',
+        duration_ms: 3,
+        undelivered: null,
+      });
     },
   );
 

@@ -1,14 +1,20 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { printable } from '../diagnostics/printable.ts';
 import { isSystemError } from '../diagnostics/system-reason.ts';
 import { completionFile, type Completion } from './completion-record.ts';
 
 /** What a child recorded of its own end, without what its launcher knows better. */
-export type ChildReport = Pick<Completion, 'result_path' | 'duration_ms'> & { readonly status: 'ok' | 'error' };
+export interface ChildReport extends Pick<Completion, 'result_path' | 'duration_ms'> {
+  readonly status: 'ok' | 'error';
+  /** Why it could not be delivered; null when the child was gone before it had tried. */
+  readonly undelivered: string | null;
+}
 
 const mostBytes = 64 * 1024;
 const longestResultPath = 1024;
+const longestReason = 1000;
 
 /**
  * What a child that is gone left in `completion.json`; null when that is not its own record of this delegation. The directory belongs
@@ -21,11 +27,12 @@ export function readChildReport(
   const fields = objectOf(readRegularFile(join(directory, completionFile)));
   if (fields?.['delegation_id'] !== ids.delegationId || fields['session_id'] !== ids.sessionId) return null;
   if (fields['reported_by'] !== 'child') return null;
-  const { status, duration_ms: durationMs, result_path: resultPath } = fields;
+  const { status, duration_ms: durationMs, result_path: resultPath, delivery_error: reason } = fields;
   if (status !== 'ok' && status !== 'error') return null;
   if (typeof durationMs !== 'number' || !(durationMs >= 0)) return null;
   const result = typeof resultPath === 'string' && isResultPath(resultPath) ? { result_path: resultPath } : {};
-  return { status, duration_ms: Math.round(durationMs), ...result };
+  const undelivered = typeof reason === 'string' ? printable(reason.slice(0, longestReason)) : null;
+  return { status, duration_ms: Math.round(durationMs), undelivered, ...result };
 }
 
 /** The status that a child told its parent; `error` when it told none. */

@@ -143,10 +143,11 @@ export class Delegation implements OpenDelegation {
     return readChildReport(directory, { delegationId: this.#facts.id, sessionId });
   }
 
-  async #tellReported(report: ChildReport): Promise<void> {
+  async #tellReported({ undelivered, ...report }: ChildReport): Promise<void> {
     this.#record(report.status);
     const completion = { ...this.#completion(report.duration_ms), ...report };
-    await reportEnd({ completion, reportedBy: 'child', to: this.#facts }, this.#stopping, this.#deps);
+    const told = { completion, reportedBy: 'child', undelivered, to: this.#facts } as const;
+    await reportEnd(told, this.#stopping, this.#deps);
   }
 
   async #tellOwn(
@@ -155,7 +156,8 @@ export class Delegation implements OpenDelegation {
   ): Promise<void> {
     this.#record(status, detail);
     const completion = { ...this.#completion(durationMs), status, detail };
-    await reportEnd({ completion, reportedBy: 'launcher', to: this.#facts }, this.#stopping, this.#deps);
+    const told = { completion, reportedBy: 'launcher', undelivered: null, to: this.#facts } as const;
+    await reportEnd(told, this.#stopping, this.#deps);
   }
 
   #recordStopped(end: LaunchEnd, durationMs: number): void {

@@ -8,6 +8,8 @@ type Deps = Pick<DelegationsDeps, 'deliver' | 'writeChildFile' | 'warn' | 'clock
 export interface EndReport {
   readonly completion: Completion;
   readonly reportedBy: 'child' | 'launcher';
+  /** Why the child could not deliver it; null when nobody has tried. */
+  readonly undelivered: string | null;
   readonly to: Omit<CompletionDelivery, 'text' | 'delegationId'>;
 }
 
@@ -19,18 +21,16 @@ export function recordEnd(completion: Completion, deps: Deps): void {
 }
 
 /**
- * Records an end, gives it to the session, once more after a refusal, and records what came of that (D2 "Events" 5). Of a child's own
- * report, which the child has tried to deliver, this is the second attempt. Once `stopping` is aborted it is not tried again.
+ * Records an end, gives it to the session, once more after a refusal, and records what came of that (D2 "Events" 5). What a child has tried
+ * to deliver in vain has one attempt left. Once `stopping` is aborted nothing is tried again.
  */
 export async function reportEnd(report: EndReport, stopping: AbortSignal, deps: Deps): Promise<void> {
   const { completion, reportedBy, to } = report;
   if (reportedBy === 'launcher') write(report, { delivered: false }, deps);
   const { contextId, trust } = to;
   const delivery = { text: encodeCompletion(completion), contextId, trust, delegationId: completion.delegation_id };
-  let problem = deliver(delivery, deps);
-  if (problem !== null && reportedBy === 'launcher' && (await mayTryAgain(stopping, deps))) {
-    problem = deliver(delivery, deps);
-  }
+  let problem = report.undelivered ?? deliver(delivery, deps);
+  if (problem !== null && (await mayTryAgain(stopping, deps))) problem = deliver(delivery, deps);
   if (problem === null) return write(report, { delivered: true }, deps);
   write(report, { delivered: false, delivery_error: problem }, deps);
   deps.warn(`the completion of ${completion.delegation_id} could not be delivered: ${problem}`);

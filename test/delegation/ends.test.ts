@@ -160,6 +160,15 @@ describe('a child that has reported its end', () => {
     expect(fixture.lines.all.map(({ status }) => status)).toEqual(['started', 'error']);
   });
 
+  it('and was gone before it could try to deliver that is reported with two attempts', async () => {
+    fixture = await DelegationsFixture.start({ next: { kind: 'record', fields: { delivery_error: null } } });
+    fixture.refusals = 1;
+    await fixture.delegations.start({ capsule: 'worker', version: '1.2.3', task: 'Count.' }, fixture.call());
+    await fixture.delivered.next();
+    await fixture.delivered.next();
+    expect(fixture.written).toMatchObject([{ reported_by: 'child', delivered: true }]);
+  });
+
   it('and cannot be heard now either is recorded as not delivered, after one attempt more', async () => {
     fixture = await DelegationsFixture.start({ next: { kind: 'record' } });
     fixture.refusals = 3;
