@@ -64,7 +64,7 @@ async function share(
 
 /** At most `maxTtlMs`, which is also what nothing means; undefined for what is no duration (D3 "Limits"). */
 function ttlMsOf(ttl: unknown, maxTtlMs: number): number | undefined {
-  if (ttl === undefined || ttl === null) return maxTtlMs;
+  if (ttl === undefined) return maxTtlMs;
   const secs = lifetimeSecs.safeParse(ttl);
   return secs.success ? Math.min(Math.ceil(secs.data * 1000), maxTtlMs) : undefined;
 }
