@@ -1,11 +1,12 @@
 // @ts-check
-import { RefereeConnection, turnsPerSecond } from './support/referee-client.mjs';
+import { turnsPerSecond, withConnections } from './support/referee-client.mjs';
 import { createRegistry, startReferee } from './support/referee-process.mjs';
 import { alternate } from './support/rounds.mjs';
 
+/** @typedef {import('./support/referee-process.mjs').Capsules} Capsules */
+
 const rounds = 11;
 const load = { warmUpMs: 200, measureMs: 1000 };
-const connectionsAtOnce = 16;
 
 /** A lead registers, asks for a worker, the worker registers, both deregister; against the same server whose tokens are constants. */
 /** @type {import('./support/row.mjs').Row} */
@@ -15,8 +16,11 @@ export const refereeCycles = {
   unit: 'times',
   async measure() {
     return await between({ subject: 'sealed', floor: 'constant' }, async (subject, floor, capsules) => {
-      const run = (/** @type {readonly RefereeConnection[]} */ connections) => cyclesPerSecond(connections, capsules);
-      const taken = await alternate({ rounds, subject: () => run(subject), floor: () => run(floor) });
+      const taken = await alternate({
+        rounds,
+        subject: () => cyclesPerSecond(subject, capsules),
+        floor: () => cyclesPerSecond(floor, capsules),
+      });
       return {
         subject: `cycles ${(taken.subject / 1000).toFixed(2)}k/s`,
         floor: `constant tokens ${(taken.floor / 1000).toFixed(2)}k/s`,
@@ -56,37 +60,28 @@ export const refereeSpawn = {
 };
 
 /**
- * Runs `body` with connections to two referees of one registry.
+ * Runs `body` with the ports of two referees of one registry.
  * @template T
  * @param {{ subject: 'sealed', floor: 'sealed' | 'constant' }} tokens
- * @param {(subject: readonly RefereeConnection[], floor: readonly RefereeConnection[], capsules: import('./support/referee-process.mjs').Capsules) => Promise<T>} body
+ * @param {(subject: number, floor: number, capsules: Capsules) => Promise<T>} body
  */
 async function between(tokens, body) {
   const registry = await createRegistry();
   const { root, capsules } = registry;
   try {
-    return await connected(root, tokens.subject, (subject) =>
-      connected(root, tokens.floor, (floor) => body(subject, floor, capsules)),
-    );
+    const subject = await startReferee(root, { tokens: tokens.subject });
+    try {
+      const floor = await startReferee(root, { tokens: tokens.floor });
+      try {
+        return await body(subject.port, floor.port, capsules);
+      } finally {
+        await floor.stop();
+      }
+    } finally {
+      await subject.stop();
+    }
   } finally {
     await registry.remove();
-  }
-}
-
-/**
- * @template T
- * @param {string} root
- * @param {'sealed' | 'constant'} tokens
- * @param {(connections: readonly RefereeConnection[]) => Promise<T>} body
- */
-async function connected(root, tokens, body) {
-  const referee = await startReferee(root, { tokens });
-  const connections = Array.from({ length: connectionsAtOnce }, () => new RefereeConnection(referee.port));
-  try {
-    return await body(connections);
-  } finally {
-    for (const connection of connections) connection.close();
-    await referee.stop();
   }
 }
 
@@ -99,36 +94,38 @@ function newSession() {
 }
 
 /**
- * @param {readonly RefereeConnection[]} connections
- * @param {import('./support/referee-process.mjs').Capsules} capsules
+ * @param {number} port
+ * @param {Capsules} capsules
  */
-async function cyclesPerSecond(connections, { lead, worker, version }) {
-  return await turnsPerSecond({
-    connections,
-    ...load,
-    turn: async (connection) => {
-      const parent = await connection.register({ session_id: newSession(), name: lead, version });
-      const approval = await connection.spawn(parent, { name: worker, version });
-      const child = await connection.register({ session_id: newSession(), name: worker, version }, approval);
-      await connection.deregister(child);
-      await connection.deregister(parent);
-    },
-  });
+async function cyclesPerSecond(port, { lead, worker, version }) {
+  return await withConnections(port, (connections) =>
+    turnsPerSecond({
+      connections,
+      ...load,
+      turn: async (connection) => {
+        const parent = await connection.register({ session_id: newSession(), name: lead, version });
+        const approval = await connection.spawn(parent, { name: worker, version });
+        const child = await connection.register({ session_id: newSession(), name: worker, version }, approval);
+        await connection.deregister(child);
+        await connection.deregister(parent);
+      },
+    }),
+  );
 }
 
 /** Sessions that run at one referee and ask for children. */
 class LiveSessions {
-  #connections;
+  #port;
   #capsules;
   /** @type {string[]} */
   #credentials = [];
 
   /**
-   * @param {readonly RefereeConnection[]} connections
-   * @param {import('./support/referee-process.mjs').Capsules} capsules
+   * @param {number} port
+   * @param {Capsules} capsules
    */
-  constructor(connections, capsules) {
-    this.#connections = connections;
+  constructor(port, capsules) {
+    this.#port = port;
     this.#capsules = capsules;
   }
 
@@ -144,15 +141,17 @@ class LiveSessions {
   async microsecondsPerSpawn() {
     const { worker, version } = this.#capsules;
     const asked = new Set();
-    const perSecond = await turnsPerSecond({
-      connections: this.#connections,
-      ...load,
-      turn: async (connection, turn) => {
-        const credential = this.#credentials[turn % this.#credentials.length] ?? '';
-        asked.add(credential);
-        await connection.spawn(credential, { name: worker, version });
-      },
-    });
+    const perSecond = await withConnections(this.#port, (connections) =>
+      turnsPerSecond({
+        connections,
+        ...load,
+        turn: async (connection, turn) => {
+          const credential = this.#credentials[turn % this.#credentials.length] ?? '';
+          asked.add(credential);
+          await connection.spawn(credential, { name: worker, version });
+        },
+      }),
+    );
     this.#credentials = this.#credentials.filter((credential) => !asked.has(credential));
     const ended = [...asked];
     await this.#each(ended.length, (connection, index) => connection.deregister(ended[index]));
@@ -162,14 +161,16 @@ class LiveSessions {
 
   /**
    * @param {number} count
-   * @param {(connection: RefereeConnection, index: number) => Promise<void>} work
+   * @param {(connection: import('./support/referee-client.mjs').RefereeConnection, index: number) => Promise<void>} work
    */
   async #each(count, work) {
     let next = 0;
-    await Promise.all(
-      this.#connections.map(async (connection) => {
-        while (next < count) await work(connection, next++);
-      }),
+    await withConnections(this.#port, (connections) =>
+      Promise.all(
+        connections.map(async (connection) => {
+          while (next < count) await work(connection, next++);
+        }),
+      ),
     );
   }
 }

@@ -1,6 +1,8 @@
 // @ts-check
 import { connect } from 'node:net';
 
+const closed = 'the referee closed a connection';
+
 /** One kept-alive connection to a referee, on a raw socket: a full HTTP client would be slower than what it measures. */
 export class RefereeConnection {
   #socket;
@@ -15,9 +17,9 @@ export class RefereeConnection {
     this.#socket = connect({ port, host: '127.0.0.1', noDelay: true });
     this.#socket.setEncoding('latin1');
     this.#socket.on('data', (chunk) => this.#take(String(chunk)));
-    const fail = () => this.#waiting?.reject(new Error('the referee closed a connection'));
-    this.#socket.on('error', fail);
-    this.#socket.on('close', fail);
+    // An error is followed by the close.
+    this.#socket.on('error', () => {});
+    this.#socket.on('close', () => this.#waiting?.reject(new Error(closed)));
   }
 
   /**
@@ -58,6 +60,7 @@ export class RefereeConnection {
   #post(path, header, body) {
     const text = JSON.stringify(body);
     return new Promise((resolve, reject) => {
+      if (this.#socket.destroyed) throw new Error(closed);
       this.#waiting = { resolve, reject };
       this.#socket.write(
         `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${this.#port}\r\nContent-Type: application/json\r\n${header}Content-Length: ${text.length}\r\n\r\n${text}`,
@@ -79,6 +82,23 @@ export class RefereeConnection {
     this.#waiting = null;
     if (isOk && body.length === length) waiting?.resolve(JSON.parse(body));
     else waiting?.reject(new Error(`not what was asked for: ${body}`));
+  }
+}
+
+const connectionsAtOnce = 16;
+
+/**
+ * Does work with some connections of its own: the server closes those that are idle for long.
+ * @template T
+ * @param {number} port
+ * @param {(connections: readonly RefereeConnection[]) => Promise<T>} work
+ */
+export async function withConnections(port, work) {
+  const connections = Array.from({ length: connectionsAtOnce }, () => new RefereeConnection(port));
+  try {
+    return await work(connections);
+  } finally {
+    for (const connection of connections) connection.close();
   }
 }
 
