@@ -1,12 +1,18 @@
-import { close, read, write } from 'node:fs';
+import { closeSync, read, write } from 'node:fs';
 import { promisify } from 'node:util';
+
+import { isSystemError } from '../diagnostics/system-reason.ts';
 
 const readAt = promisify(read);
 const writeAt = promisify(write);
 
-/** Closes a descriptor without waiting; a failing close leaves nothing to be done about it. */
+/** Closes a descriptor that was only read from: at once, since handing that to another thread would cost more. A failure changes nothing. */
 export function release(descriptor: number): void {
-  close(descriptor, () => undefined);
+  try {
+    closeSync(descriptor);
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+  }
 }
 
 export interface Slice {

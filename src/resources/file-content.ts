@@ -90,7 +90,8 @@ export async function hashFile(
   copy: (slice: Buffer) => Promise<void> = async () => undefined,
 ): Promise<HashedFile> {
   const digest = createHash('sha256');
-  const slices = [0, 1].map(() => Buffer.allocUnsafeSlow(Math.min(size, sliceBytes)));
+  const needed = size > sliceBytes ? [0, 1] : [0];
+  const slices = needed.map(() => Buffer.allocUnsafeSlow(Math.min(size, sliceBytes)));
   const read = async (turn: number, position: number): Promise<Buffer> => {
     const target = (slices[turn % 2] ?? Buffer.alloc(0)).subarray(0, Math.min(sliceBytes, size - position));
     return target.subarray(0, await fill({ descriptor, target, position }));
