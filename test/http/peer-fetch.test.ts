@@ -288,6 +288,17 @@ describe('an answer that is not the file', () => {
     expect(called.events).toMatchObject([{ event_type: 'peer_file_fetch', outcome: beginning.slice(0, -2) }]);
   });
 
+  it('is not waited for when it is announced to be too long', async () => {
+    answer = (_, response) => {
+      response.writeHead(200, { etag: `"sha256:${reportHash}"`, 'x-svc-generation': '1', 'content-length': 1001 });
+      response.write('x');
+    };
+    const times = { idleMs: 20, totalMs: 60_000 };
+    expect(refusal(await fetchFile({}, { times }))).toBe(
+      'file_too_large: The file is larger than 1000 bytes, the most that is fetched.',
+    );
+  });
+
   it('leaves the earlier version as it was', async () => {
     await fetchFile();
     answer = (_, response) => serve(response, 'other', { etag: `"sha256:${reportHash}"` });
