@@ -84,7 +84,8 @@ function whenOver(response: ServerResponse, tell: (isTaken: boolean) => void): v
   const over = (): void => {
     connection.off('close', over);
     response.off('close', over);
-    tell(response.writableFinished);
+    // What was still to be written when a connection was cut counts as written, so the connection is asked as well.
+    tell(response.writableFinished && !connection.destroyed);
   };
   if (connection.destroyed) {
     tell(false);
