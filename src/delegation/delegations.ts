@@ -81,7 +81,6 @@ export class Delegations {
   }
 
   async #start(id: DelegationId, request: DelegationRequest, call: DelegatingCall): Promise<StartOutcome> {
-    call.signal.throwIfAborted();
     const { capsule, version } = request;
     const { taskId } = call;
     const origin = this.#deps.taskFacts(taskId);

@@ -63,6 +63,17 @@ describe('a child that ends without a word', () => {
     expect(fixture.referee.deregistered.all[0]?.body).toEqual({ outcome: 'failed', child: childSession });
   });
 
+  it('is told all the same when the referee does not answer for 2 s', async () => {
+    fixture = await DelegationsFixture.start(dies);
+    fixture.referee.isDeaf = true;
+    await fixture.delegations.start({ capsule: 'worker', version: '1.2.3', task: 'Count.' }, fixture.call());
+    await fixture.referee.deregistered.next();
+    expect(fixture.delivered.all).toEqual([]);
+    fixture.clock.advance(2000);
+    const { text } = await fixture.delivered.next();
+    expect(JSON.parse(text)).toMatchObject({ status: 'crashed' });
+  });
+
   it('is said to have been killed when it was', async () => {
     await started({ next: { kind: 'die' } });
     const { text } = await fixture.delivered.next();
@@ -131,6 +142,17 @@ describe('a child that has reported its end', () => {
     expect(fixture.lines.all.map(({ status }) => status)).toEqual(['started', 'ok']);
     expect(fixture.delivered.all).toEqual([]);
     expect(fixture.written).toEqual([]);
+    // It has freed its slot itself.
+    expect(fixture.referee.deregistered.all).toEqual([]);
+  });
+
+  it('has its slot freed for it when it is killed before it can do that', async () => {
+    await started({});
+    fixture.delegations.open(delegationId)?.complete('{"status":"ok"}');
+    process.kill(Number(fixture.referee.notes.all[0]?.['pid']), 'SIGKILL');
+    expect((await fixture.referee.deregistered.next()).body).toEqual({ outcome: 'failed', child: childSession });
+    await fixture.delegations.stop();
+    expect(fixture.lines.all.map(({ status }) => status)).toEqual(['started', 'ok']);
   });
 
   it('is ended at its bound all the same when its process stays', async () => {
@@ -228,6 +250,21 @@ describe('a child that runs for too long', () => {
     expect(fixture.referee.deregistered.all[0]?.body).toEqual({ outcome: 'failed', child: childSession });
   });
 
+  it('has no more time for having been slow to take its task [D2-LIMIT-08]', async () => {
+    fixture = await DelegationsFixture.start(
+      { sends: [...Array.from({ length: 8 }, () => 'no json'), { state: 'submitted' }] },
+      { deadlineMs: 90_000 },
+    );
+    const readyMs = fixture.clock.monotonicMs();
+    await fixture.delegations.start({ capsule: 'worker', version: '1.2.3', task: 'Count.' }, fixture.call());
+    const tookMs = fixture.clock.monotonicMs() - readyMs;
+    expect(tookMs).toBeGreaterThan(3000);
+    fixture.clock.advance(89_999 - tookMs);
+    expect(fixture.delegations.open(delegationId)).not.toBeNull();
+    fixture.clock.advance(1);
+    expect(fixture.delegations.open(delegationId)).toBeNull();
+  });
+
   it('is killed when it does not end by itself within 8 s', async () => {
     await started({ stubborn: true });
     fixture.clock.advance(600_000);
@@ -269,8 +306,9 @@ describe('the end of the session', () => {
     fixture = await DelegationsFixture.start({ first: '' });
     const request = { capsule: 'worker', version: '1.2.3', task: 'Count.' };
     const call = fixture.delegations.start(request, fixture.call());
-    await fixture.referee.noted('started');
+    const { pid } = await fixture.referee.noted('started');
     await fixture.delegations.stop();
+    expect(() => process.kill(Number(pid), 0)).toThrow('ESRCH');
     expect(await call).toMatchObject({ kind: 'failed', reason: 'the session ends' });
     expect(fixture.lines.all.map(({ status }) => status)).toEqual(['terminated']);
   });

@@ -202,6 +202,34 @@ describe('a call that is canceled', () => {
     expect(fixture.lines.all).toEqual([]);
   });
 
+  it('while the artifact is read starts nothing', async () => {
+    const abort = new AbortController();
+    await starting(
+      {},
+      {
+        readChild: async () => {
+          abort.abort(new Error('the task was canceled'));
+          return { kind: 'read', envAllow: [] };
+        },
+      },
+    );
+    expect(await start(abort.signal).catch((error: unknown) => error)).toEqual(new Error('the task was canceled'));
+    expect(fixture.lines.all).toEqual([]);
+    expect(fixture.referee.notes.all).toEqual([]);
+  });
+
+  it('after the child has reported its end records that end, and not another', async () => {
+    await starting({ sends: ['hang'] });
+    const abort = new AbortController();
+    const call = start(abort.signal).catch((error: unknown) => error);
+    await fixture.referee.noted('asked');
+    fixture.delegations.open('dlg_0199c82cc00070609c20260b0c0d0e01')?.complete('{"status":"ok"}');
+    abort.abort(new Error('the task was canceled'));
+    expect(await call).toEqual(new Error('the task was canceled'));
+    await fixture.delegations.stop();
+    expect(fixture.lines.all.map(({ status }) => status)).toEqual(['ok']);
+  });
+
   it('while the child comes up ends it, and records that [D2-COMPL-15]', async () => {
     await starting({ first: '' });
     const abort = new AbortController();

@@ -22,6 +22,8 @@ export class StandInReferee {
   refusal: { readonly status: number; readonly error: string } | null = null;
   /** Answers no `POST /spawn` at all. */
   isSilent = false;
+  /** Takes note of every `POST /deregister` and answers none. */
+  isDeaf = false;
   readonly #server: Server;
 
   private constructor(server: Server) {
@@ -30,6 +32,7 @@ export class StandInReferee {
       void bodyOf(request).then((body) => {
         const { status, answer } = this.#answer(request, body);
         if (request.url === '/spawn' && this.isSilent) return;
+        if (request.url === '/deregister' && this.isDeaf) return;
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
       });
     });
