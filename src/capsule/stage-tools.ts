@@ -39,6 +39,7 @@ function wasmTool(artifact: InstalledArtifact, { launch, components }: StagePart
 
 function shellTools({ launch, directories, processes, background }: StageParts): readonly Tool[] {
   const { shellAllow, envAllow } = launch.grants;
+  if (shellAllow.length === 0) return [];
   return createShellTools(shellAllow, {
     launcher: processes.launcher(capsuleProcesses(launch.grants)),
     env: processes.environment(envAllow),

@@ -7,6 +7,7 @@ interface Definition {
   readonly type: string;
   readonly innerType?: $ZodType;
   readonly in?: $ZodType;
+  readonly getter?: () => $ZodType;
   readonly element?: $ZodType;
   readonly shape?: Readonly<Record<string, $ZodType>>;
 }
@@ -22,9 +23,9 @@ export function knownKeys(schema: $ZodType, path: KeyPath): readonly string[] {
   return Object.keys(definition.shape ?? {});
 }
 
-/** The definition below `optional`, `default`, `nullable` and the reading side of a pipe. */
+/** The definition below `optional`, `default`, `nullable`, `lazy` and the reading side of a pipe. */
 function unwrapped(schema: $ZodType): Definition {
   const definition: Definition = schema._zod.def;
-  const inner = definition.innerType ?? definition.in;
+  const inner = definition.innerType ?? definition.in ?? definition.getter?.();
   return inner === undefined ? definition : unwrapped(inner);
 }

@@ -121,21 +121,23 @@ function oneOrMore<const Names extends readonly [string, ...string[]]>(names: Na
   return z.union([name, z.array(name).check(z.minLength(1))], clause);
 }
 
-/** The manifest at the root of a tool, driver, hook or skill archive (contracts §4). */
-export const artifactManifest = z.strictObject({
-  name: artifactName,
-  version: exactVersion,
-  runtime: z.enum(['driver', 'tool', 'hook', 'skill']),
-  implementation: z._default(z.enum(['wasm', 'native', 'mcp']), 'wasm'),
-  command: z.optional(serverCommand),
-  description: z._default(z.string(), ''),
-  input_schema: z.optional(freeForm),
-  tags: z._default(z.array(z.string()), []),
-  binding: z.optional(oneOrMore(hookEvents)),
-  execution_mode: z.optional(z.enum(['blocking', 'async'])),
-  commit_policy: z.optional(oneOrMore(hookPolicyNames)),
-  on_overflow: z.optional(z.enum(['wait', 'drop'])),
-});
+/** The manifest at the root of a tool, driver, hook or skill archive (contracts §4). Few starts read one as YAML. */
+export const artifactManifest = z.lazy(() =>
+  z.strictObject({
+    name: artifactName,
+    version: exactVersion,
+    runtime: z.enum(['driver', 'tool', 'hook', 'skill']),
+    implementation: z._default(z.enum(['wasm', 'native', 'mcp']), 'wasm'),
+    command: z.optional(serverCommand),
+    description: z._default(z.string(), ''),
+    input_schema: z.optional(freeForm),
+    tags: z._default(z.array(z.string()), []),
+    binding: z.optional(oneOrMore(hookEvents)),
+    execution_mode: z.optional(z.enum(['blocking', 'async'])),
+    commit_policy: z.optional(oneOrMore(hookPolicyNames)),
+    on_overflow: z.optional(z.enum(['wait', 'drop'])),
+  }),
+);
 
 export type CapsuleManifest = z.infer<typeof capsuleManifest>;
 export type ArtifactManifest = z.infer<typeof artifactManifest>;
