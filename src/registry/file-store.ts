@@ -1,8 +1,9 @@
-import { constants, statSync } from 'node:fs';
+import { closeSync, constants, fsync, openSync, statSync } from 'node:fs';
 import { open, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 
-import { makeDirectory, syncDirectory } from '../store/durable-file.ts';
+import { makeDirectory } from '../store/durable-file.ts';
 import { ioFault, isErrno } from '../store/io-fault.ts';
 import {
   objectKeyShape,
@@ -15,6 +16,7 @@ import {
 
 export const archiveFile = 'archive.zip';
 const recordFile = 'record.json';
+const synced = promisify(fsync);
 
 /**
  * Objects as directories, `objects/<key>/` with the archive and the record in it. A directory that holds both is made elsewhere on the same
@@ -94,5 +96,15 @@ async function bringToDisk({ directory, file }: StagedArchive, text: string): Pr
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   } finally {
     await record.close();
+  }
+}
+
+/** Brings the names in a directory to the disk; a thread is for that alone. */
+async function syncDirectory(path: string): Promise<void> {
+  const directory = openSync(path, 'r');
+  try {
+    await synced(directory);
+  } finally {
+    closeSync(directory);
   }
 }

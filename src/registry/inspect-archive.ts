@@ -40,7 +40,7 @@ const manifestShape = z.object({
  */
 export async function inspectArchive(opened: FileHandle, ref: ArtifactRef, maxBytes: number): Promise<ManifestFacts> {
   try {
-    const file = await RegularFile.of(opened, label);
+    const file = RegularFile.of(opened, label);
     const archive = await readArchive(file, { ...archiveLimits, maxArchiveBytes: maxBytes });
     await archive.verify();
     return archive.has(manifestFile) ? await readManifest(archive, ref) : { role: null, description: null, tags: [] };

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -73,7 +74,7 @@ export class StagingArea {
   /** Closes a staged archive and removes what is left of it; harmless when a store has taken it. */
   async discard({ directory, file }: StagedArchive): Promise<void> {
     await file.close();
-    await rm(directory, { recursive: true, force: true });
+    if (existsSync(directory)) await rm(directory, { recursive: true, force: true });
   }
 
   async #sweepOld(): Promise<void> {

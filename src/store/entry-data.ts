@@ -5,6 +5,8 @@ import type { ArchiveEntry } from './archive-entry.ts';
 import type { RegularFile } from './regular-file.ts';
 
 const pieceBytes = 256 * 1024;
+/** Of data whose pieces lie in one place: a few large reads cost less than many. */
+const placeBytes = 1024 * 1024;
 
 /** What is wrong with the data of an entry, as a clause; null when they are whole. Read in pieces: no entry is held in memory. */
 export async function entryDataFault(file: RegularFile, entry: ArchiveEntry): Promise<string | null> {
@@ -12,7 +14,7 @@ export async function entryDataFault(file: RegularFile, entry: ArchiveEntry): Pr
   let sum = 0;
   try {
     // The sum is taken of each piece before the next is read, so that all of them may lie in the same place.
-    const place = entry.compressed ? undefined : Buffer.allocUnsafe(Math.min(pieceBytes, entry.compressedSize));
+    const place = entry.compressed ? undefined : Buffer.allocUnsafe(Math.min(placeBytes, entry.compressedSize));
     for await (const piece of dataOf(file, entry, place)) {
       size += piece.length;
       if (size > entry.size) return 'unpacks to more bytes than it declares';
@@ -55,8 +57,9 @@ function faultOf(error: unknown): string {
 class CutShort extends Error {}
 
 async function* piecesOf(file: RegularFile, entry: ArchiveEntry, place?: Buffer): AsyncGenerator<Buffer> {
-  for (let done = 0; done < entry.compressedSize; done += pieceBytes) {
-    const length = Math.min(pieceBytes, entry.compressedSize - done);
+  const most = place?.length ?? pieceBytes;
+  for (let done = 0; done < entry.compressedSize; done += most) {
+    const length = Math.min(most, entry.compressedSize - done);
     const piece = await file.readAt(entry.dataStart + done, length, place);
     if (piece === null) throw new CutShort();
     yield piece;

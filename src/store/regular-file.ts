@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
-import { constants, createReadStream } from 'node:fs';
+import { constants, createReadStream, fstatSync, readSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { ioFault, isErrno } from './io-fault.ts';
 
 const hashChunkBytes = 1024 * 1024;
+/** Read without a thread. */
+const mostAtOnce = 4096;
 
 /** One open file. What is hashed and what is read come from the same descriptor, whatever happens to the path. */
 export class RegularFile {
@@ -39,7 +41,7 @@ export class RegularFile {
     });
     if (handle === null) return null;
     try {
-      return await RegularFile.of(handle, label);
+      return RegularFile.of(handle, label);
     } catch (error) {
       await handle.close();
       throw error;
@@ -47,8 +49,8 @@ export class RegularFile {
   }
 
   /** What is open already. `E-IO-001` when it is no regular file; the caller closes the handle then. */
-  static async of(handle: FileHandle, label: string): Promise<RegularFile> {
-    const stat = await handle.stat({ bigint: true });
+  static of(handle: FileHandle, label: string): RegularFile {
+    const stat = fstatSync(handle.fd, { bigint: true });
     if (!stat.isFile()) throw new Diagnostic('E-IO-001', `cannot open ${label}: it is not a regular file`);
     const identity = [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(':');
     return new RegularFile(label, handle, { size: Number(stat.size), identity });
@@ -84,9 +86,13 @@ export class RegularFile {
   }
 
   async #read(into: Buffer, position: number): Promise<{ readonly bytesRead: number }> {
-    return await this.#handle.read(into, 0, into.length, position).catch((error: unknown) => {
+    try {
+      // A thread costs more than a few bytes do, most of which have just been written or read ahead.
+      if (into.length <= mostAtOnce) return { bytesRead: readSync(this.#handle.fd, into, 0, into.length, position) };
+      return await this.#handle.read(into, 0, into.length, position);
+    } catch (error) {
       throw ioFault(error, `cannot read ${this.label}`);
-    });
+    }
   }
 }
 
