@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -16,8 +17,14 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { PeerHandles } from '../../src/resources/peer-handles.ts';
+import type { ResourcePlanesOptions } from '../../src/resources/resource-routes.ts';
 import { containmentClasses } from '../../src/wire/containment-class.ts';
 import { ExportedWorkdir, get, refusalOf } from './exported-workdir.ts';
+import { ask } from './raw-client.ts';
+
+const audience = 'reader@127.0.0.1:1';
+const handles = new PeerHandles({ issuer: 'ses_files', now: () => 0, randomBytes: (size) => randomBytes(size) });
 
 let plane: ExportedWorkdir;
 
@@ -31,8 +38,23 @@ function inWorkdir(path: string): string {
   return join(plane.base, 'workdir', path);
 }
 
+/** A server of one root on both planes. */
+async function open({
+  root = 'out',
+  ...options
+}: Partial<ResourcePlanesOptions> & { root?: string } = {}): Promise<number> {
+  const files = { root, max_bytes: 100 };
+  return await plane.open({ files, peerFiles: { ...files, handles }, ...options });
+}
+
+/** What both planes answer, which is the same. */
 async function read(port: number, path: string): Promise<string> {
   const response = await get(port, `/resources/files/${path}`);
+  const { handle } = handles.mint({ path, audience, ttlMs: 1 });
+  const redeemed = await ask(port, `GET /resources/peer/${handle} HTTP/1.1`, {
+    headers: [`X-Svc-Audience: ${audience}`],
+  });
+  expect([path, redeemed.status, redeemed.body]).toEqual([path, response.status, response.body]);
   return response.status === 200 ? response.body : refusalOf(response);
 }
 
@@ -51,7 +73,7 @@ describe('what is no regular file', () => {
     const server = createServer().listen(join(plane.out, 'socket'));
     await once(server, 'listening');
     for (const achieved of containmentClasses) {
-      const port = await plane.open({ achieved });
+      const port = await open({ achieved });
       for (const path of ['dir', 'fifo', 'socket']) expect([path, await read(port, path)]).toEqual([path, refusal]);
       expect(await listed(port)).toEqual(['dir/file']);
     }
@@ -64,17 +86,17 @@ describe('what is no regular file', () => {
     symlinkSync('dir', join(plane.out, 'to-dir'));
     symlinkSync('fifo', join(plane.out, 'to-fifo'));
     symlinkSync('.', join(plane.out, 'to-root'));
-    const port = await plane.open({ achieved: 'sealed' });
+    const port = await open({ achieved: 'sealed' });
     for (const path of ['to-dir', 'to-fifo', 'to-root'])
       expect([path, await read(port, path)]).toEqual([path, refusal]);
-    const scoped = await plane.open({ achieved: 'scoped' });
+    const scoped = await open({ achieved: 'scoped' });
     for (const path of ['to-dir', 'to-fifo', 'to-root']) {
       expect([path, await read(scoped, path)]).toEqual([path, '403 symlink_refused']);
     }
   });
 
   it('is a device of any kind [D3-ERR-08]', async () => {
-    const port = await plane.open({ workdir: '/dev', files: { root: '.', max_bytes: 10 }, achieved: 'advisory' });
+    const port = await open({ workdir: '/dev', root: '.', achieved: 'advisory' });
     for (const path of ['null', 'zero', 'full', 'random', 'tty', 'ptmx']) {
       expect([path, await read(port, path)]).toEqual([path, refusal]);
     }
@@ -86,7 +108,7 @@ describe('what is no regular file', () => {
     const descriptor = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
     try {
       writeFileSync(descriptor, 'for another');
-      const port = await plane.open();
+      const port = await open();
       expect(await read(port, 'fifo')).toBe(refusal);
       expect(execFileSync('head', ['-c', '11', fifo], { encoding: 'utf8' })).toBe('for another');
     } finally {
@@ -104,7 +126,7 @@ describe('what cannot be opened', () => {
     chmodSync(plane.base, 0o755);
     chmodSync(join(plane.out, 'shut'), 0);
     chmodSync(join(plane.out, 'shut-dir'), 0);
-    const port = await plane.open();
+    const port = await open();
     await asNobodySpecial(async () => {
       expect(await read(port, 'shut')).toBe('500 io_error');
       expect(await read(port, 'shut-dir/a')).toBe('500 io_error');
@@ -113,12 +135,17 @@ describe('what cannot be opened', () => {
       expect(await listed(port)).toEqual(['open/a']);
     });
     chmodSync(join(plane.out, 'shut-dir'), 0o755);
-    expect(plane.events.map(({ outcome, status }) => `${status} ${outcome}`)).toEqual([
-      '500 io_error',
-      '500 io_error',
-      '500 io_error',
-      '200 ok',
-      '200 ok',
+    const outcomes = plane.events.map(({ event_type: type, outcome, status }) => `${type} ${status} ${outcome}`);
+    expect(outcomes).toEqual([
+      'resource_read 500 io_error',
+      'peer_handle_redeem 500 io_error',
+      'resource_read 500 io_error',
+      'peer_handle_redeem 500 io_error',
+      'resource_read 500 io_error',
+      'peer_handle_redeem 500 io_error',
+      'resource_read 200 ok',
+      'peer_handle_redeem 200 ok',
+      'resource_list 200 ok',
     ]);
   });
 
@@ -142,7 +169,7 @@ describe('what cannot be opened', () => {
       ['scoped', '403 symlink_refused'],
       ['sealed', '500 io_error'],
     ] as const) {
-      const port = await plane.open({ achieved });
+      const port = await open({ achieved });
       for (const path of ['one', 'two', 'one/a', 'self'])
         expect([path, await read(port, path)]).toEqual([path, refusal]);
       expect(await listed(port)).toEqual([]);
@@ -181,7 +208,7 @@ describe('a root that changes after the launch', () => {
   ])('into %s is outside_root in every class [D3-ERR-06] [D3-PATH-05] [D3-PATH-09]', async (_what, target) => {
     replaceOut(target);
     for (const achieved of containmentClasses) {
-      expect(await seen(await plane.open({ achieved }))).toEqual([
+      expect(await seen(await open({ achieved }))).toEqual([
         '403 outside_root',
         '403 outside_root',
         '403 outside_root',
@@ -190,7 +217,7 @@ describe('a root that changes after the launch', () => {
   });
 
   it('is looked at anew for each request', async () => {
-    const port = await plane.open();
+    const port = await open();
     const whole = ['listed', 'inside', '404 not_found'];
     const out = ['403 outside_root', '403 outside_root', '403 outside_root'];
     expect(await seen(port)).toEqual(whole);
@@ -217,7 +244,7 @@ describe('a root that changes after the launch', () => {
     mkdirSync(join(plane.base, 'elsewhere', 'er'));
     writeFileSync(join(plane.base, 'elsewhere', 'er', 'a.txt'), 'secret');
     for (const achieved of containmentClasses) {
-      const port = await plane.open({ achieved, files: { root: 'deep/er', max_bytes: 10 } });
+      const port = await open({ achieved, root: 'deep/er' });
       expect(await read(port, 'a.txt')).toBe('inside');
       renameSync(inWorkdir('deep'), inWorkdir('deep-away'));
       symlinkSync('../elsewhere', inWorkdir('deep'));
