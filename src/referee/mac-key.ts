@@ -16,6 +16,8 @@ export class MacKey {
   /** One block of the key and a payload; the other block and the digest of that. */
   readonly #inner: Buffer = Buffer.alloc(blockBytes + maxPayloadLength);
   readonly #outer: Buffer = Buffer.alloc(blockBytes + digestBytes);
+  readonly #presented: Buffer = Buffer.alloc(macLength);
+  readonly #expected: Buffer = Buffer.alloc(macLength);
 
   /** `key` has at most 64 bytes. */
   constructor(prefix: string, key: Uint8Array) {
@@ -38,15 +40,18 @@ export class MacKey {
     const start = this.#prefix.length + macLength;
     if (!text.startsWith(this.#prefix) || text.length - start > maxPayloadLength) return null;
     const encoded = text.slice(start);
-    const presented = Buffer.from(text.slice(this.#prefix.length, start));
-    const expected = Buffer.from(this.#macOf(encoded));
-    if (presented.length !== expected.length || !timingSafeEqual(presented, expected)) return null;
+    this.#expected.write(this.#macOf(encoded));
+    // Fewer bytes than a MAC has would be compared with what the last text left behind.
+    if (this.#presented.write(text.slice(this.#prefix.length, start)) !== macLength) return null;
+    if (!timingSafeEqual(this.#presented, this.#expected)) return null;
     return Buffer.from(encoded, 'base64url');
   }
 
   #macOf(encoded: string): string {
     const bytes = this.#inner.write(encoded, blockBytes);
-    hash('sha256', this.#inner.subarray(0, blockBytes + bytes), 'buffer').copy(this.#outer, blockBytes);
+    // As text of one byte a character: a buffer of its own for each digest would keep the garbage collector busy.
+    const digest = hash('sha256', this.#inner.subarray(0, blockBytes + bytes), 'binary');
+    this.#outer.write(digest, blockBytes, 'latin1');
     return hash('sha256', this.#outer, 'base64url');
   }
 }
