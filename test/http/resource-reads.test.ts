@@ -139,7 +139,7 @@ describe('reading a file', () => {
     await expect.poll(openFiles, { timeout: 10_000 }).toEqual([]);
   });
 
-  it('counts the memory of readers who do not read, and spools for those beyond it', async () => {
+  it('counts the memory of readers who do not read, and spools for those beyond it', { timeout: 120_000 }, async () => {
     const port = await plane.open();
     writeFileSync(join(plane.out, 'large'), Buffer.alloc(8 * mebibyte, 'l'));
     const sockets: Socket[] = [];
@@ -197,6 +197,7 @@ describe('a file that changes while it is read', () => {
 
   it.each(sizes)(
     'is one whole version when it is written aside and renamed over: %s bytes [D3-CONS-01] [D3-CONS-02]',
+    { timeout: 120_000 },
     async (size, rounds) => {
       const port = await plane.open();
       const seen = new Set<string>();
@@ -217,6 +218,7 @@ describe('a file that changes while it is read', () => {
 
   it.each(sizes)(
     'has an etag of the bytes that were sent, also when it is rewritten in place: %s bytes [D3-CONS-03]',
+    { timeout: 120_000 },
     async (size, rounds) => {
       const port = await plane.open();
       const lengths = new Set<number>();
