@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { readTrace } from '../../src/trace/read.ts';
 import { startReferee } from '../referee/referee-process.ts';
-import { delegationWorkspace, hearsOfEnds } from '../support/delegation-workspace.ts';
+import { publish } from '../support/formation.ts';
 import { message, rpc, startCapsule, type RunLine, type SvcProcess } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
@@ -29,13 +29,15 @@ const workerScript = `
   stop_reason: end_turn
 `;
 
+const hearsOfEnds = 'lifecycle: { task_acceptance: queue, queue_depth: 8, after_task: sleep }\n';
+
 const ends = ['ok', 'error', 'crashed', 'terminated'];
 
 describe(`a delegation whose child or parent is killed at any moment, ${rounds} rounds`, () => {
   let workspace: Workspace;
 
   beforeAll(async () => {
-    workspace = await delegationWorkspace({
+    workspace = await publish({
       lead: { manifest: `${hearsOfEnds}capabilities: { spawn: { allow: [worker] } }\n`, script: leadScript },
       worker: { manifest: 'lifecycle: { task_acceptance: single }\n', script: workerScript },
     });

@@ -8,6 +8,7 @@ import { readRunningRecords, type RunningRecord } from '../../src/capsule/runnin
 import { readTrace } from '../../src/trace/read.ts';
 import { FrameStream } from './frame-stream.ts';
 import { ProgramProcess } from './program-process.ts';
+import { RefereeRelay } from './referee-relay.ts';
 import { message, rpc, type RunLine, startCapsule, svc, type SvcProcess } from './svc-process.ts';
 import { makeWorkspace, type Workspace } from './workspace.ts';
 
@@ -23,6 +24,8 @@ export interface FormationOptions {
   readonly capsules: Readonly<Record<string, FormationCapsule>> & { readonly lead: FormationCapsule };
   /** Of the daemon, beside `--spawn-allow lead`. */
   readonly referee?: readonly string[];
+  /** Whether what capsules ask their referee goes through a relay that writes it down. */
+  readonly isRelayed?: true;
   /** Of the lead. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -38,12 +41,14 @@ export class Formation {
   /** Every frame of the lead since it is up. */
   readonly frames: FrameStream;
   readonly #daemon: ProgramProcess;
+  readonly #relay: RefereeRelay | null;
 
   private constructor(
-    daemon: ProgramProcess,
+    { daemon, relay }: { readonly daemon: ProgramProcess; readonly relay: RefereeRelay | null },
     parts: Pick<Formation, 'workspace' | 'referee' | 'lead' | 'line' | 'frames'>,
   ) {
     this.#daemon = daemon;
+    this.#relay = relay;
     this.workspace = parts.workspace;
     this.referee = parts.referee;
     this.lead = parts.lead;
@@ -51,7 +56,7 @@ export class Formation {
     this.frames = parts.frames;
   }
 
-  static async start({ capsules, referee: args = [], env = {} }: FormationOptions): Promise<Formation> {
+  static async start({ capsules, referee: args = [], isRelayed, env = {} }: FormationOptions): Promise<Formation> {
     const workspace = await publish(capsules);
     const daemon = new ProgramProcess(refereeProgram, ['--port', '0', '--spawn-allow', 'lead', ...args], {
       cwd: workspace.home,
@@ -60,16 +65,26 @@ export class Formation {
     try {
       const [, port] = await daemon.printed(/ listens on 127\.0\.0\.1:(\d+), .*\n/);
       const referee = `http://127.0.0.1:${port}`;
-      return new Formation(daemon, {
-        workspace,
-        referee,
-        ...(await startLead(workspace, { SVC_REFEREE_URL: referee, ...env })),
-      });
+      const relay = isRelayed === true ? await RefereeRelay.start(referee) : null;
+      const asked = { SVC_REFEREE_URL: relay?.url ?? referee, ...env };
+      return new Formation({ daemon, relay }, { workspace, referee, ...(await startLead(workspace, asked)) });
     } catch (error) {
       daemon.child.kill('SIGKILL');
       workspace.remove();
       throw error;
     }
+  }
+
+  /** Between the capsules and the referee; for a formation that is relayed. */
+  get relay(): RefereeRelay {
+    if (this.#relay === null) throw new Error('the formation is not relayed');
+    return this.#relay;
+  }
+
+  /** Ends the daemon, while the capsules go on. */
+  async endReferee(): Promise<void> {
+    this.#daemon.child.kill('SIGKILL');
+    await this.#daemon.ended;
   }
 
   /** Sends the lead a message. */
@@ -144,6 +159,7 @@ export class Formation {
       if (process.child.exitCode === null && process.child.signalCode === null) process.child.kill('SIGTERM');
       await process.ended;
     }
+    await this.#relay?.close();
     this.workspace.remove();
   }
 
