@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { formatDestination, parseDestination, type NetworkDestination } from '../manifest/network-destination.ts';
-import { covers, mayReach } from './network-coverage.ts';
+import { coveringEntries, covers, mayReach } from './network-coverage.ts';
 
 function destination(text: string): NetworkDestination {
   const reading = parseDestination(text);
@@ -73,6 +73,14 @@ describe('network coverage', () => {
         expect(covers(one, one)).toBe(true);
         if (covers(one, two) && covers(two, three)) expect(covers(one, three)).toBe(true);
         if (covers(one, two) && covers(two, one)) expect(formatDestination(one)).toBe(formatDestination(two));
+      }),
+    );
+  });
+
+  it('has the same answer by the spelling of the entries that cover one', () => {
+    fc.assert(
+      fc.property(anyDestination, anyDestination, (outer, inner) => {
+        expect(coveringEntries(inner).includes(formatDestination(outer))).toBe(covers(outer, inner));
       }),
     );
   });

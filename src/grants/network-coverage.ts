@@ -1,4 +1,4 @@
-import { defaultPorts, type NetworkDestination } from '../manifest/network-destination.ts';
+import { defaultPorts, formatDestination, type NetworkDestination } from '../manifest/network-destination.ts';
 
 /**
  * True when whatever `inner` reaches, `outer` reaches too: a host covers every form of that host, `host:port` that port under
@@ -8,6 +8,15 @@ export function covers(outer: NetworkDestination, inner: NetworkDestination): bo
   if (outer.host !== inner.host) return false;
   if (outer.scheme !== null) return inner.scheme === outer.scheme && inner.port === outer.port;
   return outer.port === null || inner.port === outer.port;
+}
+
+/** The entries that cover `inner`, each as `formatDestination` spells it: no other entry does. */
+export function coveringEntries(inner: NetworkDestination): readonly string[] {
+  const { scheme, host, port } = inner;
+  const entries = [host];
+  if (port !== null) entries.push(formatDestination({ scheme: null, host, port }));
+  if (scheme !== null) entries.push(formatDestination(inner));
+  return entries;
 }
 
 /** True when one entry of the list covers `inner`. */

@@ -5,7 +5,7 @@ import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
 import { isAtLeast } from '../wire/containment-class.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
 import { isWithin } from './filesystem-scope.ts';
-import { isCovered } from './network-coverage.ts';
+import { coveringEntries } from './network-coverage.ts';
 
 /** What of a capsule's grants is compared when it is spawned or spawns: ten axes, in the order of D2 "Spawn envelope rules". */
 export interface SpawnEnvelope extends Pick<
@@ -108,7 +108,9 @@ interface Pair {
 }
 
 function uncovered({ parent, child }: Pair, axis: 'networkAllow' | 'peerFetchAllow'): EnvelopeExcess | null {
-  const excess = child[axis].find((destination) => !isCovered(parent[axis], destination));
+  // By spelling: of two lists as long as a manifest may be, each pair looked at would hold up everybody else for seconds.
+  const held = new Set(parent[axis].map(formatDestination));
+  const excess = child[axis].find((destination) => !coveringEntries(destination).some((entry) => held.has(entry)));
   if (excess === undefined) return null;
   const declared = asWritten(child, formatDestination(excess));
   return excessOf(axis, declared, `the child declares ${quoted(declared)}, which no entry of the parent covers`);
