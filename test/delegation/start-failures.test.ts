@@ -183,6 +183,15 @@ describe('a delegation fails', () => {
   });
 });
 
+describe('a delegation with less time than a delivery may take', () => {
+  it('fails when that is over', async () => {
+    await starting({ sends: Array.from({ length: 100 }, () => 'no json') }, { deadlineMs: 5000 });
+    expect(await reasonOfFailure()).toBe(
+      'its task could not be delivered within 5 s: it answered 503, and not with JSON-RPC',
+    );
+  });
+});
+
 describe('a child whose listener is coming up', () => {
   it('is sent its task again until it answers', async () => {
     await starting({ sends: ['drop', 'no json', { state: 'submitted' }] });
