@@ -136,7 +136,7 @@ describe('a file between two capsules', () => {
     await busy.until(({ event }) => event === 'status');
     expect(await resultOf(bob, ['fetch-peer-file', { peer: alice.line.url, handle }])).toMatchObject({ bytes: 13 });
     await writeFile(gate, 'go on');
-    await busy.until(({ data }) => data['final'] === true);
+    await busy.until(({ event, data }) => event === 'status' && data['final'] === true);
     const order = eventsOf(alice, 'task_start', 'task_end', 'peer_handle_redeem').map(({ event_type: type }) => type);
     expect(order).toEqual(['task_start', 'task_end', 'task_start', 'peer_handle_redeem', 'task_end']);
   });
