@@ -25,6 +25,8 @@ export interface HttpServerOptions {
   readonly requestTimeoutMs?: number;
   /** Answers to every name on a loopback address too, as behind a proxy; only where each route that tells or does anything asks for a token. */
   readonly anyHost?: boolean;
+  /** The answer of a refusal, the server's own included; `{ "error": code, "message": text }` when absent. */
+  readonly renderRefusal?: (refusal: HttpRefusal) => Reply;
   /** Told of every request that came as far as a handler or a refusal, once its answer is written or its connection gone. */
   readonly onAnswered?: (answered: Answered) => void;
 }
@@ -72,6 +74,7 @@ export class HttpServer {
   readonly #onBug: (error: unknown) => void;
   readonly #sendDate: boolean;
   readonly #anyHost: boolean;
+  readonly #renderRefusal: (refusal: HttpRefusal) => Reply;
   readonly #onAnswered: ((answered: Answered) => void) | undefined;
   readonly #reply: SendOptions;
   readonly #lastReply: SendOptions;
@@ -88,6 +91,7 @@ export class HttpServer {
     this.#onBug = options.onBug;
     this.#sendDate = options.sendDate ?? true;
     this.#anyHost = options.anyHost ?? false;
+    this.#renderRefusal = options.renderRefusal ?? (({ reply }) => reply);
     this.#onAnswered = options.onAnswered;
     this.#reply = { last: false, onBug: options.onBug };
     this.#lastReply = { last: true, onBug: options.onBug };
@@ -102,7 +106,8 @@ export class HttpServer {
     this.#server.on('checkContinue', (request, response) => this.#accept(request, response, true));
     this.#server.on('checkExpectation', (request, response) => {
       this.#watch(request, response);
-      this.#send(request, response, kitRefusal('expectation_failed', 'Only 100-continue can be expected.').reply);
+      response.sendDate = this.#sendDate;
+      this.#refuse(request, response, kitRefusal('expectation_failed', 'Only 100-continue can be expected.'));
     });
     this.#server.on('connect', refuseTunnel);
   }
@@ -149,7 +154,7 @@ export class HttpServer {
     const path = mark === -1 ? target : target.slice(0, mark);
     const route = this.#admit(request, path);
     if (route instanceof HttpRefusal) {
-      this.#send(request, response, route.reply);
+      this.#refuse(request, response, route);
       return;
     }
     const query = mark === -1 ? '' : target.slice(mark + 1);
@@ -204,7 +209,7 @@ export class HttpServer {
     } else if (announcesBody(request)) {
       if (expectsContinue) response.writeContinue();
       request.readWhole(route.maxBytes, (body) => {
-        if (body instanceof HttpRefusal) this.#send(request, response, body.reply);
+        if (body instanceof HttpRefusal) this.#refuse(request, response, body);
         else this.#answer(exchange, route.handle, { method, path, query, headers, body });
       });
     } else {
@@ -231,12 +236,16 @@ export class HttpServer {
   #failed(request: IncomingMessage, response: ServerResponse, error: unknown): void {
     if (error instanceof BodyAborted) return;
     if (error instanceof HttpRefusal) {
-      this.#send(request, response, error.reply);
+      this.#refuse(request, response, error);
       return;
     }
     if (response.headersSent) response.destroy();
-    else this.#send(request, response, kitRefusal('internal_error', 'The server failed to answer.').reply);
+    else this.#refuse(request, response, kitRefusal('internal_error', 'The server failed to answer.'));
     this.#onBug(error);
+  }
+
+  #refuse(request: IncomingMessage, response: ServerResponse, refusal: HttpRefusal): void {
+    this.#send(request, response, this.#renderRefusal(refusal));
   }
 
   #send(request: IncomingMessage, response: ServerResponse, reply: Reply): void {

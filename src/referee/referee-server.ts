@@ -22,7 +22,14 @@ export class RefereeServer {
   constructor({ onBug, ...options }: RefereeServerOptions) {
     this.#referee = new Referee(options);
     // Without Date, whose seconds would tell two identity refusals apart (D2 "Authentication" 4).
-    this.#server = new HttpServer({ routes: this.#routes(), token: null, sendDate: false, onBug });
+    this.#server = new HttpServer({
+      routes: this.#routes(),
+      token: null,
+      sendDate: false,
+      onBug,
+      // One key with a sentence, whoever refuses (D2 "Errors").
+      renderRefusal: ({ message, status, headers }) => jsonReply({ error: message }, status, headers),
+    });
   }
 
   /** Binds loopback and nothing else; port 0 lets the system choose. */

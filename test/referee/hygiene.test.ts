@@ -75,14 +75,21 @@ describe('the referee', () => {
       bytes: ['GET /health HTTP/1.1\r\nHost: rebound.example\r\nConnection: close\r\n\r\n'],
     });
     expect(answer).toContain('HTTP/1.1 421 ');
+    expect(answer).toContain('\r\n\r\n{"error":"This address answers to localhost and loopback addresses only."}');
   });
 
-  it.each(['/spawn', '/register', '/deregister'])('refuses a body of 11 MiB at %s and serves on', async (path) => {
-    const referee = await TestReferee.open();
-    const { status } = await ask(referee.port, `POST ${path} HTTP/1.1`, { body: Buffer.alloc(11 * mebibyte, 'a') });
-    expect(status).toBe(413);
-    expect((await referee.get('/health')).status).toBe(200);
-  });
+  it.each(['/spawn', '/register', '/deregister'])(
+    'refuses a body of 11 MiB at %s and serves on [D2-ERR-18]',
+    async (path) => {
+      const referee = await TestReferee.open();
+      const { status, body } = await ask(referee.port, `POST ${path} HTTP/1.1`, {
+        body: Buffer.alloc(11 * mebibyte, 'a'),
+      });
+      expect(status).toBe(413);
+      expect(String(body)).toBe('{"error":"The request body exceeds 1048576 bytes."}');
+      expect((await referee.get('/health')).status).toBe(200);
+    },
+  );
 
   it('refuses an endless chunked body once it is too large, and acts on none of it', async () => {
     const referee = await TestReferee.open();
