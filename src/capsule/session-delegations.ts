@@ -61,7 +61,8 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
     ...membership,
     ...placesOf(directories),
     sessionId,
-    url: `http://${url}`,
+    // A child that looked the name up could find another program on the machine's other loopback address.
+    url: `http://${url.replace(/^localhost:/, '127.0.0.1:')}`,
     env,
     redact,
     program: programOf(env['SVC_BINARY']),
@@ -74,7 +75,8 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
       return task === undefined ? null : { contextId: task.contextId, trust: task.trust };
     },
     deliver: ({ text, contextId, trust }) => {
-      const { kind } = served().session.board.submit({ text, contextId, trust, origin: 'completion' });
+      // What this runtime itself has to tell is not lost to a full queue.
+      const { kind } = served().session.board.deliver({ text, contextId, trust, origin: 'completion' });
       return kind === 'accepted' ? null : refusals[kind];
     },
     record: (event) => {
@@ -96,7 +98,7 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
 }
 
 const refusals = {
-  rejected: 'the queue of this session is full (lifecycle.queue_depth)',
+  rejected: 'this session takes no further task (lifecycle.task_acceptance)',
   closed: 'this session takes no more tasks',
 } as const;
 

@@ -63,7 +63,7 @@ describe('a child at work', () => {
     expect(environment).toMatchObject({ SHARED: 'both', SVC_REFEREE_URL: formation.referee });
     const handle = JSON.parse(environment['SVC_SPAWNER'] ?? '') as Record<string, unknown>;
     expect(handle).toMatchObject({
-      url: `http://${formation.line.url}`,
+      url: `http://${formation.line.url.replace('localhost', '127.0.0.1')}`,
       session_id: formation.line.session_id,
       trust: 'untrusted',
     });

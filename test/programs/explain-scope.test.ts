@@ -48,13 +48,16 @@ require('node:async_hooks')
   .enable();
 `;
 
+/** What a capsule that may delegate needs to know; a report asks nobody there. */
+const referee = { SVC_REFEREE_URL: 'http://127.0.0.1:9' };
+
 function lastLine(text: string): string {
   return text.trimEnd().split('\n').at(-1) ?? '';
 }
 
 describe('svc run --explain-scope', () => {
   it('prints the sections of the report and exits with 0 [D1-SCOPE-01, D1-SCOPE-04, D1-SCOPE-06, D1-SCOPE-07, D1-SCOPE-08, D1-CLI-09, D1-MAN-19, D1-MAN-20]', async () => {
-    const { code, stdout } = await svc(capsule({ manifest }), report, { env: weak });
+    const { code, stdout } = await svc(capsule({ manifest }), report, { env: { ...weak, ...referee } });
     const [containment, grants, notStopped, ...others] = stdout.split('\n\n');
     expect({ code, others }).toEqual({ code: 0, others: [] });
     expect(containment).toMatch(
@@ -161,7 +164,7 @@ describe('a scope report', () => {
     const before = snapshot(workspace);
     const launchFlags = ['--task', 'Do it.', '--workdir', 'work', '--bind', '192.0.2.1', '--offline', '--verbose'];
     for (const args of [[], ['--json'], launchFlags]) {
-      const { code, stdout } = await svc(workspace, [...report, ...args]);
+      const { code, stdout } = await svc(workspace, [...report, ...args], { env: referee });
       expect(code).toBe(0);
       expect(stdout).toMatch(/ghost@9\.9\.9/);
       expect(stdout).not.toContain('report only');

@@ -140,7 +140,7 @@ describe('an artifact with an MCP server', () => {
       files: mcpArtifact('notes', sdkServer),
     });
     const session = await playSession(workspace, { env: { LANGUAGE: 'de', SECRET: 'x' } });
-    expect(session.calls).toEqual([fenced('notes__environment', 'HOME LANG LANGUAGE PATH TERM TMPDIR')]);
+    expect(session.calls).toEqual([fenced('notes__environment', 'HOME LANG LANGUAGE PATH SVC_SESSION_ID TERM TMPDIR')]);
   });
 });
 
