@@ -70,7 +70,7 @@ const door = {
   conversationMode: 'stateless',
   delegation: { open: () => null },
   residue: () => [],
-  resources: () => emptyReply(404),
+  resources: { answer: () => emptyReply(404), refused: () => {} },
 } as const;
 
 const server = new HttpServer({

@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { createLateComponentHost } from '../components/late-component-host.ts';
 import { Diagnostic, diagnosticOf, DiagnosticList } from '../diagnostics/diagnostic.ts';
 import type { HookSet } from '../hooks/hook-set.ts';
-import type { Handler, RequestHead } from '../http/route.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
 import { checkExportRoots } from '../resources/export-check.ts';
-import { resourceHandler } from '../resources/resource-routes.ts';
+import { resourceDoor, type ResourceDoor } from '../resources/resource-routes.ts';
 import { backgroundEnds, residueOf } from '../session/background-ends.ts';
 import type { Conversations } from '../session/conversations.ts';
 import { SessionEventIds } from '../session/event-ids.ts';
@@ -182,9 +181,9 @@ interface ResourceParts extends Pick<StagedParts, 'directories' | 'trace' | 'pee
 }
 
 /** The file planes. A request that cannot be recorded ends the session as any other lost trace line does (D1 "Task states" 2). */
-function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): Handler<RequestHead> {
+function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): ResourceDoor {
   const { session, directories, trace, peerFiles, sessionStart } = parts;
-  return resourceHandler({
+  return resourceDoor({
     workdir: directories.workdir,
     files: launch.loaded.manifest.exports.files ?? null,
     peerFiles: peerFiles.served,

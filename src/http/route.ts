@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
+import type { HttpRefusal } from './refusal.ts';
 import type { Reply } from './reply.ts';
 
 /** A request as a handler sees it: its head, and never anything decoded or normalised. */
@@ -34,6 +35,8 @@ interface RouteAddress {
   readonly prefix?: boolean;
   /** Needs no bearer token. */
   readonly open?: boolean;
+  /** Told of a request for this route that the server refused before it came to the handler. */
+  readonly onRefused?: (path: string, refusal: HttpRefusal) => void;
 }
 
 export type Route = RouteAddress &

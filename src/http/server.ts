@@ -10,7 +10,7 @@ import { KitRequest } from './kit-request.ts';
 import { isLoopbackAddress, isLoopbackHost } from './loopback.ts';
 import { HttpRefusal, kitRefusal } from './refusal.ts';
 import type { Reply } from './reply.ts';
-import { RouteTable, type Handler, type RequestHead, type Route } from './route.ts';
+import { RouteTable, type RouteMatch, type Handler, type RequestHead, type Route } from './route.ts';
 import { sendOverBody, sendReply, type SendOptions } from './send-reply.ts';
 
 export interface HttpServerOptions {
@@ -152,8 +152,10 @@ export class HttpServer {
     const target = request.url ?? '';
     const mark = target.indexOf('?');
     const path = mark === -1 ? target : target.slice(0, mark);
-    const route = this.#admit(request, path);
+    const match = this.#routes.find(request.method ?? '', path);
+    const route = this.#admit(request, match);
     if (route instanceof HttpRefusal) {
+      if (match.kind === 'route') match.route.onRefused?.(path, route);
       this.#refuse(request, response, route);
       return;
     }
@@ -175,14 +177,13 @@ export class HttpServer {
   }
 
   /** The route that may handle the request, or why none does. Nothing of the body is read for it. */
-  #admit(request: IncomingMessage, path: string): Route | HttpRefusal {
+  #admit(request: IncomingMessage, match: RouteMatch): Route | HttpRefusal {
     const unsound = hygieneRefusal(request);
     if (unsound !== undefined) return unsound;
     const { host, authorization } = request.headers;
     if (this.#onLoopback && !this.#anyHost && host !== undefined && !isLoopbackHost(host)) {
       return kitRefusal('host_refused', 'This address answers to localhost and loopback addresses only.');
     }
-    const match = this.#routes.find(request.method ?? '', path);
     const isOpen = match.kind === 'route' && match.route.open === true;
     if (!isOpen && this.#isAuthorized !== null && !this.#isAuthorized(authorization)) {
       return kitRefusal('unauthorized', 'A valid bearer token is required.', { 'www-authenticate': 'Bearer' });

@@ -45,7 +45,7 @@ async function listen(options: FixtureOptions): Promise<Listening> {
     conversationMode: 'stateless',
     delegation,
     residue: () => [],
-    resources: () => emptyReply(404),
+    resources: { answer: () => emptyReply(404), refused: () => {} },
   } as const;
   const server = new HttpServer({
     routes: capsuleRoutes(Promise.resolve(door)),

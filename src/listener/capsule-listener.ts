@@ -1,9 +1,9 @@
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isJsonMediaType } from '../http/media-type.ts';
 import { emptyReply, jsonReply, type Reply } from '../http/reply.ts';
-import type { Handler, HttpRequest, RequestHead, Route } from '../http/route.ts';
+import type { HttpRequest, Route } from '../http/route.ts';
 import { singleHeader } from '../http/single-header.ts';
-import { resourceRoute } from '../resources/resource-routes.ts';
+import { resourceRoute, type ResourceDoor } from '../resources/resource-routes.ts';
 import type { Session } from '../session/session.ts';
 import type { AgentCard } from '../wire/agent-card.ts';
 import {
@@ -26,8 +26,8 @@ export interface CapsuleDoor {
   readonly conversationMode: 'stateless' | 'threaded';
   readonly delegation: DelegationDoor;
   readonly residue: () => readonly unknown[];
-  /** Answers everything under `/resources/`. */
-  readonly resources: Handler<RequestHead>;
+  /** Everything under `/resources/`. */
+  readonly resources: ResourceDoor;
 }
 
 /**
@@ -55,12 +55,15 @@ export function capsuleRoutes(door: Promise<CapsuleDoor>): readonly Route[] {
         return ready.use(({ dispatch }) => dispatch.handle(request));
       },
     },
-    resourceRoute((request) => ready.use(({ resources }) => resources(request))),
+    resourceRoute({
+      answer: (request) => ready.use(({ resources }) => resources.answer(request)),
+      refused: (path, refusal) => ready.tell(({ resources }) => resources.refused(path, refusal)),
+    }),
   ];
 }
 
 interface OpenDoor {
-  readonly resources: Handler<RequestHead>;
+  readonly resources: ResourceDoor;
   readonly dispatch: Dispatch;
   readonly cardReply: Reply;
 }
@@ -81,6 +84,12 @@ class ReadyDoor {
     });
     // A launch that fails closes the listener; whoever waited loses the connection.
     this.#opening.catch(() => undefined);
+  }
+
+  /** As soon as there is one; a launch that fails has nothing to be told. */
+  tell(what: (door: OpenDoor) => void): void {
+    if (this.#open === null) void this.#opening.then(what, () => undefined);
+    else what(this.#open);
   }
 
   use(answer: (door: OpenDoor) => Reply | Promise<Reply>): Reply | Promise<Reply> {

@@ -1,3 +1,4 @@
+import type { HttpRefusal } from '../http/refusal.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Handler, RequestHead, Route } from '../http/route.ts';
 import type { TraceEvent } from '../trace/events.ts';
@@ -35,15 +36,25 @@ export interface ResourcePlanesOptions {
 
 const prefix = '/resources/';
 
-/** Everything under `/resources/`, every method included (D3 "Endpoints"). */
-export function resourceRoute(handle: Handler<RequestHead>): Route {
-  return { method: '*', path: prefix, prefix: true, body: 'unread', handle };
+/** What `resourceRoute` needs: who answers, and who records what never got that far. */
+export interface ResourceDoor {
+  readonly answer: Handler<RequestHead>;
+  /** Records a request that the server refused by itself: its token, its host, how it was written. */
+  readonly refused: (path: string, refusal: HttpRefusal) => void;
 }
 
-/** Answers what `resourceRoute` takes. Neither plane exists unless it is declared. */
-export function resourceHandler(options: ResourcePlanesOptions): Handler<RequestHead> {
+/** Everything under `/resources/`, every method included (D3 "Endpoints"). */
+export function resourceRoute({ answer, refused: onRefused }: ResourceDoor): Route {
+  return { method: '*', path: prefix, prefix: true, body: 'unread', handle: answer, onRefused };
+}
+
+/** Neither plane exists unless it is declared. */
+export function resourceDoor(options: ResourcePlanesOptions): ResourceDoor {
   const planes = new ResourcePlanes(options);
-  return (request) => planes.answer(request);
+  return {
+    answer: (request) => planes.answer(request),
+    refused: (path, { code: outcome, reply }) => options.onRequest(eventOf(targetOf(path), { outcome, reply })),
+  };
 }
 
 /** What a path under `/resources/` addresses; `raw` and `handle` are as sent. */
@@ -117,7 +128,9 @@ function targetOf(path: string): Target {
   return { kind: 'nothing', path };
 }
 
-function eventOf(target: Target, { reply, outcome, bytes, entries }: PlaneAnswer): ResourceEvent {
+type Outcome = Omit<PlaneAnswer, 'outcome'> & { readonly outcome: string };
+
+function eventOf(target: Target, { reply, outcome, bytes, entries }: Outcome): ResourceEvent {
   const common = { outcome, status: reply.kind === 'stream' ? 200 : reply.status };
   const served = bytes === undefined ? {} : { bytes };
   switch (target.kind) {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { HttpServer } from '../../src/http/server.ts';
 import {
-  resourceHandler,
+  resourceDoor,
   resourceRoute,
   type ResourceEvent,
   type ResourcePlanesOptions,
@@ -29,7 +29,7 @@ export class ExportedWorkdir {
 
   /** A server on loopback; its port. */
   async open(options: Partial<ResourcePlanesOptions> = {}): Promise<number> {
-    const handle = resourceHandler({
+    const door = resourceDoor({
       workdir: join(this.base, 'workdir'),
       files: { root: 'out', max_bytes: 100 * mebibyte },
       peerFiles: null,
@@ -40,7 +40,7 @@ export class ExportedWorkdir {
       ...options,
     });
     const onBug = (error: unknown): unknown => this.#bugs.push(error);
-    const server = new HttpServer({ routes: [resourceRoute(handle)], token: null, onBug });
+    const server = new HttpServer({ routes: [resourceRoute(door)], token: null, onBug });
     this.#servers.push(server);
     const bound = await server.bind({ address: '127.0.0.1', port: 0 });
     if (bound.kind !== 'bound') throw new Error(bound.kind);

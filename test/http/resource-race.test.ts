@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Reply } from '../../src/http/reply.ts';
 import type { Handler, RequestHead } from '../../src/http/route.ts';
 import { PeerHandles } from '../../src/resources/peer-handles.ts';
-import { resourceHandler } from '../../src/resources/resource-routes.ts';
+import { resourceDoor } from '../../src/resources/resource-routes.ts';
 import { containmentClasses, type ContainmentClass } from '../../src/wire/containment-class.ts';
 
 /** Reads in each class. `npm run test:resource-race` makes it 100,000. */
@@ -149,7 +149,7 @@ class Readers {
   constructor(achieved: ContainmentClass) {
     mkdirSync(join(base, 'session'));
     const files = { root: 'out', max_bytes: 100_000_000 };
-    this.#handle = resourceHandler({
+    this.#handle = resourceDoor({
       workdir,
       files,
       peerFiles: { ...files, handles: this.#handles },
@@ -157,7 +157,7 @@ class Readers {
       generation: () => 0,
       spoolDirectory: join(base, 'session'),
       onRequest: () => undefined,
-    });
+    }).answer;
   }
 
   count(outcome: string): number {

@@ -51,13 +51,19 @@ it('every request of a plane is a line of the trace, with what became of it [D3-
   expect(existsSync(join(capsule.workspace.folder, '.svc', 'sessions', capsule.line.session_id))).toBe(true);
 });
 
-it('the planes are behind the token of the listener, as everything but the card [D3-AUTH-12]', async () => {
+it('the planes are behind the token of the listener, as everything but the card, and who came without it is in the trace [D3-AUTH-12] [D3-TRACE-01]', async () => {
   const capsule = await exporting({ SVC_LISTENER_TOKEN: 'a-token-of-its-own' });
   const authorized = { headers: { authorization: 'Bearer a-token-of-its-own' } };
   for (const path of ['files', 'files/a.txt', 'peer/mh1.a.b', 'peer', 'elsewhere']) {
     expect((await get(capsule, path)).status).toBe(401);
     expect((await get(capsule, path, { headers: { authorization: 'Bearer another' } })).status).toBe(401);
   }
+  const refused = capsule.trace.filter((line) => line['status'] === 401);
+  expect(refused.map((line) => `${String(line['event_type'])} ${String(line['outcome'])}`)).toEqual(
+    ['list', 'read', 'peer_handle_redeem', 'read', 'read']
+      .map((kind) => `${kind.startsWith('peer') ? kind : `resource_${kind}`} unauthorized`)
+      .flatMap((line) => [line, line]),
+  );
   expect((await get(capsule, 'files', authorized)).status).toBe(200);
   expect((await get(capsule, 'files/a.txt', authorized)).status).toBe(200);
   expect((await get(capsule, 'peer/mh1.a.b', authorized)).status).toBe(404);

@@ -56,7 +56,7 @@ export class StreamDoor {
         },
       },
       residue: () => [],
-      resources: () => emptyReply(404),
+      resources: { answer: () => emptyReply(404), refused: () => {} },
     };
     const bugs: unknown[] = [];
     const routes = capsuleRoutes(Promise.resolve(door));
