@@ -63,8 +63,8 @@ describe('SVC_SPAWNER', () => {
   });
 
   it.each([
-    ['nothing', '', 'it is not JSON'],
-    ['no JSON', '{', 'it is not JSON'],
+    ['nothing', '', 'it is no JSON object'],
+    ['no JSON', '{', 'it is no JSON object'],
     ['no object', '[]', 'it is no JSON object'],
     ['another kind of address', { ...handle, url: 'https://localhost:1' }, 'url is no http://host:port'],
     ['an address without a port', { ...handle, url: 'http://localhost' }, 'url is no http://host:port'],

@@ -1,5 +1,6 @@
 import type { Secret } from '../diagnostics/secret.ts';
 import { postJson } from '../http/post-json.ts';
+import { asJsonObject } from '../wire/json-object.ts';
 
 /** A running child, as its parent speaks to it. */
 export interface ChildDoor {
@@ -38,10 +39,10 @@ export async function callCapsule(door: ChildDoor, call: CapsuleCall): Promise<C
 }
 
 function answerOf(body: unknown): CapsuleAnswer | null {
-  const fields = objectOf(body);
+  const fields = asJsonObject(body);
   if (fields === null || fields['jsonrpc'] !== '2.0') return null;
   if ('result' in fields) return { kind: 'result', result: fields['result'] };
-  const message = objectOf(fields['error'])?.['message'];
+  const message = asJsonObject(fields['error'])?.['message'];
   return typeof message === 'string' ? { kind: 'error', message } : null;
 }
 
@@ -57,8 +58,8 @@ export interface ToldTask {
 
 /** Null for what is no task. */
 export function taskOf(result: unknown): ToldTask | null {
-  const task = objectOf(result);
-  const status = objectOf(task?.['status']);
+  const task = asJsonObject(result);
+  const status = asJsonObject(task?.['status']);
   const id = task?.['id'];
   const state = status?.['state'];
   const message = status?.['message'];
@@ -73,13 +74,8 @@ export function taskOf(result: unknown): ToldTask | null {
 }
 
 function artifactText(artifacts: readonly unknown[], name: string): string | null {
-  const parts = artifacts.map(objectOf).find((each) => each?.['name'] === name)?.['parts'];
+  const parts = artifacts.map(asJsonObject).find((each) => each?.['name'] === name)?.['parts'];
   if (!Array.isArray(parts)) return null;
-  const texts = parts.map((part) => objectOf(part)?.['text']);
+  const texts = parts.map((part) => asJsonObject(part)?.['text']);
   return texts.filter((text) => typeof text === 'string').join('\n');
-}
-
-function objectOf(value: unknown): Readonly<Record<string, unknown>> | null {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
-  return value as Readonly<Record<string, unknown>>;
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { printable } from '../diagnostics/printable.ts';
 import { isSystemError } from '../diagnostics/system-reason.ts';
 import { completionFile, type Completion } from './completion-record.ts';
+import { parseJsonObject } from '../wire/json-object.ts';
 
 /** What a child recorded of its own end, without what its launcher knows better. */
 export interface ChildReport extends Pick<Completion, 'result_path' | 'duration_ms'> {
@@ -24,7 +25,8 @@ export function readChildReport(
   directory: string,
   ids: { readonly delegationId: string; readonly sessionId: string },
 ): ChildReport | null {
-  const fields = objectOf(readRegularFile(join(directory, completionFile)));
+  const text = readRegularFile(join(directory, completionFile));
+  const fields = text === null ? null : parseJsonObject(text);
   if (fields?.['delegation_id'] !== ids.delegationId || fields['session_id'] !== ids.sessionId) return null;
   if (fields['reported_by'] !== 'child') return null;
   const { status, duration_ms: durationMs, result_path: resultPath, delivery_error: reason } = fields;
@@ -37,7 +39,7 @@ export function readChildReport(
 
 /** The status that a child told its parent; `error` when it told none. */
 export function statusToldIn(text: string): 'ok' | 'error' {
-  return objectOf(text)?.['status'] === 'ok' ? 'ok' : 'error';
+  return parseJsonObject(text)?.['status'] === 'ok' ? 'ok' : 'error';
 }
 
 function isResultPath(path: string): boolean {
@@ -63,17 +65,6 @@ function readRegularFile(path: string): string | null {
     }
   } catch (error) {
     if (!isSystemError(error)) throw error;
-    return null;
-  }
-}
-
-function objectOf(text: string | null): Readonly<Record<string, unknown>> | null {
-  if (text === null) return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
-    return value as Readonly<Record<string, unknown>>;
-  } catch {
     return null;
   }
 }

@@ -1,5 +1,6 @@
 import { Secret } from '../diagnostics/secret.ts';
 import { postJson, type JsonPost, type PostOutcome } from '../http/post-json.ts';
+import { isJsonObject, type JsonObject } from '../wire/json-object.ts';
 
 /** What every question to the referee can come to beside its answer. `sentence` is the referee's own, `reason` a clause for a person. */
 export type Unanswered =
@@ -100,17 +101,16 @@ export class RefereeClient {
   }
 }
 
-type Answer = { readonly kind: 'answer'; readonly body: Readonly<Record<string, unknown>> } | Unanswered;
+type Answer = { readonly kind: 'answer'; readonly body: JsonObject } | Unanswered;
 
 const noReferee: Unanswered = { kind: 'unreachable', reason: 'what answers there is no referee' };
 
 function answerOf(outcome: PostOutcome): Answer {
   if (outcome.kind === 'failed') return { kind: 'unreachable', reason: outcome.reason };
   const { status, body } = outcome;
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return noReferee;
-  const fields = body as Readonly<Record<string, unknown>>;
-  if (status === 200) return { kind: 'answer', body: fields };
-  const { error } = fields;
+  if (!isJsonObject(body)) return noReferee;
+  if (status === 200) return { kind: 'answer', body };
+  const { error } = body;
   return typeof error === 'string' ? { kind: 'refused', status, sentence: error } : noReferee;
 }
 

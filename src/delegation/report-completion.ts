@@ -1,5 +1,6 @@
 import type { Secret } from '../diagnostics/secret.ts';
 import { postJson, type PostOutcome } from '../http/post-json.ts';
+import { asJsonObject } from '../wire/json-object.ts';
 import {
   encodeCompletion,
   encodeCompletionRecord,
@@ -66,14 +67,12 @@ function refusalOf(outcome: PostOutcome): string | null {
   if (outcome.kind === 'failed') return `the parent cannot be reached: ${outcome.reason}`;
   const { status, body } = outcome;
   if (status !== 200) return `the parent answered with status ${status}`;
-  const { result, error } = objectOf(body);
-  const { message } = objectOf(error);
+  const answer = asJsonObject(body);
+  const message = asJsonObject(answer?.['error'])?.['message'];
   if (typeof message === 'string') return `the parent refused it: ${message}`;
-  const { state, message: reason } = objectOf(objectOf(result)['status']);
+  const task = asJsonObject(asJsonObject(answer?.['result'])?.['status']);
+  const state = task?.['state'];
+  const reason = task?.['message'];
   if (state === 'rejected') return `the parent refused it: ${typeof reason === 'string' ? reason : 'rejected'}`;
   return typeof state === 'string' ? null : 'the parent gave no answer that can be read';
-}
-
-function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }

@@ -1,5 +1,6 @@
 import { quoted } from '../diagnostics/printable.ts';
 import { isSessionId, type SessionId } from '../wire/ids.ts';
+import { parseJsonObject } from '../wire/json-object.ts';
 
 /** What a child says once its listener is up (D1 "Run result line"). */
 export interface RunLine {
@@ -15,7 +16,7 @@ export type RunLineReading =
 
 /** Reads the first line of a child. It has to be that of the capsule that was approved. */
 export function parseRunLine(text: string, expected: { name: string; version: string }): RunLineReading {
-  const fields = objectOf(text);
+  const fields = parseJsonObject(text);
   if (fields === null) return unusable(`the first line it printed is no JSON object: ${quoted(text)}`);
   const { url, pid, session_id: sessionId, name, version, workdir } = fields;
   const port = typeof url === 'string' ? (localAddress.exec(url)?.[1] ?? null) : null;
@@ -33,16 +34,6 @@ export function parseRunLine(text: string, expected: { name: string; version: st
 }
 
 const localAddress = /^(?:localhost|127\.0\.0\.1):([1-9]\d{0,4})$/;
-
-function objectOf(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
-    return value as Readonly<Record<string, unknown>>;
-  } catch {
-    return null;
-  }
-}
 
 function unusable(reason: string): RunLineReading {
   return { kind: 'unusable', reason };

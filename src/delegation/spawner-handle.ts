@@ -1,4 +1,5 @@
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { parseJsonObject, type JsonObject } from '../wire/json-object.ts';
 import { isSessionId, type ContextId, type DelegationId, type SessionId } from '../wire/ids.ts';
 
 /** What a delegated child is told of its parent, in `SVC_SPAWNER` (D2 "Spawner handle"). It authorises nothing but a report of the child's end. */
@@ -50,15 +51,10 @@ export function parseSpawnerHandle(text: string | undefined): SpawnerHandle | nu
 /** Both go into headers as they are. */
 const delegationIdShape = /^dlg_[0-9A-Za-z_-]{1,128}$/;
 
-function objectOf(text: string): Readonly<Record<string, unknown>> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw unreadable('it is not JSON');
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw unreadable('it is no JSON object');
-  return value as Readonly<Record<string, unknown>>;
+function objectOf(text: string): JsonObject {
+  const object = parseJsonObject(text);
+  if (object === null) throw unreadable('it is no JSON object');
+  return object;
 }
 
 function isEndpoint(text: string): boolean {

@@ -1,3 +1,5 @@
+import { isJsonObject, type JsonObject } from './json-object.ts';
+
 /** A message that starts a task or answers one that waits. */
 export interface InboundMessage {
   readonly messageId: string;
@@ -20,13 +22,11 @@ const maxContextIdLength = 1024;
  * `stream/watch`"). Unknown keys are ignored. It stops at the first problem, so that a body of a million bad parts costs one.
  */
 export function parseMessage(params: unknown): ParsedMessage {
-  if (!isObject(params)) return invalid('params must be an object');
+  if (!isJsonObject(params)) return invalid('params must be an object');
   const nested = params['message'];
   if (nested === undefined) return parseAt(params, '');
-  return isObject(nested) ? parseAt(nested, 'message.') : invalid('message must be an object');
+  return isJsonObject(nested) ? parseAt(nested, 'message.') : invalid('message must be an object');
 }
-
-type JsonObject = Readonly<Record<string, unknown>>;
 
 function parseAt({ messageId, role, parts, contextId }: JsonObject, prefix: '' | 'message.'): ParsedMessage {
   if (typeof messageId !== 'string') return invalid(`${prefix}messageId must be a string`);
@@ -35,7 +35,7 @@ function parseAt({ messageId, role, parts, contextId }: JsonObject, prefix: '' |
   if (parts.length === 0) return invalid(`${prefix}parts must hold at least one part`);
   const texts: string[] = [];
   for (const [index, part] of (parts as unknown[]).entries()) {
-    if (!isObject(part)) return invalid(`${prefix}parts[${index}] must be an object`);
+    if (!isJsonObject(part)) return invalid(`${prefix}parts[${index}] must be an object`);
     if (typeof part['text'] !== 'string') return invalid(`${prefix}parts[${index}].text must be a string`);
     texts.push(part['text']);
   }
@@ -50,10 +50,6 @@ function contextIdProblem(contextId: unknown): string | undefined {
   if (typeof contextId !== 'string') return 'must be a string';
   if (contextId === '') return 'must not be empty';
   return contextId.length > maxContextIdLength ? `must have at most ${maxContextIdLength} characters` : undefined;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function invalid(problem: string): ParsedMessage {

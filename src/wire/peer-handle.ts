@@ -3,6 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod/mini';
 
 import { decodeStrictUtf8 } from './strict-utf8.ts';
+import { isJsonObject, type JsonObject } from './json-object.ts';
 
 /** What a handle says of itself, in the order in which it is minted (D3 "Peer handle"). Anybody can read it: it is not the secret. */
 export interface PeerHandlePayload {
@@ -37,7 +38,7 @@ export interface ParsedPeerHandle {
   /** The payload as the token spells it, which is what the MAC is over. */
   readonly payloadText: string;
   /** An object whose `v` is 1; all else is as it came. */
-  readonly payload: Readonly<Record<string, unknown>>;
+  readonly payload: JsonObject;
   readonly macText: string;
 }
 
@@ -92,19 +93,15 @@ function macOf(payloadText: string, { key, audience }: HandleBinding): string {
   return createHmac('sha256', key).update(input, 'utf8').digest('base64url');
 }
 
-function readPayload(text: string): Readonly<Record<string, unknown>> | undefined {
+function readPayload(text: string): JsonObject | undefined {
   // One character over a whole number of groups encodes nothing; the decoder would pass over it.
   if (!base64url.test(text) || text.length % 4 === 1) return undefined;
   try {
     const value: unknown = JSON.parse(decodeStrictUtf8(Buffer.from(text, 'base64url')));
-    return isObject(value) ? value : undefined;
+    return isJsonObject(value) ? value : undefined;
   } catch (error) {
     // Not UTF-8, or not JSON.
     if (error instanceof TypeError || error instanceof SyntaxError) return undefined;
     throw error;
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
