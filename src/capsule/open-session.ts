@@ -115,7 +115,16 @@ async function delegationsOf(
 ): Promise<SessionDelegations | null> {
   if (membership === null || launch.grants.spawnAllow.length === 0) return null;
   const { openDelegations } = await import('./session-delegations.ts');
-  return openDelegations({ launch, membership, sessionId, directories, url, env: request.env, onWarning });
+  return openDelegations({
+    launch,
+    membership,
+    sessionId,
+    directories,
+    url,
+    env: request.env,
+    stopWithinMs: request.stopWithinMs,
+    onWarning,
+  });
 }
 
 function openTrace({ launch, sessionId }: OpenSessionRequest, directories: SessionDirectories): Trace {

@@ -13,8 +13,8 @@ import { processStart, writeRunningRecord } from './running-record.ts';
 import type { RunningCapsule, RunObserver, RunOutcome, RunRequest } from './running-capsule.ts';
 import { systemClock } from './system-clock.ts';
 
-/** How long answers and streams that are open at the end may take to go out: `svc run` ends within 20 s of a signal (contracts §2). */
-const closeGraceMs = 10_000;
+/** Answers and streams that are open at the end have a quarter of the time that a stop may take to go out (contracts §2). */
+const partOfStop = 1 / 4;
 
 /**
  * `svc run`: prepares, binds the port, opens the session, runs it to its end and closes everything
@@ -22,7 +22,7 @@ const closeGraceMs = 10_000;
  */
 export async function runCapsule(request: RunRequest, observer: RunObserver): Promise<RunOutcome> {
   const onWarning = observer.onWarning.bind(observer);
-  const sessionId = mintSessionId(systemClock);
+  const sessionId = request.sessionId ?? mintSessionId(systemClock);
   const scoped = await scopeLaunch(request, onWarning);
   const membership = await membershipOf(request, scoped, sessionId);
   let ended: EndedSession | null = null;
@@ -64,6 +64,7 @@ interface SessionLaunch {
 /** Serves the session from the bound port to its end. */
 async function serveSession(session: SessionLaunch): Promise<EndedSession> {
   const { request, observer, launch } = session;
+  const closeGraceMs = request.stopWithinMs * partOfStop;
   let openDoor: (door: CapsuleDoor) => void = () => {};
   const door = new Promise<CapsuleDoor>((resolve) => {
     openDoor = resolve;

@@ -17,6 +17,10 @@ export interface RunRequest {
   readonly workdir: string | null;
   /** Under which the session is launched; null for one that no capsule delegated to (D2 "Tokens"). */
   readonly approval: Secret | null;
+  /** Given by the capsule that delegates; null mints one. */
+  readonly sessionId: SessionId | null;
+  /** How long the end of the session may take once `stop` is aborted. */
+  readonly stopWithinMs: number;
   /** `--task` as given. */
   readonly task: string | undefined;
   readonly bind: string;

@@ -86,7 +86,8 @@ export class SessionComponents {
 
   #variablesOf({ envAllow }: ArtifactGrants): Readonly<Record<string, string>> {
     const held = envAllow.flatMap((name) => {
-      const value = this.#deps.env[name];
+      // The handle of a delegated session is for its runtime alone.
+      const value = name === 'SVC_SPAWNER' ? undefined : this.#deps.env[name];
       return value === undefined ? [] : [[name, value] as const];
     });
     // Whatever is allowed, this one is the session's own (D2 "Environment variables").

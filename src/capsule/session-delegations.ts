@@ -30,6 +30,8 @@ export interface SessionDelegationsRequest {
   readonly url: string;
   /** The process environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** What a stop of this session may take. */
+  readonly stopWithinMs: number;
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
@@ -50,7 +52,7 @@ export interface SessionDelegations {
 }
 
 export function openDelegations(request: SessionDelegationsRequest): SessionDelegations {
-  const { launch, membership, sessionId, directories, url, env, onWarning } = request;
+  const { launch, membership, sessionId, directories, url, env, stopWithinMs, onWarning } = request;
   let serving: DelegatingSession | null = null;
   function served(): DelegatingSession {
     if (serving === null) throw new Error('the session has not begun');
@@ -67,6 +69,7 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
     redact,
     program: programOf(env['SVC_BINARY']),
     pid: process.pid,
+    childGraceMs: Math.floor(stopWithinMs * partOfStop),
     envAllow: launch.grants.envAllow,
     readChild: (child) => readChild(child, launch),
     deadlineMs: deadlineMs(launch.env['SVC_DELEGATION_TIMEOUT_SECS'], launch),
@@ -96,6 +99,9 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
     residue: () => delegations.running.map(residueOf),
   };
 }
+
+/** Each level has ended its own before its parent stops waiting: nothing of a formation is left behind. */
+const partOfStop = 4 / 9;
 
 const refusals = {
   rejected: 'this session takes no further task (lifecycle.task_acceptance)',

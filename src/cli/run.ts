@@ -7,12 +7,13 @@ import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
 import type { Secret } from '../diagnostics/secret.ts';
 import { parseArtifactRef } from '../store/artifact-ref.ts';
 import { containmentClasses, type ContainmentClass } from '../wire/containment-class.ts';
+import { isSessionId, type SessionId } from '../wire/ids.ts';
 import type { CommandContext } from './command-context.ts';
 import { DownloadView } from './download-view.ts';
 import { lateSources } from './late-sources.ts';
 import { LiveView } from './live-view.ts';
 import { render, usesColor } from './render-failure.ts';
-import { stopOnSignals } from './stop-signals.ts';
+import { stopOnSignals, usualEndMs } from './stop-signals.ts';
 
 interface RunOptions {
   readonly task?: string;
@@ -29,6 +30,8 @@ interface RunOptions {
   readonly json?: boolean;
   readonly spawnApprovalStdin?: boolean;
   readonly spawnedBy?: number;
+  readonly sessionId?: SessionId;
+  readonly stopWithin?: number;
 }
 
 /** `svc run`: the only way to start a capsule (D1 "Command line"). */
@@ -49,6 +52,8 @@ export function runCommand(context: CommandContext): Command {
     .option('--json', 'write one JSON line once the listener is up, and nothing else; of --explain-scope the report')
     .addOption(approvalOption())
     .addOption(spawnedByOption())
+    .addOption(new Option('--session-id <id>', 'the id of the session').argParser(aSessionId).hideHelp())
+    .addOption(new Option('--stop-within <ms>', 'the time a stop may take').argParser(aWholeNumber).hideHelp())
     .action(async (options: RunOptions, command: Command) => {
       if ((options.capsule === undefined) !== (options.capsuleVersion === undefined)) {
         command.error('error: --capsule and --capsule-version go together');
@@ -58,13 +63,13 @@ export function runCommand(context: CommandContext): Command {
     });
 }
 
-/** This and the next are how a parent capsule starts a child: nobody types them. */
+/** This and the next are how a parent capsule starts a child, with `--session-id` and `--stop-within`: nobody types them. */
 function approvalOption(): Option {
   return new Option('--spawn-approval-stdin', 'read the approval of the referee from standard input').hideHelp();
 }
 
 function spawnedByOption(): Option {
-  return new Option('--spawned-by <pid>', 'end with this process').argParser(aProcess).hideHelp();
+  return new Option('--spawned-by <pid>', 'end with this process').argParser(aWholeNumber).hideHelp();
 }
 
 /** An empty one, of an unset variable, would mean every address. */
@@ -73,9 +78,14 @@ function anAddress(value: string): string {
   return value;
 }
 
-function aProcess(value: string): number {
-  if (!/^[1-9]\d{0,9}$/.test(value)) throw new InvalidArgumentError('it is no process id');
+function aWholeNumber(value: string): number {
+  if (!/^[1-9]\d{0,9}$/.test(value)) throw new InvalidArgumentError('it is no positive whole number');
   return Number(value);
+}
+
+function aSessionId(value: string): SessionId {
+  if (!isSessionId(value)) throw new InvalidArgumentError('it is no session id');
+  return value;
 }
 
 function scopeRequest(options: RunOptions, { cwd, home, env }: CommandContext): ScopeRequest {
@@ -110,7 +120,8 @@ async function explain(options: RunOptions, context: CommandContext): Promise<vo
 }
 
 async function run(options: RunOptions, context: CommandContext): Promise<number> {
-  const stop = stopOnSignals(context);
+  const stopWithinMs = options.stopWithin ?? usualEndMs;
+  const stop = stopOnSignals(context, stopWithinMs);
   const choice = { flag: undefined, signal: stop.signal };
   let endWatch = (): void => {};
   try {
@@ -125,6 +136,8 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
         workdir: options.workdir === undefined ? null : resolve(context.cwd, options.workdir),
         task: options.task,
         approval,
+        sessionId: options.sessionId ?? null,
+        stopWithinMs,
         bind: options.bind,
         sources: options.offline === true ? () => [] : lateSources(context, choice),
         fetchObserver: new DownloadView(context, isLive(options, context)),

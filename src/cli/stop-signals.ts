@@ -14,11 +14,11 @@ export interface StopSignals {
 /** SIGHUP is what a terminal sends that is closed. */
 const stopping = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** A session that was asked to stop ends within this time, or is ended (contracts §2: within 20 s). */
-const longestEndMs = 18_000;
+/** A session that was asked to stop ends within this time, or is ended (contracts §2: within 20 s). A parent may give its child less. */
+export const usualEndMs = 18_000;
 
 /** The first signal asks for a clean stop, the second ends the process at once. */
-export function stopOnSignals(context: CommandContext): StopSignals {
+export function stopOnSignals(context: CommandContext, endWithinMs: number = usualEndMs): StopSignals {
   const controller = new AbortController();
   let deadline: NodeJS.Timeout | undefined;
 
@@ -33,7 +33,7 @@ export function stopOnSignals(context: CommandContext): StopSignals {
     deadline = setTimeout(() => {
       context.stderr.write('svc: the session did not end in time\n');
       process.exit(1);
-    }, longestEndMs);
+    }, endWithinMs);
     deadline.unref();
     controller.abort();
   }

@@ -97,4 +97,9 @@ describe('the environment of a contained command', () => {
     expect(containedEnvironment(own)).toHaveProperty('SVC_SESSION_ID', 'ses_own');
     expect(containedEnvironment({ ...place, held: {}, allow: [] })).not.toHaveProperty('SVC_SESSION_ID');
   });
+
+  it('keeps the handle of a delegated session to its runtime', () => {
+    const held = { SVC_SPAWNER: '{"delegation_id":"dlg_1"}' };
+    expect(containedEnvironment({ ...place, held, allow: ['SVC_SPAWNER'] })).not.toHaveProperty('SVC_SPAWNER');
+  });
 });

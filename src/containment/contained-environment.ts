@@ -22,7 +22,9 @@ export interface EnvironmentSource {
 /** The runtime's own, whatever `env.allow` says: the first tells a program that there are stores. */
 const stateVariable = 'SVC_STATE';
 const sessionVariable = 'SVC_SESSION_ID';
-const ownVariables: ReadonlySet<string> = new Set(['PATH', stateVariable, sessionVariable]);
+/** The handle of a delegated session is for its runtime: what an agent could say with it would pass for the session's own end. */
+const handleVariable = 'SVC_SPAWNER';
+const ownVariables: ReadonlySet<string> = new Set(['PATH', stateVariable, sessionVariable, handleVariable]);
 
 const systemPath = ['/usr/local/bin', '/usr/bin', '/bin'].join(delimiter);
 

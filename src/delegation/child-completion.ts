@@ -3,6 +3,7 @@ import { join } from 'node:path';
 
 import { printable } from '../diagnostics/printable.ts';
 import { isSystemError } from '../diagnostics/system-reason.ts';
+import { openWithoutLinks } from '../store/open-without-links.ts';
 import { completionFile, type Completion } from './completion-record.ts';
 import { parseJsonObject } from '../wire/json-object.ts';
 
@@ -18,14 +19,14 @@ const longestResultPath = 1024;
 const longestReason = 1000;
 
 /**
- * What a child that is gone left in `completion.json`; null when that is not its own record of this delegation. The directory belongs
- * to the child's agent, who does not know the id of the delegation.
+ * What a child that is gone left in `completion.json`; null when that is not its own record of this delegation. The directory, by its
+ * canonical path, belongs to the child's agent, who does not know the id of the delegation; no link on the way there is followed.
  */
 export function readChildReport(
   directory: string,
   ids: { readonly delegationId: string; readonly sessionId: string },
 ): ChildReport | null {
-  const text = readRegularFile(join(directory, completionFile));
+  const text = readFileOf(directory);
   const fields = text === null ? null : parseJsonObject(text);
   if (fields?.['delegation_id'] !== ids.delegationId || fields['session_id'] !== ids.sessionId) return null;
   if (fields['reported_by'] !== 'child') return null;
@@ -47,24 +48,33 @@ function isResultPath(path: string): boolean {
   return isShort && !path.includes('\0') && !path.split('/').some((part) => part === '' || part === '..');
 }
 
-/** Null when it is not there, a link, no regular file, or too large. */
-function readRegularFile(path: string): string | null {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+/** Null when it is not there, behind or itself a link, no regular file, or too large. */
+function readFileOf(directory: string): string | null {
   try {
-    const descriptor = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const { fd, path } = openWithoutLinks(directory);
     try {
-      if (!fstatSync(descriptor).isFile()) return null;
-      const buffer = Buffer.alloc(mostBytes + 1);
-      let filled = 0;
-      for (let count = -1; count !== 0 && filled < buffer.length; filled += count) {
-        count = readSync(descriptor, buffer, filled, buffer.length - filled, null);
-      }
-      return filled > mostBytes ? null : buffer.toString('utf8', 0, filled);
+      return readRegularFile(join(path, completionFile));
     } finally {
-      closeSync(descriptor);
+      closeSync(fd);
     }
   } catch (error) {
     if (!isSystemError(error)) throw error;
     return null;
+  }
+}
+
+function readRegularFile(path: string): string | null {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const descriptor = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    if (!fstatSync(descriptor).isFile()) return null;
+    const buffer = Buffer.alloc(mostBytes + 1);
+    let filled = 0;
+    for (let count = -1; count !== 0 && filled < buffer.length; filled += count) {
+      count = readSync(descriptor, buffer, filled, buffer.length - filled, null);
+    }
+    return filled > mostBytes ? null : buffer.toString('utf8', 0, filled);
+  } finally {
+    closeSync(descriptor);
   }
 }

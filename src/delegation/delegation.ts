@@ -9,9 +9,6 @@ import { shortGraceMs, type ReadyChild } from './launch-child.ts';
 import { releaseSlot } from './release-slot.ts';
 import { recordEnd, reportEnd } from './report-end.ts';
 
-/** How long a child has between being asked to end and being ended: its parent, which may be ending too, has 20 s for everything. */
-export const childGraceMs = 8000;
-
 /** One launch of a child, and on whose behalf. */
 export interface DelegationFacts {
   readonly id: DelegationId;
@@ -22,6 +19,8 @@ export interface DelegationFacts {
   readonly contextId: ContextId;
   readonly trust: Trust;
 }
+
+const undeliveredWarning = /^warning\[W-RUN-008\].*\n?/gm;
 
 /** Why nothing of the child is waited for any more. */
 type Leaving =
@@ -113,7 +112,7 @@ export class Delegation implements OpenDelegation {
     const leaving = await left;
     this.#takeBackDeadline();
     const durationMs = Math.max(0, Math.round(this.#deps.clock.monotonicMs() - this.#child.readyMs));
-    const end = await this.#child.program.end(leaving === 'failed' ? shortGraceMs : childGraceMs);
+    const end = await this.#child.program.end(leaving === 'failed' ? shortGraceMs : this.#deps.childGraceMs);
     const report = this.#closedBy === 'ended' ? this.#childReport() : null;
     // One that told of its end and exited has deregistered itself. Whoever hears of an end finds the slot free.
     const isOrderly = end.kind === 'exited' && (this.isReported || report !== null);
@@ -178,7 +177,12 @@ export class Delegation implements OpenDelegation {
   }
 
   #describe(end: LaunchEnd): string {
-    return describeEnd(end, this.#child.program.lastWords(this.#deps.redact));
+    const { redact } = this.#deps;
+    // That its late report was refused says nothing of how it ended.
+    return describeEnd(
+      end,
+      this.#child.program.lastWords((text) => redact(text).replaceAll(undeliveredWarning, '')),
+    );
   }
 
   #record(status: CompletionStatus, detail?: string): void {

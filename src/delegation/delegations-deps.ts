@@ -45,6 +45,8 @@ export interface DelegationsDeps {
   readonly program: { readonly command: string; readonly args: readonly string[] };
   /** This capsule's process: a child ends with it, however it ends. */
   readonly pid: number;
+  /** How long a child has between being asked to end and being ended. */
+  readonly childGraceMs: number;
   /** The process environment of this capsule. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** `capabilities.env.allow` of this capsule. */

@@ -1,13 +1,14 @@
 import { createDirectLauncher } from '../containment/direct-launcher.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { Secret } from '../diagnostics/secret.ts';
-import type { SessionId } from '../wire/ids.ts';
+import { mintSessionId, type SessionId } from '../wire/ids.ts';
 import type { ChildArtifact } from './approve-child.ts';
 import type { ChildDoor } from './capsule-call.ts';
 import { childEnvironment } from './child-environment.ts';
 import { ChildProcess, describeEnd, type FirstLine } from './child-process.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
-import { parseRunLine, type RunLineReading } from './run-line.ts';
+import { releaseSlot } from './release-slot.ts';
+import { parseRunLine, type ExpectedLine, type RunLineReading } from './run-line.ts';
 import type { SpawnerHandle } from './spawner-handle.ts';
 
 /** From the start of the process to its first line (D2 "Limits"). */
@@ -48,6 +49,7 @@ export type Launched =
 export async function launchChild(launch: ChildLaunch, deps: DelegationsDeps): Promise<Launched> {
   const places = makePlaces(launch.capsule, deps);
   if (places.kind === 'failed') return places;
+  const sessionId = mintSessionId(deps.clock);
   const env = childEnvironment({
     env: deps.env,
     parentAllow: deps.envAllow,
@@ -57,7 +59,7 @@ export async function launchChild(launch: ChildLaunch, deps: DelegationsDeps): P
   });
   const started = await createDirectLauncher({ cwd: places.root }).launch({
     command: deps.program.command,
-    args: [...deps.program.args, ...childArguments(launch, places.directory, deps)],
+    args: [...deps.program.args, ...childArguments(launch, { ...places, sessionId }, deps)],
     env,
     stdin: 'pipe',
   });
@@ -65,9 +67,9 @@ export async function launchChild(launch: ChildLaunch, deps: DelegationsDeps): P
   const program = new ChildProcess(started.process, deps.clock);
   // Its standard input is the one way that the approval takes, and the end of that is the end of the approval (D2 "Authentication" 2).
   program.tell(launch.approval.reveal());
-  const reading = await whenUp(program, launch, deps);
+  const reading = await whenUp(program, { ...launch, sessionId }, deps);
   if (reading.kind === 'ready') {
-    const { endpoint, sessionId } = reading.line;
+    const { endpoint } = reading.line;
     const token = env['SVC_LISTENER_TOKEN'];
     const door = { endpoint, token: token === undefined || token === '' ? null : new Secret(token) };
     const { directory, childWorkdir } = places;
@@ -77,6 +79,8 @@ export async function launchChild(launch: ChildLaunch, deps: DelegationsDeps): P
     };
   }
   const end = await program.end(shortGraceMs);
+  // It may have got as far as the referee, and cannot tell it any more.
+  await releaseSlot(sessionId, deps);
   const words = withoutApproval(launch.approval, deps);
   const how = describeEnd(end, program.lastWords(words));
   if (reading.kind === 'canceled') return { kind: 'canceled', directory: places.directory, detail: how };
@@ -85,18 +89,25 @@ export async function launchChild(launch: ChildLaunch, deps: DelegationsDeps): P
 
 function childArguments(
   { capsule, version }: ChildArtifact,
-  directory: string,
-  { pid }: DelegationsDeps,
+  { directory, sessionId }: { readonly directory: string; readonly sessionId: SessionId },
+  { pid, childGraceMs }: DelegationsDeps,
 ): readonly string[] {
   const what = ['--capsule', capsule, '--capsule-version', version, '--workdir', directory];
-  return ['run', '--json', ...what, '--no-env-file', '--spawn-approval-stdin', '--spawned-by', String(pid)];
+  // It is to have ended by itself before it is ended.
+  const stopWithinMs = Math.floor(childGraceMs * 0.9);
+  const whose = ['--spawned-by', String(pid), '--session-id', sessionId, '--stop-within', String(stopWithinMs)];
+  return ['run', '--json', ...what, '--no-env-file', '--spawn-approval-stdin', ...whose];
 }
 
 type Up = RunLineReading | { readonly kind: 'canceled' };
 
 /** The first of: its line, its end, the launch bound, a cancel. */
-async function whenUp(program: ChildProcess, launch: ChildLaunch, { clock }: DelegationsDeps): Promise<Up> {
-  const { capsule: name, version, signal } = launch;
+async function whenUp(
+  program: ChildProcess,
+  launch: ChildLaunch & { readonly sessionId: SessionId },
+  { clock }: DelegationsDeps,
+): Promise<Up> {
+  const { capsule: name, version, sessionId, signal } = launch;
   let settle: (up: Up) => void = () => {};
   const up = new Promise<Up>((resolve) => {
     settle = resolve;
@@ -107,7 +118,7 @@ async function whenUp(program: ChildProcess, launch: ChildLaunch, { clock }: Del
   });
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
-  void program.firstLine.then((line) => settle(readFirst(line, { name, version })));
+  void program.firstLine.then((line) => settle(readFirst(line, { name, version, sessionId })));
   try {
     return await up;
   } finally {
@@ -116,7 +127,7 @@ async function whenUp(program: ChildProcess, launch: ChildLaunch, { clock }: Del
   }
 }
 
-function readFirst(line: FirstLine, expected: { name: string; version: string }): RunLineReading {
+function readFirst(line: FirstLine, expected: ExpectedLine): RunLineReading {
   switch (line.kind) {
     case 'line':
       return parseRunLine(line.text, expected);

@@ -49,7 +49,7 @@ export interface DeregisterRequest {
 /** The referee decides from memory and files of this machine. */
 const timeoutMs = 30_000;
 /** Told at the end of a session, which does not wait for long. */
-const farewellMs = 5000;
+const farewellMs = 2000;
 
 /** Asks the referee (D2 "Endpoints"). Credentials and approvals are Secrets: they reach no message, trace or environment. */
 export class RefereeClient {

@@ -7,7 +7,7 @@ import { approveChild } from './approve-child.ts';
 import { awaitAnswer } from './await-answer.ts';
 import { callCapsule } from './capsule-call.ts';
 import { describeEnd } from './child-process.ts';
-import { childGraceMs, delegationLine } from './delegation.ts';
+import { delegationLine } from './delegation.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
 import { deliverTask } from './deliver-task.ts';
 import { launchChild, type ReadyChild, shortGraceMs } from './launch-child.ts';
@@ -66,7 +66,7 @@ async function endChild(child: ReadyChild, deps: DelegationsDeps, signal: AbortS
   if (!program.isOver && !signal.aborted) {
     await callCapsule(door, { method: 'session/stop', params: {}, timeoutMs: stopTimeoutMs });
   }
-  await program.end(signal.aborted ? shortGraceMs : childGraceMs);
+  await program.end(signal.aborted ? shortGraceMs : deps.childGraceMs);
   // One that ended in order has done so itself, and is not known any more.
   await releaseSlot(child.sessionId, deps);
 }

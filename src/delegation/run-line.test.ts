@@ -1,23 +1,33 @@
 import { describe, expect, it } from 'vitest';
 
+import type { SessionId } from '../wire/ids.ts';
 import { parseRunLine } from './run-line.ts';
 
-const expected = { name: 'worker', version: '1.2.3' };
+const sessionId = 'ses_000102030405060708090a0b0c0d0e0f' as SessionId;
+const expected = { name: 'worker', version: '1.2.3', sessionId };
 const line = {
   url: 'localhost:40123',
   pid: 7,
-  session_id: 'ses_000102030405060708090a0b0c0d0e0f',
+  session_id: sessionId,
   name: 'worker',
   version: '1.2.3',
   workdir: '/w',
 };
 
 describe('the first line of a child', () => {
-  it('tells its session and its door, which is on this machine', () => {
+  it('tells its door, which is on this machine', () => {
     const reading = parseRunLine(JSON.stringify(line), expected);
     expect(reading).toEqual({
       kind: 'ready',
-      line: { endpoint: new URL('http://127.0.0.1:40123/'), sessionId: line.session_id },
+      line: { endpoint: new URL('http://127.0.0.1:40123/') },
+    });
+  });
+
+  it('is that of the session it was told to be', () => {
+    const other = { ...line, session_id: 'ses_ffffffffffffffffffffffffffffffff' };
+    expect(parseRunLine(JSON.stringify(other), expected)).toEqual({
+      kind: 'unusable',
+      reason: 'the session_id of its first line is not the one it was given',
     });
   });
 

@@ -28,6 +28,8 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
       workdir: null,
       task: 'x',
       approval: null,
+      sessionId: null,
+      stopWithinMs: 18_000,
       bind: '127.0.0.1',
       readEnvFile: false,
       sources: () => [],

@@ -113,13 +113,15 @@ describe('a delegation fails', () => {
     const { pid } = await fixture.referee.noted('started');
     expect(await failing).toBe(`${reason} (exit status 0)`);
     expect(isGone(pid)).toBe(true);
+    // It may have registered before it went wrong.
+    expect((await fixture.referee.deregistered.next()).body).toEqual({ outcome: 'failed', child: childSession });
   });
 
   it.each([
     [{ name: 'other' }, 'its first line is not that of worker 1.2.3'],
     [{ version: '1.2.4' }, 'its first line is not that of worker 1.2.3'],
     [{ url: 'example.org:80' }, 'the url of its first line is no port of this machine'],
-    [{ session_id: 'ses_1' }, 'the session_id of its first line is no session id'],
+    [{ session_id: 'ses_1' }, 'the session_id of its first line is not the one it was given'],
     [{ pid: 'one' }, 'the pid of its first line is no number'],
     [{ workdir: 1 }, 'the workdir of its first line is missing'],
   ])('when the line of the child has %j', async (line, reason) => {

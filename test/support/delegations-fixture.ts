@@ -18,7 +18,7 @@ import { StandInReferee } from './stand-in-referee.ts';
 export type ChildBehaviour = Readonly<Record<string, unknown>>;
 
 export const parentSession = 'ses_ffffffffffffffffffffffffffffffff';
-export const childSession = 'ses_000102030405060708090a0b0c0d0e0f';
+export const childSession = 'ses_000102030405060708090a0b0c0d0e03';
 
 type Line = Extract<TraceEvent, { event_type: 'delegation' }>;
 
@@ -103,6 +103,7 @@ export class DelegationsFixture {
       referee: new RefereeClient(this.referee.url),
       credential: new Secret('msc1.credential-of-the-test'),
       sessionId: parentSession as SessionId,
+      childGraceMs: 8000,
       url: 'http://127.0.0.1:4711',
       workdir: this.workdir,
       makeChildDirectory: (directory) => make('work', '.svc', 'children', directory),

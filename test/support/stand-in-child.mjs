@@ -7,7 +7,7 @@ const behaviour = JSON.parse(process.argv[2]);
 const words = process.argv.slice(3);
 const after = (flag) => words[words.indexOf(flag) + 1];
 const workdir = after('--workdir');
-const sessionId = 'ses_000102030405060708090a0b0c0d0e0f';
+const sessionId = process.argv[process.argv.indexOf('--session-id') + 1] ?? '';
 
 function post(url, headers, body) {
   return new Promise((resolve, reject) => {
