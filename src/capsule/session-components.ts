@@ -5,11 +5,9 @@ import { mayReach } from '../grants/network-coverage.ts';
 import { statePath } from '../grants/state-paths.ts';
 import { formatDestination } from '../manifest/network-destination.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
-import type { SessionId } from '../wire/ids.ts';
 import { openScopeDirectory, openStateStore, type ScopeDirectory } from './scope-directory.ts';
 
 export interface SessionComponentsDeps {
-  readonly sessionId: SessionId;
   readonly host: ComponentHost;
   /** The accessible workdir, links resolved. */
   readonly workdir: string;
@@ -90,7 +88,6 @@ export class SessionComponents {
       const value = name === 'SVC_SPAWNER' ? undefined : this.#deps.env[name];
       return value === undefined ? [] : [[name, value] as const];
     });
-    // Whatever is allowed, this one is the session's own (D2 "Environment variables").
-    return { ...Object.fromEntries(held), SVC_SESSION_ID: this.#deps.sessionId };
+    return Object.fromEntries(held);
   }
 }

@@ -47,7 +47,7 @@ export interface StagedSession {
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
   const { launch, sessionId, directories, host, home, cacheDir, delegations, stop, onWarning } = request;
   const { containment, env } = launch;
-  const components = new SessionComponents({ sessionId, host, workdir: directories.workdir, home, env });
+  const components = new SessionComponents({ host, workdir: directories.workdir, home, env });
   const processes = new SessionProcesses({ sessionId, containment, directories, home, env });
   let opened: Promise<SessionServers> | null = null;
   const servers = async (): Promise<SessionServers> =>

@@ -17,7 +17,6 @@ import type { ComponentHost } from '../components/component-host.ts';
 import type { ComponentGrants } from '../components/component.ts';
 import type { ArtifactGrants } from '../grants/artifact-grants.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
-import type { SessionId } from '../wire/ids.ts';
 import { openStateStore } from './scope-directory.ts';
 import { SessionComponents } from './session-components.ts';
 
@@ -89,14 +88,12 @@ function state(): string {
   return join(home, '.svc/state');
 }
 
-const sessionId = 'ses_00112233445566778899aabbccddeeff' as SessionId;
-
 describe('a component', () => {
   it.each(['tool', 'driver', 'hook'] as const)(
     'that is a %s sees its own stores, each writable, and no other',
     async (runtime) => {
       const granted: ComponentGrants[] = [];
-      const components = new SessionComponents({ sessionId, host: hostThatNotes(granted), workdir, home, env: {} });
+      const components = new SessionComponents({ host: hostThatNotes(granted), workdir, home, env: {} });
       const scope = { scope: '.', writable: false } as const;
       components.open(artifact('a'), grants({ runtime, preopen: scope, stateStores: ['notes', 'tasks'] }));
       components.open(artifact('b'), grants({ runtime, preopen: null, stateStores: ['notes'] }));

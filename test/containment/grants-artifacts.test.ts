@@ -104,7 +104,7 @@ capabilities: { containment: ${setup.class}, shell: { allow: [cat] }, env: { all
       manifest: setup.class === 'sealed' ? 'ENOENT' : 'EACCES',
       listed: 'inside',
       unlisted: setup.class === 'sealed' ? 'ENOENT' : 'EACCES',
-      environment: ['GREETING', 'HOME', 'LANG', 'PATH', 'TERM', 'TMPDIR'],
+      environment: ['GREETING', 'HOME', 'LANG', 'PATH', 'SVC_SESSION_ID', 'TERM', 'TMPDIR'],
     });
   });
 });

@@ -39,7 +39,7 @@ describe.each(setups)('an MCP server in $name', (setup) => {
     expect((await capsule.result('own')).text).toBe('{"text":"hello"}');
     expect((await capsule.result('beside')).text).toContain(`${refused}, open '../beside.txt'`);
     expect((await capsule.result('outside')).text).toContain(`${refused}, open '../../svc.yaml'`);
-    expect((await capsule.result('environment')).text).toMatch(/^GREETING HOME LANG PATH TERM TMPDIR$/);
+    expect((await capsule.result('environment')).text).toMatch(/^GREETING HOME LANG PATH SVC_SESSION_ID TERM TMPDIR$/);
   });
 
   it('writes nothing when its entry says so', async (context) => {

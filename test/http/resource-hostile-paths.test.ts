@@ -144,12 +144,19 @@ describe('a request target', () => {
     ['absolute', 'http://127.0.0.1/resources/files/a.txt'],
     ['absolute, of another host', 'http://example.com/resources/files/a.txt'],
     ['an asterisk', '*'],
-    ['with a fragment', '/resources/files/a.txt#top'],
-    ['with a fragment after a query', '/resources/files?a#b'],
   ])('%s is refused before any plane is asked', async (_how, target) => {
     const port = await plane.open();
     expect(refusalOf(await get(port, target))).toBe('400 bad_target');
     expect(plane.events).toEqual([]);
+  });
+
+  it.each([
+    ['/resources/files/a.txt#top', { event_type: 'resource_read', path: 'a.txt#top' }],
+    ['/resources/files?a#b', { event_type: 'resource_list' }],
+  ])('with a fragment is refused before any plane is asked, and recorded: %s', async (target, event) => {
+    const port = await plane.open();
+    expect(refusalOf(await get(port, target))).toBe('400 bad_target');
+    expect(plane.events).toEqual([{ ...event, outcome: 'bad_target', status: 400 }]);
   });
 
   it.each([
