@@ -1,15 +1,26 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { makePrivateDirectory, openScopeDirectory } from './scope-directory.ts';
+import { makePrivateDirectory, openScopeDirectory, openStateStore } from './scope-directory.ts';
 
 let root: string;
 let workdir: string;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'svc-scope-'));
+  root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-scope-')));
   workdir = join(root, 'workdir');
   mkdirSync(workdir);
   mkdirSync(join(root, 'outside'));
@@ -65,5 +76,43 @@ describe('the scope of a component', () => {
 
   it('is refused with the reason of the file system', () => {
     expect(() => openScopeDirectory(workdir, 'x'.repeat(300))).toThrow(expect.objectContaining({ code: 'E-IO-001' }));
+  });
+});
+
+/** What the agent of a parent may do above the workdir of a child, at any time. */
+describe.skipIf(!existsSync('/proc/self/fd'))('a workdir that has become another place (skipped without /proc)', () => {
+  let child: string;
+
+  beforeEach(() => {
+    child = join(workdir, '.svc', 'children', 'c');
+    mkdirSync(child, { recursive: true });
+    mkdirSync(join(root, 'outside', 'children', 'c'), { recursive: true });
+    mkdirSync(join(root, 'outside', 'c'));
+  });
+
+  it.each([
+    ['the last part', '.svc/children/c', 'outside/c'],
+    ['children', '.svc/children', 'outside'],
+    ['.svc', '.svc', 'outside'],
+  ])('by a link at %s has no directory, and none is made there', (_name, part, target) => {
+    renameSync(join(workdir, part), join(workdir, 'moved'));
+    symlinkSync(join(root, target), join(workdir, part));
+    expect(() => makePrivateDirectory(child, 'a/b')).toThrow(expect.objectContaining({ code: 'E-IO-001' }));
+    expect(() => openScopeDirectory(child, 'a/b')).toThrow(expect.objectContaining({ code: 'E-CAP-002' }));
+    expect(() => openScopeDirectory(child, '.')).toThrow(expect.objectContaining({ code: 'E-CAP-002' }));
+    expect(readdirSync(join(root, 'outside'), { recursive: true, encoding: 'utf8' }).sort()).toEqual([
+      'c',
+      'children',
+      'children/c',
+    ]);
+  });
+});
+
+describe('a state store', () => {
+  it('is below the home of the user also where links lead there', () => {
+    symlinkSync(join(root, 'outside'), join(root, 'home'));
+    const store = openStateStore(join(root, 'home'), 'notes');
+    store.close();
+    expect(statSync(join(root, 'outside/.svc/state/notes')).isDirectory()).toBe(true);
   });
 });

@@ -1,9 +1,10 @@
-import { closeSync, constants, existsSync, lstatSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, constants, existsSync, lstatSync, openSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { ioFault, isErrno } from '../store/io-fault.ts';
+import { ioFault } from '../store/io-fault.ts';
 import { makeDirectories } from '../store/make-directories.ts';
+import { isObstacle, makeMissing, openWithoutLinks } from '../store/open-without-links.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
@@ -14,8 +15,9 @@ export interface ScopeDirectory {
 }
 
 /**
- * The directory `scope` below the workdir, made where it is missing. An agent may have left links there in an earlier session:
- * none is followed, and one on the way is `E-CAP-002`. `E-IO-001` when the file system refuses.
+ * The directory `scope` below the canonical workdir, made where it is missing. An agent may have left links there in an earlier session, and
+ * the agent of a parent may put one above a workdir at any time: none is followed, and one on the way is `E-CAP-002`. `E-IO-001` when the
+ * file system refuses.
  */
 export function openScopeDirectory(workdir: string, scope: string): ScopeDirectory {
   const obstacle = new Diagnostic('E-CAP-002', `the filesystem scope ${scope} is not a directory of the workdir`, {
@@ -50,15 +52,20 @@ export function openStateStore(home: string, store: string): ScopeDirectory {
       hint: `a link or a file stands in the place of ${join(root, path)} or above it: remove it`,
     },
   );
+  return openBelow({ workdir: realRoot(root), path, mode: 0o700, obstacle });
+}
+
+function realRoot(root: string): string {
   try {
     makeDirectories(root, 0o700);
+    return realpathSync(root);
   } catch (error) {
     throw ioFault(error, `the directory ${root} cannot be made`);
   }
-  return openBelow({ workdir: root, path, mode: 0o700, obstacle });
 }
 
 interface DirectoryBelow {
+  /** Canonical. */
   readonly workdir: string;
   readonly path: string;
   readonly mode: number;
@@ -75,7 +82,7 @@ function openBelow(below: DirectoryBelow): ScopeDirectory {
 }
 
 function heldDirectory(below: DirectoryBelow): ScopeDirectory {
-  let fd = openSync(below.workdir, O_RDONLY | O_DIRECTORY);
+  let fd = openBase(below);
   for (const segment of segmentsOf(below.path)) {
     const parent = fd;
     try {
@@ -87,13 +94,20 @@ function heldDirectory(below: DirectoryBelow): ScopeDirectory {
   return { path: `/proc/self/fd/${fd}/.`, close: () => closeSync(fd) };
 }
 
+function openBase({ workdir, obstacle }: DirectoryBelow): number {
+  try {
+    return openWithoutLinks(workdir).fd;
+  } catch (error) {
+    throw isObstacle(error) ? obstacle : error;
+  }
+}
+
 function openSegment(path: string, { mode, obstacle }: DirectoryBelow): number {
   makeMissing(path, mode);
   try {
     return openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   } catch (error) {
-    if (isErrno(error, 'ELOOP', 'ENOTDIR')) throw obstacle;
-    throw error;
+    throw isObstacle(error) ? obstacle : error;
   }
 }
 
@@ -110,12 +124,4 @@ function checkedDirectory({ workdir, path: below, mode, obstacle }: DirectoryBel
 
 function segmentsOf(path: string): string[] {
   return path.split('/').filter((each) => each !== '' && each !== '.');
-}
-
-function makeMissing(path: string, mode: number): void {
-  try {
-    mkdirSync(path, { mode });
-  } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error;
-  }
 }

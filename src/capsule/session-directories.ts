@@ -1,9 +1,10 @@
-import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { ioFault, isErrno } from '../store/io-fault.ts';
 import { makeDirectories } from '../store/make-directories.ts';
+import { isObstacle, openWithoutLinks } from '../store/open-without-links.ts';
 import type { SessionId } from '../wire/ids.ts';
 
 export interface SessionDirectories {
@@ -24,19 +25,49 @@ export interface DirectoriesRequest {
   readonly sessionId: SessionId;
   /** `--workdir`, absolute; null for a fresh one named by the session. */
   readonly workdir: string | null;
-  /** A parent made the workdir in its own, which has been judged. */
+  /** A parent made the workdir in its own, which has been judged; its agent can put something else there. */
   readonly isDelegated: boolean;
 }
 
-/** Makes the directories of a session (contracts §2 "Layout on disk"). `E-IO-001` when the file system refuses. */
+/**
+ * Makes the directories of a session (contracts §2 "Layout on disk"). The workdir of a delegated one is there already, at that very path, and
+ * anything else is `E-RUN-029` (D2 "Child directory"). `E-IO-001` when the file system refuses.
+ */
 export function makeSessionDirectories(request: DirectoriesRequest): SessionDirectories {
-  const { root, sessionId, workdir, isDelegated } = request;
-  const accessible = workdir ?? join(root, 'workdir', sessionId);
+  const { root, sessionId } = request;
+  const workdir = accessibleWorkdir(request);
   const session = join(root, '.svc', 'sessions', sessionId);
-  if (workdir !== null && !isDelegated) refuseOwnPlaces(workdir, request);
-  makeDirectory(accessible, 0o755);
   makeDirectory(session, 0o700);
-  return { workdir: realpathSync(accessible), session, trace: join(session, 'trace.jsonl') };
+  return { workdir, session, trace: join(session, 'trace.jsonl') };
+}
+
+function accessibleWorkdir(request: DirectoriesRequest): string {
+  const { root, sessionId, workdir, isDelegated } = request;
+  if (workdir !== null && isDelegated) {
+    refuseMoved(workdir);
+    return workdir;
+  }
+  if (workdir !== null) refuseOwnPlaces(workdir, request);
+  const accessible = workdir ?? join(root, 'workdir', sessionId);
+  makeDirectory(accessible, 0o755);
+  return realpathSync(accessible);
+}
+
+/**
+ * Whatever opens something below the workdir later follows no link either, so that a path without one now means the parent's directory or
+ * nothing for as long as the session lasts.
+ */
+function refuseMoved(workdir: string): void {
+  try {
+    closeSync(openWithoutLinks(workdir).fd);
+    if (realpathSync(workdir) === workdir) return;
+  } catch (error) {
+    if (!isObstacle(error) && !isErrno(error, 'ENOENT'))
+      throw ioFault(error, `the workdir ${workdir} cannot be opened`);
+  }
+  throw new Diagnostic('E-RUN-029', `the workdir ${workdir} is not the directory that the parent made`, {
+    hint: 'a link or something else has been put in its place: let the parent delegate again',
+  });
 }
 
 /**

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -19,7 +28,7 @@ const record = {
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-completion-'));
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-completion-')));
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -74,6 +83,18 @@ describe('the report that a child left', () => {
     rmSync(join(folder, 'completion.json'));
     mkdirSync(join(folder, 'completion.json'));
     expect(readChildReport(folder, ids)).toBeNull();
+  });
+});
+
+describe.skipIf(!existsSync('/proc/self/fd'))('behind a link that its parent put there (skipped without /proc)', () => {
+  it.each(['.svc/children/c', '.svc/children', '.svc'])('at %s the report is none', (part) => {
+    const child = join(folder, '.svc/children/c');
+    mkdirSync(child, { recursive: true });
+    writeFileSync(join(child, 'completion.json'), JSON.stringify(record));
+    expect(readChildReport(child, ids)).toMatchObject({ status: 'ok' });
+    renameSync(join(folder, part), join(folder, 'moved'));
+    symlinkSync(join(folder, 'moved'), join(folder, part));
+    expect(readChildReport(child, ids)).toBeNull();
   });
 });
 

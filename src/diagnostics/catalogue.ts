@@ -235,7 +235,7 @@ export const catalogue = {
   'E-RUN-029': {
     title: 'the workdir holds the workspace or what svc keeps',
     explanation:
-      'The agent could alter the manifest, the trace or the artifact store. Give it a directory of its own, outside the .svc directories of the workspace and of the user.',
+      'The agent could alter the manifest, the trace or the artifact store. Give it a directory of its own, outside the .svc directories of the workspace and of the user. The workdir of a child is to be the very directory that its parent made: a link on the way there could lead to any of these.',
   },
   'E-RUN-030': {
     title: 'the script of a scripted model cannot be read',

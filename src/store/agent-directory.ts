@@ -1,37 +1,38 @@
-import { constants, existsSync, mkdirSync, openSync, renameSync, unlinkSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, renameSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { isErrno } from './io-fault.ts';
-import { makeDirectories } from './make-directories.ts';
+import { isObstacle, makeMissing, type OpenPath, openWithoutLinks } from './open-without-links.ts';
+
+export type { OpenPath } from './open-without-links.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 
-export interface OpenPath {
-  readonly fd: number;
-  /** A path that means this very directory or file, whatever its name has become since. */
-  readonly path: string;
-}
-
 /**
  * Opens a directory directly below an agent's workdir, or the workdir itself for null, and makes it when it is missing. The workdir is
- * trusted itself; what is in it is the agent's, so no link is followed. Whoever asks closes the descriptor. Throws system errors.
+ * canonical. What is in it is the agent's, and what is above it may be that of the agent of a parent, so no link is followed in any part of
+ * the path. Whoever asks closes the descriptor. Throws system errors.
  */
 export function openAgentDirectory(workdir: string, directory: string | null): OpenPath {
-  if (directory === null) return openExactly(workdir);
-  const path = join(workdir, directory);
-  makeDirectories(workdir);
+  if (directory === null) return openWithoutLinks(workdir);
+  const base = openWithoutLinks(workdir, { makeMode: 0o777 });
   try {
-    mkdirSync(path);
-  } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error;
+    return openBelow(base, directory);
+  } finally {
+    closeSync(base.fd);
   }
+}
+
+function openBelow(base: OpenPath, directory: string): OpenPath {
+  const path = join(base.path, directory);
+  makeMissing(path, 0o777);
   try {
     return openExactly(path);
   } catch (error) {
     // A link or a file where the directory belongs is the agent's doing: it gives way.
-    if (!isErrno(error, 'ENOTDIR', 'ELOOP')) throw error;
+    if (!isObstacle(error)) throw error;
     unlinkSync(path);
-    mkdirSync(path);
+    makeMissing(path, 0o777);
     return openExactly(path);
   }
 }

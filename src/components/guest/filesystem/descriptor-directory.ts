@@ -1,11 +1,10 @@
 import { isErrno } from '../../../store/io-fault.ts';
+import { O_PATH } from '../../../store/open-without-links.ts';
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 
 import { refuse } from './error-code.ts';
 import type { Child, FileAccess, HeldDirectory } from './held-directory.ts';
 
-/** Linux; Node has no name for it. Opens a place in the tree without opening what is there. */
-const O_PATH = 0o10000000;
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = constants;
 
 const newFileMode = 0o666;

@@ -1,0 +1,90 @@
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { openAgentDirectory } from './agent-directory.ts';
+
+let root: string;
+let child: string;
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-agent-')));
+  child = join(root, 'work/.svc/children/c');
+  mkdirSync(child, { recursive: true });
+  for (const place of ['c', 'children/c']) mkdirSync(join(root, 'outside', place), { recursive: true });
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function writeIn(workdir: string, directory: string | null): void {
+  const { fd, path } = openAgentDirectory(workdir, directory);
+  try {
+    writeFileSync(join(path, 'file'), 'text');
+  } finally {
+    closeSync(fd);
+  }
+}
+
+describe('a directory of the agent', () => {
+  it('is the workdir or one directly below it, made where it is missing', () => {
+    writeIn(child, null);
+    writeIn(child, 'out');
+    expect(readFileSync(join(child, 'file'), 'utf8')).toBe('text');
+    expect(readFileSync(join(child, 'out/file'), 'utf8')).toBe('text');
+  });
+
+  it('is made again with the workdir, which a command may have removed', () => {
+    rmSync(join(root, 'work'), { recursive: true });
+    writeIn(child, 'out');
+    expect(readFileSync(join(child, 'out/file'), 'utf8')).toBe('text');
+  });
+
+  it.each([
+    ['a link', (path: string) => symlinkSync(join(root, 'outside'), path)],
+    ['a file', (path: string) => writeFileSync(path, '')],
+  ])('takes the place of %s', (_what, plant) => {
+    plant(join(child, 'out'));
+    writeIn(child, 'out');
+    expect(statSync(join(child, 'out')).isDirectory()).toBe(true);
+    expect(readFileSync(join(child, 'out/file'), 'utf8')).toBe('text');
+    expect(readdirSync(join(root, 'outside')).sort()).toEqual(['c', 'children']);
+  });
+
+  describe.skipIf(!existsSync('/proc/self/fd'))('of a workdir with a link above it (skipped without /proc)', () => {
+    it.each([
+      ['.svc/children/c', 'outside/c'],
+      ['.svc/children', 'outside'],
+      ['.svc', 'outside'],
+      ['.svc', 'nowhere'],
+    ])('at %s to %s is refused, and nothing is written there', (part, target) => {
+      renameSync(join(root, 'work', part), join(root, 'work/moved'));
+      symlinkSync(join(root, target), join(root, 'work', part));
+      for (const directory of [null, 'out']) expect(() => writeIn(child, directory)).toThrow(/^(ENOTDIR|ELOOP):/);
+      const there = readdirSync(join(root, 'outside'), { recursive: true, encoding: 'utf8' });
+      expect(there.sort()).toEqual(['c', 'children', 'children/c']);
+      expect(existsSync(join(root, 'nowhere'))).toBe(false);
+    });
+
+    it('of one that was removed is not made there', () => {
+      rmSync(child, { recursive: true });
+      renameSync(join(root, 'work/.svc/children'), join(root, 'work/moved'));
+      rmSync(join(root, 'outside/c'), { recursive: true });
+      symlinkSync(join(root, 'outside'), join(root, 'work/.svc/children'));
+      expect(() => writeIn(child, 'out')).toThrow(/^(ENOTDIR|ELOOP):/);
+      expect(readdirSync(join(root, 'outside'))).toEqual(['children']);
+    });
+  });
+});
