@@ -26,7 +26,7 @@ function read(
 }
 
 describe('SVC_REFEREE_URL', () => {
-  it.each([undefined, '', ' \t'])('%j is refused to a capsule that may delegate [D2-CODE-01]', (url) => {
+  it.each([undefined, '', ' \t'])('%j is refused to a capsule that may delegate [D2-CODE-01] [D1-ERR-08]', (url) => {
     const env = url === undefined ? {} : { SVC_REFEREE_URL: url };
     expect(read({ ...env, spawnAllow: ['helper'] }).refusals).toEqual([
       'E-RUN-019 capabilities.spawn.allow needs a referee, and SVC_REFEREE_URL is not set',

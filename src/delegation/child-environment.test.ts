@@ -61,6 +61,14 @@ describe('the environment of a child', () => {
     });
   });
 
+  it('hands on no handle of its own parent to a child that reports to nobody [D2-ENV-06] [D2-HANDLE-08]', () => {
+    const names = ['SVC_SPAWNER'];
+    const env = { SVC_SPAWNER: '{}' };
+    expect(childEnvironment({ ...nothing, env, handle: null, parentAllow: names, childAllow: names })).toEqual({
+      SVC_REFEREE_URL: 'http://127.0.0.1:7700',
+    });
+  });
+
   it('takes names that mean something to JavaScript as names', () => {
     const env = Object.fromEntries([['__proto__', 'p']]);
     const allow = { parentAllow: ['__proto__', 'constructor'], childAllow: ['__proto__', 'constructor'] };

@@ -83,19 +83,21 @@ export class SessionRecords {
 
   /** The reservation behind an approval; undefined once it has expired. */
   reservation(serial: number): Readonly<Reservation> | undefined {
-    return this.#liveReservation(serial);
+    this.#releaseExpired();
+    return this.#reservations.find(serial);
   }
 
-  /** The approval admits nobody from now on but the registration that presents it. */
+  /** The approval, which was live when it was looked at, admits nobody from now on but the registration that presents it. */
   spend(serial: number): void {
-    const reservation = this.#liveReservation(serial);
+    // Not looked at again: it could expire between two readings of the clock within one decision.
+    const reservation = this.#reservations.find(serial);
     if (reservation?.state !== 'unpresented') throw new Error(`approval ${serial} cannot be spent`);
     reservation.state = 'spent';
   }
 
   /** Turns the slot of a spent approval into a running child: no figure changes. Its id must be free. */
   redeem(serial: number, registration: Registration): SessionRecord {
-    const reservation = this.#liveReservation(serial);
+    const reservation = this.#reservations.find(serial);
     if (reservation?.state !== 'spent') throw new Error(`approval ${serial} cannot be redeemed`);
     const child = this.#add(registration, reservation.parent);
     reservation.state = 'redeemed';
@@ -125,11 +127,6 @@ export class SessionRecords {
     this.#bySerial.push(entry);
     this.#running += 1;
     return entry;
-  }
-
-  #liveReservation(serial: number): Reservation | undefined {
-    this.#releaseExpired();
-    return this.#reservations.find(serial);
   }
 
   #releaseExpired(): void {

@@ -68,3 +68,29 @@ describe('the directory of a child', () => {
     expect(() => readFileSync(join(formation.line.workdir, 'planted'))).toThrow('ENOENT');
   });
 });
+
+/** Counts what shows the runtime's process: its command line, what it has mapped, its variables. */
+const looksForRuntime = `cat /proc/[0-9]*/cmdline /proc/[0-9]*/maps /proc/[0-9]*/environ 2>&1 | grep -a -c 'svc[.]cjs\\|SVC_REFEREE_URL=\\|msc1[.]'; true`;
+
+describe('the credential of a session', () => {
+  it.each(['advisory', 'scoped', 'sealed'])(
+    'is in the memory of a process that its commands cannot look into, unless nothing contains them: %s [D2-CORE-08]',
+    async (ceiling) => {
+      const curious = {
+        manifest: `lifecycle: { task_acceptance: queue, after_task: sleep }
+capabilities: { spawn: { allow: [worker] }, shell: { allow: [sh, cat, grep] } }
+`,
+        script: [calls('sh', { command: looksForRuntime }, 'Begin'), says('Looked.', 'Begin')].join(''),
+      };
+      const env = { SVC_CONTAINMENT_CEILING: ceiling };
+      const formation = await start({ capsules: { lead: curious, worker: worker('advisory') }, env });
+      await formation.send('Begin');
+      await formation.tasksEnded(1);
+      const [, found = ''] = /\nstdout:\n(\d+)\n/.exec(formation.results[0] ?? '') ?? [];
+      const { achieved } = { ...(formation.trace[0]?.['containment'] as { achieved?: string } | undefined) };
+      // What the test looks with does find the runtime where it may.
+      if (achieved === 'advisory') expect(Number(found)).toBeGreaterThan(0);
+      else expect(found).toBe('0');
+    },
+  );
+});
