@@ -70,7 +70,7 @@ describe('the directory of a child', () => {
 });
 
 /** Counts what shows the runtime's process: its command line, what it has mapped, its variables. */
-const looksForRuntime = `cat /proc/[0-9]*/cmdline /proc/[0-9]*/maps /proc/[0-9]*/environ 2>&1 | grep -a -c 'svc[.]cjs\\|SVC_REFEREE_URL=\\|msc1[.]'; true`;
+const looksForRuntime = `cat /proc/[0-9]*/cmdline /proc/[0-9]*/maps /proc/[0-9]*/environ 2>&1 | grep -a -c 'svc[.]cjs\\|SVC_REFEREE_URL[=]\\|msc1[.]'; true`;
 
 describe('the credential of a session', () => {
   it.each(['advisory', 'scoped', 'sealed'])(
