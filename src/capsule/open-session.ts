@@ -70,9 +70,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
   const problems = checkExportRoots({ workdir: directories.workdir, exports: launch.loaded.manifest.exports });
   if (problems.length > 0) throw new DiagnosticList(problems);
   const closing: (() => Promise<void> | void)[] = [];
-  const close = async (): Promise<void> => {
-    for (const end of closing.splice(0).toReversed()) await end();
-  };
+  const close = async (): Promise<void> => await closeAll(closing.splice(0).toReversed());
   try {
     const cacheDir = join(request.home, '.svc', 'cache');
     const host = createLateComponentHost({ cacheDir, packageRoot: launch.packageRoot });
@@ -125,6 +123,19 @@ async function delegationsOf(
     stopWithinMs: request.stopWithinMs,
     onWarning,
   });
+}
+
+/** Closes each of them, whatever the others come to; rejects with what the first one failed with. */
+async function closeAll(closing: readonly (() => Promise<void> | void)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const end of closing) {
+    try {
+      await end();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
 }
 
 function openTrace({ launch, sessionId }: OpenSessionRequest, directories: SessionDirectories): Trace {

@@ -2,6 +2,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { responseOf } from '../http/response-of.ts';
 import { refusedCall, unexpectedAnswer, unreachable } from './capsule-faults.ts';
 
 export interface CapsuleCall {
@@ -66,27 +67,23 @@ function send(call: CapsuleCall, timeout: AbortSignal | undefined): Promise<Inco
   const { address, method, params, token, headers } = call;
   const colon = address.lastIndexOf(':');
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-  return new Promise((resolve, reject) => {
-    const outgoing = request(
-      {
-        host: address.slice(0, colon).replace(/^\[|\]$/g, ''),
-        port: Number(address.slice(colon + 1)),
-        method: 'POST',
-        path: '/',
-        agent: false,
-        ...(timeout === undefined ? {} : { signal: timeout }),
-        headers: {
-          'content-type': 'application/json',
-          'content-length': Buffer.byteLength(body),
-          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-          ...headers,
-        },
-      },
-      resolve,
-    );
-    outgoing.once('error', reject);
-    outgoing.end(body);
+  const outgoing = request({
+    host: address.slice(0, colon).replace(/^\[|\]$/g, ''),
+    port: Number(address.slice(colon + 1)),
+    method: 'POST',
+    path: '/',
+    agent: false,
+    ...(timeout === undefined ? {} : { signal: timeout }),
+    headers: {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
   });
+  const response = responseOf(outgoing);
+  outgoing.end(body);
+  return response;
 }
 
 function resultOf(text: string, call: CapsuleCall): unknown {

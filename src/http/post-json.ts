@@ -1,6 +1,8 @@
 import { request, type IncomingMessage } from 'node:http';
 import { request as secureRequest } from 'node:https';
 
+import { responseOf } from './response-of.ts';
+
 export interface JsonPost {
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
@@ -41,20 +43,15 @@ export async function postJson(post: JsonPost): Promise<PostOutcome> {
 function send({ url, headers, body }: JsonPost, signal: AbortSignal): Promise<IncomingMessage> {
   const bytes = Buffer.from(JSON.stringify(body));
   const open = url.protocol === 'https:' ? secureRequest : request;
-  return new Promise((resolve, reject) => {
-    const outgoing = open(
-      url,
-      {
-        method: 'POST',
-        agent: false,
-        signal,
-        headers: { 'content-type': 'application/json', 'content-length': bytes.length, ...headers },
-      },
-      resolve,
-    );
-    outgoing.once('error', reject);
-    outgoing.end(bytes);
+  const outgoing = open(url, {
+    method: 'POST',
+    agent: false,
+    signal,
+    headers: { 'content-type': 'application/json', 'content-length': bytes.length, ...headers },
   });
+  const response = responseOf(outgoing);
+  outgoing.end(bytes);
+  return response;
 }
 
 async function readText(response: IncomingMessage): Promise<string> {

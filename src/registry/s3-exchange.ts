@@ -3,6 +3,7 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import { finished } from 'node:stream';
 
+import { responseOf } from '../http/response-of.ts';
 import { Unanswered } from './s3-faults.ts';
 
 /** A body whose hash is known before it is sent. */
@@ -86,19 +87,16 @@ export class S3Connections {
 }
 
 async function responseTo(sent: http.ClientRequest, body: S3Body | null): Promise<http.IncomingMessage> {
-  return await new Promise((resolve, reject) => {
-    sent.on('response', resolve);
-    // Stays for the life of the request: what comes after the response concerns its reader, who is told by the response.
-    sent.on('error', reject);
-    if (body?.kind === 'file') {
-      const file = createReadStream(body.path);
-      file.on('error', (cause) => sent.destroy(new UnreadableBody('the file cannot be read', { cause })));
-      finished(sent, () => file.destroy());
-      file.pipe(sent);
-    } else {
-      sent.end(body?.text);
-    }
-  });
+  const response = responseOf(sent);
+  if (body?.kind === 'file') {
+    const file = createReadStream(body.path);
+    file.on('error', (cause) => sent.destroy(new UnreadableBody('the file cannot be read', { cause })));
+    finished(sent, () => file.destroy());
+    file.pipe(sent);
+  } else {
+    sent.end(body?.text);
+  }
+  return await response;
 }
 
 /** A body as text; `Unanswered` when it is larger than anything the service has reason to send. */

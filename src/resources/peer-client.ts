@@ -82,6 +82,8 @@ function responseOf(
     asking.once('response', resolve);
     asking.once('timeout', onIdle);
     asking.on('error', reject);
+    // Node closes a connection whose server would speak another protocol (101) and tells no more than that.
+    asking.once('close', () => reject(new ConnectionRefusal({ tag: 'HTTP-protocol-error' })));
     asking.end();
   });
 }

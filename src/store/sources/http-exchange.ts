@@ -5,6 +5,7 @@ import type { Chunks } from '../durable-file.ts';
 import type { Proxy } from './proxy.ts';
 import { openTunnel } from './tunnel.ts';
 import type { Transfer } from './transport-fault.ts';
+import { responseOf } from '../../http/response-of.ts';
 
 export interface OutgoingBody {
   readonly bytes: number;
@@ -35,13 +36,14 @@ export async function exchange(asked: Exchange): Promise<IncomingMessage> {
     ...(body === null ? {} : { 'content-length': String(body.bytes), expect: '100-continue' }),
   };
   const request = await openRequest(asked, { method, headers, signal });
-  return await new Promise((resolve, reject) => {
-    // An error after the answer has begun is met by whoever reads the answer.
-    request.on('error', reject);
-    request.once('response', resolve);
-    if (body === null) request.end();
-    else sendBody(request, body, asked.transfer).catch(reject);
-  });
+  // An error after the answer has begun is met by whoever reads the answer.
+  const response = responseOf(request);
+  if (body === null) {
+    request.end();
+    return await response;
+  }
+  // An answer may come before the body is sent; a body that cannot be read has none.
+  return await Promise.race([response, sendBody(request, body, asked.transfer).then(() => response)]);
 }
 
 async function openRequest({ url, proxy, signal }: Exchange, options: RequestOptions): Promise<ClientRequest> {
