@@ -45,7 +45,7 @@ export function noContainment(reason: string): Containment {
     open: ({ workdir, privateDirectory }) => {
       const pipes = new PipeStock(namedPipes(privateDirectory));
       return {
-        launcher: ({ scope }) => createDirectLauncher({ cwd: join(workdir, scope), pipes }),
+        launcher: ({ scope }) => createDirectLauncher({ cwd: join(workdir, scope), refusesLinks: true, pipes }),
         close: () => pipes.close(),
       };
     },

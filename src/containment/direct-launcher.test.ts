@@ -9,7 +9,10 @@ import {
   readFileSync,
   readdirSync,
   readlinkSync,
+  realpathSync,
+  renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -147,6 +150,36 @@ describe('the direct launcher', () => {
     expect(listing).not.toContain('secret');
     expect(listing).not.toContain('held');
     expect(listing).toContain('30 -> /dev/null');
+  });
+});
+
+describe.skipIf(!existsSync('/proc/self/fd'))('a launcher that refuses links (skipped without /proc)', () => {
+  async function startedIn(cwd: string): Promise<string> {
+    const outcome = await createDirectLauncher({ cwd, refusesLinks: true, pipes }).launch(
+      request('sh', ['-c', 'pwd -P; echo here > file']),
+    );
+    if (outcome.kind === 'refused') return outcome.reason;
+    const [said] = await Promise.all([textOf(outcome.process.stdout), textOf(outcome.process.stderr)]);
+    await outcome.process.ended;
+    return said;
+  }
+
+  it('starts in the directory, and holds it no longer than that', async () => {
+    const place = join(realpathSync(folder), 'work/child');
+    mkdirSync(place, { recursive: true });
+    expect(await startedIn(place)).toBe(`${place}\n`);
+    expect(readFileSync(join(place, 'file'), 'utf8')).toBe('here\n');
+    expect(openFiles().filter((path) => path.startsWith(place))).toEqual([]);
+  });
+
+  it.each(['work/child', 'work'])('starts nothing when %s has become one', async (part) => {
+    const place = join(realpathSync(folder), 'work/child');
+    mkdirSync(place, { recursive: true });
+    mkdirSync(join(folder, 'elsewhere/child'), { recursive: true });
+    renameSync(join(folder, part), join(folder, 'moved'));
+    symlinkSync(join(folder, part === 'work' ? 'elsewhere' : 'elsewhere/child'), join(folder, part));
+    expect(await startedIn(place)).toBe('a part of the working directory has become a link');
+    expect(readdirSync(join(folder, 'elsewhere/child'))).toEqual([]);
   });
 });
 

@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 
+import { isErrno } from '../store/io-fault.ts';
+import { isObstacle, openWithoutLinks } from '../store/open-without-links.ts';
 import { superviseGroup } from './child-group.ts';
 import { findProgram } from './find-program.ts';
 import { inheritedDescriptors } from './inherited-descriptors.ts';
@@ -12,6 +14,8 @@ import { openDescriptors } from './standard-streams.ts';
 
 export interface DirectLauncherOptions {
   readonly cwd: string;
+  /** For a canonical `cwd`: a link that has come to be on the way there refuses the launch. Links are followed when absent. */
+  readonly refusesLinks?: true;
   /** For the standard streams, which are sockets without it; not closed here. */
   readonly pipes?: PipeStock;
   /** How long what a process leaves running may go on writing after its exit; 1,000 when absent. */
@@ -22,24 +26,42 @@ export interface DirectLauncherOptions {
  * Starts processes without any kernel enforcement: class `advisory`, mechanism `none` (D1 "Mechanism values").
  * Each gets its own process group, exactly the requested environment and no descriptor of ours but the standard three.
  */
-export function createDirectLauncher({ cwd, pipes, drainMs = 1000 }: DirectLauncherOptions): Launcher {
+export function createDirectLauncher(options: DirectLauncherOptions): Launcher {
+  const { cwd, refusesLinks, pipes, drainMs = 1000 } = options;
   let inherited: readonly number[] | undefined;
   return {
     async launch(request) {
-      const refusal = await refusalOf(request, cwd);
-      if (refusal !== null) return { kind: 'refused', reason: refusal };
+      const problem = malformedRequest(request);
+      if (problem !== null) return { kind: 'refused', reason: problem };
+      if (!(await isDirectory(cwd))) return { kind: 'refused', reason: 'the working directory does not exist' };
       const program = findProgram(request.command, request.env.PATH ?? '');
       if (program.kind === 'refused') return program;
       inherited ??= inheritedDescriptors();
-      return await start({ program: program.path, request, cwd, pipes, inherited, drainMs });
+      const place = openPlace(cwd, refusesLinks ?? false);
+      if (place.kind === 'refused') return place;
+      try {
+        return await start({ program: program.path, request, cwd: place.path, pipes, inherited, drainMs });
+      } finally {
+        if (place.fd !== null) closeSync(place.fd);
+      }
     },
   };
 }
 
-async function refusalOf(request: LaunchRequest, cwd: string): Promise<string | null> {
-  const problem = malformedRequest(request);
-  if (problem !== null) return problem;
-  return (await isDirectory(cwd)) ? null : 'the working directory does not exist';
+type Place =
+  | { readonly kind: 'found'; readonly fd: number | null; readonly path: string }
+  | Extract<LaunchOutcome, { readonly kind: 'refused' }>;
+
+/** Held open until the process has started there: nothing can be put in its place between this look at it and that. */
+function openPlace(cwd: string, refusesLinks: boolean): Place {
+  if (!refusesLinks) return { kind: 'found', fd: null, path: cwd };
+  try {
+    return { kind: 'found', ...openWithoutLinks(cwd) };
+  } catch (error) {
+    if (isObstacle(error)) return { kind: 'refused', reason: 'a part of the working directory has become a link' };
+    if (isErrno(error, 'ENOENT')) return { kind: 'refused', reason: 'the working directory does not exist' };
+    throw error;
+  }
 }
 
 async function isDirectory(path: string): Promise<boolean> {
