@@ -151,12 +151,21 @@ static void set_limits(const struct plan *plan) {
   }
 }
 
+static void enter_directory(const char *path) {
+  /* What a link on the way leads to could be another's choice by the time it is followed. */
+  const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                               .resolve = resolve_no_symlinks | resolve_no_magiclinks};
+  const int directory = kernel_openat2(AT_FDCWD, path, &how);
+  if (directory < 0 || fchdir(directory) != 0) fail("cwd", path);
+  close(directory);
+}
+
 static noreturn void become_program(const struct call *call, const struct plan *plan, const struct filter *filter) {
   set_limits(plan);
   drop_capabilities();
   refuse_new_privileges();
   if (plan->landlock) enter_landlock(plan);
-  if (chdir(plan->cwd) != 0) fail("cwd", plan->cwd);
+  enter_directory(plan->cwd);
   if (kernel_close_range(3, ~0u, close_range_cloexec) != 0) fail("descriptors", "closing at exec");
   unblock_signals();
   if (filter->length > 0 && syscall(SYS_seccomp, seccomp_set_mode_filter, 0, filter) != 0) fail("filter", "installing");

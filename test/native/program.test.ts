@@ -1,5 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -25,6 +35,20 @@ function statusFields(text: string): Record<string, string> {
 }
 
 describe.each(users)('a program launched by %s', (_name, user) => {
+  it('starts in no directory that a symbolic link leads to, as the last part or on the way', () => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-cwd-')));
+    try {
+      chmodSync(folder, 0o755);
+      symlinkSync('/usr', join(folder, 'link'));
+      for (const cwd of [join(folder, 'link'), join(folder, 'link/lib'), '/proc/self/cwd']) {
+        const { code, stdout, status } = launchSync({ plan: { ...bare, cwd }, user, program: ['/usr/bin/pwd'] });
+        expect({ code, stdout, status }).toEqual({ code: 125, stdout: '', status: `cwd 40 ${cwd}\n` });
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   describe.each(plans)('%s', (_place, plan) => {
     beforeEach((context) => needs(context, ...(plan === bare ? [] : (['sealed'] as const))));
 
