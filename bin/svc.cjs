@@ -12,7 +12,10 @@ try {
   process.stderr.write('svc: it is not built yet; run npm install and npm run build in its folder\n');
   process.exit(70);
 }
-const cacheFile = `${bundle}.${process.version}-${process.arch}.cache`;
+const source = readFileSync(bundle, 'latin1');
+// The build begins the file with its hash: V8 would take the cache of another file of the same length for its own.
+const [, build] = /^\/\*([0-9a-f]+)\*\//.exec(source) ?? [];
+const cacheFile = `${bundle}.${build}.${process.version}-${process.arch}.cache`;
 
 let cachedData;
 try {
@@ -21,7 +24,7 @@ try {
   // None yet: it is written below.
 }
 
-const script = new Script(readFileSync(bundle, 'latin1'), {
+const script = new Script(source, {
   filename: bundle,
   ...(cachedData === undefined ? {} : { cachedData }),
 });
@@ -30,7 +33,8 @@ const script = new Script(readFileSync(bundle, 'latin1'), {
 function keepCodeCache() {
   const temporary = `${cacheFile}.${process.pid}`;
   try {
-    writeFileSync(temporary, script.createCachedData());
+    // Whole on the disk before it has its name: V8 does not survive a damaged one.
+    writeFileSync(temporary, script.createCachedData(), { flush: true });
     renameSync(temporary, cacheFile);
   } catch {
     // A directory that may not be written keeps none; every start works without it.

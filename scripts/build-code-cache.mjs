@@ -1,4 +1,4 @@
-// Starts a capsule once, so that bin/svc.cjs keeps what V8 compiled on the way (dist/svc.cjs.<node version>-<arch>.cache).
+// Starts a capsule once, so that bin/svc.cjs keeps what V8 compiled on the way (dist/svc.cjs.<hash>.<node version>-<arch>.cache).
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,6 @@
 // Builds everything that the package ships into dist/: the programs, the thread components run in, the compiler, the bundled
 // artifacts, and the code cache of the start-up bundle. What has not changed is not built again.
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -80,10 +81,18 @@ await build({
   legalComments: 'none',
   logLevel: 'warning',
 });
+/** bin/svc.cjs reads it byte by byte, and names the code cache after the hash that it begins with. */
+function startFile(code) {
+  const odd = /[^\0-\x7f].{0,40}/u.exec(code);
+  if (odd !== null) throw new Error(`the start file is not ASCII: ${odd[0]}`);
+  return `/*${createHash('sha256').update(code).digest('hex').slice(0, 16)}*/${code}`;
+}
+
 mkdirSync(join('dist', 'late'), { recursive: true });
 const bundles = [...programs, ...servers.outputFiles];
 for (const { path, text } of bundles) {
-  const code = withLateBuiltins(text);
+  const isStart = basename(path) === 'svc.cjs';
+  const code = isStart ? startFile(withLateBuiltins(text)) : withLateBuiltins(text);
   if (existsSync(path) && readFileSync(path, 'utf8') === code) continue;
   dropCodeCaches('dist');
   writeFileSync(path, code);

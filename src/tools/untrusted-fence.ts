@@ -15,10 +15,12 @@ let made: Patterns | undefined;
 
 /** Made when something is first fenced: the character classes take their time, and a start fences nothing. */
 function patterns(): Patterns {
+  // Written in ASCII, as all of the start file is: it is read byte by byte.
   made ??= {
-    opener: /[<≮＜﹤‹«≪〈⟨〈˂ᐸ❮]|&(?:lt|#0*60|#x0*3c);?/giu,
-    passedOver: /^[\s\p{Z}\p{C}\p{M}\p{Default_Ignorable_Code_Point}\p{Pd}_−˗⁃~.]$/u,
-    slash: /^[/\\⁄∕⧸╱⟋|]$/u,
+    opener:
+      /[<\u{226e}\u{ff1c}\u{fe64}\u{2039}\u{ab}\u{226a}\u{3008}\u{27e8}\u{2329}\u{2c2}\u{1438}\u{276e}]|&(?:lt|#0*60|#x0*3c);?/giu,
+    passedOver: /^[\s\p{Z}\p{C}\p{M}\p{Default_Ignorable_Code_Point}\p{Pd}_\u{2212}\u{2d7}\u{2043}~.]$/u,
+    slash: /^[/\\\u{2044}\u{2215}\u{29f8}\u{2571}\u{27cb}|]$/u,
     lookAlikes: new Map(
       Object.entries({
         u: 'υսᴜμ',
