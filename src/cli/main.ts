@@ -15,8 +15,16 @@ const bugInSvc = 70;
 /** `svc`: argv to command to exit code. `onStarted` is told when a capsule's listener is up. */
 export async function main(args: readonly string[], onStarted?: () => void): Promise<void> {
   const streams = new StandardStreams();
+  const cwd = workingDirectory();
+  if (cwd === null) {
+    streams.stderr.write(
+      'error[E-IO-001]: the current directory has been removed\nhint: change to one that is there\n',
+    );
+    process.exitCode = 1;
+    return;
+  }
   const context: CommandContext = {
-    cwd: process.cwd(),
+    cwd,
     home: process.env['HOME'] ?? homedir(),
     env: process.env,
     get stdout() {
@@ -42,6 +50,16 @@ export async function main(args: readonly string[], onStarted?: () => void): Pro
     await root.parseAsync(args, { from: 'user' });
   } catch (error) {
     process.exitCode = report(error, context);
+  }
+}
+
+/** Null once it has been removed. */
+function workingDirectory(): string | null {
+  try {
+    return process.cwd();
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    return null;
   }
 }
 
@@ -75,6 +93,11 @@ function report(error: unknown, context: CommandContext): number {
 }
 
 function reportBug(error: unknown, context: CommandContext): void {
+  if (error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND') {
+    const [missing = ''] = error.message.split('\n');
+    context.stderr.write(`svc: a part of svc ${version} is missing, install it again: ${missing}\n`);
+    return;
+  }
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
   context.stderr.write(`svc: this is a bug in svc ${version}, please report it:\n${trace}\n`);
 }
