@@ -1,20 +1,33 @@
 import type { CapsuleManifest } from '../manifest/schema.ts';
+import { wholeMs } from '../manifest/units.ts';
 import { ExportRoot, normalizedRoot } from '../resources/export-root.ts';
 import { audienceOf } from '../resources/peer-address.ts';
 import { PeerHandles } from '../resources/peer-handles.ts';
 import type { ResourcePlanesOptions } from '../resources/resource-routes.ts';
+import type { SessionClock } from '../session/clock.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { SessionId } from '../wire/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { systemClock } from './system-clock.ts';
 
+/** What of a launch decides about files of peers. */
+export interface PeerFilesLaunch {
+  readonly loaded: { readonly manifest: Pick<CapsuleManifest, 'name' | 'exports'> };
+  readonly scope: { readonly containment: Pick<PreparedLaunch['scope']['containment'], 'achieved'> };
+  readonly grants: Pick<PreparedLaunch['grants'], 'networkAllow' | 'peerFetchAllow'> & {
+    readonly resources: Pick<PreparedLaunch['grants']['resources'], 'workdir_max_bytes'>;
+  };
+}
+
 export interface PeerFilesRequest {
-  readonly launch: PreparedLaunch;
+  readonly launch: PeerFilesLaunch;
   readonly sessionId: SessionId;
   /** `host:port` of this capsule's card. */
   readonly url: string;
   /** The accessible workdir, canonical. */
   readonly workdir: string;
+  /** The machine's own when absent. */
+  readonly clock?: Pick<SessionClock, 'now' | 'randomBytes'>;
 }
 
 /** What a session shares with peers and fetches from them. */
@@ -32,12 +45,12 @@ const largestFetchBytes = 1024 ** 3;
 
 /** The key of the session, when it shares files, and the tools of its model. Loads no more than the manifest asks for. */
 export async function stagePeerFiles(request: PeerFilesRequest): Promise<SessionPeerFiles> {
-  const { launch, sessionId: issuer } = request;
+  const { launch, sessionId: issuer, clock = systemClock } = request;
   const exported = launch.loaded.manifest.exports.peer_files;
   const fetching = await fetchTools(request);
   if (exported === undefined) return { tools: fetching, served: null, close: () => {} };
-  const randomBytes = (size: number): Uint8Array => systemClock.randomBytes(size);
-  const handles = new PeerHandles({ issuer, now: () => systemClock.now(), randomBytes });
+  const randomBytes = (size: number): Uint8Array => clock.randomBytes(size);
+  const handles = new PeerHandles({ issuer, now: () => clock.now(), randomBytes });
   return {
     tools: [await shareTool(request, { exported, handles }), ...fetching],
     served: { root: exported.root, max_bytes: exported.max_bytes, handles },
@@ -57,7 +70,7 @@ async function shareTool({ launch, workdir }: PeerFilesRequest, { exported, hand
   return createShareFileTool({
     root: new ExportRoot({ workdir, root: normalizedRoot(exported.root), achieved }),
     handles,
-    maxTtlMs: exported.max_ttl * 1000,
+    maxTtlMs: wholeMs(exported.max_ttl),
     networkAllow: launch.grants.networkAllow,
   });
 }

@@ -56,6 +56,14 @@ export const lifetimeSecs: z.ZodMiniType<number, string | number> = z.pipe(
   ),
 );
 
+/**
+ * Whole milliseconds of seconds, never more than they are. What is written has at most six decimals: rounded to them first, 1.001 s is
+ * 1001 ms, whatever floating point makes of it.
+ */
+export function wholeMs(secs: number): number {
+  return Math.floor(Math.round(secs * 1e6) / 1000);
+}
+
 function toBytes(value: string | number): number {
   if (typeof value === 'number') return value;
   const [, amount = '0', unit = 'Ki'] = sizeShape.exec(value) ?? [];

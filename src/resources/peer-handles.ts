@@ -46,10 +46,11 @@ export class PeerHandles {
     this.#key = options.randomBytes(keyBytes);
   }
 
+  /** The handle expires at a whole millisecond, no later than asked: a fraction would never verify. */
   mint({ path, audience, ttlMs }: HandleRequest): MintedHandle {
     if (!this.#isOpen) throw new Error('a handle was to be minted after the end of the session');
     const { issuer, now, randomBytes } = this.#options;
-    const expiresAtMs = now() + ttlMs;
+    const expiresAtMs = Math.floor(now() + ttlMs);
     const nonce = randomBytes(nonceBytes);
     const handle = mintPeerHandle({ key: this.#key, audience, issuer, path, expiresAtMs, nonce });
     return { handle, handleId: handleId(handle), expiresAtMs };

@@ -1,6 +1,6 @@
 import type { HostResolver } from '../containment/egress/resolver.ts';
 import type { NetworkDestination } from '../manifest/network-destination.ts';
-import { lifetimeSecs } from '../manifest/units.ts';
+import { lifetimeSecs, wholeMs } from '../manifest/units.ts';
 import { neverReached } from '../tools/dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from '../tools/tool.ts';
 import type { ExportRoot } from './export-root.ts';
@@ -62,11 +62,11 @@ async function share(
   return { status: 'passed', content: JSON.stringify(result), exitCode: null, truncated: false };
 }
 
-/** At most `maxTtlMs`, which is also what nothing means; undefined for what is no duration (D3 "Limits"). */
+/** Whole, at least 1 and at most `maxTtlMs`, which is also what nothing means; undefined for what is no duration (D3 "Limits"). */
 function ttlMsOf(ttl: unknown, maxTtlMs: number): number | undefined {
   if (ttl === undefined) return maxTtlMs;
   const secs = lifetimeSecs.safeParse(ttl);
-  return secs.success ? Math.min(Math.ceil(secs.data * 1000), maxTtlMs) : undefined;
+  return secs.success ? Math.min(Math.max(1, wholeMs(secs.data)), maxTtlMs) : undefined;
 }
 
 function failed(code: string, message: string): ToolOutcome {
