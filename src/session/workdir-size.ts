@@ -1,14 +1,17 @@
+import { closeSync } from 'node:fs';
 import { opendir, lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isSystemError } from '../diagnostics/system-reason.ts';
+import { openWithoutLinks, type OpenPath } from '../store/open-without-links.ts';
 import type { SessionClock } from './clock.ts';
 
 /** A walk never takes more than this share of the time between two walks. */
 const restPerWalk = 20;
 
 export interface WorkdirLimit {
+  /** Canonical. */
   readonly workdir: string;
   readonly maxBytes: number;
   readonly clock: Pick<SessionClock, 'monotonicMs'>;
@@ -23,7 +26,7 @@ export function workdirSizeCheck({ workdir, maxBytes, clock }: WorkdirLimit): ()
   return async () => {
     const startedMs = clock.monotonicMs();
     if (startedMs < notBeforeMs) return;
-    const bytes = await bytesBelow(workdir);
+    const bytes = await bytesOf(workdir);
     const tookMs = clock.monotonicMs() - startedMs;
     notBeforeMs = clock.monotonicMs() + tookMs * restPerWalk;
     if (bytes <= maxBytes) return;
@@ -31,6 +34,26 @@ export function workdirSizeCheck({ workdir, maxBytes, clock }: WorkdirLimit): ()
       hint: `raise capabilities.resources.workdir_max_bytes, or clean ${workdir}`,
     });
   };
+}
+
+/** A link that has come to be on the way leads to what is not the workdir, and does not count. */
+async function bytesOf(workdir: string): Promise<number> {
+  const base = openOrNull(workdir);
+  if (base === null) return 0;
+  try {
+    return await bytesBelow(base.path);
+  } finally {
+    closeSync(base.fd);
+  }
+}
+
+function openOrNull(workdir: string): OpenPath | null {
+  try {
+    return openWithoutLinks(workdir);
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    return null;
+  }
 }
 
 /** Bytes of the files below a directory. Links are not followed; what the system does not let be looked at does not count. */
