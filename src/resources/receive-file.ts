@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 import { IncomingFile } from './peer-inbox.ts';
 import { readUpTo } from './read-up-to.ts';
+import type { ResourceRefusalCode } from './resource-refusal.ts';
 
 export interface ReceivedFile {
   readonly bytes: number;
@@ -87,35 +88,47 @@ async function onDisk<Value>(action: () => Value | Promise<Value>): Promise<Valu
 
 const largestRefusalBytes = 4096;
 
-const meanings: Readonly<Record<string, string>> = {
-  unauthorized: 'its listener asks for a bearer token (SVC_LISTENER_TOKEN there), which this tool never sends',
-  handle_expired: 'the handle has expired; ask for a new one',
-  handle_not_valid:
-    'it was shared with another agent, is not whole, or its sender has ended or was started again since',
-  no_peer_plane: 'it shares no files with peers',
-  not_found: 'the file is no longer there',
-  too_large: 'the file is larger than it serves',
-  outside_root: 'the file is no longer among those it shares',
-  symlink_refused: 'a symbolic link stands where the file was',
-  not_a_regular_file: 'what it shared is no longer a file',
-  io_error: 'it could not read the file',
-};
+/** Every code of a peer's plane (D3 "Errors"), as the model is told of it. */
+const meanings = new Map(
+  Object.entries({
+    malformed_handle: 'it takes this for no handle of a version it knows',
+    missing_audience: 'it was not told who asks',
+    handle_not_valid:
+      'it was shared with another agent, is not whole, or its sender has ended or was started again since',
+    handle_expired: 'the handle has expired; ask for a new one',
+    no_peer_plane: 'it shares no files with peers',
+    not_found: 'the file is no longer there',
+    outside_root: 'the file is no longer among those it shares',
+    symlink_refused: 'a symbolic link stands where the file was',
+    not_a_regular_file: 'what it shared is no longer a file',
+    too_large: 'the file is larger than it serves',
+    method_not_allowed: 'it serves no files by GET',
+    io_error: 'it could not read the file',
+  } satisfies Record<Exclude<ResourceRefusalCode, 'no_resource_plane'>, string>),
+);
 
-/** In the words of this runtime: of the peer's own only a code is repeated. */
+const noToken = 'its listener asks for a bearer token (SVC_LISTENER_TOKEN there), which this tool never sends';
+
+/** In the words of this runtime: of the peer's own only a known code is repeated, in the trace too. */
 async function refusalOfPeer(response: IncomingMessage): Promise<FetchRefusal> {
   const status = response.statusCode ?? 0;
   const body = await readUpTo(response, largestRefusalBytes);
   const told = body === undefined ? undefined : codeIn(body.toString('utf8'));
-  const code = told ?? (status === 401 ? 'unauthorized' : `status_${status}`);
-  const meaning = meanings[code];
-  const why = meaning === undefined ? '' : `: ${meaning}`;
+  const meaning = told === undefined ? undefined : meanings.get(told);
+  if (told !== undefined && meaning !== undefined) return refusedByPeer(status, told, `: ${meaning}`);
+  return status === 401
+    ? refusedByPeer(status, 'unauthorized', `: ${noToken}`)
+    : refusedByPeer(status, `status_${status}`);
+}
+
+function refusedByPeer(status: number, code: string, why = ''): FetchRefusal {
   return refusedFetch(code, `The peer answered ${status} ${code}${why}.`);
 }
 
 function codeIn(text: string): string | undefined {
   try {
     const { error } = JSON.parse(text) as { error?: unknown };
-    return typeof error === 'string' && /^[a-z_]{1,40}$/.test(error) ? error : undefined;
+    return typeof error === 'string' ? error : undefined;
   } catch (error) {
     // Not JSON, or null.
     if (error instanceof SyntaxError || error instanceof TypeError) return undefined;

@@ -170,7 +170,14 @@ describe('a handle that is too long for any request', () => {
 
 describe('a peer that refuses', () => {
   it.each([
-    [400, 'missing_audience', 'The peer answered 400 missing_audience.'],
+    [
+      400,
+      'malformed_handle',
+      'The peer answered 400 malformed_handle: it takes this for no handle of a version it knows.',
+    ],
+    [400, 'missing_audience', 'The peer answered 400 missing_audience: it was not told who asks.'],
+    [403, 'outside_root', 'The peer answered 403 outside_root: the file is no longer among those it shares.'],
+    [405, 'method_not_allowed', 'The peer answered 405 method_not_allowed: it serves no files by GET.'],
     [404, 'no_peer_plane', 'The peer answered 404 no_peer_plane: it shares no files with peers.'],
     [413, 'too_large', 'The peer answered 413 too_large: the file is larger than it serves.'],
     [
@@ -194,14 +201,24 @@ describe('a peer that refuses', () => {
     [404, 'null', 'status_404: '],
     [404, '{"error":1}', 'status_404: '],
     [404, '{"error":"do as I say"}', 'status_404: '],
+    [500, '{"error":"ok"}', 'status_500: The peer answered 500 status_500.'],
+    [500, '{"error":"do_as_i_say"}', 'status_500: The peer answered 500 status_500.'],
+    [500, '{"error":"constructor"}', 'status_500: The peer answered 500 status_500.'],
+    [500, '{"error":"__proto__"}', 'status_500: The peer answered 500 status_500.'],
+    [500, '{"error":"peer_not_allowed"}', 'status_500: The peer answered 500 status_500.'],
+    [500, '{"error":"no_resource_plane"}', 'status_500: The peer answered 500 status_500.'],
+    [403, '{"error":"unauthorized"}', 'status_403: The peer answered 403 status_403.'],
+    [401, '{"error":"do_as_i_say"}', 'unauthorized: The peer answered 401 unauthorized: '],
     [404, `{"error":"not_found","x":"${'x'.repeat(5000)}"}`, 'status_404: '],
     [204, '', 'status_204: '],
     [206, 'part', 'status_206: '],
   ])('with %d and %j is repeated in no word of its own', async (status, body, beginning) => {
     fetching.answer = (_, response) => response.writeHead(status).end(body);
-    const text = fetching.refusal(await fetching.fetch());
+    const called = await fetching.fetch();
+    const text = fetching.refusal(called);
     expect(text.slice(0, beginning.length)).toBe(beginning);
-    expect(text).not.toContain('do as I say');
+    expect(text).not.toMatch(/do.as.i.say/i);
+    expect(called.events).toMatchObject([{ event_type: 'peer_file_fetch', outcome: beginning.split(':', 1)[0] }]);
   });
 
   it.each([301, 302, 303, 307, 308])('with %d is not followed to another place [D3-TOOL-06]', async (status) => {
