@@ -51,11 +51,17 @@ export async function stagePeerFiles(request: PeerFilesRequest): Promise<Session
   if (exported === undefined) return { tools: fetching, served: null, close: () => {} };
   const randomBytes = (size: number): Uint8Array => clock.randomBytes(size);
   const handles = new PeerHandles({ issuer, now: () => clock.now(), randomBytes });
-  return {
-    tools: [await shareTool(request, { exported, handles }), ...fetching],
-    served: { root: exported.root, max_bytes: exported.max_bytes, handles },
-    close: () => handles.close(),
-  };
+  try {
+    return {
+      tools: [await shareTool(request, { exported, handles }), ...fetching],
+      served: { root: exported.root, max_bytes: exported.max_bytes, handles },
+      close: () => handles.close(),
+    };
+  } catch (error) {
+    // Nobody else has the key yet.
+    handles.close();
+    throw error;
+  }
 }
 
 interface Sharing {

@@ -5,7 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { type SessionPeerFiles, stagePeerFiles } from '../../src/capsule/stage-peer-files.ts';
 import { loadCapsuleManifest } from '../../src/manifest/load.ts';
+import type { CapsuleManifest } from '../../src/manifest/schema.ts';
 import { mintSessionId } from '../../src/wire/ids.ts';
+import { refusalOf } from './exported-workdir.ts';
 import { PeerExport, redeem } from './peer-export.ts';
 import { allowed, callTool, FakePeer } from './peer-tool.ts';
 
@@ -38,10 +40,14 @@ const clock = {
 /** What a session stages for a manifest that declares `exports` so. */
 async function staged(exports: string): Promise<SessionPeerFiles> {
   const text = `name: demo\nversion: 1.0.0\ninference: { driver: { artifact: svc-driver-script } }\nexports: ${exports}\n`;
-  const loaded = loadCapsuleManifest({ file: '/project/svc.yaml', text, env: {} });
+  const { manifest } = loadCapsuleManifest({ file: '/project/svc.yaml', text, env: {} });
+  return await stagedWith(manifest.exports);
+}
+
+async function stagedWith(exports: CapsuleManifest['exports']): Promise<SessionPeerFiles> {
   return await stagePeerFiles({
     launch: {
-      loaded,
+      loaded: { manifest: { name: 'demo', exports } },
       scope: { containment: { achieved: 'advisory' } },
       grants: { networkAllow: allowed('127.0.0.1'), peerFetchAllow: [], resources: { workdir_max_bytes: 1000 } },
     },
@@ -97,5 +103,31 @@ describe('a handle that is asked to live for a fraction of a millisecond', () =>
     });
     expect(expiresAtMs).toBe(1_700_000_001_500);
     expect((await redeem(await sharing.open(), handle)).status).toBe(200);
+  });
+});
+
+describe('the minting key of a session', () => {
+  it('is of 32 random bytes, and made only where files are shared with peers [D3-AUTH-10] [D3-LIMIT-08]', async () => {
+    const none = await staged('{ files: { root: out } }');
+    expect({ tools: none.tools, served: none.served, random }).toEqual({ tools: [], served: null, random: [] });
+    none.close();
+    await staged('{ peer_files: { root: out } }');
+    expect(random).toEqual([new Uint8Array(32).fill(7)]);
+  });
+
+  it('is overwritten at its end, and no handle of it redeems any more [D3-AUTH-11] [D3-HANDLE-13]', async () => {
+    const files = await staged('{ peer_files: { root: out } }');
+    const { handle } = await share(files);
+    const port = await sharing.open({ peerFiles: files.served });
+    expect((await redeem(port, handle)).status).toBe(200);
+    files.close();
+    expect(random[0]).toEqual(new Uint8Array(32));
+    expect(refusalOf(await redeem(port, handle))).toBe('403 handle_not_valid');
+  });
+
+  it('is overwritten when the session cannot be staged [D3-AUTH-11]', async () => {
+    const unsettled = { peer_files: { root: '../out', max_bytes: 100, max_ttl: 60 } };
+    await expect(stagedWith(unsettled)).rejects.toThrow('the manifest let an export root leave the workdir: ../out');
+    expect(random).toEqual([new Uint8Array(32)]);
   });
 });
