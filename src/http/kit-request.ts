@@ -17,11 +17,19 @@ export class KitRequest extends IncomingMessage {
 
   /**
    * Hands over the body once it has ended well, or a refusal as soon as it exceeds `maxBytes`; nothing beyond the limit is kept.
-   * Nothing is handed over when the body never ends well. To be called before the server reads on, so while it announces the request.
+   * Nothing is handed over when the body never ends well.
    */
   readWhole(maxBytes: number, take: TakeBody): void {
     this.#maxBytes = maxBytes;
     this.#take = take;
+    // Of a request that had to wait, some or all of the body is in the stream already.
+    if (this.readableLength > 0) this.#takeArrived();
+    if (this.complete && this.#take !== null) this.#finish(take);
+  }
+
+  #takeArrived(): void {
+    const arrived: unknown = this.read();
+    if (arrived instanceof Buffer) this.push(arrived);
   }
 
   /** The parser's door into the stream: each piece of the body, and null once it has ended well. */

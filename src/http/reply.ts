@@ -38,8 +38,8 @@ export type Reply =
   | StreamReply;
 
 /**
- * The handler writes the response itself, headers included, and ends it. `start` is called once, when the response is first in line
- * on its connection, so that its socket may be written to. When the client is gone by then, `abandon` is called instead.
+ * The handler writes the response itself, headers included, and ends it. `start` is called once; its socket may be written to. When the
+ * client is gone by then, `abandon` is called instead.
  */
 export interface StreamReply {
   readonly kind: 'stream';

@@ -24,12 +24,12 @@ export function sendReply(response: ServerResponse, reply: Reply, options: SendO
   switch (reply.kind) {
     case 'stream': {
       const { start, abandon } = reply;
-      inTurn(response, () => start(response), abandon);
+      unlessGone(response, () => start(response), abandon);
       return;
     }
     case 'readable': {
       const { source } = reply;
-      inTurn(
+      unlessGone(
         response,
         () => pipeFrom(response, reply, options),
         () => source.destroy(),
@@ -38,7 +38,7 @@ export function sendReply(response: ServerResponse, reply: Reply, options: SendO
     }
     case 'file': {
       const { file } = reply;
-      inTurn(
+      unlessGone(
         response,
         () => sendPart(response, reply, options),
         () => closeQuietly(file),
@@ -61,38 +61,17 @@ export function sendReply(response: ServerResponse, reply: Reply, options: SendO
   }
 }
 
-/** Starts once the answers before this one are written, or gives up when the connection ends before that. */
-function inTurn(response: ServerResponse, start: () => void, abandon: (() => void) | undefined): void {
-  const connection = response.req.socket;
-  if (connection.destroyed) {
-    abandon?.();
-  } else if (response.socket !== null) {
-    start();
-  } else {
-    const giveUp = (): void => abandon?.();
-    connection.once('close', giveUp);
-    response.once('socket', () => {
-      connection.off('close', giveUp);
-      start();
-    });
-  }
+/** Nothing is begun for a client that has gone while its answer was made. */
+function unlessGone(response: ServerResponse, start: () => void, abandon: (() => void) | undefined): void {
+  if (response.req.socket.destroyed) abandon?.();
+  else start();
 }
 
-/** An answer that waits behind another one is never told of the end of its connection. */
+/** What was still to be written when a connection was cut counts as written, so the connection is asked as well. */
 function whenOver(response: ServerResponse, tell: (isTaken: boolean) => void): void {
   const connection = response.req.socket;
-  const over = (): void => {
-    connection.off('close', over);
-    response.off('close', over);
-    // What was still to be written when a connection was cut counts as written, so the connection is asked as well.
-    tell(response.writableFinished && !connection.destroyed);
-  };
-  if (connection.destroyed) {
-    tell(false);
-    return;
-  }
-  connection.once('close', over);
-  response.once('close', over);
+  if (connection.destroyed) tell(false);
+  else response.once('close', () => tell(response.writableFinished && !connection.destroyed));
 }
 
 function pipeFrom(response: ServerResponse, reply: ReadableReply, { last, onBug }: SendOptions): void {

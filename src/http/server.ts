@@ -63,9 +63,13 @@ const timeLimits = {
 
 const maxHeaderBytes = 16 * 1024;
 
+/** Requests of one connection behind an answer that is not written yet. */
+const mostWaiting = 100;
+
 /**
  * An HTTP/1.1 server that routes on the request target as sent and lets a handler act only on a sound request (architecture
- * "Request hygiene"). It never sends a CORS permission. On a loopback address it answers to loopback names alone.
+ * "Request hygiene"). It never sends a CORS permission. On a loopback address it answers to loopback names alone. A request that was sent
+ * behind another one has its handler once the answer to that one is written; a connection with more than 100 such requests is cut.
  */
 export class HttpServer {
   readonly #server: Server<typeof KitRequest>;
@@ -82,6 +86,8 @@ export class HttpServer {
   readonly #ending = new Set<Socket>();
   /** The answer that ends with its connection: what is asked behind it can never be answered. */
   readonly #streams = new WeakMap<Socket, ServerResponse>();
+  /** How many requests wait for the answers before theirs; only connections on which any ever did are here. */
+  readonly #waiting = new WeakMap<Socket, number>();
   #onLoopback = false;
   #closing = false;
 
@@ -147,6 +153,10 @@ export class HttpServer {
       if (stream.headersSent) request.socket.destroy();
       return;
     }
+    if (response.socket === null) {
+      this.#wait(request.socket, response, () => this.#accept(request, response, expectsContinue));
+      return;
+    }
     this.#watch(request, response);
     if (!this.#sendDate) response.sendDate = false;
     const target = request.url ?? '';
@@ -161,6 +171,23 @@ export class HttpServer {
     }
     const query = mark === -1 ? '' : target.slice(mark + 1);
     this.#serve(route, { request, response, path, query, expectsContinue });
+  }
+
+  /** What a client has asked for and does not read must not hold files, connections and bodies. */
+  #wait(connection: Socket, response: ServerResponse, serve: () => void): void {
+    const waiting = (this.#waiting.get(connection) ?? 0) + 1;
+    if (waiting > mostWaiting) {
+      connection.destroy();
+      return;
+    }
+    this.#waiting.set(connection, waiting);
+    response.once('socket', () => {
+      this.#waiting.set(connection, (this.#waiting.get(connection) ?? 1) - 1);
+      // The response is told of its socket before it is ready to be written.
+      queueMicrotask(() => {
+        if (!connection.destroyed) serve();
+      });
+    });
   }
 
   #watch(request: IncomingMessage, response: ServerResponse): void {

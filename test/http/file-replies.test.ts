@@ -14,12 +14,14 @@ const content = Buffer.from(Array.from({ length: 3_000_001 }, (_, index) => (ind
 let port = 0;
 let bugs: unknown[];
 let opened: Promise<FileHandle>;
+let handled: number;
 
 /** Answers every GET with the part of a file that its query names: `/?<start>-<length>`. */
 beforeEach(async () => {
   const directory = temporaryDirectory();
   await writeFiles(directory, { content });
   bugs = [];
+  handled = 0;
   let tell: (file: FileHandle) => void = () => undefined;
   opened = new Promise((resolve) => (tell = resolve));
   const server = new HttpServer({
@@ -29,6 +31,7 @@ beforeEach(async () => {
         path: '/',
         body: 'unread',
         handle: async ({ query }) => {
+          handled += 1;
           const [start = 0, length = 0] = query.split('-').map(Number);
           const file = await open(join(directory, 'content'));
           tell(file);
@@ -87,6 +90,19 @@ describe('a part of a file', () => {
     expect(body.length).toBeLessThan(100);
     await closed(await opened);
     expect(bugs).toEqual([]);
+  });
+
+  it('that is asked for behind another one is opened only when its turn comes', async () => {
+    const socket = connect(port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    const more = 'GET /?0-3000001 HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(20);
+    socket.write(`${more}GET /?0-1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+    await new Promise((resolve) => socket.once('readable', resolve));
+    expect(handled).toBe(1);
+    let received = 0;
+    for await (const chunk of socket) received += (chunk as Buffer).length;
+    expect(received).toBeGreaterThan(20 * 3_000_001);
+    expect(handled).toBe(21);
   });
 
   it('is closed when its client leaves in the middle', async () => {
