@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander';
 
 import { renderFailure } from './render-failure.ts';
 import { version } from '../capsule/version.ts';
+import { redactHandles } from '../resources/handle-id.ts';
 import type { CommandContext } from './command-context.ts';
 import { commands } from './commands.ts';
 import { StandardStreams } from './standard-streams.ts';
@@ -71,7 +72,7 @@ async function program(args: readonly string[], context: CommandContext): Promis
     .showSuggestionAfterError()
     .configureOutput({
       writeOut: (text) => context.stdout.write(text),
-      writeErr: (text) => context.stderr.write(text),
+      writeErr: (text) => context.stderr.write(redactHandles(text)),
     })
     .exitOverride();
   const asked = commands.filter((command) => command.name === args[0]);
@@ -99,5 +100,5 @@ function reportBug(error: unknown, context: CommandContext): void {
     return;
   }
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  context.stderr.write(`svc: this is a bug in svc ${version}, please report it:\n${trace}\n`);
+  context.stderr.write(`svc: this is a bug in svc ${version}, please report it:\n${redactHandles(trace)}\n`);
 }

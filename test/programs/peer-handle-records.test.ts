@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
@@ -133,4 +133,31 @@ describe('a handle in a record', () => {
     expect(stderr).toContain(shown);
     expect(stderr).not.toContain(secret);
   });
+
+  it('is not repeated in the report of a bug [D3-HANDLE-10]', async () => {
+    const bug = `process.on('newListener', (name) => {
+      if (name === 'uncaughtException') setImmediate(() => { throw new Error('cannot read ${handle}'); });
+    });`;
+    const workspace = obedientCapsule('keeper', '');
+    const file = join(workspace.folder, 'bug.cjs');
+    writeFileSync(file, bug);
+    const { code, stderr } = await svc(workspace, ['list'], { env: { NODE_OPTIONS: `--require ${file}` } });
+    workspace.remove();
+    expect(code).toBe(70);
+    expect(stderr).toContain('this is a bug in svc');
+    expect(stderr).toContain(`cannot read ${shown}`);
+    expect(stderr).not.toContain(secret);
+  });
+
+  it.each([[[handle]], [['run', '--containment', handle]], [['run', `--${handle}`]], [['explain', handle]]])(
+    'is not repeated in what is said of a wrong command line: %j [D3-HANDLE-10]',
+    async (args) => {
+      const workspace = obedientCapsule('keeper', '');
+      const { code, stdout, stderr } = await svc(workspace, args);
+      workspace.remove();
+      expect([1, 2]).toContain(code);
+      expect(stderr).toContain(shown);
+      expect(stdout + stderr).not.toContain(secret);
+    },
+  );
 });
