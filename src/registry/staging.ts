@@ -12,6 +12,9 @@ import type { StagedArchive } from './object-store.ts';
 /** Written at once, while as much again is being received. */
 const writeBytes = 256 * 1024;
 
+/** Written at once too, whatever their size: each takes hundreds of bytes of memory beside what it holds. */
+const writeChunks = 1024;
+
 /** Nothing is staged for longer: who sends a body slower than this is dropped long before. */
 const leftoverAgeMs = 24 * 60 * 60 * 1000;
 
@@ -118,7 +121,7 @@ async function writeHashed(path: string, body: AsyncIterable<Buffer>): Promise<W
       bytes += chunk.length;
       gathered.push(chunk);
       gatheredBytes += chunk.length;
-      if (gatheredBytes < writeBytes) continue;
+      if (gatheredBytes < writeBytes && gathered.length < writeChunks) continue;
       await writing;
       writing = writeAll(file, gathered);
       // Its failure is met by the next who waits for it.

@@ -1,7 +1,7 @@
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 
 import { FileStore } from '../../src/registry/file-store.ts';
 import { StagingArea } from '../../src/registry/staging.ts';
@@ -22,6 +22,24 @@ describe('the staging area', () => {
     writeFileSync(join(directory, 'archive.zip'), 'half');
     return directory;
   }
+
+  it('writes a body of single bytes before it has thousands of them in memory', async () => {
+    const data = temporaryDirectory();
+    const staging = await StagingArea.open(data);
+    await staging.claim('host');
+    const written = (): number => {
+      const [upload = ''] = readdirSync(join(data, 'staging', 'host'));
+      return statSync(join(data, 'staging', 'host', upload, 'archive.zip')).size;
+    };
+    async function* singleBytes(): AsyncGenerator<Buffer> {
+      for (let sent = 0; sent < 2_500; sent += 1) yield Buffer.from('a');
+      await vi.waitUntil(() => written() >= 2_000, { timeout: 20_000 });
+      yield Buffer.from('b');
+    }
+    const archive = await staging.receive(singleBytes());
+    expect([archive.bytes, written()]).toEqual([2_501, 2_501]);
+    await staging.discard(archive);
+  });
 
   it('sweeps what its own predecessor left, and no other server’s work', async () => {
     const data = temporaryDirectory();
