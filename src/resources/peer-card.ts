@@ -34,8 +34,10 @@ async function takeAudience(response: IncomingMessage): Promise<PeerAudience> {
   const bytes = await readUpTo(response, largestCardBytes);
   if (bytes === undefined) return unreachable(`its card is larger than ${largestCardBytes} bytes`);
   const card = readAgentCard(parsedJson(bytes));
-  const audience = card === undefined ? undefined : audienceOf(card);
-  return audience === undefined ? unreachable('its card has no name and url') : { kind: 'audience', audience };
+  if (card === undefined) return unreachable('its card has no name and url');
+  const audience = audienceOf(card);
+  if (audience === undefined) return unreachable('its card has a name or url that it cannot say in a header');
+  return { kind: 'audience', audience };
 }
 
 function parsedJson(bytes: Buffer): unknown {

@@ -89,6 +89,22 @@ describe('a client', () => {
   });
 
   it.each([
+    { serves: null },
+    { serves: 1 },
+    { serves: { methods: 1 } },
+    { serves: [], version: 2 },
+    { session_id: 7, version: null },
+  ])('takes what is of another form for absent where there is a name and a url: %j', (odd) => {
+    expect(readAgentCard({ name: 'a', url: 'a:1', ...odd })).toEqual({
+      name: 'a',
+      version: '',
+      url: 'a:1',
+      sessionId: null,
+      serves: null,
+    });
+  });
+
+  it.each([
     null,
     [],
     'card',
@@ -96,7 +112,8 @@ describe('a client', () => {
     { name: 'a' },
     { url: 'a:1' },
     { name: 1, url: 'a:1' },
-    { name: 'a', url: 'a:1', serves: 1 },
+    { name: '', url: 'a:1' },
+    { name: 'a', url: '' },
   ])('takes nothing else for a card: %j', (card) => {
     expect(readAgentCard(card)).toBeUndefined();
   });

@@ -85,7 +85,7 @@ export interface ReadCard {
   readonly version: string;
   readonly url: string;
   readonly sessionId: string | null;
-  /** Null on the card of a runtime at v0.3.0 or earlier: what it answers follows from its version (D1 "Versioning" 1). */
+  /** Null on the card of a runtime at v0.3.0 or earlier, and where it has another form: what it answers follows from its version (D1 "Versioning" 1). */
   readonly serves: AgentServes | null;
 }
 
@@ -94,17 +94,17 @@ const strings = z.lazy(() => z.array(z.string()));
 const readable = z.lazy(() =>
   z.object({
     name: z.string().check(z.minLength(1)),
-    version: z._default(z.string(), ''),
+    version: z.catch(z.string(), ''),
     url: z.string().check(z.minLength(1)),
-    session_id: z._default(z.nullable(z.string()), null),
-    serves: z.optional(z.object({ methods: strings, planes: z._default(strings, []) })),
+    session_id: z.catch(z.nullable(z.string()), null),
+    serves: z.catch(z.nullable(z.object({ methods: strings, planes: z._default(strings, []) })), null),
   }),
 );
 
-/** A peer's card; undefined when it has no `name` or `url`, or a key has the wrong type. Keys it does not know are ignored. */
+/** A peer's card; undefined when it has no `name` or `url`. Another key of another form counts as absent; keys it does not know are ignored. */
 export function readAgentCard(card: unknown): ReadCard | undefined {
   const parsed = readable.safeParse(card);
   if (!parsed.success) return undefined;
-  const { session_id: sessionId, serves = null, ...rest } = parsed.data;
+  const { session_id: sessionId, serves, ...rest } = parsed.data;
   return { ...rest, sessionId, serves };
 }

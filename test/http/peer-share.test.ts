@@ -213,6 +213,8 @@ describe('the peer to share with', () => {
     [{ name: 'Reader', url: 'LOCALHOST:4100' }, 'reader@localhost:4100'],
     [{ name: 'reader', url: 'http://Peer.Example:4100/', more: [1] }, 'reader@peer.example:4100'],
     [{ name: 'reader', url: 'https://peer.example' }, 'reader@peer.example:443'],
+    [{ name: 'reader', url: 'a:1', serves: null, version: 2 }, 'reader@a:1'],
+    [{ name: 'reader', url: 'a:1', session_id: 7, capabilities: [], serves: { methods: 'all' } }, 'reader@a:1'],
   ])('whose card is %j is %s [D3-AUD-04] [D3-AUD-05]', async (card, audience) => {
     answer = (_, response) => response.end(JSON.stringify(card));
     expect(resultOf(await share()).audience).toBe(audience);
@@ -265,8 +267,6 @@ describe('the peer to share with', () => {
     ['{"name":"","url":"localhost:4100"}'],
     ['{"name":"reader","url":""}'],
     ['{"name":1,"url":"localhost:4100"}'],
-    ['{"name":"a@b","url":"localhost:4100"}'],
-    ['{"name":"reader","url":"localhost"}'],
     ['[]'],
     ['null'],
     ['not json'],
@@ -274,6 +274,19 @@ describe('the peer to share with', () => {
   ])('has to say who it is: %s does not [D3-AUD-07] [D3-ERR-18]', async (card) => {
     answer = (_, response) => response.end(card);
     expect(refusal(await share())).toBe('peer_unreachable: The peer cannot be reached: its card has no name and url.');
+  });
+
+  it.each([
+    ['{"name":"a@b","url":"localhost:4100"}'],
+    ['{"name":"a b","url":"localhost:4100"}'],
+    ['{"name":"Jürgen","url":"localhost:4100"}'],
+    ['{"name":"reader","url":"localhost"}'],
+    ['{"name":"reader","url":"http://localhost:4100/card"}'],
+  ])('has to be one that can say so when it fetches: %s cannot', async (card) => {
+    answer = (_, response) => response.end(card);
+    expect(refusal(await share())).toBe(
+      'peer_unreachable: The peer cannot be reached: its card has a name or url that it cannot say in a header.',
+    );
   });
 
   it('is not believed when it answers with another status, and no redirect is followed [D3-AUD-06] [D3-AUD-07]', async () => {
