@@ -42,9 +42,15 @@ describe('the report that a child left', () => {
     expect(reportOf(JSON.stringify(record))).toEqual({
       status: 'ok',
       duration_ms: 3,
+      delivered: false,
       undelivered: null,
       result_path: 'out/result.txt',
     });
+  });
+
+  it('says whether the child knew that it was delivered', () => {
+    expect(reportOf(JSON.stringify({ ...record, delivered: true }))).toMatchObject({ delivered: true });
+    expect(reportOf(JSON.stringify({ ...record, delivered: 'true' }))).toMatchObject({ delivered: false });
   });
 
   it('says why it could not be delivered, briefly and printably', () => {
@@ -58,6 +64,7 @@ describe('the report that a child left', () => {
       expect(reportOf(JSON.stringify({ ...record, result_path: path }))).toEqual({
         status: 'ok',
         duration_ms: 3,
+        delivered: false,
         undelivered: null,
       });
     },

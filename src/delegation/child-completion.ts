@@ -10,6 +10,8 @@ import { parseJsonObject } from '../wire/json-object.ts';
 /** What a child recorded of its own end, without what its launcher knows better. */
 export interface ChildReport extends Pick<Completion, 'result_path' | 'duration_ms'> {
   readonly status: 'ok' | 'error';
+  /** Whether the child knew that it was. */
+  readonly delivered: boolean;
   /** Why it could not be delivered; null when the child was gone before it had tried. */
   readonly undelivered: string | null;
 }
@@ -35,7 +37,8 @@ export function readChildReport(
   if (typeof durationMs !== 'number' || !(durationMs >= 0)) return null;
   const result = typeof resultPath === 'string' && isResultPath(resultPath) ? { result_path: resultPath } : {};
   const undelivered = typeof reason === 'string' ? printable(reason.slice(0, longestReason)) : null;
-  return { status, duration_ms: Math.round(durationMs), undelivered, ...result };
+  const delivered = fields['delivered'] === true;
+  return { status, duration_ms: Math.round(durationMs), delivered, undelivered, ...result };
 }
 
 /** The status that a child told its parent; `error` when it told none. */

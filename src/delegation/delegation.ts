@@ -7,7 +7,7 @@ import type { Completion, CompletionStatus } from './completion-record.ts';
 import type { DelegationsDeps, OpenDelegation, RunningDelegation, Trust } from './delegations-deps.ts';
 import { shortGraceMs, type ReadyChild } from './launch-child.ts';
 import { releaseSlot } from './release-slot.ts';
-import { recordEnd, reportEnd } from './report-end.ts';
+import { recordEnd, recordHeard, reportEnd } from './report-end.ts';
 
 /** One launch of a child, and on whose behalf. */
 export interface DelegationFacts {
@@ -113,7 +113,7 @@ export class Delegation implements OpenDelegation {
     this.#takeBackDeadline();
     const durationMs = Math.max(0, Math.round(this.#deps.clock.monotonicMs() - this.#child.readyMs));
     const end = await this.#child.program.end(leaving === 'failed' ? shortGraceMs : this.#deps.childGraceMs);
-    const report = this.#closedBy === 'ended' ? this.#childReport() : null;
+    const report = this.#closedBy === 'ended' || this.#closedBy === 'child' ? this.#childReport() : null;
     // One that told of its end and exited has deregistered itself. Whoever hears of an end finds the slot free.
     const isOrderly = end.kind === 'exited' && (this.isReported || report !== null);
     if (!isOrderly) await releaseSlot(this.#child.sessionId, this.#deps);
@@ -132,8 +132,10 @@ export class Delegation implements OpenDelegation {
       }
       case 'stopped':
         return this.#recordStopped(end, durationMs);
+      case 'child':
+        return this.#settleTold(report, durationMs);
       default:
-      // It has told of its end itself, or there never was a delegation.
+      // There never was a delegation.
     }
   }
 
@@ -142,7 +144,15 @@ export class Delegation implements OpenDelegation {
     return readChildReport(directory, { delegationId: this.#facts.id, sessionId });
   }
 
-  async #tellReported({ undelivered, ...report }: ChildReport): Promise<void> {
+  /** A child that was killed after it was heard could not write that down: whoever polls its record would wait for ever. */
+  #settleTold(report: ChildReport | null, durationMs: number): void {
+    if (report?.delivered === true) return;
+    const result = report?.result_path === undefined ? {} : { result_path: report.result_path };
+    const completion = this.#completion(report?.duration_ms ?? durationMs);
+    recordHeard({ ...completion, status: this.#told ?? 'error', ...result }, this.#deps);
+  }
+
+  async #tellReported({ undelivered, delivered: _tried, ...report }: ChildReport): Promise<void> {
     this.#record(report.status);
     const completion = { ...this.#completion(report.duration_ms), ...report };
     const told = { completion, reportedBy: 'child', undelivered, to: this.#facts } as const;

@@ -20,6 +20,11 @@ export function recordEnd(completion: Completion, deps: Deps): void {
   write({ completion, reportedBy: 'launcher' }, { delivered: false }, deps);
 }
 
+/** Records for a child that its own report was heard. */
+export function recordHeard(completion: Completion, deps: Deps): void {
+  write({ completion, reportedBy: 'child' }, { delivered: true }, deps);
+}
+
 /**
  * Records an end, gives it to the session, once more after a refusal, and records what came of that (D2 "Events" 5). What a child has tried
  * to deliver in vain has one attempt left. Once `stopping` is aborted nothing is tried again.

@@ -86,7 +86,7 @@ describe('the referee', () => {
         body: Buffer.alloc(11 * mebibyte, 'a'),
       });
       expect(status).toBe(413);
-      expect(String(body)).toBe('{"error":"The request body exceeds 1048576 bytes."}');
+      expect(body).toBe('{"error":"The request body exceeds 1048576 bytes."}');
       expect((await referee.get('/health')).status).toBe(200);
     },
   );
