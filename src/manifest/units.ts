@@ -4,7 +4,7 @@ const byteUnits = { Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3 } as const;
 const durationUnits = { s: 1, m: 60, h: 3600 } as const;
 
 const sizeShape = /^(\d{1,15})(Ki|Mi|Gi)$/;
-const durationShape = /^(\d{1,9}(?:\.\d{1,6})?)(s|m|h)$/;
+const durationShape = /^(\d+(?:\.\d{1,6})?)(s|m|h)$/;
 
 /** The longest wait a timer can hold, 2^31 - 1 milliseconds, in whole seconds. */
 export const longestWaitSecs = 2_147_483;
@@ -45,7 +45,7 @@ export const durationSecs: z.ZodMiniType<number, string | number> = z.pipe(
 );
 
 /** Some 3,000 years: what is longer lasts as long as this, and its end is still a date. */
-const longestLifetimeSecs = 1e11;
+export const longestLifetimeSecs = 1e11;
 
 /** Seconds, as `durationSecs`, of something that no timer waits for: as long as one likes (D3 "Limits"). */
 export const lifetimeSecs: z.ZodMiniType<number, string | number> = z.pipe(

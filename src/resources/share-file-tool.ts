@@ -1,6 +1,6 @@
 import type { HostResolver } from '../containment/egress/resolver.ts';
 import type { NetworkDestination } from '../manifest/network-destination.ts';
-import { lifetimeSecs, wholeMs } from '../manifest/units.ts';
+import { lifetimeSecs, longestLifetimeSecs, wholeMs } from '../manifest/units.ts';
 import { neverReached } from '../tools/dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from '../tools/tool.ts';
 import type { ExportRoot } from './export-root.ts';
@@ -65,7 +65,8 @@ async function share(
 /** Whole, at least 1 and at most `maxTtlMs`, which is also what nothing means; undefined for what is no duration (D3 "Limits"). */
 function ttlMsOf(ttl: unknown, maxTtlMs: number): number | undefined {
   if (ttl === undefined) return maxTtlMs;
-  const secs = lifetimeSecs.safeParse(ttl);
+  // A number that is too large to count in is too long, not wrong.
+  const secs = lifetimeSecs.safeParse(typeof ttl === 'number' ? Math.min(ttl, longestLifetimeSecs) : ttl);
   return secs.success ? Math.min(Math.max(1, wholeMs(secs.data)), maxTtlMs) : undefined;
 }
 

@@ -190,14 +190,20 @@ describe('the life that is asked for', () => {
     ['1h', 60_000],
     ['900h', 60_000],
     ['999999999h', 60_000],
+    ['99999999999h', 60_000],
+    [`${'9'.repeat(400)}s`, 60_000],
     [9_007_199_254_740_991, 60_000],
+    [1e16, 60_000],
+    [1e300, 60_000],
+    // What 1e400 is when JSON is read.
+    [Number.POSITIVE_INFINITY, 60_000],
     ['0.0001s', 1],
   ])('%j is %d ms [D3-TOOL-04] [D3-TOOL-05] [D3-LIMIT-05]', async (ttl, ms) => {
     const args = ttl === undefined ? {} : { ttl };
     expect(resultOf(await share(args)).expires_at_ms).toBe(1_700_000_000_000 + ms);
   });
 
-  it.each([0, -1, 1.5, '', '0s', '-5s', '5', '1d', 'soon', '1e3s', ' 5s'])('%j is none', async (ttl) => {
+  it.each([0, -1, 1.5, -1e300, NaN, '', '0s', '-5s', '5', '1d', 'soon', '1e3s', ' 5s'])('%j is none', async (ttl) => {
     expect(refusal(await share({ ttl }))).toMatch(/^invalid_ttl: ttl must be /);
     expect(peer.connections).toBe(0);
   });
