@@ -15,7 +15,7 @@ export const serverCodes = {
   'E-REG-020': {
     title: 'svc-registry has no key that clients could present',
     explanation:
-      'REGISTRY_API_KEY is required: every request to the registry presents it. It is visible characters and inner spaces, such as the output of openssl rand -hex 32.',
+      'REGISTRY_API_KEY is required: every request to the registry presents it. It is printable ASCII without spaces around it, such as the output of openssl rand -hex 32.',
   },
   'E-REG-021': {
     title: 'a setting of svc-registry cannot be understood',

@@ -51,6 +51,8 @@ function readKey(text = ''): Pick<Settings, 'key' | 'warnings'> {
   if (text.trim() === '') throw unusableKey('REGISTRY_API_KEY is not set');
   // A header carries neither, so that no client could ever present the key.
   if (/\p{Cc}/u.test(text)) throw unusableKey('REGISTRY_API_KEY holds a control character, such as a line end');
+  // Clients differ in the bytes that they send for any other character.
+  if (!/^[ -~]*$/.test(text)) throw unusableKey('REGISTRY_API_KEY holds a character outside printable ASCII');
   if (text !== text.trim()) throw unusableKey('REGISTRY_API_KEY begins or ends with a space');
   const warning = new Diagnostic('W-REG-001', `REGISTRY_API_KEY has fewer than ${shortKey} characters`, {
     hint: keyHint,

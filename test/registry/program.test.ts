@@ -30,6 +30,11 @@ describe('svc-registry does not start', () => {
       'error[E-REG-020]: REGISTRY_API_KEY begins or ends with a space',
     ],
     [
+      'with a key of other letters than ASCII has',
+      { REGISTRY_API_KEY: 'clé-of-sixteen-letters' },
+      'error[E-REG-020]: REGISTRY_API_KEY holds a character outside printable ASCII',
+    ],
+    [
       'on no address',
       { REGISTRY_API_KEY: key, REGISTRY_BIND: '::1:7800' },
       'error[E-REG-021]: REGISTRY_BIND is "::1:7800", which is no address',

@@ -112,12 +112,13 @@ function valueOf(env: Environment, name: string): string {
   return env[name] ?? '';
 }
 
-const inHeader = /^[ -~\u0080-\u00ff]*$/;
+/** What every client and server takes for the same bytes. */
+const printableAscii = /^[ -~]*$/;
 
 /** A source's own token, else what the variable holds. */
 function keyOf(own: Secret | undefined, env: Environment, variable: string): Secret | null {
   const key = own ?? (valueOf(env, variable) === '' ? null : new Secret(valueOf(env, variable)));
-  if (key === null || inHeader.test(key.reveal())) return key;
+  if (key === null || printableAscii.test(key.reveal())) return key;
   const name = own === undefined ? variable : 'the token of the source';
-  throw new Diagnostic('E-REG-006', `${name} holds a character that no header can carry, such as a line end`);
+  throw new Diagnostic('E-REG-006', `${name} holds a character outside printable ASCII, such as a line end`);
 }
