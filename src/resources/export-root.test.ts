@@ -19,7 +19,7 @@ import { array, assert, constantFrom, property } from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import { containmentClasses, type ContainmentClass } from '../wire/containment-class.ts';
-import { ExportRoot } from './export-root.ts';
+import { ExportRoot, openFile } from './export-root.ts';
 
 let base = '';
 let workdir = '';
@@ -150,6 +150,21 @@ describe('an export root', () => {
     link('one', 'two');
     expect(opened('one', 'scoped')).toBe('symlink_refused');
     expect(opened('one', 'sealed')).toBe('io_error');
+  });
+});
+
+describe('the last place of a path', () => {
+  beforeEach(makeBase);
+  afterEach(() => rmSync(base, { recursive: true }));
+
+  // Followed, the first would be found outside from its descriptor: that is a look at another file already.
+  it.each([
+    ['a file outside', '../../secret.txt'],
+    ['nothing', 'none'],
+  ])('is not opened where it has become a link to %s [D3-PATH-06]', (_, target) => {
+    link(target, 'swapped');
+    const out = join(workdir, 'out');
+    expect(openFile(out, join(out, 'swapped'))).toBe('changed');
   });
 });
 
