@@ -9,6 +9,7 @@ import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { quoted } from '../diagnostics/printable.ts';
 import { type ArchiveEntry, checkEntry, forbidden } from './archive-entry.ts';
 import { type ArchiveLimits, archiveLimits } from './archive-limits.ts';
+import { checkLayout } from './archive-layout.ts';
 import type { ArtifactContent } from './artifact-content.ts';
 import { entryDataFault, entryStart } from './entry-data.ts';
 import { NameTable } from './entry-name.ts';
@@ -155,6 +156,9 @@ export async function readArchive(file: RegularFile, limits: ArchiveLimits = arc
   }
 }
 
+/** Without the comment. */
+const endRecordBytes = 22;
+
 async function readEntries(zip: ZipFile, file: RegularFile, limits: ArchiveLimits): Promise<Map<string, ArchiveEntry>> {
   if (zip.entryCount > limits.maxEntries) {
     throw new Diagnostic('E-ART-003', `${file.label} holds more than ${limits.maxEntries} entries`);
@@ -173,17 +177,12 @@ async function readEntries(zip: ZipFile, file: RegularFile, limits: ArchiveLimit
     }
     entries.set(entry.name, entry);
   }
-  refuseOverlaps([...entries.values()], file.label, directoryStart);
+  await checkLayout(file, entries.values(), {
+    start: directoryStart,
+    end: Number(zip.readEntryCursor),
+    endRecord: file.size - endRecordBytes - zip.comment.length,
+  });
   return entries;
-}
-
-// Entries that share their data are how a small archive unpacks to a huge one.
-function refuseOverlaps(entries: readonly ArchiveEntry[], archive: string, directoryStart: number): void {
-  const inFileOrder = [...entries].sort((a, b) => a.start - b.start);
-  for (const [index, entry] of inFileOrder.entries()) {
-    const end = inFileOrder[index + 1]?.start ?? directoryStart;
-    if (entry.dataEnd > end) throw forbidden(archive, quoted(entry.name), 'overlaps with other data');
-  }
 }
 
 function inMebibytes(bytes: number): string {

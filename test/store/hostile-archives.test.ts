@@ -48,6 +48,19 @@ async function messageOf(bytes: Buffer): Promise<string> {
   );
 }
 
+/** An archive, or its end, whose directory is said to begin so many bytes later. */
+function moved(archive: Buffer, bytes: number): Buffer {
+  const copy = Buffer.from(archive);
+  copy.writeUInt32LE(copy.readUInt32LE(copy.length - 6) + bytes, copy.length - 6);
+  return copy;
+}
+
+function withComment(archive: Buffer, comment: Buffer): Buffer {
+  const copy = Buffer.concat([archive, comment]);
+  copy.writeUInt16LE(comment.length, archive.length - 2);
+  return copy;
+}
+
 describe('an archive with a name that is not allowed is refused and nothing of it is written', () => {
   it.each([
     ['../x', 'E-ART-002 entry "../x" has a ".." component'],
@@ -159,6 +172,31 @@ describe('an archive that costs more than it may is refused', () => {
 
   it('entries that share their data', async () => {
     expect(await messageOf(overlappingArchive())).toBe('E-ART-002 entry "a" overlaps with other data');
+  });
+
+  it('other data before the first entry, or before a directory of none', async () => {
+    const message = 'E-ART-001 is not a readable zip archive: it begins with other data';
+    const empty = zipBytes([]);
+    expect(await messageOf(Buffer.concat([Buffer.from('#!/bin/sh\n'), moved(empty, 10)]))).toBe(message);
+    const behind = zipBytes([{ ...manifest, offset: 10 }]);
+    expect(await messageOf(Buffer.concat([Buffer.from('#!/bin/sh\n'), moved(behind, 10)]))).toBe(message);
+    expect(await messageOf(empty)).toBe('accepted');
+  });
+
+  it('entries that a second end in the comment hides', async () => {
+    const honest = zipBytes([manifest, { name: 'b', data: Buffer.from('b') }]);
+    const none = withComment(honest, zipBytes([]));
+    expect(await messageOf(none)).toBe(
+      'E-ART-001 is not a readable zip archive: its directory does not end where the archive does',
+    );
+    // A directory of the first entry alone, in the comment, as it would stand behind that entry.
+    const small = zipBytes([manifest]);
+    const directory = small.subarray(small.readUInt32LE(small.length - 6));
+    const one = withComment(honest, moved(directory, honest.length - small.readUInt32LE(small.length - 6)));
+    expect(await messageOf(one)).toBe(
+      'E-ART-001 is not a readable zip archive: it has other data before its directory',
+    );
+    expect(await unpack(withComment(honest, Buffer.from('made by hand')))).toEqual(['b', 'svc.yaml']);
   });
 
   it('more entries than allowed, by their number or by what the end of the archive claims', async () => {
