@@ -86,8 +86,9 @@ async function find(records: ArtifactRecords, ref: ArtifactRef, platform: string
   return exact(present) ?? present.find(({ platforms }) => platforms.length === 0) ?? null;
 }
 
-/** The `Range` that counts: none when the client has another file than this one (`If-Range`). */
-function rangeOf({ headers }: RequestHead, tag: string): string | undefined {
+/** The `Range` that counts: GET alone has ranges, and none when the client has another file than this one (`If-Range`). */
+function rangeOf({ method, headers }: RequestHead, tag: string): string | undefined {
+  if (method !== 'GET') return undefined;
   const condition = headers['if-range'];
   return condition === undefined || condition === tag ? headers.range : undefined;
 }

@@ -31,6 +31,17 @@ describe('a download', () => {
     expect(Buffer.from(response.body, 'latin1').equals(archive)).toBe(true);
   });
 
+  it('with HEAD has no ranges', async () => {
+    for (const range of ['bytes=0-3', 'bytes=999999999-']) {
+      const { status, headers } = await kit.ask('HEAD /v1/artifacts/echo/1.0.0', { headers: [`Range: ${range}`] });
+      expect([status, headers['content-length'], headers['content-range']]).toEqual([
+        200,
+        String(archive.length),
+        undefined,
+      ]);
+    }
+  });
+
   it('is the variant for the platform, else the generic file, without a platform always that [D3-REG-14] [D3-REG-15]', async () => {
     const linux = await toolArchive('echo', '1.0.0', 'linux');
     await kit.publish('name=echo&version=1.0.0&runtime=wasm&platform=linux-x86_64&platform=linux-aarch64', linux);
