@@ -1,6 +1,6 @@
-import { closeSync, constants, fsync, openSync, statSync } from 'node:fs';
+import { closeSync, constants, existsSync, fsync, openSync, statSync } from 'node:fs';
 import { open, readdir, readFile, rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { makeDirectory } from '../store/durable-file.ts';
@@ -33,8 +33,9 @@ export class FileStore implements ObjectStore {
   /** `E-IO-001` when the directory cannot be made. */
   static async open(root: string): Promise<FileStore> {
     const objects = join(root, 'objects');
+    const changed = parentsUntilThere(objects);
     await makeDirectory(objects);
-    await syncDirectory(root);
+    for (const directory of changed) await syncDirectory(directory);
     return new FileStore(objects);
   }
 
@@ -85,6 +86,12 @@ export class FileStore implements ObjectStore {
     if (!objectKeyShape.test(key)) throw new Error('the key of an object was not checked');
     return join(this.#objects, key);
   }
+}
+
+/** The directories that get a name when `path` is made: the one above it, and on up to the first that is there already. */
+export function parentsUntilThere(path: string): string[] {
+  const parent = dirname(path);
+  return existsSync(parent) ? [parent] : [parent, ...parentsUntilThere(parent)];
 }
 
 /** Writes the record, and has it, the archive and their names synced at once: one commit of the file system instead of three. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { describe, expect, it, vi } from 'vitest';
 
-import { FileStore } from '../../src/registry/file-store.ts';
+import { FileStore, parentsUntilThere } from '../../src/registry/file-store.ts';
 import { StagingArea } from '../../src/registry/staging.ts';
 import { temporaryDirectory } from '../store/artifacts.ts';
 import { objectStoreContract } from './object-store-contract.ts';
@@ -12,6 +12,14 @@ objectStoreContract('files', async () => {
   const data = temporaryDirectory();
   const staging = await StagingArea.open(data);
   return { staging, store: async () => await FileStore.open(data) };
+});
+
+it('a new directory brings to the disk the names of those above it that are new too', async () => {
+  const base = temporaryDirectory();
+  const root = join(base, 'a', 'b');
+  expect(parentsUntilThere(join(root, 'objects'))).toEqual([root, join(base, 'a'), base]);
+  expect(await (await FileStore.open(root)).listKeys()).toEqual([]);
+  expect(parentsUntilThere(join(root, 'objects'))).toEqual([root]);
 });
 
 describe('the staging area', () => {
