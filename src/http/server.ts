@@ -88,6 +88,8 @@ export class HttpServer {
   readonly #streams = new WeakMap<Socket, ServerResponse>();
   /** How many requests wait for the answers before theirs; only connections on which any ever did are here. */
   readonly #waiting = new WeakMap<Socket, number>();
+  /** The request of a connection that was handed on last. */
+  readonly #current = new WeakMap<Duplex, ServerResponse>();
   #onLoopback = false;
   #closing = false;
 
@@ -116,6 +118,9 @@ export class HttpServer {
       this.#refuse(request, response, kitRefusal('expectation_failed', 'Only 100-continue can be expected.'));
     });
     this.#server.on('connect', refuseTunnel);
+    this.#server.on('clientError', (error: NodeJS.ErrnoException, connection) => {
+      if (!this.#endsAfterAnswer(error, connection)) refuseMalformed(error, connection, this.#current.get(connection));
+    });
   }
 
   /** Binds once. Whatever the system has against the address is an outcome. */
@@ -157,6 +162,7 @@ export class HttpServer {
       this.#wait(request.socket, response, () => this.#accept(request, response, expectsContinue));
       return;
     }
+    this.#current.set(request.socket, response);
     this.#watch(request, response);
     if (!this.#sendDate) response.sendDate = false;
     const target = request.url ?? '';
@@ -188,6 +194,15 @@ export class HttpServer {
         if (!connection.destroyed) serve();
       });
     });
+  }
+
+  /** Whether a whole request is being handled before what is malformed: what it does must not be answered as if it had not been done. */
+  #endsAfterAnswer({ code = '' }: NodeJS.ErrnoException, connection: Duplex): boolean {
+    const response = this.#current.get(connection);
+    const isHandled = response !== undefined && response.socket !== null && response.req.complete;
+    if (!isHandled || response.headersSent || connection.destroyed || !code.startsWith('HPE_')) return false;
+    response.shouldKeepAlive = false;
+    return true;
   }
 
   #watch(request: IncomingMessage, response: ServerResponse): void {
@@ -298,6 +313,20 @@ interface Exchange {
 }
 
 const noBody = Buffer.alloc(0);
+
+const malformedAnswers: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
+/** What Node does where nobody listens: an answer, unless another one has begun, and the end of the connection. */
+function refuseMalformed({ code = '' }: NodeJS.ErrnoException, connection: Duplex, current?: ServerResponse): void {
+  const hasBegun = current !== undefined && current.socket !== null && current.headersSent;
+  const status = malformedAnswers[code] ?? '400 Bad Request';
+  if (connection.writable && !hasBegun) connection.write(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`);
+  connection.destroy();
+}
 
 function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
   // A client that resets this connection ends what was about to end.

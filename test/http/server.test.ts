@@ -79,6 +79,13 @@ describe('a sound request', () => {
     expect(parseResponse(text)).toMatchObject({ status: 200, body: '{"bytes":1}' });
   });
 
+  it('is answered although garbage comes while it is handled, and its connection closes', async () => {
+    const text = exchange({ port, bytes: ['GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\nzzzz\r\n\r\n'] });
+    await kit.noted('slow');
+    kit.release();
+    expect(await text).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n[^]*"slow"$/);
+  });
+
   it('gives its handler the target as it was sent', async () => {
     const { body } = await ask(port, 'GET /echo/%2e%2E/..//a/./%00?x=%2F?y HTTP/1.1');
     expect(JSON.parse(body)).toEqual({ path: '/echo/%2e%2E/..//a/./%00', query: 'x=%2F?y' });
