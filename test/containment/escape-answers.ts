@@ -134,7 +134,7 @@ export const answersToRoot: Readonly<Record<string, Row>> = {
   'plan-empty': 'refused status-125 | refused status-125 | refused status-125 | refused status-125',
   'step-failing': 'refused before-it-ran | refused before-it-ran | refused before-it-ran | refused before-it-ran',
   'planted-home': 'allowed | allowed | refused before-it-ran | refused before-it-ran',
-  'planted-scope': 'allowed | allowed | refused before-it-ran | refused before-it-ran',
+  'planted-scope': 'allowed | refused before-it-ran | refused before-it-ran | refused before-it-ran',
 };
 
 /** Made by an ordinary user, where that differs. */
@@ -166,7 +166,7 @@ export const impossibleAlone: Readonly<Record<string, string>> = {
   'plan-broken': 'as plan-truncated',
   'plan-continued': 'as plan-truncated',
   'plan-empty': 'as plan-truncated',
-  'step-failing': 'nothing starts in a directory that is not there; planted-scope is seen to run',
+  'step-failing': 'nothing starts in a directory that is not there; planted-home is seen to run',
 };
 
 export const impossibleToUser: Readonly<Record<string, string>> = {
