@@ -29,7 +29,7 @@ import type { RunRequest } from './running-capsule.ts';
 import { openConversations } from './session-conversations.ts';
 import type { SessionDelegations } from './session-delegations.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
-import { type SessionPeerFiles, stagePeerFiles } from './stage-peer-files.ts';
+import type { SessionPeerFiles } from './stage-peer-files.ts';
 import { stageSession, type StagedSession } from './stage.ts';
 import { systemClock } from './system-clock.ts';
 import { version } from './version.ts';
@@ -89,7 +89,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
       onWarning,
     });
     closing.push(() => staged.close());
-    const peerFiles = await stagePeerFiles({ ...open, workdir: directories.workdir });
+    const peerFiles = await peerFilesOf(open, directories);
     closing.push(() => peerFiles.close());
     const inventory = new Inventory([...staged.tools, ...peerFiles.tools], systemClock);
     const { conversations, close: closeConversations } = await openConversations(open, directories);
@@ -105,6 +105,15 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     await close();
     throw error;
   }
+}
+
+const noPeerFiles: SessionPeerFiles = { tools: [], served: null, close: () => {} };
+
+async function peerFilesOf(open: OpenSessionRequest, { workdir }: SessionDirectories): Promise<SessionPeerFiles> {
+  const { loaded, grants } = open.launch;
+  if (loaded.manifest.exports.peer_files === undefined && grants.peerFetchAllow.length === 0) return noPeerFiles;
+  const { stagePeerFiles } = await import('./stage-peer-files.ts');
+  return await stagePeerFiles({ ...open, workdir });
 }
 
 async function delegationsOf(
