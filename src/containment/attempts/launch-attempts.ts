@@ -134,7 +134,7 @@ export const launchAttempts: readonly LaunchAttempt[] = [
     kind: 'launch',
     name: 'planted-scope',
     title: 'be given a place outside by a link where its scope was',
-    promises: stoppedFromScoped,
+    promises: stopped,
     make: async (host, place) =>
       await launchAcrossLink(host, place, { planted: join(place.workdir, place.scope), scope: place.scope }),
   },
