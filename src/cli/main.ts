@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { isatty } from 'node:tty';
 import { Command, CommanderError } from 'commander';
 
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { renderFailure } from './render-failure.ts';
 import { version } from '../capsule/version.ts';
 import { redactHandles } from '../resources/handle-id.ts';
@@ -16,16 +17,10 @@ const bugInSvc = 70;
 /** `svc`: argv to command to exit code. `onStarted` is told when a capsule's listener is up. */
 export async function main(args: readonly string[], onStarted?: () => void): Promise<void> {
   const streams = new StandardStreams();
-  const cwd = workingDirectory();
-  if (cwd === null) {
-    streams.stderr.write(
-      'error[E-IO-001]: the current directory has been removed\nhint: change to one that is there\n',
-    );
-    process.exitCode = 1;
-    return;
-  }
   const context: CommandContext = {
-    cwd,
+    get cwd() {
+      return workingDirectory();
+    },
     home: process.env['HOME'] ?? homedir(),
     env: process.env,
     get stdout() {
@@ -54,13 +49,16 @@ export async function main(args: readonly string[], onStarted?: () => void): Pro
   }
 }
 
-/** Null once it has been removed. */
-function workingDirectory(): string | null {
+/** Asked for by the commands that need it; `E-IO-001` once it has been removed. */
+function workingDirectory(): string {
   try {
     return process.cwd();
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    return null;
+    throw new Diagnostic('E-IO-001', 'the current directory has been removed', {
+      hint: 'change to one that is there',
+      cause: error,
+    });
   }
 }
 
