@@ -38,7 +38,8 @@ export async function callCapsule(door: ChildDoor, call: CapsuleCall): Promise<C
   return answerOf(outcome.body) ?? { kind: 'none', reason: `it answered ${outcome.status}, and not with JSON-RPC` };
 }
 
-function answerOf(body: unknown): CapsuleAnswer | null {
+/** What a body says that answers a JSON-RPC call; null when it is no such answer. */
+export function answerOf(body: unknown): Exclude<CapsuleAnswer, { kind: 'none' }> | null {
   const fields = asJsonObject(body);
   if (fields === null || fields['jsonrpc'] !== '2.0') return null;
   if ('result' in fields) return { kind: 'result', result: fields['result'] };

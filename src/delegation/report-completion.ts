@@ -1,6 +1,6 @@
 import type { Secret } from '../diagnostics/secret.ts';
 import { postJson, type PostOutcome } from '../http/post-json.ts';
-import { asJsonObject } from '../wire/json-object.ts';
+import { answerOf, taskOf } from './capsule-call.ts';
 import {
   encodeCompletion,
   encodeCompletionRecord,
@@ -67,12 +67,9 @@ function refusalOf(outcome: PostOutcome): string | null {
   if (outcome.kind === 'failed') return `the parent cannot be reached: ${outcome.reason}`;
   const { status, body } = outcome;
   if (status !== 200) return `the parent answered with status ${status}`;
-  const answer = asJsonObject(body);
-  const message = asJsonObject(answer?.['error'])?.['message'];
-  if (typeof message === 'string') return `the parent refused it: ${message}`;
-  const task = asJsonObject(asJsonObject(answer?.['result'])?.['status']);
-  const state = task?.['state'];
-  const reason = task?.['message'];
-  if (state === 'rejected') return `the parent refused it: ${typeof reason === 'string' ? reason : 'rejected'}`;
-  return typeof state === 'string' ? null : 'the parent gave no answer that can be read';
+  const answer = answerOf(body);
+  if (answer?.kind === 'error') return `the parent refused it: ${answer.message}`;
+  const task = answer === null ? null : taskOf(answer.result);
+  if (task === null) return 'the parent gave no answer that can be read';
+  return task.state === 'rejected' ? `the parent refused it: ${task.message ?? 'rejected'}` : null;
 }
