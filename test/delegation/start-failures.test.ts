@@ -4,6 +4,7 @@ import type { DelegationsDeps, StartOutcome } from '../../src/delegation/delegat
 import { RefereeClient } from '../../src/delegation/referee-client.ts';
 import { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import { type ChildBehaviour, childSession, DelegationsFixture } from '../support/delegations-fixture.ts';
+import { isGone } from '../support/is-gone.ts';
 
 const request = { capsule: 'worker', version: '1.2.3', task: 'Count the files.' };
 
@@ -25,16 +26,6 @@ async function reasonOfFailure(): Promise<string> {
   expect(fixture.delegations.running).toEqual([]);
   expect(fixture.delivered.all).toEqual([]);
   return outcome.kind === 'failed' ? outcome.reason : '';
-}
-
-/** Of the child that was started: true once nobody has its process id any more. */
-function isGone(pid: unknown): boolean {
-  try {
-    process.kill(Number(pid), 0);
-    return false;
-  } catch {
-    return true;
-  }
 }
 
 describe('a delegation that the referee refuses', () => {

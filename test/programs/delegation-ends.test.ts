@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { calls, type Formation, publish, says, useFormations } from '../support/formation.ts';
 import { rpc, svc } from '../support/svc-process.ts';
+import { isGone } from '../support/is-gone.ts';
 
 const start = useFormations();
 
@@ -31,15 +32,6 @@ async function delegated(env: Readonly<Record<string, string>> = {}): Promise<Fo
   await formation.send('Begin');
   await formation.tasksEnded(1);
   return formation;
-}
-
-function isGone(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch {
-    return true;
-  }
 }
 
 /** What the lead was told of the end of its child. */

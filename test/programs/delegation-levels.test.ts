@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { calls, type Formation, says, useFormations } from '../support/formation.ts';
+import { isGone } from '../support/is-gone.ts';
 
 const start = useFormations();
 
@@ -49,13 +50,4 @@ async function runningWorker(formation: Formation): Promise<{ readonly pid: numb
 
 function startedByChild(formation: Formation): boolean {
   return formation.childTrace.some((line) => line['event_type'] === 'delegation' && line['status'] === 'started');
-}
-
-function isGone(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch {
-    return true;
-  }
 }
