@@ -10,7 +10,7 @@ import { loadSubject } from './bundle.mjs';
 import { environment } from './capsule.mjs';
 
 const publisher = fileURLToPath(new URL('each-once-client.mjs', import.meta.url));
-const downloader = fileURLToPath(new URL('download-client.mjs', import.meta.url));
+const downloader = fileURLToPath(new URL('load-client.mjs', import.meta.url));
 
 /** As many as `svc install` downloads at once. */
 const connections = 4;
