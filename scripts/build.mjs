@@ -1,5 +1,6 @@
 // Builds everything that the package ships into dist/: the programs, the thread components run in, the compiler, the bundled
-// artifacts, and the code cache of the start-up bundle. What has not changed is not built again.
+// artifacts, and the code cache of the start-up bundle. What has not changed is not built again. With --programs only what src/ is
+// bundled into for the programs themselves, which has to be built before for the rest to be there.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -99,12 +100,16 @@ for (const { path, text } of bundles) {
 }
 const lateFiles = new Set(bundles.map(({ path }) => basename(path)));
 for (const file of readdirSync(join('dist', 'late'))) if (!lateFiles.has(file)) rmSync(join('dist', 'late', file));
-await buildComponents('dist');
-for (const program of nativePrograms) {
-  const line = buildNative('dist', process.arch, program);
-  if (line !== null) process.stdout.write(`${line}\n`);
-}
-for (const { name, version, built, milliseconds } of await buildArtifacts()) {
-  if (built) process.stdout.write(`built ${name} ${version} in ${milliseconds} ms\n`);
-}
+if (!process.argv.includes('--programs')) await buildTheRest();
 buildCodeCache('dist');
+
+async function buildTheRest() {
+  await buildComponents('dist');
+  for (const program of nativePrograms) {
+    const line = buildNative('dist', process.arch, program);
+    if (line !== null) process.stdout.write(`${line}\n`);
+  }
+  for (const { name, version, built, milliseconds } of await buildArtifacts()) {
+    if (built) process.stdout.write(`built ${name} ${version} in ${milliseconds} ms\n`);
+  }
+}

@@ -17,7 +17,7 @@ const facts: AgentCardFacts = {
 const alwaysServed = ['stream/watch', 'tasks/get', 'tasks/cancel', 'session/stop'];
 
 describe('an agent card', () => {
-  it('has every key, in order [D1-CARD-01] [D1-CARD-02] [D1-CARD-03] [D1-CARD-04] [D1-CARD-05]', () => {
+  it('has every key, in order', () => {
     expect(JSON.stringify(agentCard(facts))).toBe(
       '{"name":"greeter","version":"1.2.3","url":"localhost:4100","session_id":"ses_00000000000000000000000000000001",' +
         '"capabilities":{"tools":["svc-tool-editor"],"shell":false,"network":false,"streaming":true},' +
@@ -26,25 +26,22 @@ describe('an agent card', () => {
     );
   });
 
-  it.each(['single', 'queue'] as const)(
-    'lists every method in order when tasks are accepted: %s [D1-CARD-09] [D1-CARD-10] [D1-CARD-14] [D1-CARD-16]',
-    (taskAcceptance) => {
-      expect(agentCard({ ...facts, taskAcceptance }).serves.methods).toEqual([
-        'message/send',
-        'message/stream',
-        ...alwaysServed,
-      ]);
-    },
-  );
+  it.each(['single', 'queue'] as const)('lists every method in order when tasks are accepted: %s', (taskAcceptance) => {
+    expect(agentCard({ ...facts, taskAcceptance }).serves.methods).toEqual([
+      'message/send',
+      'message/stream',
+      ...alwaysServed,
+    ]);
+  });
 
-  it('lists neither message method when no task is accepted, and then does not stream [D1-CARD-08] [D1-CARD-14] [D1-CARD-16]', () => {
+  it('lists neither message method when no task is accepted, and then does not stream', () => {
     const card = agentCard({ ...facts, taskAcceptance: 'none' });
     expect(card.serves.methods).toEqual(alwaysServed);
     expect(card.capabilities.streaming).toBe(false);
     expect(agentCard(facts).capabilities.streaming).toBe(true);
   });
 
-  it('says whether a command and whether a destination is allowed [D1-CARD-06] [D1-CARD-07]', () => {
+  it('says whether a command and whether a destination is allowed', () => {
     expect(agentCard({ ...facts, shellAllow: ['ls'] }).capabilities).toMatchObject({ shell: true, network: false });
     expect(agentCard({ ...facts, networkAllow: ['a.org'] }).capabilities).toMatchObject({
       shell: false,
@@ -52,7 +49,7 @@ describe('an agent card', () => {
     });
   });
 
-  it('lists the declared planes, files first, and never itself [D1-CARD-11] [D1-CARD-12] [D1-CARD-21] [D1-CARD-22]', () => {
+  it('lists the declared planes, files first, and never itself', () => {
     const served = (peer_files: boolean, files: boolean): readonly string[] =>
       agentCard({ ...facts, exports: { peer_files, files } }).serves.planes;
     expect(served(false, false)).toEqual([]);

@@ -1,0 +1,118 @@
+// @ts-check
+// The mutations of test/mutations/: what one is, which are chosen, and what a source file becomes with one.
+
+import { createHash } from 'node:crypto';
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { parse } from 'yaml';
+
+/**
+ * One way to break one clause: in `file` the text `old`, which stands there once, becomes `new`.
+ * @typedef {{ name: string, clause: string, breaks: string, file: string, old: string, new: string }} Mutation `name` tells those of one clause apart.
+ * @typedef {{ topics: readonly string[], sample?: number | undefined, seed?: string | undefined }} Choice Topics are `D1-CARD`, `CARD`, a clause or a name; none are all.
+ */
+
+const keys = ['clause', 'breaks', 'file', 'old', 'new'];
+
+/**
+ * The mutations of a folder, in the order of its files. Throws on an entry that is not one.
+ * @param {string} folder
+ * @returns {Mutation[]}
+ */
+export function readMutations(folder) {
+  const files = readdirSync(folder)
+    .filter((file) => file.endsWith('.yaml'))
+    .sort();
+  return files.flatMap((file) => parseMutations(file, readFileSync(join(folder, file), 'utf8')));
+}
+
+/**
+ * The mutations of one file, `<topic>.yaml`.
+ * @param {string} file
+ * @param {string} text
+ * @returns {Mutation[]}
+ */
+export function parseMutations(file, text) {
+  /** @type {unknown} */
+  const entries = parse(text);
+  if (!Array.isArray(entries)) throw new Error(`${file} is not a list of mutations`);
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  return entries.map((entry, index) => {
+    const where = `${file}, entry ${index + 1}`;
+    const found = Object.keys(entry ?? {});
+    const odd = [...keys.filter((key) => !found.includes(key)), ...found.filter((key) => !keys.includes(key))];
+    if (odd.length > 0) throw new Error(`${where} lacks, or has too much: ${odd.join(', ')}`);
+    for (const key of keys) if (typeof entry[key] !== 'string') throw new Error(`${where}: ${key} is not a text`);
+    if (!`${entry.clause}`.startsWith(`${file.replace(/\.yaml$/, '')}-`))
+      throw new Error(`${where}: ${entry.clause} is not of this topic`);
+    const count = (counts.get(entry.clause) ?? 0) + 1;
+    counts.set(entry.clause, count);
+    const { clause, breaks, file: source, old, new: replacement } = entry;
+    return { name: count === 1 ? clause : `${clause}.${count}`, clause, breaks, file: source, old, new: replacement };
+  });
+}
+
+/**
+ * Those that are asked for. A sample is another one with each seed, and the same with the same.
+ * @param {readonly Mutation[]} mutations
+ * @param {Choice} choice
+ * @returns {Mutation[]}
+ */
+export function choose(mutations, { topics, sample, seed = '' }) {
+  const named = topics.flatMap((topic) => {
+    const found = mutations.filter((mutation) => isOf(mutation, topic));
+    if (found.length === 0) throw new Error(`no mutation is called, or of a topic called, ${topic}`);
+    return found;
+  });
+  const chosen = topics.length === 0 ? [...mutations] : [...new Set(named)];
+  if (sample === undefined) return chosen;
+  const drawn = chosen.map((mutation) => ({ mutation, lot: lotOf(`${seed} ${mutation.name}`) }));
+  drawn.sort((one, other) => (one.lot < other.lot ? -1 : 1));
+  return drawn.slice(0, sample).map(({ mutation }) => mutation);
+}
+
+/**
+ * The source with the mutation in it, or null when what it replaces is not there exactly once. Spaces and line ends count as one
+ * space, so that another layout of the same code is the same code.
+ * @param {string} source
+ * @param {Mutation} mutation
+ * @returns {string | null}
+ */
+export function mutate(source, mutation) {
+  const words = mutation.old.trim().split(/\s+/);
+  const pattern = new RegExp(words.map(escaped).join('\\s+'), 'g');
+  const places = [...source.matchAll(pattern)];
+  const [place] = places;
+  if (place === undefined || places.length > 1) return null;
+  return source.slice(0, place.index) + mutation.new.trim() + source.slice(place.index + place[0].length);
+}
+
+/**
+ * Whether a test may name the clause: its id stands in the file, in a title or in the table that titles are made from.
+ * @param {string} source
+ * @param {string} clause
+ */
+export function mayName(source, clause) {
+  return new RegExp(`\\b${clause}\\b`).test(source);
+}
+
+/**
+ * @param {Mutation} mutation
+ * @param {string} topic
+ */
+function isOf({ clause, name }, topic) {
+  const whole = /^D\d-/.test(topic) ? topic : `${clause.slice(0, 3)}${topic}`;
+  return name === whole || clause === whole || clause.startsWith(`${whole}-`);
+}
+
+/** @param {string} text */
+function lotOf(text) {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** @param {string} word */
+function escaped(word) {
+  return word.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&');
+}

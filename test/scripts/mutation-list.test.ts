@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import { describe, expect, it } from 'vitest';
+
+import { parseClauses } from '../../scripts/conformance-count.mjs';
+import { choose, mayName, mutate, parseMutations, readMutations } from '../../scripts/mutation-list.mjs';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+const entry = {
+  clause: 'D9-ONE-01',
+  breaks: 'It says no.',
+  file: 'src/a.ts',
+  old: 'return yes(\n  1,\n);',
+  new: 'return no();',
+};
+
+function mutation(changes: Partial<typeof entry> & { name?: string } = {}): typeof entry & { name: string } {
+  return { ...entry, name: changes.clause ?? entry.clause, ...changes };
+}
+
+describe('a mutation', () => {
+  it('replaces the one place that reads as it says, however that is laid out', () => {
+    expect(mutate('a();\nreturn  yes(1,\n);\nb();', mutation({ old: 'return yes(1, );' }))).toBe(
+      'a();\nreturn no();\nb();',
+    );
+    expect(mutate('x = $a.b(c);', mutation({ old: '$a.b(c)', new: '$&' }))).toBe('x = $&;');
+  });
+
+  it('is not applicable where that is gone or there twice', () => {
+    expect(mutate('return maybe();', mutation({ old: 'return yes();' }))).toBeNull();
+    expect(mutate('return yes(); return yes();', mutation({ old: 'return yes();' }))).toBeNull();
+  });
+
+  it('is named by tests with its whole id', () => {
+    expect(mayName("it('a [D9-ONE-01, D9-ONE-02]'", 'D9-ONE-02')).toBe(true);
+    expect(mayName("it('a [D9-ONE-011]'", 'D9-ONE-01')).toBe(false);
+  });
+});
+
+describe('a file of mutations', () => {
+  it('numbers those of one clause', () => {
+    const text = JSON.stringify([entry, { ...entry, clause: 'D9-ONE-02' }, entry]);
+    expect(parseMutations('D9-ONE.yaml', text).map(({ name }) => name)).toEqual([
+      'D9-ONE-01',
+      'D9-ONE-02',
+      'D9-ONE-01.2',
+    ]);
+  });
+
+  it.each([
+    ['{}', 'is not a list'],
+    [JSON.stringify([{ ...entry, why: 'x' }]), 'entry 1 lacks, or has too much: why'],
+    [JSON.stringify([{ ...entry, new: undefined }]), 'entry 1 lacks, or has too much: new'],
+    [JSON.stringify([entry, { ...entry, old: 1 }]), 'entry 2: old is not a text'],
+    [JSON.stringify([{ ...entry, clause: 'D9-TWO-01' }]), 'entry 1: D9-TWO-01 is not of this topic'],
+  ])('is refused when it is %s', (text, message) => {
+    expect(() => parseMutations('D9-ONE.yaml', text)).toThrow(message);
+  });
+});
+
+describe('the choice', () => {
+  const all = ['D1-ONE-01', 'D1-ONE-02', 'D1-ONEMORE-01', 'D2-ONE-01'].map((clause) => mutation({ clause }));
+  const names = (topics: readonly string[]): string[] => choose(all, { topics }).map(({ name }) => name);
+
+  it('is everything, a topic of one document or of all, or a clause', () => {
+    expect(names([])).toHaveLength(4);
+    expect(names(['D1-ONE'])).toEqual(['D1-ONE-01', 'D1-ONE-02']);
+    expect(names(['ONE'])).toEqual(['D1-ONE-01', 'D1-ONE-02', 'D2-ONE-01']);
+    expect(names(['D1-ONE-02', 'D1-ONE-02'])).toEqual(['D1-ONE-02']);
+    expect(() => names(['D3-ONE'])).toThrow('no mutation is called, or of a topic called, D3-ONE');
+  });
+
+  it('draws the same sample with the same seed, and another one with another', () => {
+    const many = Array.from({ length: 50 }, (_, index) => mutation({ name: `m${index}` }));
+    const drawn = (seed: string): string[] => choose(many, { topics: [], sample: 5, seed }).map(({ name }) => name);
+    expect(drawn('a')).toHaveLength(5);
+    expect(drawn('a')).toEqual(drawn('a'));
+    expect(drawn('a')).not.toEqual(drawn('b'));
+  });
+});
+
+describe('the mutations of this project', () => {
+  const mutations = readMutations(`${root}test/mutations`);
+  const clauses = parseClauses(readFileSync(`${root}docs/conformance/clauses.tsv`, 'utf8')).map(({ id }) => id);
+
+  it('each break a clause of a document, at a place that is still there', () => {
+    const known = new Set(clauses);
+    const faults = mutations.filter(({ clause }) => !known.has(clause)).map(({ name }) => `${name}: no such clause`);
+    for (const each of mutations) {
+      const source = readFileSync(`${root}${each.file}`, 'utf8');
+      const mutated = mutate(source, each);
+      if (mutated === null || mutated === source) faults.push(`${each.name}: not applicable to ${each.file}`);
+    }
+    expect(faults).toEqual([]);
+  });
+});
