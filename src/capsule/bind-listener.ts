@@ -13,6 +13,8 @@ export interface ListenerAddress {
 
 export interface BoundListener {
   readonly port: number;
+  /** `ip:port` it is bound to, IPv6 in brackets. */
+  readonly address: string;
   /** `host:port` that the listener answers on: `localhost` unless it was bound to an address of its own. */
   readonly advertised: string;
   readonly warnings: readonly Diagnostic[];
@@ -30,7 +32,12 @@ export async function bindListener(server: HttpServer, address: ListenerAddress)
       const isPublic = !isLoopbackAddress(outcome.address);
       const host = localhostAnswers.has(outcome.address) ? 'localhost' : bracketed(outcome.address);
       const advertised = `${host}:${outcome.port}`;
-      return { port: outcome.port, advertised, warnings: isPublic && !hasToken ? [openDoor(bind)] : [] };
+      return {
+        port: outcome.port,
+        address: `${bracketed(outcome.address)}:${outcome.port}`,
+        advertised,
+        warnings: isPublic && !hasToken ? [openDoor(bind)] : [],
+      };
     }
     case 'port-taken':
       throw new Diagnostic('E-RUN-010', `port ${internalPort} of network.internal_port is already bound`, {

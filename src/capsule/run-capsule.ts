@@ -120,6 +120,7 @@ function listSession({ request, launch, listener }: BoundLaunch, open: OpenSessi
     return writeRunningRecord(request.home, {
       session_id: open.session.id,
       url: listener.advertised,
+      address: listener.address,
       pid: process.pid,
       process_start: processStart(process.pid),
       name,

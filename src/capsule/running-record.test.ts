@@ -20,6 +20,7 @@ afterEach(() => {
 const live: RunningRecord = {
   session_id: 'ses_00000000000070008000000000000001',
   url: 'localhost:4000',
+  address: '127.0.0.1:4000',
   pid: process.pid,
   process_start: processStart(process.pid),
   name: 'demo',

@@ -11,6 +11,8 @@ const recordShape = z.lazy(() =>
   z.object({
     session_id: z.string().check(z.refine(isSessionId)),
     url: z.string(),
+    /** `ip:port` the listener is bound to, IPv6 in brackets: a name may lead to somebody else's port. */
+    address: z.string(),
     pid: z.int().check(z.gte(1)),
     /** Clock ticks since boot when the process started; null where the system does not tell. */
     process_start: z.nullable(z.string()),

@@ -3,96 +3,119 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { responseOf } from '../http/response-of.ts';
-import { refusedCall, unexpectedAnswer, unreachable } from './capsule-faults.ts';
+import { readUpTo } from '../resources/read-up-to.ts';
+import { type Callee, refusedCall, unexpectedAnswer, unreachable } from './capsule-faults.ts';
 
-export interface CapsuleCall {
-  /** `host:port` */
-  readonly address: string;
+interface CapsuleRequest extends Callee {
+  /** For the whole exchange; without it a request waits for ever. */
+  readonly timeoutMs?: number;
+}
+
+export interface CapsuleCall extends CapsuleRequest {
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
   /** Sent as a bearer token when the capsule requires one (`SVC_LISTENER_TOKEN`). */
   readonly token: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
-  /** For the whole exchange; without it a call waits for ever. */
-  readonly timeoutMs?: number;
 }
 
 /** Waits between attempts right after a capsule's port is bound (D1 "Command line" 4). */
 const backOffMs = [50, 100, 200, 400];
 
+/** What listens there may never stop answering. */
+const largestAnswerBytes = 4 * 1024 * 1024;
+
+type Wait = (ms: number) => Promise<unknown>;
+
 /** Opens `POST /` of a capsule; resolves when the response head is there. Throws `E-IO-003` when it cannot be reached. */
-export async function openCall(
-  call: CapsuleCall,
-  wait: (ms: number) => Promise<unknown> = delay,
-): Promise<IncomingMessage> {
-  const timeout = call.timeoutMs === undefined ? undefined : AbortSignal.timeout(call.timeoutMs);
+export async function openCall(call: CapsuleCall, wait: Wait = delay): Promise<IncomingMessage> {
+  const { method, params, token, headers } = call;
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const head = {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...headers,
+  };
+  return await openRequest(call, { method: 'POST', path: '/', headers: head, body }, wait);
+}
+
+/** A JSON-RPC call with one answer of at most 4 MiB. Throws `E-IO-003` on anything but a result. */
+export async function callCapsule(call: CapsuleCall): Promise<unknown> {
+  const answer = await readJson(await openCall(call), call);
+  if (typeof answer === 'object' && answer !== null && 'result' in answer) return answer.result;
+  throw refusedCall(call.address, call.method, answer);
+}
+
+/** What `GET` of a path answers, without a token. Throws `E-IO-003` on anything but JSON of at most 4 MiB. */
+export async function getJson(wanted: CapsuleRequest & { readonly path: string }): Promise<unknown> {
+  const sent: Sent = { method: 'GET', path: wanted.path, headers: {}, body: '' };
+  return await readJson(await openRequest(wanted, sent, delay), wanted);
+}
+
+interface Sent {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | number>>;
+  readonly body: string;
+}
+
+async function openRequest(wanted: CapsuleRequest, sent: Sent, wait: Wait): Promise<IncomingMessage> {
+  const timeout = wanted.timeoutMs === undefined ? undefined : AbortSignal.timeout(wanted.timeoutMs);
   for (const waitMs of [...backOffMs, null]) {
     try {
-      return await send(call, timeout);
+      return await send(wanted.address, sent, timeout);
     } catch (error) {
       const refused = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
-      if (!refused || waitMs === null) throw asUnreachable(call, error);
+      if (!refused || waitMs === null) throw asUnreachable(wanted, error);
       await wait(waitMs);
     }
   }
   throw new Error('the last attempt returns or throws');
 }
 
-/** A JSON-RPC call with one answer. Throws `E-IO-003` on anything but a result. */
-export async function callCapsule(call: CapsuleCall): Promise<unknown> {
-  const response = await openCall(call);
-  const text = await readText(response, call);
-  if (response.statusCode !== 200)
-    throw unexpectedAnswer(call.address, response.statusCode, String(response.statusCode));
-  return resultOf(text, call);
-}
-
-async function readText(response: IncomingMessage, call: CapsuleCall): Promise<string> {
-  const chunks: Buffer[] = [];
-  try {
-    for await (const chunk of response) chunks.push(chunk as Buffer);
-  } catch (error) {
-    // Reset, or cut by the timeout, in the middle of the answer.
-    throw asUnreachable(call, error);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-function asUnreachable({ address, timeoutMs = 0 }: CapsuleCall, error: unknown): unknown {
-  if (!(error instanceof Error && 'code' in error)) return error;
-  return unreachable(address, error, timeoutMs);
-}
-
-function send(call: CapsuleCall, timeout: AbortSignal | undefined): Promise<IncomingMessage> {
-  const { address, method, params, token, headers } = call;
+function send(address: string, sent: Sent, timeout: AbortSignal | undefined): Promise<IncomingMessage> {
+  const { method, path, headers, body } = sent;
   const colon = address.lastIndexOf(':');
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
   const outgoing = request({
     host: address.slice(0, colon).replace(/^\[|\]$/g, ''),
     port: Number(address.slice(colon + 1)),
-    method: 'POST',
-    path: '/',
+    method,
+    path,
     agent: false,
     ...(timeout === undefined ? {} : { signal: timeout }),
-    headers: {
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(body),
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      ...headers,
-    },
+    headers,
   });
   const response = responseOf(outgoing);
   outgoing.end(body);
   return response;
 }
 
-function resultOf(text: string, call: CapsuleCall): unknown {
-  let answer: unknown;
+async function readJson(response: IncomingMessage, wanted: CapsuleRequest): Promise<unknown> {
+  const { address } = wanted;
+  const bytes = await readBody(response, wanted);
+  if (bytes === undefined) throw new Diagnostic('E-IO-003', `the capsule at ${address} answered more than 4 MiB`);
+  const { statusCode: status } = response;
+  if (status !== 200) throw unexpectedAnswer(wanted, status, String(status));
   try {
-    answer = JSON.parse(text);
-  } catch {
-    throw new Diagnostic('E-IO-003', `the capsule at ${call.address} did not answer with JSON`);
+    return JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    // Not JSON, or nested too deep to read.
+    if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error;
+    throw new Diagnostic('E-IO-003', `the capsule at ${address} did not answer with JSON`);
   }
-  if (typeof answer === 'object' && answer !== null && 'result' in answer) return answer.result;
-  throw refusedCall(call.address, call.method, answer);
+}
+
+async function readBody(response: IncomingMessage, wanted: CapsuleRequest): Promise<Buffer | undefined> {
+  try {
+    return await readUpTo(response, largestAnswerBytes);
+  } catch (error) {
+    // Reset, or cut by the timeout, in the middle of the answer.
+    throw asUnreachable(wanted, error);
+  }
+}
+
+function asUnreachable({ address, timeoutMs = 0 }: CapsuleRequest, error: unknown): unknown {
+  if (!(error instanceof Error && 'code' in error)) return error;
+  return unreachable(address, error, timeoutMs);
 }

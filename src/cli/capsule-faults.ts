@@ -29,10 +29,32 @@ const statusHints: Readonly<Record<number, string>> = {
   421: 'name it by localhost or 127.0.0.1',
 };
 
-/** The `E-IO-003` of an answer that no capsule gives, or that asks for a token. `what` says what came: `404`, `200 and no event stream`. */
-export function unexpectedAnswer(address: string, status: number | undefined, what: string): Diagnostic {
+/** Whom a call went to, and whether there is a token that it went without. */
+export interface Callee {
+  /** `host:port` */
+  readonly address: string;
+  readonly isTokenKept?: boolean;
+}
+
+/**
+ * The `E-IO-003` of an answer that no capsule gives, or that asks for a token; `E-IO-005` where there is one that was kept back. `what` says
+ * what came: `404`, `200 and no event stream`.
+ */
+export function unexpectedAnswer(
+  { address, isTokenKept }: Callee,
+  status: number | undefined,
+  what: string,
+): Diagnostic {
+  if (status === 401 && isTokenKept === true) return tokenKept(address);
   return new Diagnostic('E-IO-003', `the capsule at ${address} answered ${what}`, {
     hint: statusHints[status ?? 0] ?? 'is it a capsule? svc ps lists the running ones',
+  });
+}
+
+function tokenKept(address: string): Diagnostic {
+  const message = `the capsule at ${address} asks for a token; SVC_LISTENER_TOKEN was not sent, as no session of yours is bound there`;
+  return new Diagnostic('E-IO-005', message, {
+    hint: 'svc ps lists your sessions; --send-token sends it there all the same',
   });
 }
 

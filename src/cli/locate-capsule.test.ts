@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { processStart, writeRunningRecord, type RunningRecord } from '../capsule/running-record.ts';
 import { Diagnostic, diagnosticOf } from '../diagnostics/diagnostic.ts';
 import { locateCapsule } from './locate-capsule.ts';
 
@@ -15,6 +16,22 @@ beforeEach(() => {
 afterEach(() => {
   rmSync(home, { recursive: true });
 });
+
+function writeRecord(address: string): RunningRecord {
+  const record = {
+    session_id: 'ses_00000000000070008000000000000001',
+    url: 'localhost:4000',
+    address,
+    pid: process.pid,
+    process_start: processStart(process.pid),
+    name: 'demo',
+    version: '1.0.0',
+    workdir: '/w',
+    started_at_ms: 1,
+  };
+  writeRunningRecord(home, record);
+  return record;
+}
 
 describe('the address of a capsule', () => {
   it.each([
@@ -34,6 +51,22 @@ describe('the address of a capsule', () => {
       expect(refused?.message).toBe(`${wanted} has a port outside 1 to 65535`);
     },
   );
+
+  it.each([
+    ['127.0.0.1:4000', ['127.0.0.1:4000', 'localhost:4000', 'LOCALHOST:4000'], ['[::1]:4000', '127.0.0.1:4001']],
+    ['[::1]:4000', ['[::1]:4000', 'localhost:4000'], ['127.0.0.1:4000']],
+    ['0.0.0.0:4000', ['127.0.0.1:4000', 'localhost:4000'], ['[::1]:4000', '10.0.0.1:4000']],
+    ['[::]:4000', ['127.0.0.1:4000', '[::1]:4000', 'localhost:4000'], ['10.0.0.1:4000']],
+    ['10.0.0.1:4000', ['10.0.0.1:4000'], ['localhost:4000', '127.0.0.1:4000']],
+  ])('of a session bound to %s is its own, and no other of the same port', (bound, own, others) => {
+    const record = writeRecord(bound);
+    const address = bound.replace('0.0.0.0', '127.0.0.1').replace('[::]', '[::1]');
+    expect(locateCapsule(home, undefined)).toEqual({ address, record, named: 'session' });
+    for (const wanted of own) expect(locateCapsule(home, wanted)).toEqual({ address, record, named: 'address' });
+    for (const wanted of others) {
+      expect(locateCapsule(home, wanted)).toEqual({ address: wanted, record: null, named: 'address' });
+    }
+  });
 
   it.each(['https://localhost:1234', 'http://localhost', 'localhost:1234/x', '12345'])('is not %s', (wanted) => {
     expect(diagnosticOf(() => locateCapsule(home, wanted))?.message).toBe(`no running session is ${wanted}`);

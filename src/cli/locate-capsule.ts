@@ -1,9 +1,9 @@
 import { readRunningRecords, type RunningRecord } from '../capsule/running-record.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 
-/** A running capsule a command talks to; `record` is null when only an address was given and no local session has it. */
+/** A running capsule a command talks to; `record` is null when only an address was given and no session of this user is bound to it. */
 export interface LocatedCapsule {
-  /** `host:port` */
+  /** `host:port` to connect to: of a session of this user the very address that it bound. */
   readonly address: string;
   readonly record: RunningRecord | null;
   /** By an address, which another process may have taken since, or as a session. */
@@ -23,12 +23,12 @@ export function locateCapsule(home: string, wanted: string | undefined): Located
   if (wanted === undefined) {
     const newest = records[0];
     if (newest === undefined) throw notFound('no capsule is running', 'start one with svc run');
-    return { address: newest.url, record: newest, named: 'session' };
+    return located(newest, 'session');
   }
   const address = addressOf(wanted);
   if (address !== null) {
-    const record = records.find(({ url }) => isSameDoor(url, address)) ?? null;
-    return { address, record, named: 'address' };
+    const bound = records.find((record) => isBoundTo(record.address, address));
+    return bound === undefined ? { address, record: null, named: 'address' } : located(bound, 'address');
   }
   const matches = wanted.length < shortestSuffix ? [] : records.filter((record) => record.session_id.endsWith(wanted));
   const [match, another] = matches;
@@ -37,7 +37,7 @@ export function locateCapsule(home: string, wanted: string | undefined): Located
     throw notFound(`${wanted} fits more than one session: ${ids}`, 'give more characters of the id');
   }
   if (match === undefined) throw notFound(`no running session is ${wanted}`, 'svc ps lists the running ones');
-  return { address: match.url, record: match, named: 'session' };
+  return located(match, 'session');
 }
 
 /** `host:port`, also as it is pasted from a browser; null for anything else. */
@@ -48,21 +48,31 @@ function addressOf(wanted: string): string | null {
   throw notFound(`${wanted} has a port outside 1 to ${lastPort}`, 'svc ps lists the running ones');
 }
 
-const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);
+/** Bound to every address of the machine, a listener is reached by the loopback address of its family. */
+const loopbackOf: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
 
-/** Spelled alike, or the same port of this machine under two of its own names. */
-function isSameDoor(url: string, wanted: string): boolean {
-  const [one, other] = [splitAddress(url), splitAddress(wanted)];
-  return one.port === other.port && (one.host === other.host || (isLoopback(one.host) && isLoopback(other.host)));
+function located(record: RunningRecord, named: LocatedCapsule['named']): LocatedCapsule {
+  const { host, port } = splitAddress(record.address);
+  return { address: `${loopbackOf[host] ?? host}:${port}`, record, named };
+}
+
+/** What a listener bound to an address answers to beside that address itself. `localhost` may be either family's. */
+const otherNames: Readonly<Record<string, readonly string[]>> = {
+  '127.0.0.1': ['localhost'],
+  '[::1]': ['localhost'],
+  '0.0.0.0': ['localhost', '127.0.0.1'],
+  '[::]': ['localhost', '127.0.0.1', '[::1]'],
+};
+
+/** Whether `wanted` is an address that a listener bound to `bound` answers on; another process may have the same port of another address. */
+function isBoundTo(bound: string, wanted: string): boolean {
+  const [own, other] = [splitAddress(bound), splitAddress(wanted.toLowerCase())];
+  return own.port === other.port && (own.host === other.host || (otherNames[own.host]?.includes(other.host) ?? false));
 }
 
 function splitAddress(address: string): { readonly host: string; readonly port: string } {
   const colon = address.lastIndexOf(':');
   return { host: address.slice(0, colon), port: address.slice(colon + 1) };
-}
-
-function isLoopback(host: string): boolean {
-  return loopbackNames.has(host);
 }
 
 function notFound(message: string, hint: string): Diagnostic {

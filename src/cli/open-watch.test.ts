@@ -3,6 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { createServer as createSocketServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 
+import type { ApproachedCapsule } from './approach-capsule.ts';
 import { openWatch } from './open-watch.ts';
 
 const servers: (Server & { closeAllConnections?: () => void })[] = [];
@@ -20,6 +21,8 @@ async function listen(server: Server): Promise<string> {
   await once(server, 'listening');
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
+
+const unguarded = (address: string): ApproachedCapsule => ({ address, token: undefined, isTokenKept: false });
 
 async function answering(answer: (response: ServerResponse) => void): Promise<string> {
   return await listen(
@@ -39,7 +42,7 @@ describe('an answer that is an event stream', () => {
     const address = await answering((response) =>
       response.writeHead(200, { 'content-type': type }).end('data: {}\n\n'),
     );
-    const response = await openWatch(address, undefined);
+    const response = await openWatch(unguarded(address));
     expect(String(await response.toArray())).toBe('data: {}\n\n');
   });
 });
@@ -87,7 +90,7 @@ describe('an answer that is none', () => {
     ['JSON that is none', 200, json, '{"a', 'answered 200 and no event stream', orNone],
   ])('as of %s is E-IO-003 with a hint', async (_name, status, headers, body, message, hint) => {
     const address = await answering((response) => response.writeHead(status, headers).end(body));
-    await expect(openWatch(address, undefined)).rejects.toMatchObject({
+    await expect(openWatch(unguarded(address))).rejects.toMatchObject({
       code: 'E-IO-003',
       message: `the capsule at ${address} ${message}`,
       hint,
@@ -100,7 +103,7 @@ describe('an answer that is none', () => {
     ['{"error":"odd"}', 'odd'],
   ])('as of the JSON %s is E-IO-003 with what it says', async (body, reason) => {
     const address = await answering((response) => response.writeHead(200, json).end(body));
-    await expect(openWatch(address, undefined)).rejects.toMatchObject({
+    await expect(openWatch(unguarded(address))).rejects.toMatchObject({
       code: 'E-IO-003',
       message: `stream/watch was refused by the capsule at ${address}: ${reason}`,
       hint: 'it may be another version of svc, or no capsule at all',
@@ -113,7 +116,7 @@ describe('an answer that is none', () => {
       response.on('drain', () => response.write('x'.repeat(65_536)));
       response.write('x'.repeat(1_000_000));
     });
-    await expect(openWatch(address, undefined)).rejects.toMatchObject({ code: 'E-IO-003' });
+    await expect(openWatch(unguarded(address))).rejects.toMatchObject({ code: 'E-IO-003' });
   });
 });
 
@@ -123,7 +126,7 @@ describe('a capsule that cannot be reached', () => {
     const address = await listen(server);
     server.close();
     await once(server, 'close');
-    await expect(openWatch(address, undefined)).rejects.toMatchObject({
+    await expect(openWatch(unguarded(address))).rejects.toMatchObject({
       code: 'E-IO-003',
       message: `the capsule at ${address} cannot be reached: nothing listens there`,
       hint: 'svc ps lists the running capsules',
@@ -131,7 +134,7 @@ describe('a capsule that cannot be reached', () => {
   });
 
   it.each(['no-such-host.invalid:80', '127.0.0.1:99999'])('as %s is E-IO-003 with a hint', async (address) => {
-    await expect(openWatch(address, undefined)).rejects.toMatchObject({
+    await expect(openWatch(unguarded(address))).rejects.toMatchObject({
       code: 'E-IO-003',
       message: expect.stringContaining(`the capsule at ${address} cannot be reached: `),
       hint: 'svc ps lists the running capsules',
@@ -140,7 +143,7 @@ describe('a capsule that cannot be reached', () => {
 
   it('because something else listens there is E-IO-003 with a hint', async () => {
     const address = await speaking((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'));
-    await expect(openWatch(address, undefined)).rejects.toMatchObject({
+    await expect(openWatch(unguarded(address))).rejects.toMatchObject({
       code: 'E-IO-003',
       message: `the capsule at ${address} cannot be reached: what listens there does not speak HTTP`,
     });
@@ -153,7 +156,7 @@ describe('a capsule that cannot be reached', () => {
     'because the connection is %s before the answer is a lost one that saw no event [D1-WATCH-09]',
     async (_name, cut) => {
       const address = await speaking(cut);
-      await expect(openWatch(address, undefined)).rejects.toMatchObject({
+      await expect(openWatch(unguarded(address))).rejects.toMatchObject({
         code: 'E-IO-003',
         message: `the connection to ${address} was lost; no event was seen`,
         hint: 'run the command again to reattach',

@@ -3,6 +3,7 @@ import { addAbortSignal } from 'node:stream';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { parseJsonText } from '../wire/json-text.ts';
+import type { ApproachedCapsule } from './approach-capsule.ts';
 import { openCall } from './capsule-client.ts';
 import { connectionLost, refusedCall, unexpectedAnswer } from './capsule-faults.ts';
 
@@ -12,19 +13,19 @@ const refusalMs = 2000;
 const longestRefusal = 64 * 1024;
 
 /**
- * Asks the capsule at `address` for its event stream from the start of what it still holds (D1 "`svc watch` behaviour"). Throws
+ * Asks a capsule for its event stream from the start of what it still holds (D1 "`svc watch` behaviour"). Throws
  * `E-IO-003` when it cannot be reached or answers anything else. The caller closes the response.
  */
-export async function openWatch(address: string, token: string | undefined): Promise<IncomingMessage> {
-  const response = await ask(address, token);
+export async function openWatch(capsule: ApproachedCapsule): Promise<IncomingMessage> {
+  const response = await ask(capsule);
   if (response.statusCode === 200 && mediaType(response) === 'text/event-stream') {
     response.socket.setKeepAlive(true, keepAliveMs);
     return response;
   }
-  throw await refusal(address, response);
+  throw await refusal(capsule, response);
 }
 
-async function ask(address: string, token: string | undefined): Promise<IncomingMessage> {
+async function ask({ address, token }: ApproachedCapsule): Promise<IncomingMessage> {
   try {
     const headers = { Accept: 'text/event-stream', 'Last-Event-ID': '0' };
     return await openCall({ address, method: 'stream/watch', params: {}, token, headers });
@@ -34,14 +35,15 @@ async function ask(address: string, token: string | undefined): Promise<Incoming
   }
 }
 
-async function refusal(address: string, response: IncomingMessage): Promise<Diagnostic> {
+async function refusal(capsule: ApproachedCapsule, response: IncomingMessage): Promise<Diagnostic> {
+  const { address } = capsule;
   const { statusCode: status } = response;
   if (status === 200 && mediaType(response) === 'application/json') {
     const answer = parseJsonText(await firstText(response));
     if (answer.kind === 'json') return refusedCall(address, 'stream/watch', answer.value);
   }
   response.destroy();
-  return unexpectedAnswer(address, status, `${status} and no event stream`);
+  return unexpectedAnswer(capsule, status, `${status} and no event stream`);
 }
 
 /** The start of an answer; what does not come in time is not waited for. Closes the response. */

@@ -4,8 +4,10 @@ import * as z from 'zod/mini';
 
 import { isAlive, type RunningRecord } from '../capsule/running-record.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { printable } from '../diagnostics/printable.ts';
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 import { callCapsule } from './capsule-client.ts';
+import { approachCapsule, sendTokenHelp, type TokenChoice } from './approach-capsule.ts';
 import type { CommandContext } from './command-context.ts';
 import { locateCapsule, type LocatedCapsule } from './locate-capsule.ts';
 
@@ -16,6 +18,10 @@ const ownEndMs = 2000;
 /** What `svc run` takes at most after a signal (contracts §2). */
 const signaledEndMs = 20_000;
 const pollMs = 20;
+
+interface StopOptions {
+  readonly sendToken?: boolean;
+}
 
 const stopResult = z.object({
   session_id: z.string(),
@@ -32,21 +38,25 @@ export function stopCommand(context: CommandContext): Command {
   return new Command('stop')
     .description('Stop a running capsule: its tasks are canceled, then its process ends.')
     .argument('[session]', 'session id, at least 4 of its last characters, or host:port; the newest when absent')
-    .action(async (wanted: string | undefined) => {
+    .option('--send-token', sendTokenHelp)
+    .action(async (wanted: string | undefined, { sendToken = false }: StopOptions) => {
       const located = locateCapsule(context.home, wanted);
-      const answer = await askToStop(located, context.env['SVC_LISTENER_TOKEN']);
+      const choice = { token: context.env['SVC_LISTENER_TOKEN'], isSentAnywhere: sendToken, timeoutMs: answerMs };
+      const answer = await askToStop(located, choice);
       if (answer.kind === 'stopped') context.stderr.write(await endStopped(located, answer.report));
       else await endUnanswered(located, answer.failure, context);
     });
 }
 
-async function askToStop({ address, record, named }: LocatedCapsule, token: string | undefined): Promise<StopAnswer> {
+async function askToStop(located: LocatedCapsule, choice: TokenChoice): Promise<StopAnswer> {
   try {
-    const call = { address, method: 'session/stop', params: {}, token, timeoutMs: answerMs };
+    const capsule = await approachCapsule(located, choice);
+    const { address } = capsule;
+    const call = { ...capsule, method: 'session/stop', params: {}, timeoutMs: answerMs };
     const parsed = stopResult.safeParse(await callCapsule(call));
     if (!parsed.success) return failed(`the capsule at ${address} answered session/stop with an unknown shape`);
     const { session_id: answered } = parsed.data;
-    if (named === 'session' && record !== null && answered !== record.session_id) {
+    if (located.record !== null && answered !== located.record.session_id) {
       return failed(`another session, ${answered}, answered at ${address}`);
     }
     return { kind: 'stopped', report: parsed.data };
@@ -68,7 +78,7 @@ async function endStopped({ address, record }: LocatedCapsule, report: z.infer<t
   const tasks = `${canceled.length} ${canceled.length === 1 ? 'task' : 'tasks'} canceled`;
   const left = residue.length === 0 ? '' : `, left running: ${JSON.stringify(residue)}`;
   const end = isOurs ? '' : `; the process at ${address} is not of this user and was not signaled`;
-  return `stopped ${sessionId}: ${tasks}${left}${end}\n`;
+  return `${printable(`stopped ${sessionId}: ${tasks}${left}${end}`)}\n`;
 }
 
 /** Who listens at an address that did not answer nobody knows: only a session that was named itself is signaled. */
@@ -78,7 +88,7 @@ async function endUnanswered(
   context: CommandContext,
 ): Promise<void> {
   if (record === null || named === 'address') throw failure;
-  context.stderr.write(`svc: ${failure.message}; its process ${record.pid} is sent SIGTERM\n`);
+  context.stderr.write(`svc: ${printable(failure.message)}; its process ${record.pid} is sent SIGTERM\n`);
   await endProcess(record, 0);
   context.stderr.write(`stopped ${record.session_id}\n`);
 }

@@ -1,12 +1,17 @@
 import { Command } from 'commander';
 
+import { approachCapsule, sendTokenHelp } from './approach-capsule.ts';
 import { connectionLost } from './capsule-faults.ts';
 import type { CommandContext } from './command-context.ts';
 import { locateCapsule } from './locate-capsule.ts';
 
 interface WatchOptions {
   readonly json?: boolean;
+  readonly sendToken?: boolean;
 }
+
+/** For the card of a session to arrive. */
+const cardMs = 10_000;
 
 /** `svc watch`: the client of `stream/watch` (D1 "`svc watch` behaviour"). It connects once and never again. */
 export function watchCommand(context: CommandContext): Command {
@@ -14,14 +19,18 @@ export function watchCommand(context: CommandContext): Command {
     .description('Follow a running capsule.')
     .argument('[session]', 'session id, at least 4 of its last characters, or host:port; the newest when absent')
     .option('--json', 'write one JSON object per frame')
-    .action(async (wanted: string | undefined, { json = false }: WatchOptions) => {
-      const { address } = locateCapsule(context.home, wanted);
+    .option('--send-token', sendTokenHelp)
+    .action(async (wanted: string | undefined, { json = false, sendToken = false }: WatchOptions) => {
+      const located = locateCapsule(context.home, wanted);
+      const choice = { token: context.env['SVC_LISTENER_TOKEN'], isSentAnywhere: sendToken, timeoutMs: cardMs };
+      const capsule = await approachCapsule(located, choice);
+      const { address } = capsule;
       // Its shapes of frames are no part of the start of any other command.
       const [{ openWatch }, { followStream }] = await Promise.all([
         import('./open-watch.ts'),
         import('./follow-stream.ts'),
       ]);
-      const stream = await openWatch(address, context.env['SVC_LISTENER_TOKEN']);
+      const stream = await openWatch(capsule);
       const end = await followStream(stream, { json, stdout: context.stdout, stderr: context.stderr });
       if (end.kind === 'lost') throw connectionLost(address, end.lastId);
     });

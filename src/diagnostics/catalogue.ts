@@ -146,6 +146,16 @@ export const catalogue = {
     explanation:
       'The registry refused the key or answered something unreadable, or the connection to a capsule was lost.',
   },
+  'E-IO-004': {
+    title: 'something else answers where a session is to listen',
+    explanation:
+      'svc watch and svc stop ask for the agent card of a session at the address it bound before they send anything else. The card is of another session, or there is none. Nothing was sent to it.',
+  },
+  'E-IO-005': {
+    title: 'a capsule that is no session of this user asks for a token',
+    explanation:
+      'SVC_LISTENER_TOKEN goes by itself only to sessions of this user, at the very address they bound: whoever else listens at a host:port could keep it. --send-token sends it there all the same.',
+  },
   'E-REG-001': {
     title: 'an artifact was found nowhere',
     explanation:

@@ -106,7 +106,7 @@ describe('a running capsule', () => {
     const { code, stderr } = await watch.ended;
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^error\[E-IO-003\]: the connection to localhost:\d+ was lost; the last event id seen was 2\nhint: run the command again to reattach\n$/,
+      /^error\[E-IO-003\]: the connection to 127\.0\.0\.1:\d+ was lost; the last event id seen was 2\nhint: run the command again to reattach\n$/,
     );
     expect((await svc(workspace, ['ps'])).stderr).toBe('no capsule is running\n');
   });

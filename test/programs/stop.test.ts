@@ -47,11 +47,11 @@ describe('svc stop', () => {
     mkdirSync(directory, { recursive: true });
     const file = join(directory, `${line.session_id}.json`);
     const record = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
-    writeFileSync(file, JSON.stringify({ ...record, url: address }));
+    writeFileSync(file, JSON.stringify({ ...record, address }));
     const { code, stderr } = await svc(workspace, ['stop', address]);
     other.close();
-    expect(stderr).toContain('stopped ses_other: 0 tasks canceled; the process at');
-    expect(code).toBe(0);
+    expect(stderr).toContain(`error[E-IO-004]: something else answers at ${address}, where ${line.session_id} is to`);
+    expect(code).toBe(1);
     expect(running.child.exitCode).toBe(null);
     running.child.kill('SIGTERM');
     expect((await running.ended).code).toBe(0);

@@ -46,10 +46,11 @@ const frames = {
 
 describe('svc watch', () => {
   it.each([
-    [{}, ''],
-    [{ SVC_LISTENER_TOKEN: 'secret' }, 'authorization: Bearer secret\r\n'],
-  ])('asks once, from 0, with the environment %j [D1-WATCH-01]', async (env, authorization) => {
-    const { capsule } = await watchPlayed([], { env });
+    [[], {}, ''],
+    [[], { SVC_LISTENER_TOKEN: 'secret' }, ''],
+    [['--send-token'], { SVC_LISTENER_TOKEN: 'secret' }, 'authorization: Bearer secret\r\n'],
+  ])('asks once, from 0, with %j and the environment %j [D1-WATCH-01]', async (args, env, authorization) => {
+    const { capsule } = await watchPlayed(args, { env });
     const { request } = await capsule.connection();
     expect(request).toBe(
       `POST / HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: 60\r\n${authorization}` +

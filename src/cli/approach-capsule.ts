@@ -1,0 +1,53 @@
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { readAgentCard } from '../wire/agent-card.ts';
+import { getJson } from './capsule-client.ts';
+import type { LocatedCapsule } from './locate-capsule.ts';
+
+/** Where to call a capsule, and with which token. */
+export interface ApproachedCapsule {
+  /** `host:port` */
+  readonly address: string;
+  /** Undefined where none is set, and where it is not for this listener. */
+  readonly token: string | undefined;
+  /** Whether there is a token and it is kept back: the address is not one of this user's sessions. */
+  readonly isTokenKept: boolean;
+}
+
+export interface TokenChoice {
+  /** `SVC_LISTENER_TOKEN`; undefined or empty for none. */
+  readonly token: string | undefined;
+  /** `--send-token`: the user wants it sent to an address that is not one of their sessions. */
+  readonly isSentAnywhere: boolean;
+  /** For the card to arrive. */
+  readonly timeoutMs: number;
+}
+
+/** Of the option that sets `isSentAnywhere`. */
+export const sendTokenHelp = 'send SVC_LISTENER_TOKEN to a host:port that is not one of your sessions';
+
+const cardPath = '/.well-known/agent-card.json';
+
+/**
+ * Decides who is told the listener token, before anything else is sent. A session of this user is asked for its card, which needs no token,
+ * at the address it bound; where another one answers, this is `E-IO-004`. Any other address gets the token only when the user says so: whoever
+ * listens there could keep it. `E-IO-003` when no card can be had.
+ */
+export async function approachCapsule(
+  { address, record }: LocatedCapsule,
+  { token = '', isSentAnywhere, timeoutMs }: TokenChoice,
+): Promise<ApproachedCapsule> {
+  if (record === null) {
+    const isTokenKept = token !== '' && !isSentAnywhere;
+    return { address, token: token === '' || isTokenKept ? undefined : token, isTokenKept };
+  }
+  const card = readAgentCard(await getJson({ address, path: cardPath, timeoutMs }));
+  if (card?.sessionId !== record.session_id) throw strangerAnswered(address, record.session_id, card?.sessionId);
+  return { address, token: token === '' ? undefined : token, isTokenKept: false };
+}
+
+function strangerAnswered(address: string, wanted: string, answered: string | null | undefined): Diagnostic {
+  const who = answered === undefined || answered === null ? 'something else answers' : `session ${answered} answers`;
+  return new Diagnostic('E-IO-004', `${who} at ${address}, where ${wanted} is to listen; it was sent nothing`, {
+    hint: 'svc ps lists the running capsules',
+  });
+}
