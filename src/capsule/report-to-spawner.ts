@@ -1,6 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { isEndedByLauncher } from '../delegation/child-completion.ts';
 import { completionFile } from '../delegation/completion-record.ts';
 import { reportCompletion } from '../delegation/report-completion.ts';
 import type { SpawnerHandle } from '../delegation/spawner-handle.ts';
@@ -49,6 +50,7 @@ export async function reportToSpawner(report: SpawnerReport): Promise<void> {
       workdir,
       duration_ms: durationMs,
     },
+    isEndedByParent: () => isEndedByLauncher(workdir, { delegationId: spawner.delegation_id, sessionId }),
     write: (text) =>
       diagnosticOf(() => writeWorkdirFile({ workdir, directory: null, name: completionFile, text }))?.message ?? null,
     warn: (line) => onWarning(new Diagnostic('W-RUN-008', scoped.redactor.redact(line))),

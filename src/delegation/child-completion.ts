@@ -5,7 +5,7 @@ import { printable } from '../diagnostics/printable.ts';
 import { isSystemError } from '../diagnostics/system-reason.ts';
 import { openWithoutLinks } from '../store/open-without-links.ts';
 import { completionFile, type Completion } from './completion-record.ts';
-import { parseJsonObject } from '../wire/json-object.ts';
+import { parseJsonObject, type JsonObject } from '../wire/json-object.ts';
 
 /** What a child recorded of its own end, without what its launcher knows better. */
 export interface ChildReport extends Pick<Completion, 'result_path' | 'duration_ms'> {
@@ -20,18 +20,19 @@ const mostBytes = 64 * 1024;
 const longestResultPath = 1024;
 const longestReason = 1000;
 
+/** Whose record it has to be. */
+export interface DelegationIds {
+  readonly delegationId: string;
+  readonly sessionId: string;
+}
+
 /**
- * What a child that is gone left in `completion.json`; null when that is not its own record of this delegation. The directory, by its
- * canonical path, belongs to the child's agent, who does not know the id of the delegation; no link on the way there is followed.
+ * What a child left in `completion.json`; null when that is not its own record of this delegation. The directory, by its canonical path,
+ * belongs to the child's agent, who does not know the id of the delegation; no link on the way there is followed.
  */
-export function readChildReport(
-  directory: string,
-  ids: { readonly delegationId: string; readonly sessionId: string },
-): ChildReport | null {
-  const text = readFileOf(directory);
-  const fields = text === null ? null : parseJsonObject(text);
-  if (fields?.['delegation_id'] !== ids.delegationId || fields['session_id'] !== ids.sessionId) return null;
-  if (fields['reported_by'] !== 'child') return null;
+export function readChildReport(directory: string, ids: DelegationIds): ChildReport | null {
+  const fields = readRecord(directory, ids);
+  if (fields?.['reported_by'] !== 'child') return null;
   const { status, duration_ms: durationMs, result_path: resultPath, delivery_error: reason } = fields;
   if (status !== 'ok' && status !== 'error') return null;
   if (typeof durationMs !== 'number' || !(durationMs >= 0)) return null;
@@ -41,9 +42,25 @@ export function readChildReport(
   return { status, duration_ms: Math.round(durationMs), delivered, undelivered, ...result };
 }
 
+/** Whether a child's record says what became of it: nobody who polls waits any longer, so it must not change its end again. */
+export function isSettled({ delivered, undelivered }: ChildReport): boolean {
+  return delivered || undelivered !== null;
+}
+
+/** Whether the parent has recorded the end of this delegation itself, as it does before it signals the child. Reads as `readChildReport` does. */
+export function isEndedByLauncher(directory: string, ids: DelegationIds): boolean {
+  return readRecord(directory, ids)?.['reported_by'] === 'launcher';
+}
+
 /** The status that a child told its parent; `error` when it told none. */
 export function statusToldIn(text: string): 'ok' | 'error' {
   return parseJsonObject(text)?.['status'] === 'ok' ? 'ok' : 'error';
+}
+
+function readRecord(directory: string, { delegationId, sessionId }: DelegationIds): JsonObject | null {
+  const text = readFileOf(directory);
+  const fields = text === null ? null : parseJsonObject(text);
+  return fields?.['delegation_id'] === delegationId && fields['session_id'] === sessionId ? fields : null;
 }
 
 function isResultPath(path: string): boolean {

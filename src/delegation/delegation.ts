@@ -1,7 +1,7 @@
 import type { LaunchEnd } from '../containment/launcher.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { ContextId, DelegationId } from '../wire/ids.ts';
-import { type ChildReport, readChildReport, statusToldIn } from './child-completion.ts';
+import { type ChildReport, isSettled, readChildReport, statusToldIn } from './child-completion.ts';
 import { describeEnd } from './child-process.ts';
 import type { Completion, CompletionStatus } from './completion-record.ts';
 import type { DelegationsDeps, OpenDelegation, RunningDelegation, Trust } from './delegations-deps.ts';
@@ -19,8 +19,6 @@ export interface DelegationFacts {
   readonly contextId: ContextId;
   readonly trust: Trust;
 }
-
-const undeliveredWarning = /^warning\[W-RUN-008\].*\n?/gm;
 
 /** Why nothing of the child is waited for any more. */
 type Leaving =
@@ -112,31 +110,55 @@ export class Delegation implements OpenDelegation {
     const leaving = await left;
     this.#takeBackDeadline();
     const durationMs = Math.max(0, Math.round(this.#deps.clock.monotonicMs() - this.#child.readyMs));
+    this.#recordEnding(durationMs);
     const end = await this.#child.program.end(leaving === 'failed' ? shortGraceMs : this.#deps.childGraceMs);
-    const report = this.#closedBy === 'ended' || this.#closedBy === 'child' ? this.#childReport() : null;
+    const report = this.#childReport();
     // One that told of its end and exited has deregistered itself. Whoever hears of an end finds the slot free.
     const isOrderly = end.kind === 'exited' && (this.isReported || report !== null);
     if (!isOrderly) await releaseSlot(this.#child.sessionId, this.#deps);
     await this.#tell(end, report, durationMs);
   }
 
-  /** Tells whom it concerns how the child ended. */
+  /**
+   * Records that the parent ends the child, before the child is signaled: one that finds this record writes none of its own
+   * (contracts §1 "child-watch bound").
+   */
+  #recordEnding(durationMs: number): void {
+    const why = this.#whyEnded();
+    if (why === null || this.#settledReport() !== null) return;
+    recordEnd({ ...this.#completion(durationMs), status: 'terminated', detail: why }, this.#deps);
+  }
+
+  /** Null when the child is not ended by its parent. */
+  #whyEnded(): string | null {
+    if (this.#closedBy === 'expired') return `still running after ${this.#deps.deadlineMs / 1000} s`;
+    return this.#closedBy === 'stopped' ? 'ended by its parent' : null;
+  }
+
+  /** Tells whom it concerns how the child ended. What the child settled before its parent did stays: pollers have read it. */
   async #tell(end: LaunchEnd, report: ChildReport | null, durationMs: number): Promise<void> {
     switch (this.#closedBy) {
       case 'ended':
         if (report !== null) return await this.#tellReported(report);
         return await this.#tellOwn({ status: 'crashed', detail: this.#describe(end) }, durationMs);
       case 'expired': {
-        const why = `still running after ${this.#deps.deadlineMs / 1000} s`;
-        return await this.#tellOwn({ status: 'terminated', detail: `${why}; ${this.#describe(end)}` }, durationMs);
+        if (report !== null && isSettled(report)) return await this.#tellReported(report);
+        const detail = `${this.#whyEnded()}; ${this.#describe(end)}`;
+        return await this.#tellOwn({ status: 'terminated', detail }, durationMs);
       }
       case 'stopped':
-        return this.#recordStopped(end, durationMs);
+        if (report !== null && isSettled(report)) return this.#record(report.status);
+        return this.#recordStopped(`${this.#whyEnded()}; ${this.#describe(end)}`, durationMs);
       case 'child':
         return this.#settleTold(report, durationMs);
       default:
       // There never was a delegation.
     }
+  }
+
+  #settledReport(): ChildReport | null {
+    const report = this.#childReport();
+    return report !== null && isSettled(report) ? report : null;
   }
 
   #childReport(): ChildReport | null {
@@ -169,8 +191,7 @@ export class Delegation implements OpenDelegation {
     await reportEnd(told, this.#stopping, this.#deps);
   }
 
-  #recordStopped(end: LaunchEnd, durationMs: number): void {
-    const detail = `ended by its parent; ${this.#describe(end)}`;
+  #recordStopped(detail: string, durationMs: number): void {
     this.#record('terminated', detail);
     recordEnd({ ...this.#completion(durationMs), status: 'terminated', detail }, this.#deps);
   }
@@ -187,12 +208,7 @@ export class Delegation implements OpenDelegation {
   }
 
   #describe(end: LaunchEnd): string {
-    const { redact } = this.#deps;
-    // That its late report was refused says nothing of how it ended.
-    return describeEnd(
-      end,
-      this.#child.program.lastWords((text) => redact(text).replaceAll(undeliveredWarning, '')),
-    );
+    return describeEnd(end, this.#child.program.lastWords(this.#deps.redact));
   }
 
   #record(status: CompletionStatus, detail?: string): void {

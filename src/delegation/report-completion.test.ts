@@ -39,7 +39,7 @@ interface Received {
 /** Reports to a parent that answers so. */
 async function report(
   answer: (response: ServerResponse) => void,
-  extras: { token?: string; failWrites?: boolean } = {},
+  extras: { token?: string; failWrites?: boolean; isEndedByParent?: () => boolean } = {},
 ): Promise<{ received: Received[]; records: unknown[]; warnings: string[] }> {
   const received: Received[] = [];
   const records: unknown[] = [];
@@ -72,6 +72,7 @@ async function report(
     completion,
     messageId: 'm1',
     listenerToken: extras.token === undefined ? null : new Secret(extras.token),
+    isEndedByParent: extras.isEndedByParent ?? (() => false),
     write: (written) => {
       if (extras.failWrites === true) return 'the disk is full';
       records.push(JSON.parse(written));
@@ -157,5 +158,24 @@ describe('a child that ends', () => {
     const { received, warnings } = await report(taskWith('submitted'), { failWrites: true });
     expect(received).toHaveLength(1);
     expect(warnings).toEqual(['the completion cannot be recorded: the disk is full']);
+  });
+
+  it('that its parent has ended says nothing and leaves the record alone', async () => {
+    const { received, records, warnings } = await report(taskWith('submitted'), { isEndedByParent: () => true });
+    expect({ received, records, warnings }).toEqual({ received: [], records: [], warnings: [] });
+  });
+
+  it('and is refused because its parent ended it meanwhile settles nothing', async () => {
+    let isEnded = false;
+    const { received, records, warnings } = await report(
+      (response) => {
+        isEnded = true;
+        response.end('{"jsonrpc":"2.0","id":"m1","error":{"code":-32004,"message":"Not the one."}}');
+      },
+      { isEndedByParent: () => isEnded },
+    );
+    expect(received).toHaveLength(1);
+    expect(records).toEqual([unsettled]);
+    expect(warnings).toEqual([]);
   });
 });

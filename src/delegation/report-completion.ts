@@ -16,6 +16,8 @@ export interface CompletionReport {
   readonly messageId: string;
   /** The parent's listener may require it; null when this process holds none. */
   readonly listenerToken: Secret | null;
+  /** Whether the parent has recorded an end of this session itself. */
+  readonly isEndedByParent: () => boolean;
   /** Puts `completion.json` into the child's own workdir, whole; gives why that failed, or null. */
   readonly write: (text: string) => string | null;
   /** A line for standard error. */
@@ -27,13 +29,17 @@ const timeoutMs = 5000;
 
 /**
  * Tells the parent how this session ended: writes `completion.json`, posts one message, and writes again what became of it (D2 "Events" 1, 2,
- * 5). A parent that cannot be told fails nobody: it is recorded, and said in one line.
+ * 5). A parent that cannot be told fails nobody: it is recorded, and said in one line. One that has ended this session itself is told
+ * nothing, and its record stays.
  */
 export async function reportCompletion(report: CompletionReport): Promise<void> {
-  const { completion, write, warn } = report;
+  const { completion, isEndedByParent, write, warn } = report;
+  if (isEndedByParent()) return;
   const record: CompletionRecord = { ...completion, reported_by: 'child', delivered: false };
   const unwritten = write(encodeCompletionRecord(record));
   const refusal = refusalOf(await post(report));
+  // A parent that closed the delegation meanwhile recorded its end before it refused this report.
+  if (refusal !== null && isEndedByParent()) return;
   const settled = refusal === null ? { ...record, delivered: true } : { ...record, delivery_error: refusal };
   const unwrittenEnd = write(encodeCompletionRecord(settled));
   const problem = unwritten ?? unwrittenEnd;

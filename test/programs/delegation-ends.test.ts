@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 
@@ -95,6 +96,26 @@ describe('a child at work', () => {
     expect(await formation.status()).toMatchObject({ live_children: 0 });
   });
 
+  it('that is ended at its bound has one end in its record for whoever polls that, and it is its parent’s [D2-COMPL-11]', async () => {
+    const formation = await start({ capsules: { lead, worker }, env: { SVC_DELEGATION_TIMEOUT_SECS: '1' } });
+    await formation.send('Begin');
+    const seen = await recordsUntil(formation, ({ delivered, delivery_error: reason }) => {
+      return delivered === true || reason !== undefined;
+    });
+    await formation.tasksEnded(2);
+    const ends = [...seen, formation.completion].map(({ status, reported_by: by, delivered }) => ({
+      status,
+      by,
+      delivered,
+    }));
+    expect(ends[0]).toEqual({ status: 'terminated', by: 'launcher', delivered: false });
+    expect(new Set(ends.map(({ status, by }) => `${String(by)} ${String(status)}`))).toEqual(
+      new Set(['launcher terminated']),
+    );
+    expect(ends.at(-1)).toEqual({ status: 'terminated', by: 'launcher', delivered: true });
+    expect(formation.completion['detail']).toMatch(/^still running after 1 s; exit status 1$/);
+  });
+
   it('ends with its parent, which records that and tells nobody [D2-COMPL-15]', async () => {
     const formation = await delegated();
     const { pid } = formation.running('worker');
@@ -121,6 +142,25 @@ describe('a child at work', () => {
     for (const text of [stdout, stderr, ...texts]) expect(text).not.toMatch(/ms[ac]1\./);
   });
 });
+
+/** The different contents of the record of the only child, in their order, up to the first that is `settled`. */
+async function recordsUntil(
+  formation: Formation,
+  settled: (record: Readonly<Record<string, unknown>>) => boolean,
+): Promise<Readonly<Record<string, unknown>>[]> {
+  const seen: Readonly<Record<string, unknown>>[] = [];
+  for (;;) {
+    await nextTurn();
+    let record: Readonly<Record<string, unknown>>;
+    try {
+      record = formation.completion;
+    } catch {
+      continue;
+    }
+    if (JSON.stringify(record) !== JSON.stringify(seen.at(-1))) seen.push(record);
+    if (settled(record)) return seen;
+  }
+}
 
 describe('a capsule that may delegate', () => {
   it('does not start without the address of a referee [D2-CODE-01]', async () => {

@@ -1,12 +1,13 @@
 // A delegated child by hand. Its first word is JSON and says what it does; the others are those of `svc run`. What happens to it it notes
 // at the address of the referee, which is all that it knows of the world.
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 
 const behaviour = JSON.parse(process.argv[2]);
 const words = process.argv.slice(3);
 const after = (flag) => words[words.indexOf(flag) + 1];
 const workdir = after('--workdir');
+const recordFile = `${workdir}/completion.json`;
 const sessionId = process.argv[process.argv.indexOf('--session-id') + 1] ?? '';
 
 function post(url, headers, body) {
@@ -48,12 +49,21 @@ const next = {
   exit: async ({ code = 0 }) => process.exit(code),
   die: async () => process.kill(process.pid, 'SIGKILL'),
   /** Leaves a record of its end that was not delivered. */
-  record: async ({ fields = {}, code = 0 }) => {
-    const record = { ...completion({}), reported_by: 'child', delivered: false, delivery_error: 'nobody', ...fields };
-    writeFileSync(`${workdir}/completion.json`, JSON.stringify(record));
+  record: async ({ fields, code = 0 }) => {
+    settle(fields);
     process.exit(code);
   },
+  /** The same, and goes on. */
+  settle: async ({ fields }) => {
+    settle(fields);
+    await note('settled');
+  },
 };
+
+function settle(fields = {}) {
+  const record = { ...completion({}), reported_by: 'child', delivered: false, delivery_error: 'nobody', ...fields };
+  writeFileSync(recordFile, JSON.stringify(record));
+}
 
 async function act({ kind, ...more }) {
   await note('has its task');
@@ -104,7 +114,9 @@ async function approval() {
 }
 
 async function obey() {
-  await note('signaled');
+  const record = existsSync(recordFile) ? JSON.parse(readFileSync(recordFile, 'utf8')) : null;
+  if (behaviour.settlesLate !== undefined) settle(behaviour.settlesLate);
+  await note('signaled', { record });
   if (behaviour.stubborn !== true) process.exit(0);
 }
 
