@@ -164,6 +164,10 @@ export class HookSet implements SessionHooks {
     return feedback.length === 0 ? { kind: 'accepted' } : { kind: 'reopen', feedback: feedback.join('\n\n') };
   }
 
+  get mayReopen(): boolean {
+    return this.#bound('on-task-end').some(({ declaration }) => declaration.policies.has('reopen-task'));
+  }
+
   takeArtifacts(taskId: string): readonly HookArtifact[] {
     return this.#artifacts.take(taskId, this.#blocking);
   }

@@ -70,6 +70,8 @@ export interface SessionHooks {
   judgeCall(task: HookedTask, call: JudgedCall): Promise<CallVerdict>;
   compact(task: HookedTask, context: FullContext): Promise<CompactionVerdict>;
   taskEnded(task: HookedTask, end: TaskEnd): Promise<TaskEndVerdict>;
+  /** Whether any hook may answer `taskEnded` with a reopening. */
+  readonly mayReopen: boolean;
   /** What hooks committed during the task, in the order of the hooks; handed out once. */
   takeArtifacts(taskId: string): readonly HookArtifact[];
   /** A hook wanted what it may not have just now: it is written to the trace like a failure. */
@@ -85,6 +87,7 @@ export const noHooks: SessionHooks = {
   judgeCall: async () => ({ kind: 'proceed' }),
   compact: async () => ({ kind: 'nobody' }),
   taskEnded: async () => ({ kind: 'accepted' }),
+  mayReopen: false,
   takeArtifacts: () => [],
   refused: () => {},
   trapped: false,

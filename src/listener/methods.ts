@@ -1,6 +1,7 @@
 import type { Session } from '../session/session.ts';
 import type { Submission } from '../session/task-board.ts';
 import type { Task } from '../session/task.ts';
+import { isTerminal } from '../session/task-state.ts';
 import { EncodedJson, JsonRpcFault } from '../wire/json-rpc.ts';
 import { parseMessage } from '../wire/message.ts';
 import { taskSource, type DelegationDoor, type OriginHeaders, type SourcedTask } from './task-source.ts';
@@ -51,7 +52,7 @@ export function getTask(params: unknown, { session }: MethodDeps): TaskObject | 
   const id = taskId(params);
   const found = id === undefined ? session.board.current() : session.board.find(id);
   const task = known(found, id);
-  return task.isTerminal ? endedTask(task) : taskObject(task);
+  return isTerminal(task.toldState) ? endedTask(task) : taskObject(task);
 }
 
 const endedTasks = new WeakMap<Task, { readonly result: string | null; readonly encoded: EncodedJson }>();

@@ -1,5 +1,5 @@
 import type { Task } from '../session/task.ts';
-import type { TaskState } from '../session/task-state.ts';
+import { isTerminal, type TaskState } from '../session/task-state.ts';
 import { rejectedMessage } from '../wire/frames.ts';
 
 /** A task as `message/send`, `tasks/get` and `tasks/cancel` answer it (contracts §6). */
@@ -17,12 +17,12 @@ export interface TaskArtifact {
 
 /** The task as it stands: the prompt while it waits for input, the result text once completed. */
 export function taskObject(task: Task): TaskObject {
-  const { id, contextId, state } = task;
+  const { id, contextId, toldState: state } = task;
   const prompt = task.inputWait?.prompt;
   if (state === 'input-required' && prompt !== undefined) {
     return { id, contextId, status: { state }, artifacts: [textArtifact('prompt', prompt)] };
   }
-  if (!task.isTerminal) return { id, contextId, status: { state } };
+  if (!isTerminal(state)) return { id, contextId, status: { state } };
   const status = { state, ...(task.statusMessage === null ? {} : { message: task.statusMessage }) };
   if (state !== 'completed') return { id, contextId, status };
   return { id, contextId, status, artifacts: [textArtifact('response', task.result ?? '')] };

@@ -119,6 +119,45 @@ describe('a completed task that a hook reopens', () => {
   });
 });
 
+describe('a task whose hooks think', () => {
+  /** What clients are told of its state meanwhile, attempt by attempt. */
+  async function told(options: Partial<FixtureOptions>, mayReopen: boolean): Promise<string[]> {
+    const states: string[] = [];
+    const fixture: SessionFixture = new SessionFixture({
+      turns: [says('1'), says('2')],
+      ...options,
+      hooks: {
+        mayReopen,
+        taskEnded: async ({ id, attempt }) => {
+          states.push((fixture.session.board.find(id) ?? never()).toldState);
+          return attempt === 1 && mayReopen ? { kind: 'reopen', feedback: 'again' } : { kind: 'accepted' };
+        },
+        refused: () => {},
+      },
+    });
+    const { task } = fixture.session.board.submit(userTask);
+    await fixture.session.run();
+    return [...states, task.toldState];
+  }
+
+  it('works for its clients while it may be reopened', async () => {
+    expect(await told({}, true)).toEqual(['working', 'completed', 'completed']);
+    expect(await told({ maxReopens: 2 }, true)).toEqual(['working', 'working', 'completed']);
+  });
+
+  it.each<[string, Partial<FixtureOptions>, boolean]>([
+    ['its hooks reopen nothing', {}, false],
+    ['it was reopened as often as it may be', { maxReopens: 0 }, true],
+    ['no turn is left', { maxTurns: 1 }, true],
+  ])('has completed for its clients when %s', async (_, options, mayReopen) => {
+    expect(await told(options, mayReopen)).toEqual(['completed', 'completed']);
+  });
+
+  it('has failed for its clients at once', async () => {
+    expect(await told({ turns: [{ kind: 'failed', error: 'lost' }] }, true)).toEqual(['failed', 'failed']);
+  });
+});
+
 describe('a task that is not to be reopened', () => {
   it('has failed', async () => {
     const { hooks, ends, refusals } = reopening('again');

@@ -13,7 +13,7 @@ export interface SessionOutcome {
   readonly status: SessionStatus;
   /** What the session could not survive. Null with `trapped` when it went on, but a component of its driver or a hook had trapped. */
   readonly trap: Diagnostic | null;
-  /** True when a stop request met no live task: that is a clean end whatever earlier tasks came to. */
+  /** True when a stop met no live task: that is a clean end whatever earlier tasks came to. */
   readonly stoppedIdle: boolean;
 }
 
@@ -70,7 +70,8 @@ export class Session {
 
   /** Accepts nothing more and cancels what is live; `run` resolves once it has ended. */
   async shutDown(): Promise<void> {
-    this.#stoppedIdle = this.board.isIdle;
+    // `svc stop` calls session/stop before it signals: the task that this canceled was met by the same stop.
+    this.#stoppedIdle = this.board.isIdle && !this.board.stopMetTasks;
     this.board.close();
     await this.board.cancelAll();
   }

@@ -45,6 +45,7 @@ export class TaskBoard {
   #closed = false;
   #finishing = false;
   #everyTaskCompleted = true;
+  #stopMetTasks = false;
   #wake: () => void = () => {};
 
   constructor(deps: TaskBoardDeps) {
@@ -64,6 +65,11 @@ export class TaskBoard {
     return this.#accepted;
   }
 
+  /** `session/stop` canceled tasks, and no client has sent another since. */
+  get stopMetTasks(): boolean {
+    return this.#stopMetTasks;
+  }
+
   get isIdle(): boolean {
     return this.#running === null && this.#lanes.waiting === 0;
   }
@@ -73,6 +79,7 @@ export class TaskBoard {
     const task = this.#taskOf(source);
     if (this.#closed) return { kind: 'closed', task };
     if (!this.#hasRoom()) return { kind: 'rejected', task };
+    this.#stopMetTasks = false;
     return this.#accept(task);
   }
 
@@ -151,6 +158,7 @@ export class TaskBoard {
   async cancelAll(): Promise<TaskId[]> {
     const waiting = this.#lanes.all();
     const live = this.#running === null || this.#running.isTerminal ? waiting : [this.#running, ...waiting];
+    this.#stopMetTasks ||= live.length > 0;
     if (this.#running?.isTerminal === true) this.#running.requestCancel();
     // The waiting ones first: none of them may start when the running one has gone.
     await Promise.all(live.toReversed().map((task) => this.cancel(task)));

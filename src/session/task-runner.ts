@@ -82,7 +82,9 @@ interface Judged {
 /** Tells the hooks of an attempt's end. Gives what the next one begins with when they reopen the task (D1 "Task states"). */
 async function reopened(judged: Judged, deps: TaskRunnerDeps): Promise<AttemptStart | null> {
   const { task, thread, run, start, ended } = judged;
+  task.mayReopen = deps.hooks.mayReopen && refusalToReopen(judged, deps) === null;
   const verdict = await deps.hooks.taskEnded(run.hooked, ended.end);
+  task.mayReopen = false;
   if (verdict.kind === 'accepted') return null;
   const { feedback } = verdict;
   const refusal = refusalToReopen(judged, deps) ?? diagnosticOf(() => thread.withdraw())?.message ?? null;

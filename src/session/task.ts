@@ -47,6 +47,8 @@ export class Task {
   /** The text of `out/result.txt` once this task wrote it. */
   result: string | null = null;
   inputWait: InputWait | null = null;
+  /** Whether the hooks that are asked now may reopen the task, once it has completed. */
+  mayReopen = false;
   /** Settles when the task is terminal and nothing of it runs any more. */
   readonly whenEnded: Promise<void> = new Promise((resolve) => {
     this.#ended = resolve;
@@ -63,6 +65,11 @@ export class Task {
 
   get state(): TaskState {
     return this.#state;
+  }
+
+  /** The state as clients are told of it: a task that completed still works while a hook may reopen it (contracts §1 "`tasks/get`"). */
+  get toldState(): TaskState {
+    return this.#state === 'completed' && this.mayReopen && !this.signal.aborted ? 'working' : this.#state;
   }
 
   /** What the last status frame said, or why there is none; null before the first. */
@@ -95,6 +102,7 @@ export class Task {
 
   markEnded(): void {
     this.text = '';
+    this.mayReopen = false;
     this.#ended();
   }
 }

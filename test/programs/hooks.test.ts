@@ -2,12 +2,14 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
+import type { TaskObject } from '../../src/listener/task-object.ts';
 import { fixtureComponent } from '../components/support/fixture-component.ts';
 import { compileTimeoutMs } from '../components/support/hosted-tool.ts';
 import { completed, reply, working } from '../support/frame-lines.ts';
 import { hookCapsule, type HookCapsule } from '../support/hook-capsule.ts';
 import { eventTypes, hookErrors } from '../support/hook-trace.ts';
 import { calls, runs, says, script } from '../support/scripted-turns.ts';
+import { rpc } from '../support/svc-process.ts';
 import { staysUp, useStreamedCapsules, type StreamedCapsule } from '../support/streamed-capsule.ts';
 
 const capsules = useStreamedCapsules();
@@ -215,6 +217,27 @@ describe('reopen-task', { timeout: compileTimeoutMs }, () => {
       attempt: 2,
       feedback: 'Once more.\n\nOnce more.',
     });
+  });
+});
+
+describe('a client that polls a task', { timeout: compileTimeoutMs }, () => {
+  it('is told that it is completed once no hook reopens it any more', async () => {
+    const capsule = await start({
+      hooks: { judge: doneByOne },
+      script: script(says('[[on-task-end reopen Once more.]]')),
+    });
+    const { id } = await capsule.send('Go.');
+    const stateOf = async (): Promise<string> => {
+      const { result } = (await rpc(capsule.line.url, 'tasks/get', { id })) as { result: TaskObject };
+      return result.status.state;
+    };
+    let state = await stateOf();
+    while (state !== 'completed') {
+      expect(['submitted', 'working']).toContain(state);
+      state = await stateOf();
+    }
+    expect(eventTypes(capsule.trace).filter((type) => type === 'task_end')).toHaveLength(2);
+    expect(await stateOf()).toBe('completed');
   });
 });
 
