@@ -84,7 +84,7 @@ export class AttemptRun {
     const unreadable = diagnosticOf(() => {
       history = this.#start.history();
     });
-    if (unreadable !== null) return { end: { kind: 'unprepared', error: unreadable.message }, messages: [] };
+    if (unreadable !== null) return { end: { kind: 'unprepared', error: told(unreadable) }, messages: [] };
     await hooks.taskStarted(this.hooked, this.#start.text);
     this.#attempt.throwIfCanceled();
     const asked = { role: 'user', content: [{ type: 'text', text: this.#start.text }] } as const;
@@ -138,7 +138,7 @@ export class AttemptRun {
   /** A result that cannot be put where it belongs is the task's failure, not the session's end: the agent itself may stand in its way. */
   async #complete(end: Extract<AttemptEnd, { kind: 'completed' }>, messages: readonly Message[]): Promise<string> {
     const refused = this.#writeResult(end.reply) ?? this.#save(messages);
-    if (refused !== null) return this.#failDriver(refused.message);
+    if (refused !== null) return this.#failDriver(told(refused));
     if (end.reply !== '' && !end.replyWasStreamed) await this.#attempt.wholeReply(end.reply);
     this.#attempt.throwIfCanceled();
     for (const artifact of this.#deps.hooks.takeArtifacts(this.#task.id)) this.#attempt.hookArtifact(artifact);
@@ -216,6 +216,11 @@ export class AttemptRun {
       trace.write({ ...event, duration_ms: durationMs }, this.#taskStart);
     }
   }
+}
+
+/** With the code, by which an operator finds what to do about it. */
+function told({ code, message }: Diagnostic): string {
+  return `${code}: ${message}`;
 }
 
 function endState(state: TaskState): TaskEnd['state'] {

@@ -39,7 +39,7 @@ describe('a conversation that cannot be had', () => {
       },
     });
     expect(fixture.lines).toEqual(['0 status working "inference turn 1"', '1 status failed "session ended"']);
-    expect(fixture.results).toEqual(['error: the kept conversation x cannot be used: it is damaged']);
+    expect(fixture.results).toEqual(['error: E-RUN-031: the kept conversation x cannot be used: it is damaged']);
     expect(fixture.driver.requests).toEqual([]);
   });
 });
@@ -48,7 +48,7 @@ describe('a conversation that cannot be kept', () => {
   it('fails the task that made it', async () => {
     const fixture = await run({ conversations: taking(0) });
     expect(fixture.lines).toEqual(['0 status working "inference turn 1"', '1 status failed "session ended"']);
-    expect(fixture.results).toEqual(['Roses.', `error: ${fullDisk.message}`]);
+    expect(fixture.results).toEqual(['Roses.', `error: E-IO-001: ${fullDisk.message}`]);
   });
 
   it('does not hold a reply that could not be written', async () => {

@@ -210,8 +210,8 @@ describe('a result that cannot be written', () => {
     expect(await fixture.session.run()).toMatchObject({ status: 'failed', trap: null });
     expect(fixture.lines.filter((line) => line.includes('failed'))).toHaveLength(2);
     expect(fixture.traced.filter((event) => event.event_type === 'task_end')).toMatchObject([
-      { state: 'failed', error: 'out/result.txt cannot be written' },
-      { state: 'failed', error: 'out/result.txt cannot be written' },
+      { state: 'failed', error: 'E-IO-001: out/result.txt cannot be written' },
+      { state: 'failed', error: 'E-IO-001: out/result.txt cannot be written' },
     ]);
   });
 });

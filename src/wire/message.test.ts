@@ -44,7 +44,8 @@ describe('a message', () => {
     [{ message: { ...message, parts: [{ data: {} }] } }, 'message.parts[0].text must be a string'],
     [{ ...message, contextId: null }, 'contextId must be a string'],
     [{ ...message, contextId: '' }, 'contextId must not be empty'],
-    [{ ...message, contextId: 'a'.repeat(1025) }, 'contextId must have at most 1024 characters'],
+    [{ ...message, contextId: 'a'.repeat(1025) }, 'contextId must have at most 1024 bytes'],
+    [{ ...message, contextId: 'ä'.repeat(513) }, 'contextId must have at most 1024 bytes'],
   ])('is told what is wrong with it: %j', (params, problem) => {
     expect(parseMessage(params)).toEqual({ kind: 'invalid', problem });
   });

@@ -14,8 +14,8 @@ export type ParsedMessage =
   /** `problem` names the field and repeats nothing of what was sent: it is written into a frame unescaped (D1 "Frame types", `error`). */
   | { readonly kind: 'invalid'; readonly problem: string };
 
-/** A context id is kept with every task and conversation, so a sender does not choose its size freely. */
-const maxContextIdLength = 1024;
+/** A context id is kept with every task and conversation, so a sender does not choose its size freely (contracts §1 "`contextId`"). */
+const maxContextIdBytes = 1024;
 
 /**
  * The message of `message/send` and `message/stream`, under `params.message` or as `params` itself (D1 "`message/stream` and
@@ -49,7 +49,9 @@ function contextIdProblem(contextId: unknown): string | undefined {
   if (contextId === undefined) return undefined;
   if (typeof contextId !== 'string') return 'must be a string';
   if (contextId === '') return 'must not be empty';
-  return contextId.length > maxContextIdLength ? `must have at most ${maxContextIdLength} characters` : undefined;
+  // No character takes less than a byte, so a long one is not measured.
+  const isLong = contextId.length > maxContextIdBytes || Buffer.byteLength(contextId) > maxContextIdBytes;
+  return isLong ? `must have at most ${maxContextIdBytes} bytes` : undefined;
 }
 
 function invalid(problem: string): ParsedMessage {

@@ -180,7 +180,7 @@ describe('threaded conversations with --workdir', () => {
       status: { state: 'failed', message: 'session ended' },
     });
     expect(readFileSync(join(second.line.workdir, 'out/result.txt'), 'utf8')).toBe(
-      `error: the kept conversation ${path} cannot be used: it is damaged`,
+      `error: E-RUN-031: the kept conversation ${path} cannot be used: it is damaged`,
     );
     expect(await run(second, 'Begin.', 'thread-2')).toMatchObject({ status: { state: 'completed' } });
     await end(second, 'SIGTERM');
@@ -201,7 +201,7 @@ describe('threaded conversations with --workdir', () => {
         const before = readFileSync(path, 'utf8');
         expect(await run(running, 'x'.repeat(100_000), 'thread-1')).toMatchObject({ status: { state: 'failed' } });
         expect(readFileSync(join(running.line.workdir, 'out/result.txt'), 'utf8')).toBe(
-          `error: the conversation ${path} cannot be kept: no space left on the device`,
+          `error: E-IO-001: the conversation ${path} cannot be kept: no space left on the device`,
         );
         expect(readFileSync(path, 'utf8')).toBe(before);
         expect(await run(running, 'Go on.', 'thread-1')).toMatchObject({ status: { state: 'completed' } });

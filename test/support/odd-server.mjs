@@ -19,6 +19,12 @@ function note(text) {
 
 const text = (shown) => ({ content: [{ type: 'text', text: shown }] });
 
+/** An answer by hand. */
+function unusable(message) {
+  write(message);
+  return null;
+}
+
 /** Of tools/call, by the name of the tool. */
 const answers = {
   echo: ({ arguments: args }) => text(JSON.stringify(args)),
@@ -28,6 +34,10 @@ const answers = {
     process.exit(3);
   },
   silent: () => null,
+  nothing: (_, id) => unusable({ id }),
+  null: (_, id) => unusable({ id, result: null }),
+  word: (_, id) => unusable({ id, result: 'done' }),
+  erring: (_, id) => unusable({ id, error: 'no' }),
   huge: () => text('x'.repeat(100 * 1024 * 1024)),
   long: () => text('y'.repeat(200 * 1024)),
   odd: () => ({ content: 'none' }),
@@ -96,7 +106,7 @@ function list({ cursor }) {
   return { tools: pages[page], ...(page + 1 < pages.length ? { nextCursor: String(page + 1) } : {}) };
 }
 
-async function answer(method, params) {
+async function answer(method, params, id) {
   switch (method) {
     case 'initialize':
       return {
@@ -107,7 +117,7 @@ async function answer(method, params) {
     case 'tools/list':
       return list(params ?? {});
     case 'tools/call':
-      return await (answers[params.name] ?? answers.echo)(params);
+      return await (answers[params.name] ?? answers.echo)(params, id);
     default:
       throw Object.assign(new Error('unknown method'), { code: -32601 });
   }
@@ -129,7 +139,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   }
   note(id === undefined ? `${method} ${JSON.stringify(params ?? {})}` : method);
   if (id === undefined || has('never answers')) continue;
-  void answer(method, params).then(
+  void answer(method, params, id).then(
     (result) => result !== null && write({ id, result }),
     (error) => write({ id, error: { code: error.code ?? -32603, message: error.message } }),
   );

@@ -122,7 +122,10 @@ describe('a server that is asked for its tools', () => {
 });
 
 describe('a call', () => {
-  const tools = 'echo pid die silent huge long odd fails refuses garbage flood chatty bulk stderr deep asks'.split(' ');
+  const tools =
+    'echo pid die silent huge long odd fails refuses nothing null word erring garbage flood chatty bulk stderr deep asks'.split(
+      ' ',
+    );
 
   it('is answered, and the server stays for the next', async () => {
     odd({ tools });
@@ -143,6 +146,10 @@ describe('a call', () => {
 
   it.each([
     ['refuses', 'the server of odd answered with error -32602: no such thing'],
+    ['nothing', 'the server of odd answered what cannot be used: it held neither a result nor an error'],
+    ['null', 'the server of odd answered what cannot be used: it held neither a result nor an error'],
+    ['word', 'the server of odd answered what cannot be used: it held neither a result nor an error'],
+    ['erring', 'the server of odd answered what cannot be used: it held neither a result nor an error'],
     ['die', 'the server of odd exited with status 3\nits last words on stderr:\nout of luck'],
     ['huge', 'the server of odd wrote a message of more than 16777216 bytes'],
     [

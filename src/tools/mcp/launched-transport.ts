@@ -5,6 +5,7 @@ import type { LaunchedProcess, LaunchEnd } from '../../containment/launcher.ts';
 import { OutputTail } from '../../containment/output-tail.ts';
 import { type OutputLine, readLines } from '../../containment/read-lines.ts';
 import { quoted } from '../../diagnostics/printable.ts';
+import { asJsonObject } from '../../wire/json-object.ts';
 import { parseJsonText } from '../../wire/json-text.ts';
 
 const maxMessageBytes = 16 * 1024 * 1024;
@@ -14,6 +15,16 @@ const mostStrayLines = 100;
 const mostUnasked = 10_000;
 const mostUnaskedBytes = 64 * 1024 * 1024;
 const stderrTailBytes = 4096;
+/** "Internal error" of JSON-RPC; it is not shown. */
+const unusableCode = -32603;
+
+/** In the place of an answer that is neither a result nor an error; no server can write it. */
+const emptyAnswer = Symbol('an answer without a result');
+
+/** Whether an error of the client stands for an answer of the server that held neither a result nor an error. */
+export function isEmptyAnswer({ data }: { readonly data?: unknown }): boolean {
+  return data === emptyAnswer;
+}
 
 export interface LaunchedTransportSettings {
   readonly launched: LaunchedProcess;
@@ -40,6 +51,8 @@ export class LaunchedTransport implements Sdk.Transport {
   onmessage: Sdk.Transport['onmessage'];
   readonly #settings: LaunchedTransportSettings;
   readonly #stderr = new OutputTail(stderrTailBytes);
+  /** Ids of requests that have no answer yet. */
+  readonly #asked = new Set<Sdk.RequestId>();
   #followed: Promise<void> | null = null;
   #fault: string | null = null;
   #isClosed = false;
@@ -83,7 +96,8 @@ export class LaunchedTransport implements Sdk.Transport {
       this.#strayLines = 0;
       this.#unasked = 0;
       this.#unaskedBytes = 0;
-    }
+      this.#asked.add(message.id);
+    } else this.#forgetCanceled(message);
     // Of a server that does not read any more, the end of its process or a limit of time tells.
     if (stdin?.writable === true) stdin.write(`${JSON.stringify(message)}\n`);
     return Promise.resolve();
@@ -124,18 +138,47 @@ export class LaunchedTransport implements Sdk.Transport {
     if (json.kind !== 'json' || !this.#pass(json.value)) this.#stray(text);
   }
 
+  /** The client that cancels a request waits for its answer no longer. */
+  #forgetCanceled(message: Sdk.JSONRPCMessage): void {
+    if (!('method' in message) || message.method !== 'notifications/cancelled') return;
+    const id = message.params?.['requestId'];
+    if (typeof id === 'string' || typeof id === 'number') this.#asked.delete(id);
+  }
+
   /** False when it is no message. */
   #pass(message: unknown): boolean {
     const { sdk, onListChanged } = this.#settings;
-    if (sdk.isJSONRPCResultResponse(message) || sdk.isJSONRPCErrorResponse(message) || sdk.isJSONRPCRequest(message)) {
+    if (sdk.isJSONRPCRequest(message)) {
       this.#count();
       this.onmessage?.(message);
+      return true;
+    }
+    if (sdk.isJSONRPCResultResponse(message) || sdk.isJSONRPCErrorResponse(message)) {
+      this.#count();
+      if (message.id !== undefined) this.#asked.delete(message.id);
+      this.onmessage?.(message);
+      return true;
+    }
+    const id = this.#answeredId(message);
+    if (id !== null) {
+      this.#count();
+      this.#asked.delete(id);
+      const error = { code: unusableCode, message: 'it held neither a result nor an error', data: emptyAnswer };
+      this.onmessage?.({ jsonrpc: '2.0', id, error });
       return true;
     }
     if (!sdk.isJSONRPCNotification(message)) return false;
     this.#count();
     if (message.method === 'notifications/tools/list_changed') onListChanged();
     return true;
+  }
+
+  /** The request of ours that a message answers in no way that the protocol knows; null when it is none. */
+  #answeredId(message: unknown): Sdk.RequestId | null {
+    const fields = asJsonObject(message);
+    const id = fields?.['id'];
+    if (fields === null || 'method' in fields || (typeof id !== 'string' && typeof id !== 'number')) return null;
+    return this.#asked.has(id) ? id : null;
   }
 
   #count(): void {

@@ -2,7 +2,7 @@ import type * as Sdk from '@modelcontextprotocol/client';
 import * as z from 'zod/mini';
 
 import type { LaunchedProcess } from '../../containment/launcher.ts';
-import { LaunchedTransport } from './launched-transport.ts';
+import { isEmptyAnswer, LaunchedTransport } from './launched-transport.ts';
 
 /** The whole list of a well-meant server fits in a page or two. */
 const mostPages = 64;
@@ -137,6 +137,9 @@ export class ServerConnection {
 
   #reasonOf(error: Error, lateAfterMs: number | null): string {
     const { fault, hints } = this.#transport;
+    if (error instanceof this.#sdk.ProtocolError && isEmptyAnswer(error)) {
+      return `answered what cannot be used: ${error.message}`;
+    }
     if (error instanceof this.#sdk.ProtocolError) return `answered with error ${error.code}: ${cut(error.message)}`;
     const happened =
       fault ??
