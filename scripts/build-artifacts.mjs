@@ -21,8 +21,8 @@ const dist = join(root, 'dist');
 const cache = join(root, 'node_modules', '.cache', 'svc');
 
 /**
- * Needs `dist/compiler`, which `buildComponents` writes. Resolves to `{ name, version, built, milliseconds }` for each artifact;
- * `built` is false where nothing had changed.
+ * Needs `dist/compiler`, which `buildComponents` writes. Resolves to `{ name, version, sha256, built, milliseconds }` for each artifact: the
+ * hash is that of its archive, `built` is false where nothing had changed.
  */
 export async function buildArtifacts() {
   const tools = await loadTools();
@@ -47,10 +47,18 @@ async function buildArtifact(folder, tools) {
       await writeFile(join(directory, '.inputs'), inputs);
     });
   }
-  return { name, version, built: !unchanged, milliseconds: Math.round(performance.now() - started) };
+  await dropOtherVersions(join(dist, 'bundled', name), version);
+  const sha256 = digestOfArchive(await readFile(join(target, `${name}-${version}.zip`)));
+  return { name, version, sha256, built: !unchanged, milliseconds: Math.round(performance.now() - started) };
 }
 
-/** A component of the same inputs is built once: building it again would take seconds and give other bytes. */
+/** What earlier builds left would still be found by manifests that name it, in this checkout and in no other. */
+async function dropOtherVersions(folder, version) {
+  const others = (await readdir(folder)).filter((name) => name !== version && !/\.(new|old)-\d+$/.test(name));
+  await Promise.all(others.map((name) => rm(join(folder, name), { recursive: true, force: true })));
+}
+
+/** A component of the same inputs is built once: building it again would take seconds and give the same bytes. */
 async function componentOf(source, { world, toolsDigest }) {
   const path = join(cache, 'components', `${digest([toolsDigest, world, source])}.wasm`);
   const built = await readFile(path).catch(unlessAbsent);
@@ -159,6 +167,10 @@ function digest(parts) {
   const hash = createHash('sha256');
   for (const part of parts) hash.update(`${Buffer.byteLength(part)}\n`).update(part);
   return hash.digest('hex');
+}
+
+function digestOfArchive(bytes) {
+  return createHash('sha256').update(bytes).digest('hex');
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

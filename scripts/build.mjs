@@ -1,6 +1,7 @@
 // Builds everything that the package ships into dist/: the programs, the thread components run in, the compiler, the bundled
 // artifacts, and the code cache of the start-up bundle. What has not changed is not built again. With --programs only what src/ is
-// bundled into for the programs themselves, which has to be built before for the rest to be there.
+// bundled into for the programs themselves, which has to be built before for the rest to be there. With --accept the hashes of the bundled
+// artifacts are recorded in artifacts/sums.json, to which every build compares what it made.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -8,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 import { build } from 'esbuild';
 
+import { acceptSums, compareSums, readSums, renderDifferences } from './artifact-sums.mjs';
 import { buildArtifacts } from './build-artifacts.mjs';
 import { buildCodeCache, dropCodeCaches } from './build-code-cache.mjs';
 import { buildComponents } from './build-components.mjs';
@@ -109,7 +111,12 @@ async function buildTheRest() {
     const line = buildNative('dist', process.arch, program);
     if (line !== null) process.stdout.write(`${line}\n`);
   }
-  for (const { name, version, built, milliseconds } of await buildArtifacts()) {
+  const artifacts = await buildArtifacts();
+  for (const { name, version, built, milliseconds } of artifacts) {
     if (built) process.stdout.write(`built ${name} ${version} in ${milliseconds} ms\n`);
   }
+  const sums = Object.fromEntries(artifacts.map(({ name, version, sha256 }) => [`${name}@${version}`, sha256]));
+  if (process.argv.includes('--accept')) acceptSums(root, sums);
+  const differences = renderDifferences(compareSums(readSums(root), sums));
+  if (differences !== null) process.stderr.write(`${differences}\n`);
 }

@@ -1,32 +1,40 @@
 // Builds a component from JavaScript: `componentizeSource({ source, world })` gives the bytes of `component.wasm`. It is the code of
-// `svc build`, with the packages and the `wit/` of this checkout.
+// `svc build`, with the packages, the engine and the `wit/` of this checkout.
 import * as componentizer from 'componentize-qjs';
-import { build } from 'esbuild';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const builder = fileURLToPath(new URL('../src/components/builder/', import.meta.url));
-const witRoot = fileURLToPath(new URL('../wit', import.meta.url));
+import { importTypeScript } from './import-typescript.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const builder = join(root, 'src', 'components', 'builder');
+const own = await importTypeScript(['./componentize.ts', './guest-bundle.ts', './guest-engine.ts'], builder);
 
 /** What a component depends on beside its source, the packages and `wit/`. */
-export const builderFiles = [`${builder}componentize.ts`, `${builder}guest-bundle.ts`];
-
-const { outputFiles } = await build({
-  stdin: {
-    contents: "export * from './componentize.ts'; export * from './guest-bundle.ts';",
-    resolveDir: builder,
-    loader: 'ts',
-  },
-  bundle: true,
-  write: false,
-  format: 'esm',
-  platform: 'node',
-  logLevel: 'warning',
-});
-const own = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
+export const builderFiles = [
+  join(builder, 'componentize.ts'),
+  join(builder, 'guest-bundle.ts'),
+  ...own.engineFiles.map((file) => join(root, file)),
+];
 
 /** `world` is `tool`, `driver` or `hook`. Rejects with the builder's message when the source or an interface is wrong. */
 export async function componentizeSource({ source, world }) {
-  return await own.componentizeSource({ source, world, componentizer, witRoot });
+  const engine = own.readGuestEngine(root);
+  const { version } = createRequire(import.meta.url)('componentize-qjs/package.json');
+  if (version !== engine.componentizerVersion) {
+    const made = `artifacts/engine is made of componentize-qjs ${engine.componentizerVersion}`;
+    throw new Error(
+      `${made}, and ${version} is installed: run npm install, or node scripts/make-engine.mjs after an update`,
+    );
+  }
+  return await own.componentizeSource({
+    source,
+    world,
+    componentizer,
+    engine: engine.bytes,
+    witRoot: join(root, 'wit'),
+  });
 }
 
 /** The options of esbuild for a guest. */

@@ -65,6 +65,16 @@ export const catalogue = {
     explanation:
       'on_overflow is about the events that an async hook has not heard yet. A blocking hook has no queue: the session waits for it at each event. Remove on_overflow, or set execution_mode: async.',
   },
+  'E-ART-013': {
+    title: 'a component is not what its source builds',
+    explanation:
+      'svc build --check builds component.ts again and compares the bytes with component.wasm, which differ or are not there. The source, the library in svc/ or a version of esbuild was changed after the last build, or the component was built from something else. svc build makes it anew.',
+  },
+  'E-ART-015': {
+    title: 'the engine of components is damaged',
+    explanation:
+      'Components written in TypeScript are built with the engine in artifacts/engine of the installation of svc. It is not there, or its bytes do not have the hash that engine.json names. Install svc anew; in a checkout, restore both files, or make them with node scripts/make-engine.mjs.',
+  },
   'E-CAP-017': {
     title: 'a state store is not a directory of its own',
     explanation:
@@ -295,6 +305,11 @@ export const catalogue = {
     title: 'a component is older than its source',
     explanation:
       'component.wasm is packed as it is, and component.ts beside it has been changed after it was built. svc build builds it anew.',
+  },
+  'W-ART-002': {
+    title: 'a component cannot be built again with the same bytes',
+    explanation:
+      'svc brings an engine for one version of componentize-qjs, with which the same source gives the same bytes on every machine. Another version is installed beside component.ts, and was used with an engine of its own. Such a component works; but nobody can build it again and compare. Install the version that the hint names.',
   },
   'W-REG-002': {
     title: 'svc.lock is not written yet',

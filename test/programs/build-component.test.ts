@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { existsSync, readFileSync, symlinkSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -8,6 +8,9 @@ import { svc } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 
 const packages = fileURLToPath(new URL('../../node_modules', import.meta.url));
+const { componentize_qjs: engineVersion } = JSON.parse(
+  readFileSync(fileURLToPath(new URL('../../artifacts/engine/engine.json', import.meta.url)), 'utf8'),
+) as { readonly componentize_qjs: string };
 const toolManifest = 'name: echo\nversion: 1.0.0\nruntime: tool\ndescription: Says it again.\n';
 const echo =
   "export const run = { run: ({ arguments: content }) => ({ status: 'passed', content, truncated: false }) };\n";
@@ -52,6 +55,48 @@ describe('svc build of a folder with component.ts', { timeout: 120_000 }, () => 
     const [session = ''] = /ses_[0-9a-f]{32}/.exec(run.stdout) ?? [];
     const trace = readFileSync(join(workspace.folder, 'capsule', '.svc', 'sessions', session, 'trace.jsonl'), 'utf8');
     expect(trace).toContain('"arguments":{"said":"once"},"is_error":false');
+  });
+
+  it('builds the same bytes again, and --check says so or how they differ', async () => {
+    const workspace = sourceFolder(echo);
+    const component = join(workspace.folder, 'component.wasm');
+    expect((await svc(workspace, ['build', '--check'])).stderr).toMatch(
+      /^error\[E-ART-013\]: .*component.wasm is not there\n/,
+    );
+    await svc(workspace, ['build']);
+    const first = readFileSync(component);
+    const check = await svc(workspace, ['build', '--check'], { env: { TZ: 'Asia/Tokyo', LANG: 'tr_TR.UTF-8' } });
+    expect(check).toMatchObject({ code: 0, stdout: '', stderr: 'component.wasm is what component.ts builds\n' });
+
+    workspace.write('component.ts', echo.replace('passed', 'failed'));
+    const differs = await svc(workspace, ['build', '--check']);
+    expect(differs.code).toBe(1);
+    expect(differs.stderr).toMatch(
+      /^error\[E-ART-013\]: .*component.wasm has the hash [0-9a-f]{64}, and component.ts builds [0-9a-f]{64}\n/,
+    );
+    expect(readFileSync(component)).toEqual(first);
+  });
+
+  it('says that nobody can repeat a build with another version of componentize-qjs, and builds it', async () => {
+    const workspace = sourceFolder(echo);
+    const installed = join(workspace.folder, 'node_modules');
+    unlinkSync(installed);
+    workspace.write(
+      'node_modules/componentize-qjs/package.json',
+      '{ "name": "componentize-qjs", "version": "0.4.99" }',
+    );
+    workspace.write(
+      'node_modules/componentize-qjs/index.js',
+      `module.exports = require(${JSON.stringify(join(packages, 'componentize-qjs'))});`,
+    );
+    symlinkSync(join(packages, 'esbuild'), join(installed, 'esbuild'));
+    const { code, stderr } = await svc(workspace, ['build']);
+    expect(code).toBe(0);
+    expect(stderr).toContain(
+      'warning[W-ART-002]: componentize-qjs 0.4.99 builds a component with other bytes each time\n',
+    );
+    expect(stderr).toContain(`hint: with componentize-qjs ${engineVersion}, every build gives the same\n`);
+    expect(readFileSync(join(workspace.folder, 'component.wasm')).length).toBeGreaterThan(100_000);
   });
 
   it('tells every place where the source cannot be read', async () => {

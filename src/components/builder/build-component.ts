@@ -1,3 +1,4 @@
+// Builds the component of an author's folder with the packages that are installed there.
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
@@ -5,6 +6,7 @@ import { Diagnostic, DiagnosticList } from '../../diagnostics/diagnostic.ts';
 import { componentSource } from '../../store/inspect-content.ts';
 import { type Componentizer, componentizeSource, type World } from './componentize.ts';
 import { guestBundle } from './guest-bundle.ts';
+import { readGuestEngine } from './guest-engine.ts';
 
 const packages = { bundler: 'esbuild', componentizer: 'componentize-qjs' } as const;
 /** What a source exports: the interface of its world. */
@@ -20,19 +22,41 @@ export interface BuildComponentRequest {
   readonly packageRoot: string;
 }
 
+export interface BuiltComponent {
+  readonly component: Buffer;
+  /** `W-ART-002` when another build of the same source would give other bytes. */
+  readonly warnings: readonly Diagnostic[];
+}
+
 /**
  * Builds `component.ts` into the bytes of a component, with esbuild and componentize-qjs as the folder has them installed: running
  * this is running those two packages. `E-ART-011` for whatever keeps it from being built, every problem of the source at once.
  */
-export async function buildComponent({ directory, world, packageRoot }: BuildComponentRequest): Promise<Buffer> {
-  const { esbuild, componentizer } = loadPackages(directory);
+export async function buildComponent({
+  directory,
+  world,
+  packageRoot,
+}: BuildComponentRequest): Promise<BuiltComponent> {
+  const { esbuild, componentizer, componentizerVersion } = loadPackages(directory);
+  const engine = readGuestEngine(packageRoot);
+  const isRepeatable = engine.componentizerVersion === componentizerVersion;
   const source = await bundle(directory, {
     esbuild,
     world,
     textCodec: join(packageRoot, 'artifacts/lib/text-codec.ts'),
   });
   try {
-    return await componentizeSource({ source, world, componentizer, witRoot: join(packageRoot, 'wit') });
+    const component = await componentizeSource({
+      source,
+      world,
+      componentizer,
+      engine: isRepeatable ? engine.bytes : null,
+      witRoot: join(packageRoot, 'wit'),
+    });
+    return {
+      component,
+      warnings: isRepeatable ? [] : [notRepeatable(componentizerVersion, engine.componentizerVersion)],
+    };
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     throw new Diagnostic('E-ART-011', `${join(directory, componentSource)}: ${reasonIn(error.message)}`, {
@@ -41,7 +65,18 @@ export async function buildComponent({ directory, world, packageRoot }: BuildCom
   }
 }
 
-function loadPackages(directory: string): { readonly esbuild: Esbuild; readonly componentizer: Componentizer } {
+function notRepeatable(installed: string, wanted: string): Diagnostic {
+  const message = `componentize-qjs ${installed} builds a component with other bytes each time`;
+  return new Diagnostic('W-ART-002', message, { hint: `with componentize-qjs ${wanted}, every build gives the same` });
+}
+
+interface AuthorsPackages {
+  readonly esbuild: Esbuild;
+  readonly componentizer: Componentizer;
+  readonly componentizerVersion: string;
+}
+
+function loadPackages(directory: string): AuthorsPackages {
   const requireFrom = createRequire(join(directory, 'package.json'));
   const missing = Object.values(packages).filter((name) => !isInstalled(requireFrom, name));
   if (missing.length > 0) {
@@ -57,6 +92,8 @@ function loadPackages(directory: string): { readonly esbuild: Esbuild; readonly 
   return {
     esbuild: requireFrom(packages.bundler) as Esbuild,
     componentizer: requireFrom(packages.componentizer) as Componentizer,
+    componentizerVersion: (requireFrom(`${packages.componentizer}/package.json`) as { readonly version: string })
+      .version,
   };
 }
 

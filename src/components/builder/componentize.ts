@@ -11,8 +11,9 @@ export interface Componentizer {
     readonly witPath: string;
     readonly world: string;
     readonly jsSource: string;
-    readonly sync: boolean;
-    readonly optSize: boolean;
+    readonly sync?: boolean;
+    readonly optSize?: boolean;
+    readonly runtimeBytes?: Buffer;
   }): Promise<{ readonly component: Uint8Array }>;
 }
 
@@ -21,6 +22,8 @@ export interface ComponentizeRequest {
   readonly source: string;
   readonly world: World;
   readonly componentizer: Componentizer;
+  /** `guestEngine` of this version of componentize-qjs; null for the one that it has itself, with which no two builds are the same. */
+  readonly engine: Buffer | null;
   /** The folder `wit/` of the package. */
   readonly witRoot: string;
 }
@@ -37,7 +40,7 @@ const worldExports: Readonly<Record<World, string>> = {
 };
 
 /**
- * The bytes of `component.wasm` for a script. The component imports the interfaces that the source names and no others, which keeps
+ * The bytes of `component.wasm` for a script, the same for the same request with an engine. The component imports the interfaces that the source names and no others, which keeps
  * what runs at start small. Rejects with the builder's message when the source or an interface is wrong.
  *
  * componentize-qjs runs the script once at build time with real WASI behind the imports of its own runtime and stubs behind
@@ -46,7 +49,7 @@ const worldExports: Readonly<Record<World, string>> = {
  * component gets a real one back once it is built: the two spellings have the same length, so no offset moves.
  */
 export async function componentizeSource(request: ComponentizeRequest): Promise<Buffer> {
-  const { source, world, componentizer, witRoot } = request;
+  const { source, world, componentizer, engine, witRoot } = request;
   const directory = mkdtempSync(join(tmpdir(), 'svc-wit-'));
   try {
     writeWorld(directory, { witRoot, imports: importedInterfaces(source), exported: worldExports[world] });
@@ -54,8 +57,7 @@ export async function componentizeSource(request: ComponentizeRequest): Promise<
       witPath: directory,
       world: 'built',
       jsSource: respell(source),
-      sync: true,
-      optSize: true,
+      ...(engine === null ? { sync: true, optSize: true } : { runtimeBytes: engine }),
     });
     return withComponentVersion(component);
   } finally {

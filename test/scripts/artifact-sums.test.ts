@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { acceptSums, compareSums, readSums, renderDifferences } from '../../scripts/artifact-sums.mjs';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+it('finds in dist/bundled the archives that artifacts/sums.json records, and no others', () => {
+  const bundled = join(root, 'dist', 'bundled');
+  const built: Record<string, string> = {};
+  for (const name of readdirSync(bundled)) {
+    for (const version of readdirSync(join(bundled, name))) {
+      const archive = readFileSync(join(bundled, name, version, `${name}-${version}.zip`));
+      built[`${name}@${version}`] = createHash('sha256').update(archive).digest('hex');
+    }
+  }
+  // A component was changed: npm run build -- --accept records it.
+  expect(built).toEqual(readSums(root));
+});
+
+describe('the record of the bundled artifacts', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'svc-sums-'));
+    mkdirSync(join(folder, 'artifacts'));
+    writeFileSync(join(folder, 'artifacts', 'sums.json'), '{ "a@1.0.0": "1", "b@1.0.0": "2" }');
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('names what is new, changed and gone', () => {
+    const differences = compareSums(readSums(folder), { 'a@1.0.0': '3', 'c@1.0.0': '4' });
+    expect(differences).toEqual([
+      { ref: 'a@1.0.0', change: 'changed' },
+      { ref: 'b@1.0.0', change: 'gone' },
+      { ref: 'c@1.0.0', change: 'new' },
+    ]);
+    expect(renderDifferences(differences)).toBe(
+      'artifacts/sums.json records other bytes than were built; npm run build -- --accept records these:\n' +
+        '  a@1.0.0 (changed)\n  b@1.0.0 (gone)\n  c@1.0.0 (new)',
+    );
+    expect(renderDifferences([])).toBeNull();
+  });
+
+  it('takes other bytes under a version until the package is published', () => {
+    writeFileSync(join(folder, 'package.json'), '{ "private": true }');
+    acceptSums(folder, { 'b@1.0.0': '2', 'a@1.0.0': '3' });
+    expect(readFileSync(join(folder, 'artifacts', 'sums.json'), 'utf8')).toBe(
+      '{\n  "a@1.0.0": "3",\n  "b@1.0.0": "2"\n}\n',
+    );
+  });
+
+  it('keeps the bytes of a published version, and takes another version beside or in place of it', () => {
+    writeFileSync(join(folder, 'package.json'), '{}');
+    expect(() => acceptSums(folder, { 'a@1.0.0': '3', 'b@1.0.0': '2' })).toThrow(
+      'published versions keep their bytes: give a@1.0.0 another version in artifacts/<name>/svc.yaml',
+    );
+    expect(readSums(folder)).toEqual({ 'a@1.0.0': '1', 'b@1.0.0': '2' });
+    acceptSums(folder, { 'a@1.0.1': '3', 'b@1.0.0': '2' });
+    expect(readSums(folder)).toEqual({ 'a@1.0.1': '3', 'b@1.0.0': '2' });
+  });
+});
