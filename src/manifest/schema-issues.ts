@@ -1,6 +1,6 @@
 import type { $ZodIssue } from 'zod/v4/core';
 
-import { catalogue, type DiagnosticCode } from '../diagnostics/catalogue.ts';
+import type { DiagnosticCode } from '../diagnostics/catalogue.ts';
 import { closestName } from '../diagnostics/closest-name.ts';
 import { quoted } from '../diagnostics/printable.ts';
 import type { Findings } from './findings.ts';
@@ -34,9 +34,10 @@ function sentence(name: string, clause: string, shown: string | undefined): stri
   return /^must (?!not )/.test(clause) ? `${name} ${clause}, not ${shown}` : `${name} (${shown}) ${clause}`;
 }
 
+/** A schema names the code of a refinement of its own. The catalogue is not asked for it: its texts are for `svc explain`, and no start reads them. */
 function codeOf(issue: $ZodIssue): DiagnosticCode {
   const code: unknown = issue.code === 'custom' ? issue.params?.['code'] : undefined;
-  return typeof code === 'string' && code in catalogue ? (code as DiagnosticCode) : 'E-MAN-003';
+  return typeof code === 'string' ? (code as DiagnosticCode) : 'E-MAN-003';
 }
 
 /** What stands there instead; of what may be a credential only its kind. */
