@@ -70,7 +70,7 @@ const door = {
   conversationMode: 'stateless',
   delegation: { open: () => null },
   residue: () => [],
-  resources: { answer: () => emptyReply(404), refused: () => {} },
+  resources: { answer: () => emptyReply(404), refused: () => {}, counted: () => {} },
 } as const;
 
 const server = new HttpServer({

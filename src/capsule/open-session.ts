@@ -5,6 +5,7 @@ import { Diagnostic, diagnosticOf, DiagnosticList } from '../diagnostics/diagnos
 import type { HookSet } from '../hooks/hook-set.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
 import { checkExportRoots } from '../resources/export-check.ts';
+import { RefusedRequests } from '../resources/refused-requests.ts';
 import { resourceDoor, type ResourceDoor } from '../resources/resource-routes.ts';
 import { backgroundEnds, residueOf } from '../session/background-ends.ts';
 import type { Conversations } from '../session/conversations.ts';
@@ -17,6 +18,7 @@ import { writeWorkdirFile } from '../session/workdir-file.ts';
 import { workdirSizeCheck } from '../session/workdir-size.ts';
 import { Inventory } from '../tools/inventory.ts';
 import { openFileTrace } from '../trace/file-trace.ts';
+import type { TraceEvent } from '../trace/events.ts';
 import type { Trace } from '../trace/trace.ts';
 import { agentCard, type AgentCard } from '../wire/agent-card.ts';
 import type { NumberedFrame } from '../wire/frames.ts';
@@ -174,7 +176,11 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   const onLost = (lost: Diagnostic): void => session.trap(lost);
   delegating?.serve({ session, trace, sessionStart });
   staged.background.observe(backgroundEnds({ board: session.board, trace, sessionStart, onLost }));
+  const write = (event: TraceEvent): boolean => diagnosticOf(() => trace.write(event, sessionStart)) === null;
+  const refusals = new RefusedRequests({ clock: systemClock, write });
+  parts.onClose(() => refusals.close());
   const writeEnd = (status: SessionStatus, reason: string | null): void => {
+    refusals.settle();
     const durationMs = Math.round(systemClock.monotonicMs() - startedMs);
     const why = reason === null ? {} : { reason };
     const end = { event_type: 'session_end', status, ...why, tasks: session.board.accepted } as const;
@@ -195,7 +201,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       conversationMode: launch.loaded.manifest.lifecycle.conversation,
       delegation: { open: (id) => delegating?.delegations.open(id) ?? null },
       residue: () => [...residueOf(staged.background), ...(delegating?.residue() ?? [])],
-      resources: resourcesOf(open, { ...parts, session, sessionStart }),
+      resources: resourcesOf(open, { ...parts, session, sessionStart, refusals }),
     },
     directories,
     driver: staged.driver.label,
@@ -206,12 +212,13 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
 
 interface ResourceParts extends Pick<StagedParts, 'directories' | 'trace' | 'peerFiles'> {
   readonly session: Session;
+  readonly refusals: RefusedRequests;
   readonly sessionStart: TraceEventId;
 }
 
-/** The file planes. A request that cannot be recorded ends the session as any other lost trace line does (D1 "Task states" 2). */
+/** The file planes. An accepted request that cannot be recorded ends the session as any other lost trace line does (D1 "Task states" 2). */
 function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): ResourceDoor {
-  const { session, directories, trace, peerFiles, sessionStart } = parts;
+  const { session, directories, trace, peerFiles, sessionStart, refusals } = parts;
   return resourceDoor({
     workdir: directories.workdir,
     files: launch.loaded.manifest.exports.files ?? null,
@@ -219,10 +226,11 @@ function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): Reso
     achieved: launch.scope.containment.achieved,
     generation: () => session.board.generation,
     spoolDirectory: directories.session,
-    onRequest: (event) => {
+    onAccepted: (event) => {
       const lost = diagnosticOf(() => trace.write(event, sessionStart));
       if (lost !== null) session.trap(lost);
     },
+    refusals,
   });
 }
 

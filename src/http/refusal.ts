@@ -13,6 +13,8 @@ const statuses = {
   /** A target that is not a path: an absolute URL, `*`, or one with a fragment. */
   bad_target: 400,
   unauthorized: 401,
+  /** A web page of another origin asks through somebody's browser. */
+  page_refused: 403,
   not_found: 404,
   method_not_allowed: 405,
   body_too_large: 413,

@@ -8,6 +8,7 @@ import { announcedTooLarge, BodyAborted, readStreamed } from './body.ts';
 import { announcesBody, hygieneRefusal } from './hygiene.ts';
 import { KitRequest } from './kit-request.ts';
 import { isLoopbackAddress, isLoopbackHost } from './loopback.ts';
+import { isForeignPage } from './page-request.ts';
 import { HttpRefusal, kitRefusal } from './refusal.ts';
 import type { Reply } from './reply.ts';
 import { RouteTable, type RouteMatch, type Handler, type RequestHead, type Route } from './route.ts';
@@ -23,7 +24,10 @@ export interface HttpServerOptions {
   readonly sendDate?: boolean;
   /** For the whole request to arrive; 30 s when absent. With 0 a body may take its time: who reads one bounds it. */
   readonly requestTimeoutMs?: number;
-  /** Answers to every name on a loopback address too, as behind a proxy; only where each route that tells or does anything asks for a token. */
+  /**
+   * Answers to every name on a loopback address too, as behind a proxy, and to pages of every origin; only where each route that tells or
+   * does anything asks for a token.
+   */
   readonly anyHost?: boolean;
   /** The answer of a refusal, the server's own included; `{ "error": code, "message": text }` when absent. */
   readonly renderRefusal?: (refusal: HttpRefusal) => Reply;
@@ -68,8 +72,9 @@ const mostWaiting = 100;
 
 /**
  * An HTTP/1.1 server that routes on the request target as sent and lets a handler act only on a sound request (architecture
- * "Request hygiene"). It never sends a CORS permission. On a loopback address it answers to loopback names alone. A request that was sent
- * behind another one has its handler once the answer to that one is written; a connection with more than 100 such requests is cut.
+ * "Request hygiene"). It sends no CORS permission and takes no request of a foreign web page. On a loopback address it answers to loopback
+ * names alone. A request that was sent behind another one has its handler once the answer to that one is written; a connection with more
+ * than 100 such requests is cut.
  */
 export class HttpServer {
   readonly #server: Server<typeof KitRequest>;
@@ -225,6 +230,9 @@ export class HttpServer {
     const { host, authorization } = request.headers;
     if (this.#onLoopback && !this.#anyHost && host !== undefined && !isLoopbackHost(host)) {
       return kitRefusal('host_refused', 'This address answers to localhost and loopback addresses only.');
+    }
+    if (!this.#anyHost && isForeignPage(request.headers)) {
+      return kitRefusal('page_refused', 'Requests of web pages are not taken.');
     }
     const isOpen = match.kind === 'route' && match.route.open === true;
     if (!isOpen && this.#isAuthorized !== null && !this.#isAuthorized(authorization)) {

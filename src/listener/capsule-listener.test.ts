@@ -45,7 +45,7 @@ async function listen(options: FixtureOptions): Promise<Listening> {
     conversationMode: 'stateless',
     delegation,
     residue: () => [],
-    resources: { answer: () => emptyReply(404), refused: () => {} },
+    resources: { answer: () => emptyReply(404), refused: () => {}, counted: () => {} },
   } as const;
   const server = new HttpServer({
     routes: capsuleRoutes(Promise.resolve(door)),

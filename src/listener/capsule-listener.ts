@@ -1,5 +1,6 @@
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isJsonMediaType } from '../http/media-type.ts';
+import type { HttpRefusal } from '../http/refusal.ts';
 import { emptyReply, jsonReply, type Reply } from '../http/reply.ts';
 import type { HttpRequest, Route } from '../http/route.ts';
 import { singleHeader } from '../http/single-header.ts';
@@ -57,7 +58,7 @@ export function capsuleRoutes(door: Promise<CapsuleDoor>): readonly Route[] {
     },
     resourceRoute({
       answer: (request) => ready.use(({ resources }) => resources.answer(request)),
-      refused: (path, refusal) => ready.tell(({ resources }) => resources.refused(path, refusal)),
+      refused: (path, refusal) => ready.refused(path, refusal),
     }),
   ];
 }
@@ -68,10 +69,15 @@ interface OpenDoor {
   readonly cardReply: Reply;
 }
 
+const mostEarly = 64;
+
 /** Hands the door on without a promise once it is open, which is what nearly every request meets. */
 class ReadyDoor {
   readonly #opening: Promise<OpenDoor>;
   #open: OpenDoor | null = null;
+  /** Refused before there was a record: the first ones, and how many more by their codes. */
+  readonly #early: { readonly path: string; readonly refusal: HttpRefusal }[] = [];
+  readonly #more = new Map<string, { readonly refusal: HttpRefusal; readonly count: number }>();
 
   constructor(door: Promise<CapsuleDoor>) {
     this.#opening = door.then((opened) => {
@@ -80,16 +86,27 @@ class ReadyDoor {
         cardReply: jsonReply(opened.card),
         resources: opened.resources,
       };
+      this.#recordEarly(opened.resources);
       return this.#open;
     });
     // A launch that fails closes the listener; whoever waited loses the connection.
     this.#opening.catch(() => undefined);
   }
 
-  /** As soon as there is one; a launch that fails has nothing to be told. */
-  tell(what: (door: OpenDoor) => void): void {
-    if (this.#open === null) void this.#opening.then(what, () => undefined);
-    else what(this.#open);
+  /** Recorded as soon as there is a record; a launch that fails has none. */
+  refused(path: string, refusal: HttpRefusal): void {
+    if (this.#open !== null) this.#open.resources.refused(path, refusal);
+    else if (this.#early.length < mostEarly) this.#early.push({ path, refusal });
+    else {
+      const more = this.#more.get(refusal.code)?.count ?? 0;
+      this.#more.set(refusal.code, { refusal, count: more + 1 });
+    }
+  }
+
+  #recordEarly({ refused, counted }: ResourceDoor): void {
+    for (const { path, refusal } of this.#early.splice(0)) refused(path, refusal);
+    for (const { refusal, count } of this.#more.values()) counted(refusal, count);
+    this.#more.clear();
   }
 
   use(answer: (door: OpenDoor) => Reply | Promise<Reply>): Reply | Promise<Reply> {

@@ -106,7 +106,6 @@ function sessionIdOf(path: string): string {
 }
 
 const nothingHere = jsonReply({ error: 'nothing is served at this path' }, 404);
-const pageRefused = jsonReply({ error: 'requests of web pages are not taken' }, 403);
 
 function read(at: { readonly path: string; readonly prefix?: boolean }, handle: Handler<RequestHead>): Route[] {
   return [
@@ -117,13 +116,7 @@ function read(at: { readonly path: string; readonly prefix?: boolean }, handle: 
 }
 
 function posted(path: string, handle: Handler<HttpRequest>): Route[] {
-  const fromPrograms: Handler<HttpRequest> = (request) =>
-    // A browser lets any page post to this address, and says so in this header. A name of --spawn-allow is no secret.
-    request.headers.origin === undefined ? handle(request) : pageRefused;
-  return [
-    { method: 'POST', path, body: 'whole', maxBytes: maxBodyBytes, handle: fromPrograms },
-    methodRefusal({ path }, 'POST'),
-  ];
+  return [{ method: 'POST', path, body: 'whole', maxBytes: maxBodyBytes, handle }, methodRefusal({ path }, 'POST')];
 }
 
 function methodRefusal(at: { readonly path: string; readonly prefix?: boolean }, allow: string): Route {

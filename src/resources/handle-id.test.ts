@@ -24,18 +24,33 @@ describe('a text that holds handles', () => {
     [token.replaceAll('.', '%2E'), '<handle:39158f9a8a7c005d>'],
     [escaped, '<handle:39158f9a8a7c005d>'],
     [escaped.toUpperCase(), '<handle:39158f9a8a7c005d>'],
-    ['mh1.a.b', '<handle:595d7a2c8b40a835>'],
     [`${token.slice(0, -1)} was cut`, '<handle:ba98798b58fc4a30> was cut'],
   ])('%j shows their ids in their place [D3-TRACE-07] [D3-HANDLE-10]', (text, shown) => {
     expect(redactHandles(text)).toBe(shown);
   });
 
-  it.each(['', 'mh1', 'mh1.', 'mh1.a', 'mh1..b', 'MH1.a.b', 'mh2.a.b', '100 % of mh1 a.b', '%6dh1%2'])(
+  it.each(['', 'mh1', 'mh1.', 'mh1.a', 'mh1..b', 'mh1.a.b', 'MH1.a.b', 'mh2.a.b', '100 % of mh1 a.b', '%6dh1%2'])(
     '%j holds none',
     (text) => {
       expect(redactHandles(text)).toBe(text);
     },
   );
+
+  it('is told of the first thousand of them, and of no more than can be hashed in a moment', () => {
+    const begun = (index: number): string => `mh1.e${String(index).padStart(60, 'a')}.b `;
+    const redacted = redactHandles(Array.from({ length: 3000 }, (_, index) => begun(index)).join(''));
+    expect(redacted.match(/<handle:[0-9a-f]{16}>/g)).toHaveLength(1000);
+    expect(redacted.match(/<handle>/g)).toHaveLength(2000);
+  });
+
+  it('is hidden to the last handle where they are too long to be told', () => {
+    const long = `mh1.e${'a'.repeat(60_000)}.b `.repeat(5);
+    for (const spell of [String, (text: string) => text.replaceAll('.', '%2e')]) {
+      const redacted = redactHandles(spell(`${long}x ${token}mh1.${token} y ${token}.z after`));
+      expect(redacted).toMatch(/^(?:<handle:[0-9a-f]{16}> ){4}<handle> x <handle> y <handle> after$/);
+    }
+    expect(redactHandles(`mh1.e${'a'.repeat(10_000_000)}`)).toHaveLength(10_000_005);
+  });
 
   it('is searched in time that grows with its length alone', () => {
     const parts = ['mh1.', 'a', '%61', '%2e', '%', 'mh1.a', '%6dh1.'];

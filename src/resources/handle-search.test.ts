@@ -41,7 +41,7 @@ describe('a handle behind the beginning of another', () => {
         for (const text of [before + spell(token), spell(before) + spell(token), spell(before) + token]) {
           const redacted = redactHandles(`${text} after`);
           expect(redacted).toContain(shown);
-          expect(redacted).toMatch(/^<handle:.* after$/);
+          expect(redacted).toMatch(/ after$/);
           expect([leakOf(payload, unescaped(redacted)), leakOf(mac, unescaped(redacted))]).toEqual([
             undefined,
             undefined,
@@ -52,7 +52,7 @@ describe('a handle behind the beginning of another', () => {
   );
 
   it.each([
-    [`mh1.a.b${token}`, `<handle:074036f05f92d4f5>${shown}`],
+    [`mh1.a.b${token}`, `mh1.a.b${shown}`],
     [`${token}${token}`, shown + shown],
     [`${token}${escaped(token)}${token}`, shown + shown + shown],
     [`mh1. ${token}`, `mh1. ${shown}`],
@@ -115,16 +115,26 @@ describe('any text', () => {
   });
 
   it('is read at most three times over, however many beginnings it has', () => {
-    const read = (text: string): number => findHandles(text).reduce((sum, { start, end }) => sum + end - start, 0);
+    const read = (text: string): number => [...findHandles(text)].reduce((sum, { start, end }) => sum + end - start, 0);
     const isBounded = property(array(hostile, { maxLength: 40 }), (parts) => {
       const text = parts.join('');
       expect(read(text)).toBeLessThanOrEqual(3 * text.length);
     });
     assert(isBounded, { numRuns: 1000 });
-    // Of the first, every beginning but the last two is one of `mh1.mh1.mh1`, and of no more.
-    expect(read('mh1.'.repeat(1000))).toBe(998 * 11);
-    expect(read('mh1.'.repeat(100_000))).toBe(99_998 * 11);
-    expect(read('%6dh1.'.repeat(100_000))).toBe(99_998 * 17);
-    expect(read('mh1.a'.repeat(100_000))).toBe(99_998 * 13 + 10);
+  });
+
+  it('of a payload that begins as JSON does and is long enough, and of nothing that only begins like one', () => {
+    const begun = `mh1.e${'a'.repeat(50)}`;
+    for (const [text, count] of [
+      ['mh1.', 0],
+      ['mh1.a.b', 0],
+      [`mh1.e${'a'.repeat(49)}.b`, 0],
+      [`mh1.${'a'.repeat(96)}.b`, 0],
+      [`${begun}.b`, 1],
+      [`${begun}mh1.`, 1],
+    ] as const) {
+      const found = [...findHandles(text.repeat(1000))].length;
+      expect([text, found]).toEqual([text, text.endsWith('mh1.') && count === 1 ? 999 : count * 1000]);
+    }
   });
 });

@@ -1,7 +1,6 @@
 import type { HttpRefusal } from '../http/refusal.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Handler, RequestHead, Route } from '../http/route.ts';
-import type { TraceEvent } from '../trace/events.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
 import { type ExportedFiles, ExportReader, type PlaneAnswer, refused } from './export-reader.ts';
 import { normalizedRoot } from './export-root.ts';
@@ -10,13 +9,11 @@ import { handleId, redactHandles } from './handle-id.ts';
 import { OperatorPlane } from './operator-plane.ts';
 import type { PeerHandles } from './peer-handles.ts';
 import { PeerPlane } from './peer-plane.ts';
+import type { RefusedRequest, RefusedRequests } from './refused-requests.ts';
 import { parseResourcePath } from './resource-path.ts';
 import { Spool } from './spool.ts';
 
-export type ResourceEvent = Extract<
-  TraceEvent,
-  { readonly event_type: 'resource_list' | 'resource_read' | 'peer_handle_redeem' }
->;
+export type ResourceEvent = RefusedRequest;
 
 export interface ResourcePlanesOptions {
   /** The accessible workdir, canonical. */
@@ -30,8 +27,10 @@ export interface ResourcePlanesOptions {
   readonly generation: () => number;
   /** A directory of `svc` alone. */
   readonly spoolDirectory: string;
-  /** Called once for every request, refusals too (D3 "Events"). */
-  readonly onRequest: (event: ResourceEvent) => void;
+  /** Called once for every request that was accepted (D3 "Events"). */
+  readonly onAccepted: (event: ResourceEvent) => void;
+  /** Told of every other one. */
+  readonly refusals: RefusedRequests;
 }
 
 const prefix = '/resources/';
@@ -41,10 +40,12 @@ export interface ResourceDoor {
   readonly answer: Handler<RequestHead>;
   /** Records a request that the server refused by itself: its token, its host, how it was written. */
   readonly refused: (path: string, refusal: HttpRefusal) => void;
+  /** As `refused`, for several of which the path is not known any more. */
+  readonly counted: (refusal: HttpRefusal, count: number) => void;
 }
 
 /** Everything under `/resources/`, every method included (D3 "Endpoints"). */
-export function resourceRoute({ answer, refused: onRefused }: ResourceDoor): Route {
+export function resourceRoute({ answer, refused: onRefused }: Pick<ResourceDoor, 'answer' | 'refused'>): Route {
   return { method: '*', path: prefix, prefix: true, body: 'unread', handle: answer, onRefused };
 }
 
@@ -53,7 +54,10 @@ export function resourceDoor(options: ResourcePlanesOptions): ResourceDoor {
   const planes = new ResourcePlanes(options);
   return {
     answer: (request) => planes.answer(request),
-    refused: (path, { code: outcome, reply }) => options.onRequest(eventOf(targetOf(path), { outcome, reply })),
+    refused: (path, { code: outcome, status, reply }) => {
+      options.refusals.add(outcome, status, () => eventOf(targetOf(path), { outcome, reply }));
+    },
+    counted: ({ code, status }, count) => options.refusals.count(code, status, count),
   };
 }
 
@@ -67,15 +71,17 @@ type Target =
 class ResourcePlanes {
   readonly #operator: OperatorPlane | null;
   readonly #peer: PeerPlane | null;
-  readonly #onRequest: (event: ResourceEvent) => void;
+  readonly #onAccepted: (event: ResourceEvent) => void;
+  readonly #refusals: RefusedRequests;
 
-  constructor({ files, peerFiles, onRequest, spoolDirectory, ...rest }: ResourcePlanesOptions) {
+  constructor({ files, peerFiles, onAccepted, refusals, spoolDirectory, ...rest }: ResourcePlanesOptions) {
     const contents = new FileContents(new Spool(spoolDirectory));
     const readerOf = ({ root, max_bytes: maxBytes }: ExportedFiles): ExportReader =>
       new ExportReader({ ...rest, root: normalizedRoot(root), maxBytes, contents });
     this.#operator = files === null ? null : new OperatorPlane({ ...rest, files, reader: readerOf(files) });
     this.#peer = peerFiles === null ? null : new PeerPlane({ handles: peerFiles.handles, reader: readerOf(peerFiles) });
-    this.#onRequest = onRequest;
+    this.#onAccepted = onAccepted;
+    this.#refusals = refusals;
   }
 
   answer(request: RequestHead): Reply | Promise<Reply> {
@@ -98,7 +104,7 @@ class ResourcePlanes {
   async #list(target: Target): Promise<Reply> {
     if (this.#operator === null) return this.#record(target, refused('no_resource_plane'));
     const answer = await this.#operator.list((listing) => {
-      this.#onRequest({ event_type: 'resource_list', status: 200, ...listing });
+      this.#onAccepted({ event_type: 'resource_list', status: 200, ...listing });
     });
     return answer.reply.kind === 'readable' ? answer.reply : this.#record(target, answer);
   }
@@ -114,8 +120,10 @@ class ResourcePlanes {
   }
 
   #record(target: Target, answer: PlaneAnswer): Reply {
-    this.#onRequest(eventOf(target, answer));
-    return answer.reply;
+    const { outcome, reply } = answer;
+    if (outcome === 'ok') this.#onAccepted(eventOf(target, answer));
+    else this.#refusals.add(outcome, statusOf(reply), () => eventOf(target, answer));
+    return reply;
   }
 }
 
@@ -131,7 +139,8 @@ function targetOf(path: string): Target {
 type Outcome = Omit<PlaneAnswer, 'outcome'> & { readonly outcome: string };
 
 function eventOf(target: Target, { reply, outcome, bytes, entries }: Outcome): ResourceEvent {
-  const common = { outcome, status: reply.kind === 'stream' ? 200 : reply.status };
+  const common = { outcome, status: statusOf(reply) };
+  const record = outcome === 'ok' ? recorded : (raw: string): string => cut(recorded(raw));
   const served = bytes === undefined ? {} : { bytes };
   switch (target.kind) {
     case 'list':
@@ -140,10 +149,24 @@ function eventOf(target: Target, { reply, outcome, bytes, entries }: Outcome): R
       if (target.handle === '') return { event_type: 'resource_read', path: `${prefix}peer`, ...common };
       return { event_type: 'peer_handle_redeem', handle_id: handleId(target.handle), ...common, ...served };
     case 'read':
-      return { event_type: 'resource_read', path: recorded(target.raw), ...common, ...served };
+      return { event_type: 'resource_read', path: record(target.raw), ...common, ...served };
     case 'nothing':
-      return { event_type: 'resource_read', path: `/${recorded(target.path.slice(1))}`, ...common };
+      return { event_type: 'resource_read', path: `/${record(target.path.slice(1))}`, ...common };
   }
+}
+
+function statusOf(reply: Reply): number {
+  return reply.kind === 'stream' ? 200 : reply.status;
+}
+
+/** Of a path that was refused; a request may bring 16 KiB. */
+const longestRefused = 512;
+
+/** Whole characters within 512 bytes. */
+function cut(path: string): string {
+  if (path.length * 3 <= longestRefused) return path;
+  const { read } = new TextEncoder().encodeInto(path, new Uint8Array(longestRefused));
+  return path.slice(0, read);
 }
 
 /** A path as the record has it: decoded where it can be, without a handle that strayed into it. */

@@ -127,6 +127,8 @@ export const traceEventSchemas = {
   }),
   resource_list: z.object({ ...resource, entries: count.optional() }),
   resource_read: z.object({ ...resource, path: z.string(), bytes: count.optional() }),
+  /** Refused requests without a line of their own, of whichever kind: there were too many in a minute. */
+  resource_refusals: z.object({ ...resource, count }),
   peer_handle_mint: z.object({ ...peer, path: z.string(), audience: z.string(), expires_at_ms: count }),
   peer_handle_redeem: z.object({ ...peer, status: count, bytes: count.optional() }),
   peer_file_fetch: z.object({ ...peer, peer: z.string(), bytes: count.optional() }),

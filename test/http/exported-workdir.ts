@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { HttpServer } from '../../src/http/server.ts';
+import { RefusedRequests, type RefusalCount } from '../../src/resources/refused-requests.ts';
 import {
   resourceDoor,
   resourceRoute,
   type ResourceEvent,
   type ResourcePlanesOptions,
 } from '../../src/resources/resource-routes.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { ask, type RawResponse } from './raw-client.ts';
 
 export const mebibyte = 1024 * 1024;
@@ -17,7 +19,9 @@ export const mebibyte = 1024 * 1024;
 export class ExportedWorkdir {
   readonly base: string = realpathSync(mkdtempSync(join(tmpdir(), 'svc-resources-')));
   readonly out: string = join(this.base, 'workdir', 'out');
-  readonly events: ResourceEvent[] = [];
+  readonly events: (ResourceEvent | RefusalCount)[] = [];
+  readonly clock: FakeClock = new FakeClock();
+  readonly #refusals = new RefusedRequests({ clock: this.clock, write: (event) => this.events.push(event) > 0 });
   generation = 0;
   readonly #bugs: unknown[] = [];
   readonly #servers: HttpServer[] = [];
@@ -36,7 +40,8 @@ export class ExportedWorkdir {
       achieved: 'sealed',
       generation: () => this.generation,
       spoolDirectory: join(this.base, 'session'),
-      onRequest: (event) => this.events.push(event),
+      onAccepted: (event) => this.events.push(event),
+      refusals: this.#refusals,
       ...options,
     });
     const onBug = (error: unknown): unknown => this.#bugs.push(error);

@@ -104,7 +104,7 @@ describe('an unsound request is refused and reaches no handler', () => {
     const response = await ask(port, 'OPTIONS / HTTP/1.1', {
       headers: ['Origin: https://example.org', 'Access-Control-Request-Method: POST'],
     });
-    expect(response.status).toBe(405);
+    expect(response.status).toBe(403);
     expect(response.head.toLowerCase()).not.toContain('access-control');
   });
 });
@@ -200,5 +200,40 @@ describe('a body over the limit', () => {
     });
     expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 405']);
     expect(kit.handled).toEqual([]);
+  });
+});
+
+describe('a web page of another origin', () => {
+  const asPage = (...lines: string[]): Promise<RawResponse> =>
+    send(['GET /any/a HTTP/1.1', `Host: localhost:${port}`, ...lines, '', ''].join('\r\n'));
+
+  it.each([
+    'Origin: https://example.com',
+    'Origin: null',
+    'Origin:',
+    'Origin: http://localhost',
+    'Origin: http://localhost:1',
+    'Origin: http://LOCALHOST:<port>',
+    'Origin: http://127.0.0.1:<port>',
+    'Sec-Fetch-Site: cross-site',
+    'Sec-Fetch-Site: same-site',
+    'Sec-Fetch-Site: anything',
+  ])('is refused before anything is done: %s', async (line) => {
+    const response = await asPage(line.replace('<port>', String(port)));
+    expect([response.status, response.body]).toEqual([
+      403,
+      '{"error":"page_refused","message":"Requests of web pages are not taken."}',
+    ]);
+    expect(kit.handled).toEqual([]);
+    expect(Object.keys(response.headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
+  });
+
+  it.each([
+    'Sec-Fetch-Site: none',
+    'Sec-Fetch-Site: same-origin',
+    'Origin: http://localhost:<port>',
+    'Sec-Fetch-Mode: cors',
+  ])('is not one that a person typed, nor one of this server, nor a program: %s', async (line) => {
+    expect((await asPage(line.replace('<port>', String(port)))).status).toBe(204);
   });
 });

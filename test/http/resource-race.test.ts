@@ -11,8 +11,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Reply } from '../../src/http/reply.ts';
 import type { Handler, RequestHead } from '../../src/http/route.ts';
 import { PeerHandles } from '../../src/resources/peer-handles.ts';
+import { RefusedRequests } from '../../src/resources/refused-requests.ts';
 import { resourceDoor } from '../../src/resources/resource-routes.ts';
 import { containmentClasses, type ContainmentClass } from '../../src/wire/containment-class.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 
 /** Reads in each class. `npm run test:resource-race` makes it 100,000. */
 const reads = Number(process.env['RESOURCE_RACE_READS'] ?? 5000);
@@ -156,7 +158,8 @@ class Readers {
       achieved,
       generation: () => 0,
       spoolDirectory: join(base, 'session'),
-      onRequest: () => undefined,
+      onAccepted: () => undefined,
+      refusals: new RefusedRequests({ clock: new FakeClock(), write: () => true }),
     }).answer;
   }
 

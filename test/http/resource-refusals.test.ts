@@ -88,11 +88,13 @@ describe('a path on the wire', () => {
       '/resources/filesx',
       '/resources/Files',
       '/resources/../resources/files',
-      '/resources/x/mh1%2Ea.b',
+      `/resources/x/mh1%2E${'e'.repeat(100)}.b`,
     ]) {
       expect(refusalOf(await get(port, path))).toBe('404 not_found');
     }
-    expect(plane.events.at(-1)).toMatchObject({ path: '/resources/x/<handle:595d7a2c8b40a835>' });
+    expect(plane.events.at(-1)).toMatchObject({
+      path: expect.stringMatching(/^\/resources\/x\/<handle:[0-9a-f]{16}>$/) as string,
+    });
   });
 });
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 
 import { expect, it } from 'vitest';
 
+import { exchange } from '../http/raw-client.ts';
 import { staysUp, type StreamedCapsule, useStreamedCapsules } from '../support/streamed-capsule.ts';
 
 const capsules = useStreamedCapsules();
@@ -69,4 +70,28 @@ it('the planes are behind the token of the listener, as everything but the card,
   expect((await get(capsule, 'peer/mh1.a.b', authorized)).status).toBe(404);
   const card = await fetch(`http://${capsule.line.url}/.well-known/agent-card.json`);
   expect(card.status).toBe(200);
+});
+
+it('strangers write no more than a bounded part of the trace, and end nothing [D3-TRACE-01]', async () => {
+  const token = 'a-token-of-its-own';
+  const capsule = await exporting({ SVC_LISTENER_TOKEN: token });
+  const before = capsule.trace.length;
+  const path = `/resources/files/${'mh1.'.repeat(3500)}`;
+  const request = `GET ${path} HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n`;
+  const requests = 2000;
+  const port = Number(capsule.line.url.split(':')[1]);
+  // Connections one after another, as many requests in each as a connection may have waiting.
+  for (let sent = 0; sent < requests; sent += 50) {
+    const last = request.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
+    const answers = await exchange({ port, bytes: [request.repeat(49) + last] });
+    expect(answers.match(/HTTP\/1\.1 421 /g)).toHaveLength(50);
+  }
+  const written = capsule.trace.slice(before);
+  expect(Buffer.byteLength(JSON.stringify(written))).toBeLessThan(280 * 1024);
+  expect(written.every((line) => Buffer.byteLength(String(line['path'])) <= 512)).toBe(true);
+  expect((await get(capsule, 'files/a.txt', { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
+  expect(await capsule.terminate()).toMatchObject({ code: 0 });
+  const counted = capsule.trace.filter((line) => line['event_type'] === 'resource_refusals');
+  expect(counted).toMatchObject([{ outcome: 'host_refused', status: 421, count: requests - written.length }]);
+  expect(capsule.trace.at(-1)).toMatchObject({ event_type: 'session_end', status: 'ok' });
 });

@@ -62,7 +62,7 @@ describe('the referee', () => {
         ['/deregister', { outcome: 'complete' }],
       ] as const) {
         const answer = await referee.post(path, { credential, headers, body });
-        expect(refusal(answer)).toEqual([403, sentence('requests of web pages are not taken')]);
+        expect(refusal(answer)).toEqual([403, sentence('Requests of web pages are not taken.')]);
       }
       expect(await referee.status('ses_b')).toBe(404);
     },

@@ -56,7 +56,7 @@ export class StreamDoor {
         },
       },
       residue: () => [],
-      resources: { answer: () => emptyReply(404), refused: () => {} },
+      resources: { answer: () => emptyReply(404), refused: () => {}, counted: () => {} },
     };
     const bugs: unknown[] = [];
     const routes = capsuleRoutes(Promise.resolve(door));
