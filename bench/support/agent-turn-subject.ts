@@ -14,6 +14,7 @@ import { Inventory } from '../../src/tools/inventory.ts';
 import type { Tool } from '../../src/tools/tool.ts';
 import { openFileTrace } from '../../src/trace/file-trace.ts';
 import { mintSessionId, mintTraceEventId } from '../../src/wire/ids.ts';
+import { roomyWorkdir } from '../../test/support/roomy-workdir.ts';
 
 const callingTurns = 9;
 
@@ -74,7 +75,7 @@ export async function millisecondsPerTurn(tasks: number): Promise<number> {
         spend: new SpendMeter(null),
         trace,
         clock,
-        checkWorkdirSize: async () => {},
+        workdirSize: roomyWorkdir,
         stream,
         ids,
         sessionStart,

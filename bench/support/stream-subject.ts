@@ -13,6 +13,7 @@ import type { Trace } from '../../src/trace/trace.ts';
 import { agentCard } from '../../src/wire/agent-card.ts';
 import { mintSessionId, mintTaskId, mintTraceEventId } from '../../src/wire/ids.ts';
 import { takeOrders } from './producer.mjs';
+import { roomyWorkdir } from '../../test/support/roomy-workdir.ts';
 
 // The product's own event stream behind its own listener, in the place of a capsule whose driver would stream its reply. No task is ever
 // run: the frames come from the producer that every server here has.
@@ -42,7 +43,7 @@ const session = new Session({
     spend: new SpendMeter(null),
     trace,
     clock,
-    checkWorkdirSize: async () => {},
+    workdirSize: roomyWorkdir,
     stream,
     ids,
     sessionStart,

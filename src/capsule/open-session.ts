@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 
+import { hasLiveGroups } from '../containment/child-group.ts';
 import { createLateComponentHost } from '../components/late-component-host.ts';
 import { Diagnostic, diagnosticOf, DiagnosticList } from '../diagnostics/diagnostic.ts';
 import type { HookSet } from '../hooks/hook-set.ts';
@@ -15,7 +16,7 @@ import { Session, type SessionStatus } from '../session/session.ts';
 import { SpendMeter } from '../session/spend-meter.ts';
 import { TaskBoard } from '../session/task-board.ts';
 import { writeWorkdirFile } from '../session/workdir-file.ts';
-import { workdirSizeCheck } from '../session/workdir-size.ts';
+import { WorkdirSize } from '../session/workdir-size.ts';
 import { Inventory } from '../tools/inventory.ts';
 import { openFileTrace } from '../trace/file-trace.ts';
 import type { TraceEvent } from '../trace/events.ts';
@@ -258,7 +259,10 @@ function hooksOf(
   return hooks;
 }
 
-function buildSession({ launch, onFrame, sessionId }: OpenSessionRequest, parts: SessionParts): Session {
+function buildSession(
+  { launch, onFrame, sessionId }: OpenSessionRequest,
+  { onClose, ...parts }: SessionParts & Pick<StagedParts, 'onClose'>,
+): Session {
   const { directories, trace, staged, delegating, inventory, conversations, sessionStart, spend, hooks } = parts;
   const { manifest, systemPrompt } = launch.loaded;
   const { inference, lifecycle } = manifest;
@@ -266,6 +270,14 @@ function buildSession({ launch, onFrame, sessionId }: OpenSessionRequest, parts:
   const ids = new SessionEventIds();
   const clock = systemClock;
   const { workdir } = directories;
+  const workdirSize = new WorkdirSize({
+    workdir,
+    maxBytes: launch.grants.resources.workdir_max_bytes,
+    uid: process.getuid?.() ?? 0,
+    clock,
+    programsRun: hasLiveGroups,
+  });
+  onClose(() => workdirSize.close());
   const acceptance = {
     taskAcceptance: lifecycle.task_acceptance,
     queueDepth: lifecycle.queue_depth,
@@ -291,7 +303,7 @@ function buildSession({ launch, onFrame, sessionId }: OpenSessionRequest, parts:
       spend,
       trace,
       clock,
-      checkWorkdirSize: workdirSizeCheck({ workdir, maxBytes: launch.grants.resources.workdir_max_bytes, clock }),
+      workdirSize,
       stream,
       ids,
       sessionStart,

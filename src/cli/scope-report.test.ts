@@ -123,6 +123,7 @@ Effective grants
     expect(renderScopeReport(nothingGranted).split('\n\n')[2]).toBe(`Not stopped
   - Code that was never a file can run: a script by its interpreter, instructions that a program writes into its memory.
   - Memory and processor time are limited for each process: what processes share does not count, and many together can take more.
+  - Files that were removed do not count toward workdir_max_bytes while the program that holds them hides its descriptors, or one of these is on its way through a socket.
   - Run as root, the number of processes is not limited, except where svc can divide its control group.
   - A bug of the kernel can undo all of this.
 `);

@@ -14,6 +14,11 @@ export interface GroupLeader extends StandardStreams {
 /** Leaders of groups that run, by pid. */
 const live = new Set<number>();
 
+/** Whether anything that was started as a group still runs. */
+export function hasLiveGroups(): boolean {
+  return live.size > 0;
+}
+
 /** For the end of the process itself: no group that was started outlives it. Synchronous, so that an exit hook may call it. */
 export function killLiveGroups(): void {
   for (const pid of live) signalGroup(pid, 'SIGKILL');

@@ -24,6 +24,9 @@ const eachProcess: Gap = {
 const rootProcesses: Gap = {
   text: 'Run as root, the number of processes is not limited, except where svc can divide its control group.',
 };
+const hiddenFiles: Gap = {
+  text: 'Files that were removed do not count toward workdir_max_bytes while the program that holds them hides its descriptors, or one of these is on its way through a socket.',
+};
 const codeItIsGiven: Gap = {
   text: 'Code that was never a file can run: a script by its interpreter, instructions that a program writes into its memory.',
 };
@@ -87,6 +90,7 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
     outlives,
     codeItIsGiven,
     eachProcess,
+    hiddenFiles,
     rootProcesses,
     kernelBugs,
   ],
@@ -114,6 +118,7 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
     codeItIsGiven,
     sendsAnything,
     eachProcess,
+    hiddenFiles,
     rootProcesses,
     kernelBugs,
   ],
@@ -124,6 +129,7 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
     sendsAnything,
     localNetwork,
     eachProcess,
+    hiddenFiles,
     rootProcesses,
     kernelBugs,
   ],

@@ -248,9 +248,9 @@ export const catalogue = {
       'The process did not end within 20 seconds of being asked to. It can be killed; its trace stays readable.',
   },
   'E-RUN-028': {
-    title: 'the workdir has outgrown its limit',
+    title: 'the workdir has outgrown its limit, or cannot be held to it',
     explanation:
-      'The files of the workdir hold more than capabilities.resources.workdir_max_bytes. The session ends, because its task could not be trusted to stop.',
+      'The files of the workdir hold more than capabilities.resources.workdir_max_bytes, files included that were removed and that a program still holds; or a part of the workdir cannot be looked at, so that nobody knows. The session ends, because its task could not be trusted to stop.',
   },
   'E-RUN-029': {
     title: 'the workdir holds the workspace or what svc keeps',

@@ -16,6 +16,7 @@ import { ContextWindow, type ContextLimit } from './context-window.ts';
 import { elapsedMs } from './elapsed.ts';
 import type { SpendMeter } from './spend-meter.ts';
 import type { InputAnswer } from '../tools/tool.ts';
+import type { WorkdirSize } from './workdir-size.ts';
 
 export interface InferenceSettings {
   readonly model: string;
@@ -34,7 +35,7 @@ export interface AgentLoopDeps {
   readonly trace: Trace;
   readonly clock: SessionClock;
   /** Throws the Diagnostic that ends the session when the workdir has outgrown its limit. */
-  readonly checkWorkdirSize: () => Promise<void>;
+  readonly workdirSize: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'breached'>;
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
   readonly hooks: SessionHooks;
   /** The task at hand, as its hooks are told of it. */
@@ -91,6 +92,8 @@ class AgentLoop {
   readonly #attempt: Attempt;
   readonly #deps: AgentLoopDeps & { readonly taskStart: TraceEventId };
   readonly #window: ContextWindow;
+  /** Aborted when nobody wants the model's answer any more. */
+  readonly #signal: AbortSignal;
   #continuationId: string | undefined;
 
   constructor(
@@ -102,12 +105,13 @@ class AgentLoop {
     this.#attempt = attempt;
     this.#deps = deps;
     this.#window = new ContextWindow(deps.inference.context);
+    this.#signal = AbortSignal.any([attempt.task.signal, deps.workdirSize.breached]);
   }
 
   async run(infer: Infer): Promise<AttemptEnd> {
     const { inference, turnsUsed } = this.#deps;
     // Commands in the background write between tasks too.
-    await this.#deps.checkWorkdirSize();
+    await this.#deps.workdirSize.check();
     for (let turn = 1; turnsUsed + turn <= inference.maxTurns; turn += 1) {
       const end = await this.#turn(turn, infer);
       if (end.kind !== 'next') return end;
@@ -126,6 +130,9 @@ class AgentLoop {
     const refusal = this.#deps.spend.check(request);
     if (refusal !== null) return { kind: 'spend-refused', refusal };
     const { outcome, streamedText } = await this.#infer(turn, request, infer);
+    // A large workdir is measured while the model is asked; nothing is done with the answer before.
+    await this.#deps.workdirSize.settled(this.#signal);
+    this.#attempt.throwIfCanceled();
     if (outcome.kind === 'failed') {
       return { kind: 'driver-failed', error: outcome.error, trapped: outcome.trapped ?? false };
     }
@@ -174,10 +181,14 @@ class AgentLoop {
     const startedMs = clock.monotonicMs();
     const { outcome, streamedText } = await this.#counted(request, () => {
       const answer = infer(request, {
-        signal: attempt.task.signal,
+        signal: this.#signal,
         onText: (text) => attempt.text(text),
         onThinking: (text) => attempt.thinking(text),
-        callTool: (block) => this.#dispatch(turn, block),
+        callTool: async (block) => {
+          const answer = await this.#dispatch(turn, block);
+          this.#deps.workdirSize.begin();
+          return answer;
+        },
       });
       inventory.warm();
       return answer;
@@ -236,7 +247,7 @@ class AgentLoop {
       const { content, isError } = await this.#dispatch(turn, block);
       this.messages.push({ role: 'tool', toolCallId: block.id, isError, content: [{ type: 'text', text: content }] });
     }
-    await this.#deps.checkWorkdirSize();
+    await this.#deps.workdirSize.check();
     return { kind: 'next' };
   }
 

@@ -1,33 +1,78 @@
+import { spawn, spawnSync } from 'node:child_process';
 import {
+  chmodSync,
+  chownSync,
+  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readlinkSync,
   realpathSync,
   renameSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { workdirSizeCheck } from './workdir-size.ts';
+import { systemClock } from '../capsule/system-clock.ts';
+import { WorkdirSize, type WorkdirLimit } from './workdir-size.ts';
+
+const isRoot = process.getuid?.() === 0;
+const ordinaryUid = 65_534;
+const hasProc = existsSync('/proc/self/fd');
 
 let root: string;
 let workdir: string;
 beforeEach(() => {
   root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-size-')));
+  chmodSync(root, 0o755);
   workdir = join(root, 'work/child');
   mkdirSync(join(workdir, 'deep'), { recursive: true });
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
+// Paths in it may be too long for Node.
+afterEach(() => void spawnSync('rm', ['-rf', root]));
 
-async function check(): Promise<void> {
-  await workdirSizeCheck({ workdir, maxBytes: 10, clock: { monotonicMs: () => 0 } })();
+const clock = { monotonicMs: () => 0, after: () => () => {} };
+
+function sizeOf(limit: Partial<WorkdirLimit> = {}): WorkdirSize {
+  const uid = isRoot ? ordinaryUid : (process.getuid?.() ?? 0);
+  return new WorkdirSize({ workdir, maxBytes: 10, uid, clock, programsRun: () => false, ...limit });
+}
+
+async function check(limit: Partial<WorkdirLimit> = {}): Promise<void> {
+  await sizeOf(limit).check();
+}
+
+/** A root process may enter everything, so that it gives its rights up for a while. */
+async function asOrdinaryUser<T>(work: () => Promise<T>): Promise<T> {
+  if (isRoot) process.seteuid?.(ordinaryUid);
+  try {
+    return await work();
+  } finally {
+    if (isRoot) process.seteuid?.(0);
+  }
+}
+
+/** Directories in one another, made and left by descriptors: their path is longer than any path may be. */
+function makeDeep(levels: number, name: string): string {
+  let fd = openSync(workdir, 'r');
+  for (let level = 0; level < levels; level += 1) {
+    const path = `/proc/self/fd/${fd}/${name}`;
+    mkdirSync(path);
+    const next = openSync(path, 'r');
+    closeSync(fd);
+    fd = next;
+  }
+  const place = `/proc/self/fd/${fd}`;
+  writeFileSync(`${place}/large`, 'x'.repeat(100));
+  closeSync(fd);
+  return place;
 }
 
 describe('the size of a workdir', () => {
@@ -49,7 +94,7 @@ describe('the size of a workdir', () => {
     await expect(check()).resolves.toBeUndefined();
   });
 
-  it.skipIf(!existsSync('/proc/self/fd')).each(['work/child', 'work'])(
+  it.skipIf(!hasProc).each(['work/child', 'work'])(
     'is not that of another directory, to which a link at %s leads (skipped without /proc)',
     async (part) => {
       mkdirSync(join(root, 'elsewhere/child'), { recursive: true });
@@ -60,13 +105,127 @@ describe('the size of a workdir', () => {
     },
   );
 
-  it.skipIf(!existsSync('/proc/self/fd'))(
-    'holds the workdir no longer than it looks (skipped without /proc)',
-    async () => {
-      await check();
-      const open = readdirSync('/proc/self/fd').filter((name) => existsSync(`/proc/self/fdinfo/${name}`));
-      const places = open.map((name) => readlinkSync(`/proc/self/fd/${name}`));
-      expect(places.filter((place) => place.startsWith(root))).toEqual([]);
+  it.skipIf(!hasProc)('holds the workdir no longer than it looks (skipped without /proc)', async () => {
+    await check();
+    expect(heldBelow(root)).toEqual([]);
+  });
+
+  it.skipIf(!hasProc)('counts a file whose path is longer than a path may be (skipped without /proc)', async () => {
+    makeDeep(30, 'd'.repeat(200));
+    await expect(check()).rejects.toThrow('the workdir holds 100 bytes, more than the 10 it may hold');
+  });
+
+  it.skipIf(!hasProc)('is a breach where directories lie too deep to be measured (skipped without /proc)', async () => {
+    makeDeep(300, 'd');
+    await expect(check()).rejects.toMatchObject({
+      code: 'E-RUN-028',
+      message: expect.stringMatching(
+        /^the workdir cannot be held to 10 bytes: d\/d\/.* is more than 256 directories deep$/,
+      ),
+    });
+    expect(heldBelow(root)).toEqual([]);
+  });
+
+  it.each([
+    [0o000, 'deep cannot be looked at: permission denied'],
+    [0o400, 'deep/file cannot be looked at: permission denied'],
+  ])('is a breach where a directory of mode %o keeps it from being looked at', async (mode, reason) => {
+    writeFileSync(join(workdir, 'deep/file'), 'x');
+    chmodSync(join(workdir, 'deep'), mode);
+    if (isRoot) chownSync(join(workdir, 'deep'), ordinaryUid, ordinaryUid);
+    await asOrdinaryUser(async () => {
+      await expect(check()).rejects.toMatchObject({
+        code: 'E-RUN-028',
+        message: `the workdir cannot be held to 10 bytes: ${reason}`,
+      });
+    });
+    chmodSync(join(workdir, 'deep'), 0o700);
+  });
+
+  it('is none of a directory of another user, which no program of the session may enter', async (context) => {
+    context.skip(!isRoot, 'another user is needed');
+    chmodSync(join(workdir, 'deep'), 0o700);
+    await asOrdinaryUser(async () => await expect(check()).resolves.toBeUndefined());
+  });
+
+  it('is a breach where a directory of another user can be entered and not listed', async (context) => {
+    context.skip(!isRoot, 'another user is needed');
+    chmodSync(join(workdir, 'deep'), 0o733);
+    await asOrdinaryUser(async () => await expect(check()).rejects.toThrow('deep cannot be looked at'));
+  });
+
+  it.skipIf(process.platform !== 'linux')(
+    'counts space that is set aside beyond the size of a file (skipped off Linux)',
+    async (context) => {
+      writeFileSync(join(workdir, 'empty'), '');
+      const made = spawnSync('fallocate', ['--keep-size', '--length', '1048576', join(workdir, 'empty')]);
+      context.skip(made.status !== 0, 'the file system sets no space aside');
+      await expect(check({ maxBytes: 1_000_000 })).rejects.toThrow('the workdir holds 1048576 bytes');
     },
   );
+
+  it.skipIf(!hasProc).each([
+    ['open', 'import os, sys; f = open("removed", "w"); f.write("x" * 100); f.flush(); os.unlink("removed")'],
+    [
+      'open without ever having had a name',
+      'import os; f = os.open(".", os.O_TMPFILE | os.O_RDWR); os.write(f, b"x" * 100)',
+    ],
+    [
+      'mapped',
+      'import mmap, os; f = open("removed", "w+b"); f.write(b"x" * 5000); f.flush(); m = mmap.mmap(f.fileno(), 0); f.close(); os.unlink("removed")',
+    ],
+  ])('counts a removed file that a program has %s (skipped without /proc)', async (_how, source) => {
+    const program = spawn('python3', ['-c', `${source}; print("ready", flush=True); input()`], { cwd: workdir });
+    try {
+      await new Promise((resolve) => program.stdout.once('data', resolve));
+      await expect(check()).resolves.toBeUndefined();
+      await expect(check({ programsRun: () => true })).rejects.toMatchObject({ code: 'E-RUN-028' });
+      await expect(check({ programsRun: () => true, workdir: join(workdir, 'deep') })).resolves.toBeUndefined();
+    } finally {
+      program.kill('SIGKILL');
+    }
+  });
 });
+
+describe('measuring a large workdir', () => {
+  beforeEach(() => {
+    for (let index = 0; index < 300; index += 1) writeFileSync(join(workdir, `file-${index}`), 'x');
+  });
+
+  /** Each look finds the time of a slice over, so that the thread is given away at every one. */
+  function slowClock(): WorkdirLimit['clock'] {
+    let now = 0;
+    return { monotonicMs: () => (now += 1000), after: (ms, callback) => systemClock.after(ms, callback) };
+  }
+
+  it('gives the thread away and finds the breach later, of which a signal tells too', async () => {
+    const size = sizeOf({ clock: slowClock() });
+    size.begin();
+    expect(size.breached.aborted).toBe(false);
+    await expect(size.settled(new AbortController().signal)).rejects.toThrow('the workdir holds 300 bytes');
+    expect(size.breached.reason).toMatchObject({ code: 'E-RUN-028' });
+    await expect(size.check()).rejects.toThrow('the workdir holds 300 bytes');
+  });
+
+  it('does not keep a turn waiting for longer than it has patience', async () => {
+    const size = sizeOf({ clock: { ...slowClock(), after: (_ms, callback) => (callback(), () => {}) } });
+    await expect(size.check()).resolves.toBeUndefined();
+    await expect(size.settled(new AbortController().signal)).rejects.toThrow('the workdir holds 300 bytes');
+  });
+
+  it('does not keep a task that is canceled', async () => {
+    const size = sizeOf({ clock: slowClock() });
+    size.begin();
+    await expect(size.settled(AbortSignal.abort())).resolves.toBeUndefined();
+    size.close();
+    await turnOfTheEventLoop();
+    await turnOfTheEventLoop();
+    expect(size.breached.aborted).toBe(false);
+    expect(heldBelow(root)).toEqual([]);
+  });
+});
+
+function heldBelow(directory: string): readonly string[] {
+  const open = readdirSync('/proc/self/fd').filter((name) => existsSync(`/proc/self/fdinfo/${name}`));
+  return open.map((name) => readlinkSync(`/proc/self/fd/${name}`)).filter((place) => place.startsWith(directory));
+}

@@ -1,50 +1,159 @@
 import { closeSync } from 'node:fs';
-import { opendir, lstat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isSystemError } from '../diagnostics/system-reason.ts';
 import { openWithoutLinks, type OpenPath } from '../store/open-without-links.ts';
 import type { SessionClock } from './clock.ts';
+import { treeBytes, UnmeasurableTree } from './tree-bytes.ts';
+import { unlinkedBytes } from './unlinked-bytes.ts';
 
-/** A walk never takes more than this share of the time between two walks. */
-const restPerWalk = 20;
+/** Measuring never takes more than this share of the time between two measures. */
+const restPerMeasure = 20;
+/** How long measuring keeps the thread to itself. */
+const sliceMs = 4;
+/** Of a measure, between two looks at the clock. */
+const stepsPerLook = 32;
+/** How long a turn waits for a measure before it asks the model meanwhile. */
+const patienceMs = 100;
 
 export interface WorkdirLimit {
   /** Canonical. */
   readonly workdir: string;
   readonly maxBytes: number;
-  readonly clock: Pick<SessionClock, 'monotonicMs'>;
+  /** Who runs this process. */
+  readonly uid: number;
+  readonly clock: Pick<SessionClock, 'monotonicMs' | 'after'>;
+  /** Whether programs run that may hold files they have removed. */
+  readonly programsRun: () => boolean;
 }
 
 /**
- * Watches the whole workdir against `capabilities.resources.workdir_max_bytes`. The returned check throws the Diagnostic
- * `E-RUN-028` on a breach (D1 "Task states" 2). A large tree is walked the less often the longer a walk takes.
+ * Holds the workdir against `capabilities.resources.workdir_max_bytes`. A breach is the Diagnostic `E-RUN-028` (D1 "Task states" 2), which stays;
+ * what cannot be looked at is one too. A large tree is measured while the model is asked, and the less often the longer that takes.
  */
-export function workdirSizeCheck({ workdir, maxBytes, clock }: WorkdirLimit): () => Promise<void> {
-  let notBeforeMs = 0;
-  return async () => {
+export class WorkdirSize {
+  readonly #limit: WorkdirLimit;
+  readonly #breached = new AbortController();
+  #breach: Diagnostic | null = null;
+  #measuring: Promise<void> | null = null;
+  #notBeforeMs = 0;
+  #isClosed = false;
+
+  constructor(limit: WorkdirLimit) {
+    this.#limit = limit;
+  }
+
+  /** Aborted at a breach, whose Diagnostic `check` and `settled` throw. */
+  get breached(): AbortSignal {
+    return this.#breached.signal;
+  }
+
+  /** Begins a measure, unless one is under way or the last one was a short while ago. */
+  begin(): void {
+    const { clock } = this.#limit;
+    if (this.#measuring !== null || this.#breach !== null || this.#isClosed) return;
+    if (clock.monotonicMs() < this.#notBeforeMs) return;
+    this.#measuring = this.#measure().finally(() => {
+      this.#measuring = null;
+    });
+  }
+
+  /** Begins a measure and waits for it, but not for long: `settled` is for the rest. Throws the Diagnostic of a breach. */
+  async check(): Promise<void> {
+    this.begin();
+    if (this.#measuring !== null) await this.#patiently(this.#measuring);
+    if (this.#breach !== null) throw this.#breach;
+  }
+
+  /** Waits for the measure under way, unless the signal is aborted before. Throws the Diagnostic of a breach. */
+  async settled(signal: AbortSignal): Promise<void> {
+    if (this.#measuring !== null) await unlessAborted(this.#measuring, signal);
+    if (this.#breach !== null) throw this.#breach;
+  }
+
+  /** Ends the measure under way, which then finds nothing. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  async #measure(): Promise<void> {
+    const { clock, maxBytes } = this.#limit;
     const startedMs = clock.monotonicMs();
-    if (startedMs < notBeforeMs) return;
-    const bytes = await bytesOf(workdir);
-    const tookMs = clock.monotonicMs() - startedMs;
-    notBeforeMs = clock.monotonicMs() + tookMs * restPerWalk;
-    if (bytes <= maxBytes) return;
-    throw new Diagnostic('E-RUN-028', `the workdir holds ${bytes} bytes, more than the ${maxBytes} it may hold`, {
+    const found = await this.#inSlices(this.#found());
+    const endedMs = clock.monotonicMs();
+    this.#notBeforeMs = endedMs + (endedMs - startedMs) * restPerMeasure;
+    if (found === null || (typeof found === 'number' && found <= maxBytes)) return;
+    this.#breach = typeof found === 'number' ? this.#outgrown(found) : this.#unmeasurable(found);
+    this.#breached.abort(this.#breach);
+  }
+
+  /** A link that has come to be on the way leads to what is not the workdir, and does not count. */
+  *#found(): Generator<void, number | UnmeasurableTree> {
+    const { workdir, uid, programsRun } = this.#limit;
+    const base = openOrNull(workdir);
+    if (base === null) return 0;
+    try {
+      const bytes = yield* treeBytes(base, uid);
+      return programsRun() ? bytes + (yield* unlinkedBytes(workdir)) : bytes;
+    } catch (error) {
+      if (error instanceof UnmeasurableTree) return error;
+      throw error;
+    } finally {
+      closeSync(base.fd);
+    }
+  }
+
+  /** Null when it was closed meanwhile. */
+  async #inSlices<T>(work: Generator<void, T>): Promise<T | null> {
+    const { clock } = this.#limit;
+    let sliceEndMs = clock.monotonicMs() + sliceMs;
+    for (let steps = 1; ; steps += 1) {
+      const step = work.next();
+      if (step.done === true) return step.value;
+      if (steps % stepsPerLook !== 0 || clock.monotonicMs() < sliceEndMs) continue;
+      await setImmediate();
+      if (this.#isClosed) {
+        work.return(undefined as T);
+        return null;
+      }
+      sliceEndMs = clock.monotonicMs() + sliceMs;
+    }
+  }
+
+  async #patiently(measuring: Promise<void>): Promise<void> {
+    let takeBack = (): void => {};
+    const patience = new Promise<void>((resolve) => {
+      takeBack = this.#limit.clock.after(patienceMs, resolve);
+    });
+    await Promise.race([measuring, patience]);
+    takeBack();
+  }
+
+  #outgrown(bytes: number): Diagnostic {
+    const { workdir, maxBytes } = this.#limit;
+    return new Diagnostic('E-RUN-028', `the workdir holds ${bytes} bytes, more than the ${maxBytes} it may hold`, {
       hint: `raise capabilities.resources.workdir_max_bytes, or clean ${workdir}`,
     });
-  };
+  }
+
+  #unmeasurable({ message }: UnmeasurableTree): Diagnostic {
+    const { workdir, maxBytes } = this.#limit;
+    return new Diagnostic('E-RUN-028', `the workdir cannot be held to ${maxBytes} bytes: ${message}`, {
+      hint: `remove it from ${workdir}, or make it one that the user who runs svc can look at`,
+    });
+  }
 }
 
-/** A link that has come to be on the way leads to what is not the workdir, and does not count. */
-async function bytesOf(workdir: string): Promise<number> {
-  const base = openOrNull(workdir);
-  if (base === null) return 0;
-  try {
-    return await bytesBelow(base.path);
-  } finally {
-    closeSync(base.fd);
-  }
+async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  let stopListening = (): void => {};
+  const aborted = new Promise<void>((resolve) => {
+    const onAbort = (): void => resolve();
+    signal.addEventListener('abort', onAbort, { once: true });
+    stopListening = () => signal.removeEventListener('abort', onAbort);
+  });
+  if (!signal.aborted) await Promise.race([work, aborted]);
+  stopListening();
 }
 
 function openOrNull(workdir: string): OpenPath | null {
@@ -53,38 +162,5 @@ function openOrNull(workdir: string): OpenPath | null {
   } catch (error) {
     if (!isSystemError(error)) throw error;
     return null;
-  }
-}
-
-/** Bytes of the files below a directory. Links are not followed; what the system does not let be looked at does not count. */
-async function bytesBelow(root: string): Promise<number> {
-  let total = 0;
-  const directories = [root];
-  for (let directory = directories.pop(); directory !== undefined; directory = directories.pop()) {
-    for (const path of await entriesOf(directory, directories)) total += await sizeOf(path);
-  }
-  return total;
-}
-
-async function entriesOf(directory: string, directories: string[]): Promise<string[]> {
-  const files: string[] = [];
-  try {
-    for await (const entry of await opendir(directory)) {
-      const path = join(directory, entry.name);
-      if (entry.isDirectory()) directories.push(path);
-      else if (entry.isFile()) files.push(path);
-    }
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-  }
-  return files;
-}
-
-async function sizeOf(path: string): Promise<number> {
-  try {
-    return (await lstat(path)).size;
-  } catch (error) {
-    if (isSystemError(error)) return 0;
-    throw error;
   }
 }

@@ -8,6 +8,7 @@ import { EventStream } from '../../src/session/event-stream.ts';
 import { Session } from '../../src/session/session.ts';
 import { SpendMeter } from '../../src/session/spend-meter.ts';
 import { TaskBoard, type Acceptance } from '../../src/session/task-board.ts';
+import type { WorkdirSize } from '../../src/session/workdir-size.ts';
 import { BackgroundCommands } from '../../src/tools/background/background-commands.ts';
 import { Inventory } from '../../src/tools/inventory.ts';
 import type { Tool } from '../../src/tools/tool.ts';
@@ -17,6 +18,7 @@ import { encodeNumberedFrame } from '../../src/wire/frames.ts';
 import { mintTraceEventId, type SessionId } from '../../src/wire/ids.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeDriver, type Turn } from './fake-driver.ts';
+import { roomyWorkdir } from './roomy-workdir.ts';
 
 export interface FixtureOptions {
   readonly turns: readonly Turn[];
@@ -35,6 +37,8 @@ export interface FixtureOptions {
   readonly threaded?: boolean;
   /** In the place of those that `threaded` asks for. */
   readonly conversations?: Conversations;
+  /** Roomy when absent. */
+  readonly workdirSize?: WorkdirSize;
   /** The result cannot be put where it belongs. */
   readonly resultRefused?: boolean;
   /** The trace fails from this event type on, as on a full disk. */
@@ -94,7 +98,7 @@ export class SessionFixture {
         spend: this.spend,
         trace,
         clock,
-        checkWorkdirSize: async () => {},
+        workdirSize: options.workdirSize ?? roomyWorkdir,
         stream,
         ids,
         sessionStart,

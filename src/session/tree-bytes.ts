@@ -1,0 +1,143 @@
+import { closeSync, constants, existsSync, lstatSync, opendirSync, openSync, type Dir, type Stats } from 'node:fs';
+
+import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
+import { isErrno } from '../store/io-fault.ts';
+import { isObstacle, type OpenPath } from '../store/open-without-links.ts';
+
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+
+/** Each level is held open while what is below it is counted. */
+const deepest = 256;
+/** Empty files cost an agent next to nothing, and a walk time. */
+const mostEntries = 10_000_000;
+/** Space that a file has beyond its size up to which that is the file system's own rounding. */
+const rounding = 64 * 1024;
+
+/** Why a tree cannot be measured, as a clause for a person. */
+export class UnmeasurableTree extends Error {}
+
+/**
+ * Counts the bytes of the regular files below an open directory. Nothing is reached by more than one name from an open directory, so that
+ * neither the length of a path nor a link that is put on the way changes what is counted. Yields often, so that the caller can do other
+ * work in between; gives the sum. Throws `UnmeasurableTree` for what cannot be looked at, but for a directory of another user that this
+ * user (`uid`) may not enter: no process of this user puts anything there.
+ */
+export function* treeBytes(root: OpenPath, uid: number): Generator<void, number> {
+  const levels: Level[] = [];
+  let total = 0;
+  let entries = 0;
+  try {
+    for (let level = enter(`${root.path}/.`, '.', uid); level !== null || levels.length > 0;) {
+      if (level !== null) levels.push(level);
+      level = null;
+      const current = levels.at(-1);
+      const entry = current?.next() ?? null;
+      if (current === undefined || entry === null) {
+        levels.pop()?.close();
+        continue;
+      }
+      yield;
+      entries += 1;
+      if (entries > mostEntries) throw new UnmeasurableTree(`it holds more than ${mostEntries} files and directories`);
+      if (entry.isFile()) total += bytesAt(current, entry.name);
+      if (!entry.isDirectory()) continue;
+      if (levels.length === deepest) {
+        throw new UnmeasurableTree(`${cut(current.shown(entry.name))} is more than ${deepest} directories deep`);
+      }
+      level = enter(current.at(entry.name), current.shown(entry.name), uid);
+      // Something else has come to be there.
+      if (level === null) total += bytesAt(current, entry.name);
+    }
+    return total;
+  } finally {
+    for (const level of levels) level.close();
+  }
+}
+
+/** A directory that is being counted. */
+class Level {
+  readonly #shown: string;
+  readonly #fd: number;
+  readonly #path: string;
+  readonly #directory: Dir;
+
+  constructor(path: string, shown: string) {
+    this.#shown = shown;
+    this.#fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    try {
+      this.#path = existsSync(`/proc/self/fd/${this.#fd}`) ? `/proc/self/fd/${this.#fd}` : path;
+      this.#directory = opendirSync(this.#path, { bufferSize: 256 });
+    } catch (error) {
+      closeSync(this.#fd);
+      throw error;
+    }
+  }
+
+  next(): ReturnType<Dir['readSync']> {
+    try {
+      return this.#directory.readSync();
+    } catch (error) {
+      throw unmeasurable(error, this.#shown);
+    }
+  }
+
+  at(name: string): string {
+    return `${this.#path}/${name}`;
+  }
+
+  /** The way from the root, for a person. */
+  shown(name: string): string {
+    return this.#shown === '.' ? name : `${this.#shown}/${name}`;
+  }
+
+  close(): void {
+    this.#directory.closeSync();
+    closeSync(this.#fd);
+  }
+}
+
+/** Null when no directory is there any more, or none that holds anything of this user's. */
+function enter(path: string, shown: string, uid: number): Level | null {
+  try {
+    return new Level(path, shown);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT') || isObstacle(error)) return null;
+    if (isErrno(error, 'EACCES') && isClosedToUser(path, uid)) return null;
+    throw unmeasurable(error, shown);
+  }
+}
+
+function isClosedToUser(path: string, uid: number): boolean {
+  try {
+    if (lstatSync(path).uid === uid) return false;
+    lstatSync(`${path}/.`);
+    return false;
+  } catch (error) {
+    return isErrno(error, 'EACCES');
+  }
+}
+
+/** What is no regular file, or is gone, holds nothing. */
+function bytesAt(level: Level, name: string): number {
+  try {
+    const found = lstatSync(level.at(name), { throwIfNoEntry: false });
+    return found?.isFile() === true ? bytesTaken(found) : 0;
+  } catch (error) {
+    throw unmeasurable(error, level.shown(name));
+  }
+}
+
+/** The size of a file; of one for which a program had more space set aside, that. */
+export function bytesTaken({ size, blocks }: Pick<Stats, 'size' | 'blocks'>): number {
+  const taken = blocks * 512;
+  return taken > size + rounding ? taken : size;
+}
+
+function unmeasurable(error: unknown, shown: string): unknown {
+  if (!isSystemError(error)) return error;
+  return new UnmeasurableTree(`${cut(shown)} cannot be looked at: ${systemReason(error)}`);
+}
+
+function cut(path: string): string {
+  return path.length > 200 ? `${path.slice(0, 200)}…` : path;
+}

@@ -1,0 +1,9 @@
+import type { WorkdirSize } from '../../src/session/workdir-size.ts';
+
+/** A workdir that holds nothing, whenever it is measured. */
+export const roomyWorkdir: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'breached'> = {
+  begin: () => {},
+  check: async () => {},
+  settled: async () => {},
+  breached: new AbortController().signal,
+};
