@@ -26,7 +26,7 @@ function read(
 }
 
 describe('SVC_REFEREE_URL', () => {
-  it.each([undefined, '', ' \t'])('%j is refused to a capsule that may delegate [D2-CODE-01] [D1-ERR-08]', (url) => {
+  it.each([undefined, '', ' \t'])('%j is refused to a capsule that may delegate', (url) => {
     const env = url === undefined ? {} : { SVC_REFEREE_URL: url };
     expect(read({ ...env, spawnAllow: ['helper'] }).refusals).toEqual([
       'E-RUN-019 capabilities.spawn.allow needs a referee, and SVC_REFEREE_URL is not set',
@@ -43,7 +43,7 @@ describe('SVC_REFEREE_URL', () => {
     },
   );
 
-  it('is taken as it is given [D2-VAR-01]', () => {
+  it('is taken as it is given', () => {
     expect(read({ SVC_REFEREE_URL: 'http://127.0.0.1:7700', spawnAllow: ['helper'] })).toEqual({
       refereeUrl: 'http://127.0.0.1:7700',
       spawner: null,
@@ -53,7 +53,7 @@ describe('SVC_REFEREE_URL', () => {
 });
 
 describe('SVC_SPAWNER', () => {
-  it('is the handle of a delegated capsule [D2-HANDLE-01, D2-HANDLE-08]', () => {
+  it('is the handle of a delegated capsule [D2-HANDLE-01]', () => {
     expect(read({}, { SVC_SPAWNER: JSON.stringify(handle) }).spawner).toEqual(handle);
     expect(read({}).spawner).toBeNull();
   });
@@ -80,7 +80,7 @@ describe('SVC_SPAWNER', () => {
       'delegation_id does not begin with dlg_',
     ],
     ['a number', { ...handle, trust: 1 }, 'trust is neither trusted nor untrusted'],
-  ])('with %s is refused [D2-CODE-03]', (_what, value, problem) => {
+  ])('with %s is refused', (_what, value, problem) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
     expect(read({}, { SVC_SPAWNER: text }).refusals).toEqual([
       `E-RUN-020 SVC_SPAWNER cannot be read as a spawner handle: ${problem}`,

@@ -121,7 +121,7 @@ describe('the reader of frames', () => {
     ]);
   });
 
-  it('passes over comment lines wherever they stand [D1-TOL-03]', () => {
+  it('passes over comment lines wherever they stand', () => {
     expect(read(':heartbeat\n\n: a\nid: 1\n:b\nevent: text\n:\ndata: {}\n:c\n\n:d\n')).toEqual([
       { id: '1', event: 'text', data: '{}' },
     ]);

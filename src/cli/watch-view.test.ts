@@ -141,13 +141,13 @@ describe('what a watcher is not shown', () => {
     );
   });
 
-  it('is an event of an unknown type, whatever its data [D1-TOL-01]', () => {
+  it('is an event of an unknown type, whatever its data', () => {
     expect(
       shown(frame('future', { text: 'a', status: { state: 'working', message: 'on' } }), frame('message', 'x')),
     ).toBe('');
   });
 
-  it('is a key it does not know, at any depth [D1-TOL-02]', () => {
+  it('is a key it does not know, at any depth', () => {
     const later = { later: { text: 'x' }, list: [1, { state: 'y' }] };
     expect(
       shown(
@@ -161,7 +161,7 @@ describe('what a watcher is not shown', () => {
 });
 
 describe('a repeated id', () => {
-  it('is never a repeated frame: two tasks that both write 0, 1, 2 are shown whole [D1-ID-13]', () => {
+  it('is never a repeated frame: two tasks that both write 0, 1, 2 are shown whole', () => {
     const frames = [task, otherTask].flatMap((id) => [
       frame('status', { id, status: { state: 'working', message: 'inference turn 1' }, final: false }, '0'),
       frame('text', { id, text: 'Hi.', final: true }, '1'),
@@ -171,7 +171,7 @@ describe('a repeated id', () => {
     expect(shown(...frames)).toBe(`${lines}${lines}`);
   });
 
-  it('of the same task and event is another frame too, as of a second question or a reopened attempt [D1-ID-13]', () => {
+  it('of the same task and event is another frame too, as of a second question or a reopened attempt', () => {
     const asked = frame(
       'status',
       { id: task, status: { state: 'input-required', message: 'Go on?' } },
@@ -183,7 +183,7 @@ describe('a repeated id', () => {
     );
   });
 
-  it('and a jump or a fall of ids is no loss [D1-ID-13]', () => {
+  it('and a jump or a fall of ids is no loss', () => {
     const ids = ['5', '4611686018427387903', '3', '18446744073709551615', '0'];
     expect(shown(...ids.map((id) => frame('text', { id: task, text: id, final: true }, id)))).toBe(
       '5\n4611686018427387903\n3\n18446744073709551615\n0\n',
@@ -194,7 +194,7 @@ describe('a repeated id', () => {
 
 describe('a notice', () => {
   it.each(['0', '9007199254740993', '18446744073709551615'])(
-    'of a gap warns that frames may be gone, and names %s exactly [D1-WATCH-06, D1-REPLAY-14]',
+    'of a gap warns that frames may be gone, and names %s exactly [D1-WATCH-06]',
     (id) => {
       expect(renderNotice(frame('gap', `{"first_available_id":${id}}`))).toBe(
         `warning: earlier frames may be gone; the first available id is ${id}\n`,
@@ -202,7 +202,7 @@ describe('a notice', () => {
     },
   );
 
-  it('of a gap without an id warns all the same [D1-REPLAY-14]', () => {
+  it('of a gap without an id warns all the same', () => {
     expect(renderNotice(frame('gap', 'no JSON'))).toBe(
       'warning: earlier frames may be gone; the first available id is not named\n',
     );

@@ -87,7 +87,7 @@ describe('the environment of a contained command', () => {
     });
   });
 
-  it('tells the session its own id, whatever is allowed [D2-VAR-02]', () => {
+  it('tells the session its own id, whatever is allowed', () => {
     const own = {
       ...place,
       sessionId: 'ses_own',

@@ -27,7 +27,7 @@ describe('the environment of a child', () => {
     });
   });
 
-  it('has no handle for a child that reports to nobody [D2-HANDLE-08]', () => {
+  it('has no handle for a child that reports to nobody', () => {
     const env = { PATH: '/bin', HOME: '/home/a', SVC_SPAWNER: spelled };
     const allow = { parentAllow: ['SVC_SPAWNER'], childAllow: ['SVC_SPAWNER'] };
     expect(childEnvironment({ ...nothing, ...allow, env })).not.toHaveProperty('SVC_SPAWNER');
@@ -50,7 +50,7 @@ describe('the environment of a child', () => {
     expect(childEnvironment({ ...nothing, ...allow, env })).not.toHaveProperty('token');
   });
 
-  it('lets no manifest displace the names of the runtime [D2-ENV-06] [D2-HANDLE-07]', () => {
+  it('lets no manifest displace the names of the runtime', () => {
     const names = ['PATH', 'HOME', 'SVC_REFEREE_URL', 'SVC_SPAWNER'];
     const env = { PATH: '/bin', HOME: '/h', SVC_REFEREE_URL: 'http://evil', SVC_SPAWNER: '{}' };
     expect(childEnvironment({ ...nothing, env, handle, parentAllow: names, childAllow: names })).toEqual({
@@ -61,7 +61,7 @@ describe('the environment of a child', () => {
     });
   });
 
-  it('hands on no handle of its own parent to a child that reports to nobody [D2-ENV-06] [D2-HANDLE-08]', () => {
+  it('hands on no handle of its own parent to a child that reports to nobody', () => {
     const names = ['SVC_SPAWNER'];
     const env = { SVC_SPAWNER: '{}' };
     expect(childEnvironment({ ...nothing, env, handle: null, parentAllow: names, childAllow: names })).toEqual({

@@ -105,7 +105,7 @@ describe('a child that ends', () => {
     });
   });
 
-  it('says by headers what it is [D2-COMPL-21, D2-COMPL-22, D2-COMPL-23, D2-COMPL-24]', async () => {
+  it('says by headers what it is', async () => {
     const { received } = await report(taskWith('submitted'));
     expect(received[0]?.request.headers).toMatchObject({
       'content-type': 'application/json',

@@ -111,7 +111,7 @@ describe('effective grants', () => {
     expect(grants.resources).toMatchObject({ processes: 5, open_files: 1024 });
   });
 
-  it('give a tool or driver the whole accessible workdir and a hook nothing, when they declare no scope [D1-SCOPE-09] [D1-SCOPE-10]', () => {
+  it('give a tool or driver the whole accessible workdir and a hook nothing, when they declare no scope [D1-SCOPE-10]', () => {
     const { grants } = lowered('artifacts: [{ name: t, version: "1" }, { name: h, version: "1", runtime: hook }]\n');
     expect(grants.artifacts.map(({ name, preopen }) => [name, preopen])).toEqual([
       ['t', { scope: '.', writable: true }],

@@ -260,7 +260,7 @@ describe('a completion', () => {
 });
 
 describe('with task_acceptance none', () => {
-  it('message/send and message/stream are not served, the rest is [D1-MAN-10, D1-ERR-12, D1-CARD-14, D1-CARD-16]', async () => {
+  it('message/send and message/stream are not served, the rest is [D1-ERR-12]', async () => {
     const { url } = await listen({ turns: [], acceptance: { taskAcceptance: 'none' } });
     for (const method of ['message/send', 'message/stream']) {
       expect(await rpc(url, { method, params: say('x') })).toEqual({
@@ -328,7 +328,7 @@ describe('tasks/cancel', () => {
 });
 
 describe('session/stop', () => {
-  it('cancels every live task and reports them sorted [D1-CARD-20]', async () => {
+  it('cancels every live task and reports them sorted', async () => {
     const { fixture, url } = await sleeping([hangs], { acceptance: { queueDepth: 5 } });
     void fixture.session.run();
     const ids: string[] = [];

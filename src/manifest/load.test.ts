@@ -51,14 +51,14 @@ afterEach(() => {
 describe('a reference', () => {
   const withKey = smallest.replace('model: large', 'model: large\n  api_key: ${PROVIDER_KEY}');
 
-  it('gives the provider key, which only reveal shows [D1-MAN-06] [D1-AUTH-01]', () => {
+  it('gives the provider key, which only reveal shows', () => {
     const loaded = load(withKey, { PROVIDER_KEY: 'sk-123' });
     expect(loaded.apiKey?.reveal()).toBe('sk-123');
     expect(loaded.manifest.inference).not.toHaveProperty('api_key');
     expect(JSON.stringify(loaded) + inspect(loaded, { depth: 9 })).not.toContain('sk-123');
   });
 
-  it('refuses the manifest when its variable is not set [D1-MAN-07] [D1-ERR-09] [D2-ENV-08]', () => {
+  it('refuses the manifest when its variable is not set', () => {
     expect(refusal(withKey)).toEqual([
       'E-MAN-003 7:12 inference.api_key refers to the variable PROVIDER_KEY, which is not set',
     ]);

@@ -71,7 +71,7 @@ describe('a manifest', () => {
     });
   });
 
-  it('lists artifacts by name, version and runtime, tool when it is left out [D1-MAN-02]', () => {
+  it('lists artifacts by name, version and runtime, tool when it is left out', () => {
     const text = `${smallest}artifacts:\n  - { name: one, version: 2.0.0 }\n  - { name: two, version: 1.0.0, runtime: hook }\n`;
     expect(load(text).manifest.artifacts).toEqual([
       { name: 'one', version: '2.0.0', runtime: 'tool' },
@@ -79,12 +79,12 @@ describe('a manifest', () => {
     ]);
   });
 
-  it.each(['driver', 'tool', 'hook', 'skill'])('takes an artifact of runtime %s [D1-MAN-03]', (runtime) => {
+  it.each(['driver', 'tool', 'hook', 'skill'])('takes an artifact of runtime %s', (runtime) => {
     const text = `${smallest}artifacts: [{ name: one, version: 1.0.0, runtime: ${runtime} }]\n`;
     expect(load(text).manifest.artifacts[0]?.runtime).toBe(runtime);
   });
 
-  it('refuses an artifact of any other runtime [D1-MAN-03]', () => {
+  it('refuses an artifact of any other runtime', () => {
     expect(refusal(`${smallest}artifacts: [{ name: one, version: 1.0.0, runtime: plugin }]\n`)).toEqual([
       'E-MAN-003 8:51 artifacts[0].runtime must be one of driver, tool, hook, skill, not "plugin"',
     ]);
@@ -122,14 +122,14 @@ describe('a manifest', () => {
     expect(load(text).manifest.inference).toMatchObject({ model: '', driver: { config: { script: 's.yaml' } } });
   });
 
-  it('names the address and the model of the provider as text [D1-MAN-05]', () => {
+  it('names the address and the model of the provider as text', () => {
     expect(load(smallest).manifest.inference).toMatchObject({ endpoint: 'https://provider.example', model: 'large' });
     expect(refusal(smallest.replace('model: large', 'model: [large]'))).toEqual([
       'E-MAN-003 6:10 inference.model must be text, not a list',
     ]);
   });
 
-  it('names the driver artifact: an entry of runtime driver, or a bundled one [D1-MAN-08]', () => {
+  it('names the driver artifact: an entry of runtime driver, or a bundled one', () => {
     expect(load(smallest).manifest.inference.driver?.artifact).toBe('svc-driver-openai');
     const own = `${smallest.replace('svc-driver-openai', 'mine')}artifacts:\n  - { name: mine, version: 1.0.0, runtime: `;
     expect(load(`${own}driver }\n`).manifest.inference.driver?.artifact).toBe('mine');
@@ -141,7 +141,7 @@ describe('a manifest', () => {
     ]);
   });
 
-  it('takes the three kinds of task acceptance and no other [D1-MAN-09]', () => {
+  it('takes the three kinds of task acceptance and no other', () => {
     for (const acceptance of ['none', 'single', 'queue'] as const) {
       const { lifecycle } = load(`${smallest}lifecycle: { task_acceptance: ${acceptance} }\n`).manifest;
       expect(lifecycle.task_acceptance).toBe(acceptance);
@@ -151,7 +151,7 @@ describe('a manifest', () => {
     ]);
   });
 
-  it('counts queue slots and reopenings in whole numbers [D1-MAN-12] [D1-MAN-15]', () => {
+  it('counts queue slots and reopenings in whole numbers', () => {
     const { lifecycle } = load(`${smallest}lifecycle: { queue_depth: 0, max_task_reopens: 3 }\n`).manifest;
     expect(lifecycle).toMatchObject({ queue_depth: 0, max_task_reopens: 3 });
     expect(refusal(`${smallest}lifecycle: { queue_depth: -1, max_task_reopens: 1.5 }\n`)).toEqual([
@@ -172,7 +172,7 @@ describe('a manifest', () => {
     ]);
   });
 
-  it('bounds a delegated child by a positive whole number of seconds, 600 by default [D1-MAN-16]', () => {
+  it('bounds a delegated child by a positive whole number of seconds, 600 by default', () => {
     expect(load(smallest).manifest.lifecycle.delegation_deadline_secs).toBe(600);
     expect(refusal(`${smallest}lifecycle: { delegation_deadline_secs: 0 }\n`)).toEqual([
       'E-MAN-003 8:40 lifecycle.delegation_deadline_secs must be at least 1, not 0',
@@ -220,7 +220,7 @@ describe('a manifest', () => {
     ]);
   });
 
-  it('lists commands, capsules, variables and peers [D1-MAN-24] [D1-MAN-25] [D1-MAN-26] [D1-MAN-27]', () => {
+  it('lists commands, capsules, variables and peers [D1-MAN-24] [D1-MAN-26]', () => {
     const text = `${smallest}lifecycle: { task_acceptance: queue, after_task: sleep }
 capabilities:
   shell: { allow: [git, python3.12] }
@@ -255,7 +255,7 @@ capabilities:
     ]);
   });
 
-  it('declares state by store names, or without a name [D1-MAN-28]', () => {
+  it('declares state by store names, or without a name', () => {
     const stateOf = (state: string): unknown =>
       load(`${smallest}capabilities: { state: ${state} }\n`).manifest.capabilities.state;
     expect(stateOf('{ store: notes }')).toEqual({ store: 'notes' });
@@ -267,7 +267,7 @@ capabilities:
     ]);
   });
 
-  it('declares the two planes of exported files [D1-MAN-29] [D1-MAN-30]', () => {
+  it('declares the two planes of exported files', () => {
     const text = `${smallest}exports:\n  files: { root: out, max_bytes: 64Ki }\n  peer_files: { root: share, max_bytes: 1024, max_ttl: 5m }\n`;
     expect(load(text).manifest.exports).toEqual({
       files: { root: 'out', max_bytes: 65_536 },
@@ -275,7 +275,7 @@ capabilities:
     });
   });
 
-  it('serves files of at most 10 MiB, and handles of 1h while it exits after its task [D3-EXPORT-06]', () => {
+  it('serves files of at most 10 MiB, and handles of 1h while it exits after its task', () => {
     expect(load(`${smallest}exports: { files: { root: out }, peer_files: { root: out } }\n`).manifest.exports).toEqual({
       files: { root: 'out', max_bytes: 10_485_760 },
       peer_files: { root: 'out', max_bytes: 10_485_760, max_ttl: 3600 },
@@ -289,7 +289,7 @@ capabilities:
     ]);
   });
 
-  it('bounds peer handles by 15m while it sleeps [D1-ERR-07] [D3-LIMIT-03] [D3-LIMIT-04] [D3-ERR-20]', () => {
+  it('bounds peer handles by 15m while it sleeps', () => {
     const sleeping = `${smallest}lifecycle: { task_acceptance: queue, after_task: sleep }\n`;
     expect(refusal(`${sleeping}exports: { peer_files: { root: out } }\n`)).toEqual([
       'E-CAP-008 9:12 exports.peer_files.max_ttl is required with lifecycle.after_task: sleep',
@@ -303,12 +303,12 @@ capabilities:
     expect(refusal(`${sleeping}exports: { peer_files: { root: out, max_ttl: 15m } }\n`)).toEqual([]);
   });
 
-  it('bounds peer handles by nothing while it exits after its task [D3-LIMIT-02]', () => {
+  it('bounds peer handles by nothing while it exits after its task', () => {
     const text = `${smallest}exports: { peer_files: { root: out, max_ttl: 900h } }\n`;
     expect(load(text).manifest.exports.peer_files?.max_ttl).toBe(3_240_000);
   });
 
-  it('warns when it delegates and cannot receive the outcome [D2-EVENT-04] [D2-CODE-05]', () => {
+  it('warns when it delegates and cannot receive the outcome', () => {
     const spawning = `${smallest}capabilities: { spawn: { allow: [helper] } }\n`;
     const said = 'W-SEC-020 capabilities.spawn.allow is declared, but the lifecycle cannot receive outcomes';
     expect(warnings(spawning)).toEqual([said]);

@@ -32,18 +32,15 @@ describe('the export roots at launch', () => {
     expect(problems({ files: { root: 'alias' }, peer_files: { root: 'early/deep' } })).toEqual([]);
   });
 
-  it.each(['..', '/etc', '/none/none', '../none', 'out/../..'])(
-    'are refused when one is a link to %s [D3-EXPORT-07] [D3-ERR-19]',
-    (target) => {
-      symlinkSync(target, join(workdir, 'leak'));
-      expect(problems({ files: { root: 'leak' } })).toEqual([
-        'E-CAP-007 exports.files.root "leak" resolves outside the accessible workdir',
-      ]);
-      expect(problems({ files: { root: 'out' }, peer_files: { root: 'leak/deep' } })).toEqual([
-        'E-CAP-007 exports.peer_files.root "leak/deep" resolves outside the accessible workdir',
-      ]);
-    },
-  );
+  it.each(['..', '/etc', '/none/none', '../none', 'out/../..'])('are refused when one is a link to %s', (target) => {
+    symlinkSync(target, join(workdir, 'leak'));
+    expect(problems({ files: { root: 'leak' } })).toEqual([
+      'E-CAP-007 exports.files.root "leak" resolves outside the accessible workdir',
+    ]);
+    expect(problems({ files: { root: 'out' }, peer_files: { root: 'leak/deep' } })).toEqual([
+      'E-CAP-007 exports.peer_files.root "leak/deep" resolves outside the accessible workdir',
+    ]);
+  });
 
   it('are refused by their spelling too', () => {
     expect(problems({ files: { root: '../out' }, peer_files: { root: '/etc' } })).toHaveLength(2);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { traceEventSchemas } from './events.ts';
 
 describe('the types of trace lines', () => {
-  it('include all that the documents name [D1-TRACE-02]', () => {
+  it('include all that the documents name', () => {
     expect(Object.keys(traceEventSchemas)).toEqual(
       expect.arrayContaining([
         'session_start',

@@ -8,18 +8,18 @@ const source = {
 };
 
 describe('identifiers', () => {
-  it('gives a session 32 lowercase hex characters [D1-SHAPE-01]', () => {
+  it('gives a session 32 lowercase hex characters', () => {
     expect(mintSessionId(source)).toBe('ses_00102030405060708090a0b0c0d0e0f0');
     expect(isSessionId('ses_00102030405060708090a0b0c0d0e0f0')).toBe(true);
     expect(isSessionId('ses_00102030405060708090A0B0C0D0E0F0')).toBe(false);
     expect(isSessionId('ses_0010')).toBe(false);
   });
 
-  it('gives a task a UUIDv7 in hex, its time in front [D1-SHAPE-02]', () => {
+  it('gives a task a UUIDv7 in hex, its time in front', () => {
     expect(mintTaskId(source)).toMatch(/^tsk_0190a1b2c3d47[0-9a-f]{3}[89ab][0-9a-f]{15}$/);
   });
 
-  it('gives a message without a context a UUIDv7 in hex [D1-SHAPE-04]', () => {
+  it('gives a message without a context a UUIDv7 in hex', () => {
     expect(mintContextId(source)).toMatch(/^ctx_0190a1b2c3d47[0-9a-f]{3}[89ab][0-9a-f]{15}$/);
   });
 

@@ -26,12 +26,13 @@ function verified(text: string, binding = { key, audience }): unknown {
 }
 
 describe('a minted handle', () => {
-  it('is these bytes [D3-HANDLE-01] [D3-HANDLE-03] [D3-HANDLE-07] [D3-AUD-01] [D3-AUD-02] [D3-VER-03] [D3-VER-04]', () => {
+  it('is these bytes', () => {
     expect(mintPeerHandle({ key, audience, ...facts })).toBe(token);
   });
 
-  it('tells its payload to everyone, in this order, and nothing of its audience [D3-HANDLE-02] [D3-HANDLE-04] [D3-HANDLE-05] [D3-HANDLE-06] [D3-HANDLE-08] [D3-AUD-03]', () => {
-    expect(Buffer.from(payloadText, 'base64url').toString()).toBe(
+  it('tells its payload to everyone, in this order, and nothing of its audience', () => {
+    const [, payload = ''] = mintPeerHandle({ key, audience, ...facts }).split('.');
+    expect(Buffer.from(payload, 'base64url').toString()).toBe(
       '{"v":1,"iss":"ses_0123456789abcdef0123456789abcdef","p":"reports/q3.csv","exp":1700000000000,"n":"000102030405060708090a0b0c0d0e0f"}',
     );
   });
@@ -129,7 +130,7 @@ describe('a MAC', () => {
     expect(verified(`mh1.${payloadText}.${text}`)).toBeUndefined();
   });
 
-  it('is of the payload as spelt, even where another spelling says the same [D3-AUD-02] [D3-ERR-16]', () => {
+  it('is of the payload as spelt, even where another spelling says the same [D3-ERR-16]', () => {
     const minted = mintPeerHandle({ key, audience, ...facts, path: 'q3.csv' });
     const [, text = '', mac = ''] = minted.split('.');
     expect(verified(minted)).toMatchObject({ p: 'q3.csv' });

@@ -47,7 +47,7 @@ describe('a capsule step', () => {
     expect(asked[1]?.['params']).toEqual({ id: 'tsk_1' });
   });
 
-  it('starts a capsule that reports to nobody, and ends it before it returns [D2-VAR-03]', async () => {
+  it('starts a capsule that reports to nobody, and ends it before it returns [D2-VAR-03] [D2-HANDLE-08]', async () => {
     await starting({ gets: [answered] });
     await run();
     const started = fixture.referee.notes.all.find(({ what }) => what === 'started');

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
@@ -82,6 +82,25 @@ describe('a shared file', () => {
     });
     expect(called.content).not.toContain('a.txt');
     expect(called.content).not.toContain(sharing.workdir.base);
+  });
+
+  it('is a readable payload and its MAC under the key of the session, for an audience that is nowhere in it [D3-HANDLE-01] [D3-HANDLE-02] [D3-HANDLE-08] [D3-AUD-01] [D3-AUD-02] [D3-AUD-03] [D3-VER-04]', async () => {
+    const { handle } = resultOf(await share());
+    const [key] = sharing.random;
+    expect(key).toHaveLength(32);
+    const [prefix, payload = '', mac, ...rest] = handle.split('.');
+    expect([prefix, rest]).toEqual(['mh1', []]);
+    const told = Buffer.from(payload, 'base64url');
+    expect(told.toString('base64url')).toBe(payload);
+    expect(told.toString()).toBe(
+      '{"v":1,"iss":"ses_0123456789abcdef0123456789abcdef","p":"a.txt","exp":1700000060000,"n":"02020202020202020202020202020202"}',
+    );
+    const input = `svc-peer-handle-v1\x1f${payload}\x1freader@localhost:4100`;
+    expect(mac).toBe(
+      createHmac('sha256', key ?? '')
+        .update(input)
+        .digest('base64url'),
+    );
   });
 
   it('is served to that audience and to no other [D3-TOOL-08] [D3-AUTH-09]', async () => {

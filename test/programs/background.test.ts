@@ -57,7 +57,7 @@ describe('a command that runs longer than lifecycle.shell_grace_secs', () => {
     expect(readFileSync(join(logs, '1-sh-stdout.log'), 'utf8')).toBe('went\n');
   });
 
-  it('is what session/stop leaves running, and says so', async () => {
+  it('is what session/stop leaves running, and says so [D1-CARD-20]', async () => {
     const running = await start.script({ manifest: staysUp, script: runsCommand(untilGo) });
     const stream = await running.watch();
     const { id } = await running.send('Wait.');

@@ -64,13 +64,41 @@ describe('a child at work', () => {
     expect(JSON.stringify(environment)).not.toContain('msa1.');
   });
 
+  it('has the names of the runtime from the runtime, whatever the manifests name and its parent holds [D2-ENV-06] [D2-HANDLE-07]', async () => {
+    const names = 'env: { allow: [PATH, HOME, SVC_REFEREE_URL, SVC_SPAWNER] }';
+    const other = {
+      session_id: `ses_${'0'.repeat(32)}`,
+      context_id: 'ctx_other',
+      trust: 'trusted',
+      delegation_id: 'dlg_other',
+    };
+    const handleOfLead = JSON.stringify({ url: 'http://127.0.0.1:9', ...other });
+    const formation = await start({
+      capsules: {
+        lead: { ...lead, manifest: lead.manifest.replace('env: { allow: [SHARED, MINE, ABSENT] }', names) },
+        worker: { ...worker, manifest: `lifecycle: { task_acceptance: single }\ncapabilities: { ${names} }\n` },
+      },
+      env: { SVC_SPAWNER: handleOfLead },
+    });
+    await formation.send('Begin');
+    await formation.tasksEnded(1);
+    const environ = readFileSync(`/proc/${formation.running('worker').pid}/environ`, 'utf8').split('\0');
+    expect(environ.filter((variable) => variable.startsWith('SVC_REFEREE_URL='))).toEqual([
+      `SVC_REFEREE_URL=${formation.referee}`,
+    ]);
+    const handles = environ.filter((variable) => variable.startsWith('SVC_SPAWNER='));
+    expect(handles).toHaveLength(1);
+    expect(handles[0]).toContain(`"session_id":"${formation.line.session_id}"`);
+    expect(environ).toContain(`HOME=${formation.workspace.home}`);
+  });
+
   it('is named by session/stop among what goes on', async () => {
     const formation = await delegated();
     const { result } = (await rpc(formation.line.url, 'session/stop')) as { result: { residue: unknown[] } };
     expect(JSON.stringify(result.residue)).toContain(formation.running('worker').session_id);
   });
 
-  it('that is killed is told as crashed, by its parent, which has its place back [D2-COMPL-05] [D2-COMPL-08] [D2-COMPL-11] [D2-COMPL-14] [D2-DELEG-16]', async () => {
+  it('that is killed is told as crashed, by its parent, which has its place back [D2-COMPL-04] [D2-COMPL-05] [D2-COMPL-08] [D2-COMPL-11] [D2-COMPL-14] [D2-DELEG-16]', async () => {
     const formation = await delegated();
     const { pid, session_id: session } = formation.running('worker');
     process.kill(pid, 'SIGKILL');
@@ -83,7 +111,7 @@ describe('a child at work', () => {
     expect(await formation.status()).toMatchObject({ live_children: 0 });
   });
 
-  it('beyond the time of SVC_DELEGATION_TIMEOUT_SECS is ended, and told as terminated once [D2-COMPL-16] [D2-COMPL-17] [D2-LIMIT-07] [D2-LIMIT-09] [D2-VAR-05]', async () => {
+  it('beyond the time of SVC_DELEGATION_TIMEOUT_SECS is ended, and told as terminated once [D2-COMPL-04] [D2-COMPL-16] [D2-COMPL-17] [D2-LIMIT-07] [D2-LIMIT-09] [D2-VAR-05]', async () => {
     const formation = await start({ capsules: { lead, worker }, env: { SVC_DELEGATION_TIMEOUT_SECS: '2' } });
     await formation.send('Begin');
     await formation.tasksEnded(2);

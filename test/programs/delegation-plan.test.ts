@@ -31,7 +31,7 @@ function planSteps(trace: readonly Readonly<Record<string, unknown>>[]): readonl
 }
 
 describe('a plan with capsule steps', () => {
-  it('has each capsule answer its task, hands the answer on as a stranger’s, and leaves nothing running [D2-EVENT-06]', async () => {
+  it('has each capsule answer its task, hands the answer on as a stranger’s, and leaves nothing running [D2-EVENT-06] [D2-VAR-01]', async () => {
     const formation = await start({ capsules: { lead, worker } });
     await formation.send('Begin');
     await formation.tasksEnded(1);

@@ -24,7 +24,7 @@ const counts = says('One, two, three.', 'Count to three.');
 const worker = { manifest: 'lifecycle: { task_acceptance: single, after_task: exit }\n', script: counts };
 
 describe('who asks the referee', () => {
-  it('is the parent once for a child, and each of the two at its own start and end [D2-CORE-07] [D2-CORE-10] [D2-ENVEL-01] [D2-REG-07] [D2-EVENT-03] [D2-EVENT-05]', async () => {
+  it('is the parent once for a child, and each of the two at its own start and end [D2-CORE-07] [D2-CORE-10] [D2-ENVEL-01] [D2-REG-07] [D2-VAR-01]', async () => {
     const formation = await start({ capsules: { lead, worker }, isRelayed: true });
     await formation.send('Begin');
     await formation.tasksEnded(2);
@@ -129,7 +129,7 @@ describe('who does what in a delegation', () => {
     expect(formation.alive).toEqual([]);
   });
 
-  it('does not need the referee for an end: a session is not failed because it is gone [D2-DEREG-04] [D2-COMPL-04] [D1-LIMIT-05]', async () => {
+  it('does not need the referee for an end: a session is not failed because it is gone [D2-DEREG-04]', async () => {
     const formation = await start({ capsules: { lead, worker } });
     await formation.endReferee();
     formation.lead.child.kill('SIGTERM');

@@ -23,7 +23,7 @@ const lead = {
 const worker = { manifest: takesOne, script: says('One, two, three.', 'Count to three.') };
 
 describe('a capsule that delegates', () => {
-  it('is told of the end in a task of the same conversation, and finds the result in the directory of the child [D2-COMPL-13] [D2-COMPL-19] [D2-COMPL-20] [D2-COMPL-25] [D2-COMPL-26] [D2-DELEG-06] [D2-COMPL-05] [D2-COMPL-06] [D2-COMPL-09] [D2-EVENT-02]', async () => {
+  it('is told of the end in a task of the same conversation, and finds the result in the directory of the child [D2-COMPL-04] [D2-COMPL-13] [D2-COMPL-19] [D2-COMPL-20] [D2-COMPL-26] [D2-EVENT-03] [D2-DELEG-07] [D2-DELEG-08] [D2-DELEG-09] [D2-DELEG-10] [D2-DELEG-11] [D1-TRACE-02] [D2-DELEG-06] [D2-COMPL-05] [D2-COMPL-06] [D2-COMPL-09] [D2-EVENT-02]', async () => {
     const formation = await start({ capsules: { lead, worker } });
     await formation.send('Begin');
     await formation.tasksEnded(2);
@@ -77,7 +77,7 @@ describe('a capsule that delegates', () => {
     expect(declared).toEqual([['delegate-task', 'sh'], []]);
   });
 
-  it('holds a slot of the referee for as long as the child runs', async () => {
+  it('holds a slot of the referee for as long as the child runs, which is told as an error when it is stopped [D2-COMPL-04]', async () => {
     const slow = { ...worker, script: says('One, two, three.', 'Count', 600_000) };
     const formation = await start({ capsules: { lead, worker: slow } });
     await formation.send('Begin');
@@ -92,7 +92,7 @@ describe('a capsule that delegates', () => {
     expect(await formation.status()).toMatchObject({ live_children: 0 });
   });
 
-  it('goes on after a refusal, which is a sentence that names the key and the entry [D2-DELEG-13] [D2-DELEG-14] [D2-DELEG-04]', async () => {
+  it('goes on after a refusal, which is a sentence that names the key and the entry [D2-DELEG-03] [D2-DELEG-13] [D2-DELEG-14] [D2-DELEG-04]', async () => {
     const asks = {
       ...lead,
       script: [

@@ -56,7 +56,7 @@ function lastLine(text: string): string {
 }
 
 describe('svc run --explain-scope', () => {
-  it('prints the sections of the report and exits with 0 [D1-SCOPE-01, D1-SCOPE-04, D1-SCOPE-06, D1-SCOPE-07, D1-SCOPE-08, D1-CLI-09, D1-MAN-19, D1-MAN-20]', async () => {
+  it('prints the sections of the report and exits with 0 [D1-SCOPE-01, D1-SCOPE-04, D1-SCOPE-06, D1-SCOPE-07, D1-SCOPE-08, D1-CLI-09, D1-MAN-02, D1-MAN-08, D1-MAN-19, D1-MAN-20]', async () => {
     const { code, stdout } = await svc(capsule({ manifest }), report, { env: { ...weak, ...referee } });
     const [containment, grants, notStopped, ...others] = stdout.split('\n\n');
     expect({ code, others }).toEqual({ code: 0, others: [] });

@@ -218,6 +218,19 @@ describe('reopen-task', { timeout: compileTimeoutMs }, () => {
       feedback: 'Once more.\n\nOnce more.',
     });
   });
+
+  it.each([0, 2])('is refused beyond the %i times that a manifest names [D1-MAN-15]', async (most) => {
+    const said = '[[on-task-end reopen Once more.]]';
+    const manifest = staysUp.replace(' }', `, max_task_reopens: ${most} }`);
+    const capsule = await start({ hooks: { judge: doneByOne }, script: script(says(said)), manifest });
+    const watch = await capsule.watch();
+    await capsule.send('Go.');
+    await watch.until(() => watch.frames.filter(({ data }) => data['final'] === true).length === most + 1);
+    const next = await capsule.send('Go on.');
+    await watch.until(({ data }) => data['id'] === next.id);
+    expect(capsule.trace.filter((line) => line['event_type'] === 'task_reopened')).toHaveLength(most);
+    expect(hookErrors(capsule.trace)[0]).toBe(`judge on-task-end: lifecycle.max_task_reopens is ${most}`);
+  });
 });
 
 describe('a client that polls a task', { timeout: compileTimeoutMs }, () => {

@@ -35,7 +35,7 @@ capabilities:
 }
 
 describe('a capsule with the OpenAI driver', () => {
-  it('runs a three-turn task with a WASM tool, a shell command and a skill', async () => {
+  it('runs a three-turn task with a WASM tool, a shell command and a skill [D1-MAN-05, D1-MAN-06, D1-MAN-08, D1-AUTH-01, D1-TRACE-02]', async () => {
     const provider = await startFakeOpenAi(
       [
         {

@@ -69,7 +69,7 @@ function toolsOf(capsule: StreamedCapsule): unknown {
 }
 
 describe('a file between two capsules', () => {
-  it('goes from one to the other, and to no third [D3-PLANE-04] [D3-TOOL-01] [D3-TOOL-08] [D3-TOOL-10] [D3-TOOL-11] [D3-TOOL-12] [D3-PEER-02] [D3-AUTH-09] [D3-HANDLE-15] [D3-TRACE-03] [D3-TRACE-04] [D3-TRACE-05] [D3-TRACE-06]', async () => {
+  it('goes from one to the other, and to no third [D1-TRACE-02] [D3-PLANE-04] [D3-TOOL-01] [D3-TOOL-08] [D3-TOOL-10] [D3-TOOL-11] [D3-TOOL-12] [D3-PEER-02] [D3-AUTH-09] [D3-HANDLE-15] [D3-TRACE-03] [D3-TRACE-04] [D3-TRACE-05] [D3-TRACE-06]', async () => {
     const [alice, bob, carol] = await Promise.all([minter(), fetcher(), fetcher('carol')]);
     put(alice, 'report.txt', 'third quarter');
     const shared = await resultOf(alice, ['share-file', { path: 'report.txt', peer: bob.line.url }]);

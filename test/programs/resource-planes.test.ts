@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect, it } from 'vitest';
@@ -21,7 +21,7 @@ async function get(capsule: StreamedCapsule, path: string, init: RequestInit = {
   return response;
 }
 
-it('every request of a plane is a line of the trace, with what became of it [D3-TRACE-01] [D3-TRACE-02] [D3-NAME-01]', async () => {
+it('every request of a plane is a line of the trace, with what became of it [D3-TRACE-01] [D3-TRACE-02] [D3-NAME-01] [D1-TRACE-02]', async () => {
   const capsule = await exporting();
   const read = await get(capsule, 'files/a.txt');
   await get(capsule, 'files');
@@ -51,6 +51,22 @@ it('every request of a plane is a line of the trace, with what became of it [D3-
   ]);
   expect(existsSync(join(capsule.workspace.folder, '.svc', 'sessions', capsule.line.session_id))).toBe(true);
 });
+
+it.for(['advisory', 'scoped', 'sealed'])(
+  'the planes tell and go by the class that the session achieves, %s [D3-READ-08] [D3-PATH-08] [D3-LIST-05] [D3-ERR-07]',
+  async (ceiling, context) => {
+    const capsule = await exporting({ SVC_CONTAINMENT_CEILING: ceiling });
+    const { achieved } = { ...(capsule.trace[0]?.['containment'] as { achieved?: string }) };
+    context.skip(achieved !== ceiling, `this host achieves ${String(achieved)}`);
+    symlinkSync('a.txt', join(capsule.line.workdir, 'out', 'link'));
+    expect((await get(capsule, 'files/a.txt')).headers.get('x-svc-containment')).toBe(ceiling);
+    const listing = await (await fetch(`http://${capsule.line.url}/resources/files`)).json();
+    expect(listing).toMatchObject({ containment_achieved: ceiling });
+    const linked = await fetch(`http://${capsule.line.url}/resources/files/link`);
+    if (ceiling !== 'scoped') expect([linked.status, await linked.text()]).toEqual([200, 'a']);
+    else expect([linked.status, await linked.json()]).toMatchObject([403, { error: 'symlink_refused' }]);
+  },
+);
 
 it('the planes are behind the token of the listener, as everything but the card, and who came without it is in the trace [D3-AUTH-12] [D3-TRACE-01]', async () => {
   const capsule = await exporting({ SVC_LISTENER_TOKEN: 'a-token-of-its-own' });

@@ -9,7 +9,7 @@ import { message, rpc, startCapsule, svc } from '../support/svc-process.ts';
 const capsule = useCapsules();
 
 describe('svc run --json', () => {
-  it('writes exactly one line, as soon as the listener is up [D1-CORE-09, D1-CLI-04, D1-CLI-05, D1-CLI-26, D1-LIMIT-04]', async () => {
+  it('writes exactly one line, as soon as the listener is up [D1-CORE-09, D1-CLI-05]', async () => {
     const workspace = capsule({ files: taskFile });
     const { code, stdout, stderr } = await svc(workspace, ['run', '--json', '-v']);
     expect(stdout.split('\n')).toHaveLength(2);
@@ -17,7 +17,7 @@ describe('svc run --json', () => {
     expect(code).toBe(0);
   });
 
-  it('tells where and what is running [D1-RESULT-01, D1-RESULT-03, D1-RESULT-04, D1-RESULT-05, D1-RESULT-06, D1-RESULT-07, D1-MAN-01, D1-MAN-11]', async () => {
+  it('tells where and what is running [D1-RESULT-01, D1-RESULT-03, D1-RESULT-04, D1-RESULT-05, D1-RESULT-06, D1-RESULT-07, D1-MAN-01, D1-MAN-11, D1-SHAPE-01]', async () => {
     const workspace = capsule();
     const { process, line } = await startCapsule(workspace);
     expect(line).toEqual({
@@ -28,6 +28,7 @@ describe('svc run --json', () => {
       version: '1.2.3',
       workdir: join(workspace.folder, 'workdir', line.session_id),
     });
+    expect(line.session_id).toMatch(/^ses_[0-9a-f]{32}$/);
     const card = await (await fetch(`http://${line.url}/.well-known/agent-card.json`)).json();
     expect(card).toMatchObject({ name: 'demo', version: '1.2.3', url: line.url, session_id: line.session_id });
     await rpc(line.url, 'message/send', message('Go on.'));

@@ -10,7 +10,7 @@ import { svc } from '../support/svc-process.ts';
 const capsule = useCapsules();
 
 describe('svc run with a task beside its manifest', () => {
-  it('runs it once and ends [D1-CORE-01, D1-CORE-02, D1-CORE-03, D1-CORE-06, D1-HUMAN-01, D1-HUMAN-02, D1-HUMAN-08, D1-NAME-01, D1-OUTCOME-01]', async () => {
+  it('runs it once and ends [D1-CORE-01, D1-CORE-03, D1-HUMAN-08]', async () => {
     const workspace = capsule({ files: taskFile });
     const { code, stdout, stderr } = await svc(workspace, ['run']);
     const session = onlySession(workspace);
@@ -19,7 +19,7 @@ describe('svc run with a task beside its manifest', () => {
     expect(code).toBe(0);
   });
 
-  it('gives the session a workdir, a result and a trace [D1-CORE-04, D1-CORE-07, D1-CORE-08, D1-TRACE-01, D1-TRACE-03]', async () => {
+  it('gives the session a workdir, a result and a trace [D1-CORE-04, D1-CORE-07, D1-CORE-08, D1-TRACE-01, D1-TRACE-02, D1-TRACE-03]', async () => {
     const workspace = capsule({
       manifest: 'capabilities: { shell: { allow: [sh] } }\n',
       script: runsCommand('pwd > where.txt'),
@@ -50,7 +50,7 @@ describe('svc run with a task beside its manifest', () => {
     expect(new Set(trace.map((line) => line['session_id']))).toEqual(new Set([session]));
   });
 
-  it('adds lines under -v [D1-HUMAN-03, D1-HUMAN-04, D1-HUMAN-05, D1-CLI-03]', async () => {
+  it('adds lines under -v [D1-HUMAN-03, D1-HUMAN-04, D1-CLI-03]', async () => {
     const workspace = capsule({ files: taskFile });
     const { stdout } = await svc(workspace, ['run', '-v']);
     const session = onlySession(workspace);
@@ -151,7 +151,7 @@ describe('the environment', () => {
     );
   });
 
-  it('is only the injected one under --no-env-file [D1-CLI-08, D1-AUTH-01]', async () => {
+  it('is only the injected one under --no-env-file [D1-CLI-08, D1-AUTH-01, D1-MAN-07, D1-ERR-09]', async () => {
     const workspace = capsule({ files: { ...taskFile, '.env': 'MODEL_KEY=from-file\n' } });
     workspace.write(
       'svc.yaml',

@@ -33,7 +33,7 @@ describe('the doors of a capsule', () => {
     expect(events.slice(-3)).toEqual(['resource_list', 'resource_read', 'session_end']);
   });
 
-  it('stay shut on an export root that leaves the workdir by a link [D1-ERR-06]', async () => {
+  it('stay shut on an export root that leaves the workdir by a link [D1-ERR-06, D3-EXPORT-07, D3-ERR-19]', async () => {
     const workspace = capsule({ manifest: 'exports: { files: { root: out } }\n', files: taskFile });
     const work = join(workspace.folder, 'work');
     mkdirSync(work);

@@ -64,7 +64,7 @@ describe('a task that waits in the queue', () => {
     expect(watch.lines[8]).toBe(`0 ${working(1, 'task-4')}`);
   });
 
-  it('is canceled before the running one by session/stop, and starts no more [D1-STATE-14, D1-STATE-15]', async () => {
+  it('is canceled before the running one by session/stop, and starts no more [D1-CARD-20, D1-STATE-14, D1-STATE-15]', async () => {
     const capsule = await capsules.script({ manifest: queueOf(1), script: busy });
     const gate = new Gate(capsule.line.workdir);
     const watch = await capsule.watch();

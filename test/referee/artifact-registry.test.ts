@@ -186,7 +186,7 @@ capabilities: { shell: { allow: ["\${SHELL_NAME}"] } }
 `;
   const env = { PROVIDER: 'https://provider.example', SHELL_NAME: 'bash' };
 
-  it('are resolved in the given environment [D2-OPT-19]', async () => {
+  it('are resolved in the given environment', async () => {
     const root = temporaryDirectory();
     await publishCapsule(root, manifest);
     const resolution = await registryAt(root, env).resolve('child', '1.0.0');

@@ -104,6 +104,27 @@ describe('svc-referee does not start', () => {
 });
 
 describe('a running svc-referee', () => {
+  it('reads the variables of a manifest in its own environment, and refuses a spawn for one that it lacks [D2-OPT-19] [D2-OPT-20]', async () => {
+    const root = temporaryDirectory();
+    const spawns = 'spawn: { allow: [scout] }';
+    await publishCapsule(root, capsuleText(`capabilities: { shell: { allow: [bash] }, ${spawns} }`, 'lead'), {
+      name: 'lead',
+    });
+    const scout = capsuleText('capabilities: { shell: { allow: ["${SCOUT_SHELL}"] } }', 'scout');
+    await publishCapsule(root, scout, { name: 'scout' });
+    const answers = ['bash', 'zsh', undefined].map(async (shell) => {
+      const env = shell === undefined ? {} : { SCOUT_SHELL: shell };
+      const { port } = await startReferee(['--registry-path', root, '--spawn-allow', 'lead'], { env });
+      const { credential } = JSON.parse((await register(port, 'ses_a', 'lead')).body) as { credential: string };
+      const answer = await spawn(port, credential);
+      return [answer.status, answer.body] as const;
+    });
+    const [held, other, none] = await Promise.all(answers);
+    expect(held?.[0]).toBe(200);
+    expect(other).toEqual([403, expect.stringContaining('capabilities.shell.allow')]);
+    expect(none).toEqual([500, expect.stringContaining('SCOUT_SHELL, which is not set')]);
+  });
+
   it('prints where it listens and its machine ceiling, and nothing more [D2-OPT-16] [D2-OPT-17]', async () => {
     const root = await registry();
     const { process: referee, port } = await startReferee(['--registry-path', root, '--max-live-capsules', '7']);

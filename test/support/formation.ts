@@ -26,6 +26,8 @@ export interface FormationOptions {
   readonly referee?: readonly string[];
   /** Whether what capsules ask their referee goes through a relay that writes it down. */
   readonly isRelayed?: true;
+  /** What the lead is started with; without it the lead waits for a message. */
+  readonly task?: string;
   /** Of the lead. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -56,7 +58,13 @@ export class Formation {
     this.frames = parts.frames;
   }
 
-  static async start({ capsules, referee: args = [], isRelayed, env = {} }: FormationOptions): Promise<Formation> {
+  static async start({
+    capsules,
+    referee: args = [],
+    isRelayed,
+    task,
+    env = {},
+  }: FormationOptions): Promise<Formation> {
     const workspace = await publish(capsules);
     const daemon = new ProgramProcess(refereeProgram, ['--port', '0', '--spawn-allow', 'lead', ...args], {
       cwd: workspace.home,
@@ -67,7 +75,7 @@ export class Formation {
       const referee = `http://127.0.0.1:${port}`;
       const relay = isRelayed === true ? await RefereeRelay.start(referee) : null;
       const asked = { SVC_REFEREE_URL: relay?.url ?? referee, ...env };
-      return new Formation({ daemon, relay }, { workspace, referee, ...(await startLead(workspace, asked)) });
+      return new Formation({ daemon, relay }, { workspace, referee, ...(await startLead(workspace, asked, task)) });
     } catch (error) {
       daemon.child.kill('SIGKILL');
       workspace.remove();
@@ -171,8 +179,9 @@ export class Formation {
 async function startLead(
   workspace: Workspace,
   env: Readonly<Record<string, string>>,
+  task: string | undefined,
 ): Promise<Pick<Formation, 'lead' | 'line' | 'frames'>> {
-  const args = ['--capsule', 'lead', '--capsule-version', '1.0.0'];
+  const args = ['--capsule', 'lead', '--capsule-version', '1.0.0', ...(task === undefined ? [] : ['--task', task])];
   const { process: lead, line } = await startCapsule(workspace, args, { env });
   const frames = await FrameStream.open(line.url, 'stream/watch', {});
   await frames.until(({ event }) => event === 'connection-ack');
