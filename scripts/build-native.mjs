@@ -1,50 +1,25 @@
-// Compiles the containment helper, native/svc-launch, and the attempts to break out of it, native/svc-attempts, into
-// dist/native/linux-<architecture>/, when the sources of one or the way it is compiled changed. Without a C compiler there are none,
-// and the runtime says what is left without them.
+// Puts the containment helper, native/svc-launch, and the attempts to break out of it, native/svc-attempts, into
+// dist/native/linux-<architecture>/. They are taken from native/prebuilt where those were compiled from these sources; else, or with the
+// compiler that CC names, they are compiled. Where neither is possible there are none, and this says what is missing.
+//   npm run build:native                 what npm run build does of it
+//   npm run build:native -- --prebuilt   compiles native/prebuilt anew, for both architectures; commit it with a change of the sources
+//   npm run build:native -- --check      compiles it again and compares the bytes
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What is compiled, each from the folder of its name. */
-export const nativePrograms = ['svc-launch', 'svc-attempts'];
-
-const sourcesOf = (program) => fileURLToPath(new URL(`../native/${program}/`, import.meta.url));
-
-/** Every warning there is, each an error; what both compilers know. */
-export const warningFlags = [
-  '-Wall',
-  '-Wextra',
-  '-Wpedantic',
-  '-Wconversion',
-  '-Wsign-conversion',
-  '-Wshadow',
-  '-Wstrict-prototypes',
-  '-Wmissing-prototypes',
-  '-Wcast-align',
-  '-Wcast-qual',
-  '-Wformat=2',
-  '-Wundef',
-  '-Wvla',
-  '-Wnull-dereference',
-  '-Wswitch-enum',
-  '-Werror',
-];
-
-// Static for more than convenience: the helper runs with the program's environment, which a loader would obey.
-const flags = [
-  '-std=c11',
-  '-O2',
-  ...warningFlags,
-  '-U_FORTIFY_SOURCE',
-  '-D_FORTIFY_SOURCE=2',
-  '-fstack-protector-strong',
-  '-fno-common',
-  '-static',
-  '-Wl,-z,relro,-z,now,-z,noexecstack',
-  '-s',
-];
+import { architectures, compile, hashOfSources, nativePrograms, ownNative } from './native-sources.mjs';
+import { checkPrebuilt, makePrebuilt, readPrebuilt } from './prebuilt-native.mjs';
 
 /**
  * The first C compiler of this machine, or null. One for musl is preferred: glibc asks the processor for all it can do whenever a
@@ -56,66 +31,59 @@ export function findCompiler() {
 }
 
 /**
- * Builds a program below `dist`, for another architecture when `CC` names a cross compiler for it. Answers what there is to say about
- * it, or null when nothing changed.
+ * Puts a program into `dist`; `native` is the folder with its sources and `prebuilt/`. Answers what there is to say about it, or null
+ * when nothing changed. For another architecture than this machine's only what is prebuilt counts, unless `CC` names a cross compiler.
  */
-export function buildNative(dist, architecture = process.arch, program = 'svc-launch') {
+export function buildNative({ dist, architecture = process.arch, program = 'svc-launch', native = ownNative }) {
   if (process.platform !== 'linux') return null;
   const folder = resolve(dist, 'native', `linux-${architecture}`);
-  const output = join(folder, program);
-  const hashFile = join(folder, `${program}.sources`);
-  const hash = hashOfSources(program);
-  if (existsSync(output) && existsSync(hashFile) && readFileSync(hashFile, 'utf8') === hash) return null;
-  const compiler = findCompiler();
-  // What is left from before is not what the sources say.
-  if (compiler === null) {
-    rmSync(output, { force: true });
-    return `${program} is not built: there is no C compiler`;
-  }
+  const place = { output: join(folder, program), note: join(folder, `${program}.sources`) };
+  const sources = hashOfSources(native, program);
+  const told = process.env['CC'] ?? '';
+  const prebuilt =
+    told === '' ? readPrebuilt({ native, architecture, program, sources }) : { problem: `CC is ${told}` };
+  const origin = `${prebuilt.path === undefined ? `compiled ${told}` : 'prebuilt'} ${sources}\n`;
+  if (existsSync(place.output) && existsSync(place.note) && readFileSync(place.note, 'utf8') === origin) return null;
   mkdirSync(folder, { recursive: true });
-  const started = performance.now();
-  const problem = compile(compiler, program, output);
-  if (problem !== null) {
-    rmSync(output, { force: true });
-    return `${program} is not built: ${compiler} failed\n${problem}`;
+  const name = `${program} for linux-${architecture}`;
+  if (prebuilt.path !== undefined) {
+    replace(place.output, (fresh) => copyFileSync(prebuilt.path, fresh));
+    writeFileSync(place.note, origin);
+    return `took ${name} from native/prebuilt`;
   }
-  writeFileSync(hashFile, hash);
-  return `built ${program} for linux-${architecture} in ${Math.round(performance.now() - started)} ms`;
+  // What is left from before is not what the sources say.
+  rmSync(place.output, { force: true });
+  if (told === '' && architecture !== process.arch) return `${name} is left out: ${prebuilt.problem}`;
+  const compiler = findCompiler();
+  if (compiler === null) return `${name} is not built: ${prebuilt.problem}, and there is no C compiler\n${advice}`;
+  const started = performance.now();
+  const problem = compile({ command: [compiler], native, program, output: place.output });
+  if (problem !== null) return `${name} is not built: ${prebuilt.problem}, and ${compiler} failed\n${problem}`;
+  writeFileSync(place.note, origin);
+  return `built ${name} in ${Math.round(performance.now() - started)} ms`;
 }
+
+const advice = `  Programs are not contained without it. Restore native/ as it was committed, or install a C compiler and run npm run build again:
+  Debian, Ubuntu: apt-get install musl-tools    Fedora: dnf install gcc glibc-static    Alpine: apk add build-base`;
 
 /** Puts the program in its place in one step, so that whoever starts it meets the old one or the new one. */
-function compile(compiler, program, output) {
+function replace(output, write) {
   const fresh = `${output}.${process.pid}`;
-  const files = sourceFiles(program).filter((name) => name.endsWith('.c'));
-  const { status, stderr, error } = spawnSync(compiler, [...flags, '-o', fresh, ...files], {
-    cwd: sourcesOf(program),
-    encoding: 'utf8',
-  });
-  if (status === 0) {
-    renameSync(fresh, output);
-    return null;
-  }
-  rmSync(fresh, { force: true });
-  return error?.message ?? stderr.trim();
+  write(fresh);
+  chmodSync(fresh, 0o755);
+  renameSync(fresh, output);
 }
 
-function hashOfSources(program) {
-  const hash = createHash('sha256').update(JSON.stringify([process.env['CC'] ?? '', ...flags]));
-  for (const name of sourceFiles(program)) {
-    hash.update(`\0${name}\0`).update(readFileSync(join(sourcesOf(program), name)));
-  }
-  return `${hash.digest('hex')}\n`;
-}
-
-function sourceFiles(program) {
-  return readdirSync(sourcesOf(program))
-    .filter((name) => /\.[ch]$/.test(name))
-    .sort();
+/** Every program for every architecture; the lines that there are to say. Of what is handed on, a build on one machine has all. */
+export function buildAllNative(dist) {
+  return architectures
+    .flatMap((architecture) => nativePrograms.map((program) => buildNative({ dist, architecture, program })))
+    .filter((line) => line !== null);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const program of nativePrograms) {
-    const line = buildNative(fileURLToPath(new URL('../dist', import.meta.url)), process.argv[2], program);
-    process.stdout.write(`${line ?? `${program} is up to date`}\n`);
-  }
+  if (process.argv.includes('--prebuilt')) makePrebuilt();
+  if (process.argv.includes('--check')) checkPrebuilt();
+  for (const line of buildAllNative(fileURLToPath(new URL('../dist', import.meta.url))))
+    process.stdout.write(`${line}\n`);
 }

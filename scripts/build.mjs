@@ -13,7 +13,7 @@ import { acceptSums, compareSums, readSums, renderDifferences } from './artifact
 import { buildArtifacts } from './build-artifacts.mjs';
 import { buildCodeCache, dropCodeCaches } from './build-code-cache.mjs';
 import { buildComponents } from './build-components.mjs';
-import { buildNative, nativePrograms } from './build-native.mjs';
+import { buildAllNative } from './build-native.mjs';
 import { bundleStart } from './bundle-start.mjs';
 import { lateBuiltinPrologue, lateChildProcess, withLateBuiltins } from './late-builtins.mjs';
 
@@ -107,10 +107,7 @@ buildCodeCache('dist');
 
 async function buildTheRest() {
   await buildComponents('dist');
-  for (const program of nativePrograms) {
-    const line = buildNative('dist', process.arch, program);
-    if (line !== null) process.stdout.write(`${line}\n`);
-  }
+  for (const line of buildAllNative('dist')) process.stdout.write(`${line}\n`);
   const artifacts = await buildArtifacts();
   for (const { name, version, built, milliseconds } of artifacts) {
     if (built) process.stdout.write(`built ${name} ${version} in ${milliseconds} ms\n`);

@@ -16,7 +16,7 @@ const embeddedPackages = ['@bytecodealliance/jco-transpile', 'componentize-qjs']
 const embeddedParts = [
   part('quickjs-ng, the JavaScript engine of the bundled components', 'MIT and Unicode-3.0', 'quickjs-ng.txt'),
   part('rquickjs, its bindings', 'MIT', 'rquickjs.txt'),
-  part('musl, in the C library of the bundled components', 'MIT', 'musl.txt'),
+  part('musl, in the C library of the bundled components and of the containment helper', 'MIT', 'musl.txt'),
   {
     name: 'WASI 0.2 interface definitions, wasi-libc, wit-component, wit-dylib, wizer and the Rust standard library',
     license: 'Apache-2.0 WITH LLVM-exception',

@@ -72,7 +72,7 @@ function requireProgram(facts: HostFacts): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error;
     throw new Diagnostic('E-CAP-015', `${printable(program)} is not there, and the attempts are made with it`, {
-      hint: 'install svc anew; in a checkout, node scripts/build-native.mjs builds it',
+      hint: 'install svc anew; in a checkout, npm run build:native puts it there',
     });
   }
 }

@@ -33,7 +33,9 @@ export async function hostContainment(facts: HostFacts): Promise<Containment> {
   if (architecture === undefined) return noContainment(`system calls of ${name} cannot be filtered by this version`);
   const helper = findHelper(facts);
   if (helper === null) {
-    return noContainment('the helper svc-launch is not installed, and a checkout builds it with a C compiler only');
+    return noContainment(
+      'the helper svc-launch is missing: install svc anew, or run npm run build in a checkout, which says what it needs',
+    );
   }
   const ability = await abilityOf({ ...facts, helper, architecture });
   const loadMachinery: Parameters<typeof kernelContainment>[0]['loadMachinery'] = async () => {

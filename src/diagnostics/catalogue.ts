@@ -135,7 +135,7 @@ export const catalogue = {
   'E-CAP-015': {
     title: 'what makes the attempts of svc doctor is not there',
     explanation:
-      'svc doctor --containment makes its attempts with the program svc-attempts, which is installed beside the helper svc-launch. Install svc anew; in a checkout, node scripts/build-native.mjs builds both.',
+      'svc doctor --containment makes its attempts with the program svc-attempts, which is installed beside the helper svc-launch. Install svc anew; in a checkout, npm run build:native puts both there, or says what it needs for that.',
   },
   'E-CAP-016': {
     title: 'the server of an artifact is a program that is not granted',

@@ -23,7 +23,7 @@ const entry = fileURLToPath(new URL('escape-child.ts', import.meta.url));
 const nothingMade = (['alone', ...containmentClasses] as const).map((name): EscapeColumn => ({
   name,
   answers: null,
-  reason: 'attempts need Linux and a C compiler',
+  reason: 'attempts need Linux',
 }));
 
 /**

@@ -35,7 +35,7 @@ describe('the build of svc-attempts', () => {
   ])('makes it without a warning with $compiler for $architecture', ({ compiler, architecture, machine }, context) => {
     context.skip(spawnSync(compiler, ['--version'], { stdio: 'ignore' }).status !== 0, `needs ${compiler}`);
     const code = `import { buildNative } from ${JSON.stringify(script)};
-      console.log(buildNative(${JSON.stringify(dist)}, ${JSON.stringify(architecture)}, 'svc-attempts'));`;
+      console.log(buildNative(${JSON.stringify({ dist, architecture, program: 'svc-attempts' })}));`;
     const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
       env: { PATH: process.env['PATH'] ?? '', CC: compiler },
       encoding: 'utf8',

@@ -58,7 +58,7 @@ const advisory = { SVC_CONTAINMENT_CEILING: 'advisory' };
 function needsHelper(context: TestContext): void {
   if (existsSync(join(checkout, built, 'svc-attempts'))) return;
   if (process.env['REQUIRE_CONTAINMENT'] === 'sealed') throw new Error('svc-attempts is not built');
-  context.skip(true, 'needs Linux and a C compiler');
+  context.skip(true, 'needs Linux');
 }
 
 describe('svc doctor', () => {
@@ -95,7 +95,8 @@ helper:        ${join(root, built, 'svc-launch')}
           containment: 'advisory',
           mechanism: 'none',
           userns_grant: 'n/a',
-          not_stronger: 'the helper svc-launch is not installed, and a checkout builds it with a C compiler only',
+          not_stronger:
+            'the helper svc-launch is missing: install svc anew, or run npm run build in a checkout, which says what it needs',
           helper: null,
           problems: [],
         },
@@ -175,7 +176,7 @@ describe('svc doctor --containment', { timeout: 100_000 }, () => {
       code: 0,
       stdout: '',
       stderr:
-        'nothing is promised here, for nothing is enforced: the helper svc-launch is not installed, and a checkout builds it with a C compiler only\n',
+        'nothing is promised here, for nothing is enforced: the helper svc-launch is missing: install svc anew, or run npm run build in a checkout, which says what it needs\n',
     });
   });
 

@@ -27,26 +27,15 @@ function find(packageRoot: string, platform = 'linux', architecture = 'x64'): st
 }
 
 describe('the place of the helper', () => {
-  it('is what a checkout has built', () => {
+  it('is in the package', () => {
     const built = plant('svc/dist/native/linux-x64/svc-launch');
     expect(find('svc')).toBe(built);
   });
 
-  it('is the optional package inside the package, rather than what is built', () => {
-    plant('svc/dist/native/linux-x64/svc-launch');
-    const installed = plant('svc/node_modules/@svc/launch-linux-x64/svc-launch');
-    expect(find('svc')).toBe(installed);
-  });
-
-  it('is the optional package beside the package, rather than what is built', () => {
-    plant('node_modules/svc/dist/native/linux-x64/svc-launch');
-    const installed = plant('node_modules/@svc/launch-linux-x64/svc-launch');
-    expect(find('node_modules/svc')).toBe(installed);
-  });
-
-  it('is not a package that merely lies beside a checkout', () => {
-    plant('@svc/launch-linux-x64/svc-launch');
-    expect(find('svc')).toBeNull();
+  it('is not in a package beside or inside, whoever put it there', () => {
+    plant('node_modules/@svc/launch-linux-x64/svc-launch');
+    plant('node_modules/svc/node_modules/@svc/launch-linux-x64/svc-launch');
+    expect(find('node_modules/svc')).toBeNull();
   });
 
   it('is that of the architecture', () => {
@@ -62,9 +51,9 @@ describe('the place of the helper', () => {
   });
 
   it('is not a file that cannot be executed, a directory, or a link to nowhere', () => {
-    plant('svc/node_modules/@svc/launch-linux-x64/svc-launch', 0o644);
-    mkdirSync(join(root, 'svc/dist/native/linux-x64/svc-launch'), { recursive: true });
-    expect(find('svc')).toBeNull();
+    plant('svc/dist/native/linux-x64/svc-launch', 0o644);
+    mkdirSync(join(root, 'svc/dist/native/linux-arm64/svc-launch'), { recursive: true });
+    expect([find('svc'), find('svc', 'linux', 'arm64')]).toEqual([null, null]);
     mkdirSync(join(root, 'other/dist/native/linux-x64'), { recursive: true });
     symlinkSync('/nonexistent/svc-launch', join(root, 'other/dist/native/linux-x64/svc-launch'));
     expect(find('other')).toBeNull();

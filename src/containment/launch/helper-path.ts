@@ -1,5 +1,6 @@
+// Finds the containment helper of this machine in the package.
 import { accessSync, constants, statSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 export interface HelperSearch {
   /** The folder of this package, installed or a checkout. */
@@ -9,22 +10,11 @@ export interface HelperSearch {
   readonly architecture: string;
 }
 
-/**
- * Where `svc-launch` is: in the optional package for this platform when that is installed, else where a checkout builds it.
- * Null where there is none: off Linux, on an architecture without a package in a checkout without a C compiler.
- */
+/** Where `svc-launch` is. Null where there is none: off Linux, on other architectures, and in a checkout whose build said why. */
 export function findHelper({ packageRoot, platform, architecture }: HelperSearch): string | null {
   if (platform !== 'linux') return null;
-  const platformName = `linux-${architecture}`;
-  const packageName = join('@svc', `launch-${platformName}`, 'svc-launch');
-  const beside = dirname(packageRoot);
-  const candidates = [
-    join(packageRoot, 'node_modules', packageName),
-    // Installers put the packages of a package beside it.
-    ...(basename(beside) === 'node_modules' ? [join(beside, packageName)] : []),
-    join(packageRoot, 'dist', 'native', platformName, 'svc-launch'),
-  ];
-  return candidates.find(isProgram) ?? null;
+  const path = join(packageRoot, 'dist', 'native', `linux-${architecture}`, 'svc-launch');
+  return isProgram(path) ? path : null;
 }
 
 function isProgram(path: string): boolean {

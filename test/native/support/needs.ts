@@ -12,7 +12,7 @@ import { composed } from './plans.ts';
 export type Ability = 'helper' | 'sealed' | 'landlock' | 'landlockPorts' | 'landlockScopes' | 'superuser' | 'compiler';
 
 const reasons: Readonly<Record<Ability, string>> = {
-  helper: 'needs Linux and a C compiler',
+  helper: 'needs Linux',
   sealed: 'needs user namespaces',
   landlock: 'needs a kernel with Landlock',
   landlockPorts: 'needs a kernel with Landlock for TCP',
