@@ -15,7 +15,6 @@ import { EventStream } from '../session/event-stream.ts';
 import { Session, type SessionStatus } from '../session/session.ts';
 import { SpendMeter } from '../session/spend-meter.ts';
 import { TaskBoard } from '../session/task-board.ts';
-import { writeWorkdirFile } from '../session/workdir-file.ts';
 import { WorkdirSize } from '../session/workdir-size.ts';
 import { Inventory } from '../tools/inventory.ts';
 import { openFileTrace } from '../trace/file-trace.ts';
@@ -36,6 +35,7 @@ import type { SessionPeerFiles } from './stage-peer-files.ts';
 import { stageSession, type StagedSession } from './stage.ts';
 import { systemClock } from './system-clock.ts';
 import { version } from './version.ts';
+import { claimWorkdir, type WorkdirFiles } from './workdir-files.ts';
 
 export interface OpenSessionRequest {
   readonly request: RunRequest;
@@ -72,6 +72,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
   const directories = makeSessionDirectories({ root: source.root, home, packageRoot, sessionId, workdir, isDelegated });
   const problems = checkExportRoots({ workdir: directories.workdir, exports: launch.loaded.manifest.exports });
   if (problems.length > 0) throw new DiagnosticList(problems);
+  const workdirFiles = claimWorkdir(open, directories.workdir);
   const closing: (() => Promise<void> | void)[] = [];
   const close = async (): Promise<void> => await closeAll(closing.splice(0).toReversed());
   try {
@@ -101,7 +102,17 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     closing.push(() => trace.close());
     const onClose = (end: () => void): void => void closing.push(end);
     return {
-      ...(await ready(open, { directories, trace, staged, delegating, peerFiles, inventory, conversations, onClose })),
+      ...(await ready(open, {
+        directories,
+        workdirFiles,
+        trace,
+        staged,
+        delegating,
+        peerFiles,
+        inventory,
+        conversations,
+        onClose,
+      })),
       close,
     };
   } catch (error) {
@@ -156,6 +167,7 @@ function openTrace({ launch, sessionId }: OpenSessionRequest, directories: Sessi
 
 interface StagedParts {
   readonly directories: SessionDirectories;
+  readonly workdirFiles: WorkdirFiles;
   readonly trace: Trace;
   readonly staged: StagedSession;
   /** Null for a session that may not delegate. */
@@ -189,7 +201,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   };
   try {
     await hooks.stage(inventory.definitions);
-    submitFirst(session, launch, directories);
+    submitFirst(session, launch, parts.workdirFiles);
   } catch (error) {
     if (error instanceof Diagnostic) diagnosticOf(() => writeEnd('trapped', error.message));
     throw error;
@@ -263,7 +275,8 @@ function buildSession(
   { launch, onFrame, sessionId }: OpenSessionRequest,
   { onClose, ...parts }: SessionParts & Pick<StagedParts, 'onClose'>,
 ): Session {
-  const { directories, trace, staged, delegating, inventory, conversations, sessionStart, spend, hooks } = parts;
+  const { directories, workdirFiles, trace, staged, delegating, inventory, conversations } = parts;
+  const { sessionStart, spend, hooks } = parts;
   const { manifest, systemPrompt } = launch.loaded;
   const { inference, lifecycle } = manifest;
   const stream = new EventStream(onFrame);
@@ -310,7 +323,7 @@ function buildSession(
       conversations,
       maxReopens: lifecycle.max_task_reopens,
       inputTimeoutMs: lifecycle.input_timeout_secs === undefined ? null : lifecycle.input_timeout_secs * 1000,
-      writeResult: (text) => writeWorkdirFile({ workdir, directory: 'out', name: 'result.txt', text }),
+      writeResult: (text) => workdirFiles.writeResult(text),
     },
   });
 }
@@ -332,9 +345,9 @@ function traceStart(trace: Trace, { loaded, scope }: PreparedLaunch, inventory: 
 }
 
 /** The first task comes from whoever starts the capsule, so it is trusted (contracts §7). */
-function submitFirst(session: Session, { initialTask }: PreparedLaunch, { workdir }: SessionDirectories): void {
+function submitFirst(session: Session, { initialTask }: PreparedLaunch, files: WorkdirFiles): void {
   if (initialTask === null) return;
-  writeWorkdirFile({ workdir, directory: null, name: 'task.md', text: initialTask.text });
+  files.writeTask(initialTask.text);
   session.board.submit({ text: initialTask.text, origin: 'user', trust: 'trusted' });
 }
 

@@ -296,6 +296,11 @@ export const catalogue = {
     explanation:
       'With --spawn-approval-stdin, which only a parent capsule gives, the approval of the referee is read from standard input up to its end. It was empty, too long, or did not end in time.',
   },
+  'E-RUN-053': {
+    title: 'the workdir holds what svc would replace',
+    explanation:
+      'A session writes its first task to task.md in the workdir and results to out/result.txt, and keeps files of peers in peer-in. Something stands there that svc did not write, and nothing has been run. svc remembers what it wrote in .svc/workdirs beside the manifest and in the home directory; where both are lost, its own files are taken for yours. A file that svc wrote and that was changed since is moved aside instead (W-RUN-053).',
+  },
   'W-MAN-001': {
     title: 'sleep has no effect',
     explanation:
@@ -349,6 +354,11 @@ export const catalogue = {
     title: 'the end of a delegation was not told to the parent',
     explanation:
       'A delegated session posts one completion to the capsule that delegated to it. That capsule has ended, or refused it; completion.json in the workdir has the reason. The session itself is not failed by it.',
+  },
+  'W-RUN-053': {
+    title: 'a changed file of an earlier session was moved aside',
+    explanation:
+      'svc wrote a file into the workdir in an earlier session, and it has been changed since, by the agent or by you. This session writes to that place again, so that what stood there has got the name in the message.',
   },
   'W-SEC-007': {
     title: 'a capability of an artifact is wider than the capsule grants',
