@@ -200,6 +200,11 @@ export const catalogue = {
     explanation:
       'A native artifact is published for the platforms that its program runs on. They are read from its first bytes; where that does not tell, name each with --platform <os>-<arch>.',
   },
+  'E-REG-027': {
+    title: 'a registry redirects to where nobody may be led',
+    explanation:
+      'A redirect is followed to https alone, or to http of this machine where the registry is on it; never from https to http, and never from an address of the Internet to one of this machine or of a private network. Nothing was sent there.',
+  },
   'E-RUN-003': {
     title: 'an artifact differs from svc.lock',
     explanation:

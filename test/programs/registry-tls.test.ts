@@ -50,11 +50,12 @@ interface Network {
   readonly keys: (string | undefined)[];
 }
 
-async function network({ certificate, key }: Authority, proxyStatus = 200): Promise<Network> {
+async function network({ certificate, key }: Authority, proxyStatus = 200, location?: string): Promise<Network> {
   const keys: (string | undefined)[] = [];
   const secure = createServer({ cert: readFileSync(certificate), key: readFileSync(key) }, (request, response) => {
     keys.push(request.headers.authorization);
-    response.writeHead(200).end(index);
+    if (location === undefined) response.writeHead(200).end(index);
+    else response.writeHead(307, { location }).end();
   });
   const port = await listening(secure);
   const connects: string[] = [];
@@ -117,6 +118,37 @@ describe.skipIf(!hasProgram('openssl'))('a registry behind TLS and a proxy (skip
         'hint: name the file of your own certificate authority in NODE_EXTRA_CA_CERTS\n',
     });
     expect(keys).toEqual([]);
+  });
+
+  it.each([
+    ['http://127.0.0.1:<port>/', 'which is not https'],
+    ['http://localhost:<port>/', 'which is not https'],
+    ['https://127.0.0.1:<port>/', 'which is 127.0.0.1, a loopback address'],
+    ['https://localhost:<port>/', 'which is 127.0.0.1, a loopback address'],
+    ['https://[::ffff:127.0.0.1]:<port>/', 'which is ::ffff:7f00:1, a loopback address'],
+    ['https://169.254.169.254/latest', 'which is 169.254.169.254, a metadata address'],
+    ['https://192.168.1.1/', 'which is 192.168.1.1, a private address'],
+  ])('leads nobody to this machine or its networks: %s', async (address, why) => {
+    let isAsked = false;
+    const port = await listening(
+      createProxy((_, response) => {
+        isAsked = true;
+        response.end(index);
+      }).on('connection', () => (isAsked = true)),
+    );
+    const location = address.replace('<port>', String(port));
+    const authority = certify('registry.test');
+    const { proxyPort } = await network(authority, 200, location);
+    const end = await search({
+      HTTPS_PROXY: `http://127.0.0.1:${proxyPort}`,
+      NO_PROXY: '127.0.0.1,localhost,::1',
+      NODE_EXTRA_CA_CERTS: authority.certificate,
+    });
+    expect([end.code, end.stderr.split('\n')[0]]).toEqual([
+      1,
+      `error[E-REG-027]: the registry https://registry.test redirects to ${location}, ${why}`,
+    ]);
+    expect(isAsked).toBe(false);
   });
 
   it('is not reached through a proxy that refuses', async () => {

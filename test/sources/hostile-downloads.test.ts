@@ -288,11 +288,25 @@ describe('a redirect', () => {
     async (location) => {
       const answer: Answer = (_, response) => response.writeHead(302, { location }).end();
       expect(await install(answer)).toMatchObject({
-        code: 'E-IO-003',
-        message: expect.stringMatching(/ redirects to .*, which is not allowed$/) as string,
+        code: 'E-REG-027',
+        message: expect.stringMatching(/ redirects to .*, which is no https address$/) as string,
       });
     },
   );
+
+  it('away and back again goes without the key from then on', async () => {
+    const home = await StandInServer.open((request, response) => {
+      if (request.url?.startsWith('/v1') === true) response.writeHead(302, { location: `${away.url}/x` }).end();
+      else response.writeHead(200, { 'x-svc-sha256': sha256 }).end(bytes);
+    });
+    const away = await StandInServer.open((_, response) =>
+      response.writeHead(302, { location: `${home.url}/y` }).end(),
+    );
+    expect(await refusalOf(locate(echo, { ...places, sources: () => [client(home.url)] }))).toBe('stored');
+    const back = home.asked.filter(({ headers }) => headers.authorization === undefined);
+    expect(back.length).toBeGreaterThan(0);
+    expect(home.lines.filter((line) => line === 'GET /y')).toHaveLength(back.length);
+  });
 
   it('in circles is given up after the fifth', async () => {
     const server = await StandInServer.open((request, response) => {

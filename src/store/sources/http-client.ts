@@ -3,9 +3,9 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { printable } from '../../diagnostics/printable.ts';
 import type { Secret } from '../../diagnostics/secret.ts';
-import { endpointFault } from '../../manifest/endpoint.ts';
 import { exchange, type OutgoingBody } from './http-exchange.ts';
 import type { Proxy } from './proxy.ts';
+import { lookupWithin, redirectTarget, type RedirectSource } from './redirect-rule.ts';
 import { type Ending, type Transfer, transportFault } from './transport-fault.ts';
 
 export interface HttpSettings {
@@ -22,7 +22,7 @@ export interface OutgoingRequest {
   readonly label: string;
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent to the origin of `url` and to no other. */
+  /** Sent to the origin of `url` alone, and not even there once a redirect has led elsewhere. */
   readonly key: Secret | null;
   /** Makes it a `POST`, which follows no redirect. */
   readonly body?: OutgoingBody;
@@ -57,15 +57,19 @@ export class HttpClient {
 
   async #follow({ label, url, headers = {}, key, body }: OutgoingRequest, run: RequestRun): Promise<HttpAnswer> {
     let target = url;
+    let isOwn = true;
+    let source: RedirectSource | null = null;
     for (let hop = 0; hop <= mostRedirects; hop += 1) {
-      const isOwn = target.origin === url.origin;
+      isOwn &&= target.origin === url.origin;
+      const proxy = this.#proxyFor(target);
       const authorization = isOwn && key !== null ? { authorization: `Bearer ${key.reveal()}` } : {};
       const message = await exchange({
         url: target,
         method: body === undefined ? 'GET' : 'POST',
         headers: { 'user-agent': 'svc', ...headers, ...authorization },
         body: body ?? null,
-        proxy: this.#proxyFor(target),
+        proxy,
+        ...(source === null ? {} : { lookup: lookupWithin(source) }),
         signal: run.signal,
         transfer: run.transfer,
       });
@@ -73,23 +77,13 @@ export class HttpClient {
       if (body !== undefined || location === undefined || !redirects.has(message.statusCode ?? 0)) {
         return new HttpAnswer(message, run);
       }
+      const address = proxy === null ? (message.socket.remoteAddress ?? null) : null;
       message.destroy();
-      target = redirectTarget(location, target, label);
+      source = { label, url: target, address };
+      target = redirectTarget(location, source);
     }
     throw new Diagnostic('E-IO-003', `${label} redirects in circles`);
   }
-}
-
-/** Held to the same rule as every address that is configured: `https`, or `http` to this machine. */
-function redirectTarget(location: string, from: URL, label: string): URL {
-  const target = URL.canParse(location, from.href) ? new URL(location, from) : null;
-  if (target === null || endpointFault(target.origin) !== undefined) {
-    throw new Diagnostic(
-      'E-IO-003',
-      `${label} redirects to ${printable(location.slice(0, 200))}, which is not allowed`,
-    );
-  }
-  return target;
 }
 
 /** The one deadline of a request, and how far it has got. */

@@ -1,5 +1,6 @@
 import { type ClientRequest, type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import type { LookupFunction } from 'node:net';
 
 import type { Chunks } from '../durable-file.ts';
 import type { Proxy } from './proxy.ts';
@@ -19,6 +20,8 @@ export interface Exchange {
   readonly body: OutgoingBody | null;
   /** Carries the connection; null for a direct one. */
   readonly proxy: Proxy | null;
+  /** Looks the host up instead of the system; not asked where a proxy connects. */
+  readonly lookup?: LookupFunction;
   /** Aborted, it ends the exchange and the answer's body. */
   readonly signal: AbortSignal;
   readonly transfer: Transfer;
@@ -46,12 +49,16 @@ export async function exchange(asked: Exchange): Promise<IncomingMessage> {
   return await Promise.race([response, sendBody(request, body, asked.transfer).then(() => response)]);
 }
 
-async function openRequest({ url, proxy, signal }: Exchange, options: RequestOptions): Promise<ClientRequest> {
+async function openRequest({ url, proxy, signal, lookup }: Exchange, options: RequestOptions): Promise<ClientRequest> {
   if (proxy !== null) {
     const socket = await openTunnel(url, proxy, signal);
     return httpsRequest(url, { ...options, createConnection: () => socket });
   }
-  return (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, { ...options, agent: false });
+  return (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
+    ...options,
+    agent: false,
+    ...(lookup === undefined ? {} : { lookup }),
+  });
 }
 
 async function sendBody(request: ClientRequest, body: OutgoingBody, transfer: Transfer): Promise<void> {
