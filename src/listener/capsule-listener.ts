@@ -8,10 +8,12 @@ import { resourceRoute, type ResourceDoor } from '../resources/resource-routes.t
 import type { Session } from '../session/session.ts';
 import type { AgentCard } from '../wire/agent-card.ts';
 import {
+  briefBody,
   encodeJsonRpcFault,
   encodeJsonRpcResult,
   JsonRpcFault,
   parseJsonRpcRequest,
+  readJsonRpcRequest,
   type JsonRpcRequest,
 } from '../wire/json-rpc.ts';
 import { EventStreams } from './event-streams.ts';
@@ -127,7 +129,21 @@ class Dispatch {
   }
 
   handle(request: HttpRequest): Reply | Promise<Reply> {
-    const parsed = parseJsonRpcRequest(request.body);
+    if (request.body.length > briefBody) return this.#handleLong(request);
+    return this.#answer(parseJsonRpcRequest(request.body), request);
+  }
+
+  /** Nothing waits for a body of megabytes to be read: it is done in turns of the event loop. */
+  async #handleLong(request: HttpRequest): Promise<Reply> {
+    const reading = readJsonRpcRequest(request.body);
+    for (;;) {
+      const step = reading.next();
+      if (step.done === true) return await this.#answer(step.value, request);
+      await new Promise((resolve) => void setImmediate(resolve));
+    }
+  }
+
+  #answer(parsed: ReturnType<typeof parseJsonRpcRequest>, request: HttpRequest): Reply | Promise<Reply> {
     if (parsed.kind === 'fault') return reply(encodeJsonRpcFault(parsed.id, parsed.fault));
     try {
       const answer = this.#call(parsed, request);

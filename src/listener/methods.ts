@@ -82,11 +82,14 @@ export async function stopSession({ session, residue }: MethodDeps): Promise<Sto
   return { session_id: session.id, canceled, residue: residue() };
 }
 
+/** Of an id that is none; each of ours has 36 characters. */
+const longestEcho = 256;
+
 function known(task: Task | null | undefined, id: string | undefined): Task {
   if (task !== null && task !== undefined) return task;
   throw new JsonRpcFault(
     'task-not-found',
-    id === undefined ? 'Task not found: no task has run yet' : `Task not found: ${id}`,
+    id === undefined ? 'Task not found: no task has run yet' : `Task not found: ${id.slice(0, longestEcho)}`,
   );
 }
 

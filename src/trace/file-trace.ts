@@ -49,10 +49,15 @@ export function openFileTrace(options: FileTraceOptions): Trace {
   return { write, close };
 }
 
+/** A text of this length is not searched twice. */
+const longText = 64 * 1024;
+
 /** What the event brought is searched for secrets, the line's own ids and types are not: they would be mangled by a short one. */
 function withoutSecrets(line: Readonly<Record<string, unknown>>, redact: (text: string) => string): string {
-  const encoded = JSON.stringify(line);
-  if (redact(encoded) === encoded) return encoded;
+  if (!Object.values(line).some((value) => typeof value === 'string' && value.length > longText)) {
+    const encoded = JSON.stringify(line);
+    if (redact(encoded) === encoded) return encoded;
+  }
   return JSON.stringify(
     Object.fromEntries(
       Object.entries(line).map(([key, value]) => [key, isOwn(key, value) ? value : redactedTexts(value, redact)]),

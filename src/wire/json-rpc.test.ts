@@ -1,7 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { encodeJsonRpcFault, encodeJsonRpcResult, JsonRpcFault, parseJsonRpcRequest } from './json-rpc.ts';
+import {
+  encodeJsonRpcFault,
+  encodeJsonRpcResult,
+  JsonRpcFault,
+  parseJsonRpcRequest,
+  readJsonRpcRequest,
+} from './json-rpc.ts';
 
 function parse(text: string): ReturnType<typeof parseJsonRpcRequest> {
   return parseJsonRpcRequest(Buffer.from(text));
@@ -88,6 +94,58 @@ describe('a JSON-RPC request', () => {
         },
       ),
     );
+  });
+});
+
+describe('a body of megabytes', () => {
+  const mebibyte = 1024 * 1024;
+  const withParams = (params: string): string => `{"jsonrpc":"2.0","id":1,"method":"a","params":${params}}`;
+
+  it('is read in steps of a megabyte, whatever it holds', () => {
+    for (const unit of ['a', 'mh1.', '€', '\\u0041', '{},', '[', '"', '1']) {
+      const text = withParams(`"${unit.repeat((10 * mebibyte) / unit.length)}"`);
+      const reading = readJsonRpcRequest(Buffer.from(text));
+      let steps = 0;
+      while (reading.next().done !== true) steps += 1;
+      if (unit !== '"') expect([unit, steps >= 10]).toEqual([unit, true]);
+    }
+  });
+
+  it('is what it is read at once, also where a step ends within a character or an escape', () => {
+    for (let shift = 0; shift < 6; shift += 1) {
+      const text = `${'x'.repeat(shift)}${'€😀\\"[{,'.repeat(100_000)}`;
+      const request = parse(withParams(JSON.stringify({ text })));
+      expect(request).toMatchObject({ kind: 'request', params: { text } });
+    }
+  });
+
+  it.each(['{},', '[],', '1,', '"",', '{"text":"a"},'])('is refused unread where it holds a million of %s', (unit) => {
+    const many = withParams(`[${unit.repeat(1_000_000)}0]`);
+    expect(faultOf(many)).toEqual({
+      id: null,
+      code: -32600,
+      message: 'Invalid Request: the body holds more than 32768 values',
+    });
+    const reading = readJsonRpcRequest(Buffer.from(many));
+    // Not even a first step is gone through to its end.
+    expect(reading.next().done).toBe(true);
+  });
+
+  it('may hold thousands of parts, and a text full of commas and brackets', () => {
+    const parts = JSON.stringify(Array.from({ length: 10_000 }, () => ({ text: 'a' })));
+    expect(parse(withParams(parts)).kind).toBe('request');
+    expect(parse(withParams(JSON.stringify('[{,\\"'.repeat(1_000_000)))).kind).toBe('request');
+  });
+
+  it('is a parse error when any of its bytes are not UTF-8, or it is cut within a character', () => {
+    const text = withParams(JSON.stringify('a'.repeat(3 * mebibyte)));
+    const broken = Buffer.from(text);
+    broken[2 * mebibyte] = 0xff;
+    expect(parseJsonRpcRequest(broken)).toMatchObject({ id: null, fault: { code: -32700 } });
+    expect(parseJsonRpcRequest(Buffer.concat([Buffer.from(text), Buffer.from([0xe2, 0x82])]))).toMatchObject({
+      fault: { code: -32700 },
+    });
+    expect(faultOf(`\u{feff}${text}`)).toMatchObject({ code: -32700 });
   });
 });
 

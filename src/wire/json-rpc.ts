@@ -1,5 +1,5 @@
-import { parseJsonText } from './json-text.ts';
-import { decodeStrictUtf8 } from './strict-utf8.ts';
+import { JsonShape } from './json-text.ts';
+import { decodeStrictUtf8, strictUtf8Pieces } from './strict-utf8.ts';
 
 export type JsonRpcId = string | number;
 
@@ -50,8 +50,24 @@ export class JsonRpcFault extends Error {
  * are invalid requests: every method here answers, so there are no notifications. A number that could not be echoed as it was sent is no id.
  */
 export function parseJsonRpcRequest(body: Uint8Array): JsonRpcRequest | JsonRpcRefusedRequest {
-  const value = parseJson(body);
-  if (value === undefined) return refused(null, new JsonRpcFault('parse-error'));
+  const reading = readJsonRpcRequest(body);
+  for (;;) {
+    const step = reading.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/**
+ * The same in steps of a few milliseconds, for a body that somebody else's turn must not wait for: it yields after each. A long body may hold
+ * 32,768 values; more of them than that took a second to make and to throw away, so it is an invalid request.
+ */
+export function* readJsonRpcRequest(body: Uint8Array): Generator<void, JsonRpcRequest | JsonRpcRefusedRequest> {
+  const read = body.length <= briefBody ? parseBrief(body) : yield* parseLong(body);
+  if (read.kind === 'too-many') return invalid(null, `the body holds more than ${mostValues} values`);
+  return read.kind === 'json' ? requestOf(read.value) : refused(null, new JsonRpcFault('parse-error'));
+}
+
+function requestOf(value: unknown): JsonRpcRequest | JsonRpcRefusedRequest {
   if (typeof value !== 'object' || value === null) return invalid(null, 'not an object');
   if (Array.isArray(value)) return invalid(null, 'batches are not served');
   const { jsonrpc, id, method, params } = value as Record<string, unknown>;
@@ -60,9 +76,6 @@ export function parseJsonRpcRequest(body: Uint8Array): JsonRpcRequest | JsonRpcR
   if (typeof method !== 'string') return invalid(id, 'method must be a string');
   return { kind: 'request', id, method, params };
 }
-
-/** Shorter texts cannot nest so deep that reading them would hold up anything else. */
-const briefText = 16 * 1024;
 
 /** JSON text of a result that was encoded before. */
 export class EncodedJson {
@@ -82,18 +95,45 @@ export function encodeJsonRpcFault(id: JsonRpcId | null, { code, message }: Json
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } });
 }
 
+/** Shorter ones cannot nest so deep, or hold so much, that reading them would hold up anything else. */
+export const briefBody: number = 16 * 1024;
+const mostValues = 32_768;
+/** Of a body between two yields: some milliseconds. */
+const stepBytes = 1024 * 1024;
+
 // A byte order mark is kept, and then is no JSON.
 
-/** Undefined for what is no JSON text: JSON has no undefined. */
-function parseJson(body: Uint8Array): unknown {
+type ReadJson = { readonly kind: 'json'; readonly value: unknown } | { readonly kind: 'not-json' | 'too-many' };
+
+function parseBrief(body: Uint8Array): ReadJson {
+  return parseJson(() => decodeStrictUtf8(body));
+}
+
+function* parseLong(body: Uint8Array): Generator<void, ReadJson> {
+  const shape = new JsonShape(mostValues);
+  const decode = strictUtf8Pieces();
+  let text = '';
+  for (let from = 0; from < body.length; from += stepBytes) {
+    const isLast = from + stepBytes >= body.length;
+    const piece = decode(body.subarray(from, from + stepBytes), isLast);
+    if (piece === undefined) return { kind: 'not-json' };
+    const verdict = shape.add(piece, 0, piece.length);
+    if (verdict !== 'fits') return { kind: verdict === 'too-deep' ? 'not-json' : verdict };
+    text += piece;
+    yield;
+  }
+  const whole = text;
+  const read = parseJson(() => whole);
+  yield;
+  return read;
+}
+
+function parseJson(decode: () => string): ReadJson {
   try {
-    const text = decodeStrictUtf8(body);
-    if (text.length <= briefText) return JSON.parse(text) as unknown;
-    const parsed = parseJsonText(text);
-    return parsed.kind === 'json' ? parsed.value : undefined;
+    return { kind: 'json', value: JSON.parse(decode()) };
   } catch (error) {
     // The decoder's error is a TypeError, the parser's a SyntaxError.
-    if (error instanceof TypeError || error instanceof SyntaxError) return undefined;
+    if (error instanceof TypeError || error instanceof SyntaxError) return { kind: 'not-json' };
     throw error;
   }
 }

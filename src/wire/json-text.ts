@@ -1,7 +1,8 @@
 /** Deeper values than this are refused: what walks them later, walks them by recursion. */
 const maxDepth = 500;
 
-const [quote, backslash, openBracket, closeBracket, openBrace, closeBrace] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
+const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
+const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 export type JsonText =
   | { readonly kind: 'json'; readonly value: unknown }
@@ -23,15 +24,40 @@ export function parseJsonText(text: string): JsonText {
 
 /** Counts brackets outside strings. */
 function nestsTooDeep(text: string): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    if (code === quote) inString = !inString;
-    else if (inString && code === backslash) index += 1;
-    else if (!inString && (code === openBracket || code === openBrace)) depth += 1;
-    else if (!inString && (code === closeBracket || code === closeBrace)) depth -= 1;
-    if (depth > maxDepth) return true;
+  return new JsonShape().add(text, 0, text.length) === 'too-deep';
+}
+
+/** What the brackets and commas of a JSON text say of the value before anything of it is made. */
+export type ShapeVerdict = 'fits' | 'too-deep' | 'too-many';
+
+/** Follows a JSON text, piece by piece, and says when its value would nest too deep or hold more than `mostValues` values. */
+export class JsonShape {
+  readonly #mostValues: number;
+  #depth = 0;
+  #values = 0;
+  #inString = false;
+  #isEscaped = false;
+
+  constructor(mostValues = Number.POSITIVE_INFINITY) {
+    this.#mostValues = mostValues;
   }
-  return false;
+
+  /** The next piece of the text; of one that is no JSON the verdict says nothing. */
+  add(text: string, from: number, to: number): ShapeVerdict {
+    let [depth, values, inString, isEscaped] = [this.#depth, this.#values, this.#inString, this.#isEscaped];
+    for (let index = from; index < to; index += 1) {
+      const code = text.charCodeAt(index);
+      if (isEscaped) isEscaped = false;
+      else if (code === quote) inString = !inString;
+      else if (inString) isEscaped = code === backslash;
+      else if (code === comma) values += 1;
+      else if (code === openBracket || code === openBrace) {
+        depth += 1;
+        values += 1;
+        if (depth > maxDepth) return 'too-deep';
+      } else if (code === closeBracket || code === closeBrace) depth -= 1;
+    }
+    [this.#depth, this.#values, this.#inString, this.#isEscaped] = [depth, values, inString, isEscaped];
+    return values > this.#mostValues ? 'too-many' : 'fits';
+  }
 }

@@ -20,6 +20,12 @@ describe('a message', () => {
     });
   });
 
+  it('holds no half of a character, which no file and no provider takes', () => {
+    expect(parseMessage({ ...message, parts: [{ text: 'a\ud800b' }, { text: '😀' }] })).toMatchObject({
+      message: { text: 'a\ufffdb\n😀' },
+    });
+  });
+
   it('may hold keys that are not known, at any depth', () => {
     const parts = [{ kind: 'text', text: 'one', metadata: { a: 1 } }];
     expect(parseMessage({ message: { ...message, kind: 'message', parts }, configuration: {} })).toMatchObject({

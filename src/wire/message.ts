@@ -1,10 +1,12 @@
+import { toUSVString } from 'node:util';
+
 import { isJsonObject, type JsonObject } from './json-object.ts';
 
 /** A message that starts a task or answers one that waits. */
 export interface InboundMessage {
   readonly messageId: string;
   readonly role: string;
-  /** The text of all parts, joined by newlines (contracts §6). */
+  /** The text of all parts, joined by newlines (contracts §6); half a character, which no file and no provider takes, is U+FFFD. */
   readonly text: string;
   readonly contextId?: string;
 }
@@ -41,7 +43,7 @@ function parseAt({ messageId, role, parts, contextId }: JsonObject, prefix: '' |
   }
   const problem = contextIdProblem(contextId);
   if (problem !== undefined) return invalid(`${prefix}contextId ${problem}`);
-  const message = { messageId, role, text: texts.join('\n') };
+  const message = { messageId, role, text: toUSVString(texts.join('\n')) };
   return { kind: 'message', message: typeof contextId === 'string' ? { ...message, contextId } : message };
 }
 
