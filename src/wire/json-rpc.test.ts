@@ -102,12 +102,12 @@ describe('a body of megabytes', () => {
   const withParams = (params: string): string => `{"jsonrpc":"2.0","id":1,"method":"a","params":${params}}`;
 
   it('is read in steps of a megabyte, whatever it holds', () => {
-    for (const unit of ['a', 'mh1.', '€', '\\u0041', '{},', '[', '"', '1']) {
+    for (const unit of ['a', 'mh1.', '€', '\\u0041', '{},', '[', '1']) {
       const text = withParams(`"${unit.repeat((10 * mebibyte) / unit.length)}"`);
       const reading = readJsonRpcRequest(Buffer.from(text));
       let steps = 0;
       while (reading.next().done !== true) steps += 1;
-      if (unit !== '"') expect([unit, steps >= 10]).toEqual([unit, true]);
+      expect([unit, steps >= 10]).toEqual([unit, true]);
     }
   });
 

@@ -41,7 +41,7 @@ export function lookupWithin(source: RedirectSource): LookupFunction {
       const [first] = found ?? [];
       if (error !== null || first === undefined) callback(error, '', 0);
       else if (outside !== undefined) {
-        callback(refusal(hostname, source, `which is ${describe(outside.address)}`) as NodeJS.ErrnoException, '', 0);
+        callback(refusal(hostname, source, `which is ${describe(outside.address)}`), '', 0);
       } else if (options.all === true) callback(null, found);
       else callback(null, first.address, first.family);
     });
