@@ -67,9 +67,9 @@ export class OutboundExchange {
     this.#request = request;
     for (const [name, value] of plan.headers) request.appendHeader(name, value);
     request.on('socket', (socket) => {
-      if (socket.connecting)
-        this.#limit(this.#timeouts.connectTimeoutMs ?? defaultConnectTimeoutMs, 'connection-timeout');
-      else this.#connected();
+      // A connection that was kept alive never connects again: what waited for that would stay with it.
+      if (request.reusedSocket) return this.#connected();
+      this.#limit(this.#timeouts.connectTimeoutMs ?? defaultConnectTimeoutMs, 'connection-timeout');
       socket.once(plan.url.protocol === 'https:' ? 'secureConnect' : 'connect', () => this.#connected());
     });
     request.on('response', (response) => this.#receive(response));
