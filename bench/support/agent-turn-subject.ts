@@ -68,6 +68,7 @@ export async function millisecondsPerTurn(tasks: number): Promise<number> {
       background: { stop: async () => {} },
       runner: {
         driver,
+        onRetry: () => {},
         inventory: new Inventory([tool], clock),
         hooks: noHooks,
         inference: { model: '', system: '', maxTurns: 10, maxTokens: 100, context: { maxTokens: null, threshold: 1 } },

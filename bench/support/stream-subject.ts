@@ -30,6 +30,7 @@ const session = new Session({
   board: new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart }),
   background: { stop: async () => {} },
   runner: {
+    onRetry: () => {},
     driver: {
       label: 'none',
       openTask: () => {

@@ -46,6 +46,7 @@ export interface OpenSessionRequest {
   /** `host:port` for the card. */
   readonly url: string;
   readonly onFrame: (frame: NumberedFrame) => void;
+  readonly onRetry: (reason: string) => void;
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
@@ -272,7 +273,7 @@ function hooksOf(
 }
 
 function buildSession(
-  { launch, onFrame, sessionId }: OpenSessionRequest,
+  { launch, onFrame, onRetry, sessionId }: OpenSessionRequest,
   { onClose, ...parts }: SessionParts & Pick<StagedParts, 'onClose'>,
 ): Session {
   const { directories, workdirFiles, trace, staged, delegating, inventory, conversations } = parts;
@@ -304,6 +305,7 @@ function buildSession(
     board: new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart }),
     runner: {
       driver: staged.driver,
+      onRetry,
       inventory,
       hooks,
       inference: {

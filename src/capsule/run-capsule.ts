@@ -97,8 +97,9 @@ async function runBound(bound: BoundLaunch): Promise<EndedSession> {
   const startedMs = systemClock.monotonicMs();
   const url = listener.advertised;
   const onFrame = observer.onFrame.bind(observer);
+  const onRetry = observer.onRetry.bind(observer);
   const onWarning = observer.onWarning.bind(observer);
-  const open = await openSession({ request, launch, sessionId, membership, url, onFrame, onWarning });
+  const open = await openSession({ request, launch, sessionId, membership, url, onFrame, onRetry, onWarning });
   let forget = (): void => {};
   try {
     forget = listSession(bound, open);

@@ -64,6 +64,8 @@ export interface RunObserver {
   /** Called once, as soon as the port is bound and before the agent loop. */
   onListening(capsule: RunningCapsule): void;
   onFrame(frame: NumberedFrame): void;
+  /** The driver asks the model again within a turn; `reason` is a clause for a person. */
+  onRetry(reason: string): void;
 }
 
 export type RunOutcome = SessionOutcome;

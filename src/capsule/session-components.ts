@@ -18,7 +18,7 @@ export interface SessionComponentsDeps {
 }
 
 /** What a driver's component gets beside its grants: its endpoint, and the key that only requests there carry (contracts §4). */
-export type DriverExtras = Pick<ComponentGrants, 'credential'> & {
+export type DriverExtras = Pick<ComponentGrants, 'credential' | 'onExchange'> & {
   /** The one place a driver may always reach. */
   readonly endpoint: EndpointGrant | null;
 };
@@ -37,7 +37,7 @@ export class SessionComponents {
 
   /** Reads, compiles and starts nothing yet. */
   open(artifact: InstalledArtifact, own: ArtifactGrants, extras: DriverExtras = { endpoint: null }): Component {
-    const { endpoint, ...credential } = extras;
+    const { endpoint, ...ofDriver } = extras;
     const component = this.#deps.host.open(
       {
         name: artifact.entry.name,
@@ -53,7 +53,7 @@ export class SessionComponents {
         ...(endpoint === null ? {} : { endpointOrigin: formatDestination(endpoint) }),
         maxMemoryBytes: own.maxMemoryBytes,
         tellsOutput: own.runtime === 'hook',
-        ...credential,
+        ...ofDriver,
       },
     );
     this.#components.push(component);

@@ -3,18 +3,22 @@ import { randomBytes } from 'node:crypto';
 import type { Component } from '../components/component.ts';
 import { Secret } from '../diagnostics/secret.ts';
 import { createComponentDriver } from '../inference/component-driver.ts';
+import { DriverRequests } from '../inference/driver-requests.ts';
 import type { Driver } from '../inference/driver.ts';
+import { timedDriver } from '../inference/timed-driver.ts';
 import type { ProgramService } from '../inference/cli/cli-driver.ts';
 import type { InstalledArtifact } from '../store/installed-artifact.ts';
 import { capsuleProcesses } from './process-grants.ts';
 import { recordRedaction } from './record-redaction.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
+import { systemClock } from './system-clock.ts';
 import { version } from './version.ts';
 
 /** The way to the model that `inference.transport` names (contracts §4, §11). */
 export async function stageDriver(parts: StageParts): Promise<Driver> {
-  const { transport } = parts.launch.loaded.manifest.inference;
-  return transport === 'process' ? await processDriver(parts) : componentDriver(parts);
+  const { transport, timeout_secs: timeout } = parts.launch.loaded.manifest.inference;
+  const driver = transport === 'process' ? await processDriver(parts) : componentDriver(parts);
+  return timedDriver(driver, { idleMs: timeout.idle * 1000, totalMs: timeout.total * 1000 }, systemClock);
 }
 
 async function processDriver(parts: StageParts): Promise<Driver> {
@@ -62,10 +66,12 @@ function componentDriver(parts: StageParts): Driver {
   const artifact = launch.artifacts.find(({ entry }) => entry.name === inference.driver?.artifact);
   if (artifact === undefined) throw new Error('the manifest was checked to name a driver it lists');
   const { name } = artifact.entry;
+  const requests = new DriverRequests();
   const placeholder = launch.loaded.apiKey === undefined ? null : `svc-key-${randomBytes(16).toString('hex')}`;
   return createComponentDriver({
     label: name,
-    component: openComponent(parts, artifact, placeholder),
+    component: openComponent(parts, artifact, { placeholder, requests }),
+    requests,
     deadlineMs: grantsOf(launch, name).deadlineSecs * 1000,
     endpoint: (inference.endpoint ?? '').replace(/\/+$/, ''),
     apiKeyPlaceholder: placeholder ?? undefined,
@@ -75,7 +81,11 @@ function componentDriver(parts: StageParts): Driver {
 }
 
 /** The origin of `inference.endpoint` is the driver's own, and the only one that gets the key (contracts §4). */
-function openComponent(parts: StageParts, artifact: InstalledArtifact, placeholder: string | null): Component {
+function openComponent(
+  parts: StageParts,
+  artifact: InstalledArtifact,
+  { placeholder, requests }: { readonly placeholder: string | null; readonly requests: DriverRequests },
+): Component {
   const { components, launch } = parts;
   const { apiKey, manifest } = launch.loaded;
   const own = grantsOf(launch, artifact.entry.name);
@@ -84,5 +94,9 @@ function openComponent(parts: StageParts, artifact: InstalledArtifact, placehold
     placeholder === null || apiKey === undefined || endpoint === undefined
       ? {}
       : { credential: { origin: new URL(endpoint).origin, placeholder, secret: apiKey } };
-  return components.open(artifact, own, { endpoint: launch.grants.endpoint, ...credential });
+  return components.open(artifact, own, {
+    endpoint: launch.grants.endpoint,
+    onExchange: requests.tell,
+    ...credential,
+  });
 }

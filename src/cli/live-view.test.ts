@@ -20,3 +20,9 @@ it('shows a name that a model made up on one line, without control sequences', (
   });
   expect(String(out.read())).toBe('✓ sh fake exit 0 5 ms\n');
 });
+
+it('says why the model is asked again, on one line', () => {
+  const out = new PassThrough();
+  new LiveView(out, false).retry('the provider answered 429\n\u001B[2J');
+  expect(String(out.read())).toBe('• asking the model again: the provider answered 429 \n');
+});

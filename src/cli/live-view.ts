@@ -39,6 +39,11 @@ export class LiveView {
     }
   }
 
+  /** The driver asks the model again within a turn. */
+  retry(reason: string): void {
+    this.#line(this.#color.yellow(`• asking the model again: ${oneLine(reason)}`));
+  }
+
   #reason(frame: { isError: boolean; content: string }): string {
     if (!frame.isError) return '';
     const line = plainText(frame.content)

@@ -168,6 +168,7 @@ function observer(options: RunOptions, context: CommandContext): RunObserver {
       context.onStarted?.();
     },
     onFrame: (frame) => view?.show(frame),
+    onRetry: (reason) => view?.retry(reason),
   };
 }
 

@@ -8,6 +8,15 @@ export interface Preopen {
   readonly writable: boolean;
 }
 
+/** What is seen of an outbound request. */
+export type ExchangeSign =
+  | { readonly kind: 'started' }
+  | { readonly kind: 'answered'; readonly status: number }
+  /** Some of the response has come. */
+  | { readonly kind: 'bytes' }
+  /** `error` is the name of an `error-code` of `wasi:http`. */
+  | { readonly kind: 'failed'; readonly error: string };
+
 /** What one component may do. Everything not named here is refused. */
 export interface ComponentGrants {
   readonly preopens: readonly Preopen[];
@@ -24,6 +33,8 @@ export interface ComponentGrants {
    * To any other origin the request is refused.
    */
   readonly credential?: { readonly origin: string; readonly placeholder: string; readonly secret: Secret };
+  /** Told what becomes of each request that goes out, while it does. */
+  readonly onExchange?: (sign: ExchangeSign) => void;
   readonly maxMemoryBytes: number;
   /** True tells `wasi:cli/output#write` of each call the bytes that the guest writes to stdout and stderr; else nobody hears of them. */
   readonly tellsOutput?: boolean;

@@ -306,6 +306,11 @@ export const catalogue = {
     explanation:
       'A session writes its first task to task.md in the workdir and results to out/result.txt, and keeps files of peers in peer-in. Something stands there that svc did not write, and nothing has been run. svc remembers what it wrote in .svc/workdirs beside the manifest and in the home directory; where both are lost, its own files are taken for yours. A file that svc wrote and that was changed since is moved aside instead (W-RUN-053).',
   },
+  'E-RUN-064': {
+    title: 'the model did not answer in time',
+    explanation:
+      'A model that gives no sign of life for inference.timeout_secs.idle seconds, or does not end its response within inference.timeout_secs.total, fails its task. Any byte of a response counts as a sign of life, and so does any line of a program. Raise the limit for a slow model. The driver of inference.transport: http is held to capabilities.limits.deadline besides.',
+  },
   'W-MAN-001': {
     title: 'sleep has no effect',
     explanation:

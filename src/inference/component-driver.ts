@@ -1,5 +1,6 @@
 import { type Component, ComponentFault } from '../components/component.ts';
 import type { Driver, DriverOutcome, InferenceCall, InferenceRequest } from './driver.ts';
+import type { DriverRequests } from './driver-requests.ts';
 import { redactedOutcome } from './redacted-outcome.ts';
 import { decodeWitResponse, type DriverSurroundings, encodeWitRequest } from './wit-driver.ts';
 
@@ -9,6 +10,8 @@ export interface ComponentDriverSettings extends DriverSurroundings {
   /** The artifact's name. */
   readonly label: string;
   readonly component: Component;
+  /** What is seen of the requests of the component. */
+  readonly requests: DriverRequests;
   /** `capabilities.limits.deadline` of the artifact. */
   readonly deadlineMs: number;
   /** Takes the key out of a failure: a provider may repeat it in what it answers. */
@@ -33,7 +36,8 @@ async function infer(
   call: InferenceCall,
   settings: ComponentDriverSettings,
 ): Promise<DriverOutcome> {
-  const { component, deadlineMs } = settings;
+  const { component, deadlineMs, requests } = settings;
+  const endListening = requests.listen(call);
   try {
     const answer = await component.call({
       export: inferExport,
@@ -49,6 +53,8 @@ async function infer(
   } catch (error) {
     if (error instanceof ComponentFault) return faultOutcome(error, deadlineMs);
     throw error;
+  } finally {
+    endListening();
   }
 }
 
@@ -73,7 +79,7 @@ function faultOutcome(fault: ComponentFault, deadlineMs: number): DriverOutcome 
   if (fault.kind === 'unavailable') return { kind: 'unavailable', error: fault.message };
   const happenings = {
     trap: `broke off: ${fault.message}`,
-    deadline: `did not answer within ${deadlineMs / 1000} s`,
+    deadline: `did not answer within ${deadlineMs / 1000} s: capabilities.limits.deadline`,
     memory: 'used up its memory',
     canceled: 'was canceled',
   };

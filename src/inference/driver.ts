@@ -63,6 +63,10 @@ export interface InferenceCall {
   readonly signal: AbortSignal;
   readonly onText: (text: string) => void;
   readonly onThinking: (text: string) => void;
+  /** Told of each sign of life of the model of which nothing is shown. */
+  readonly onSign?: () => void;
+  /** Told that the driver asks the model again within the call, and why, as a clause. */
+  readonly onRetry?: (reason: string) => void;
   /**
    * Carries out a call in the middle of the inference, for a driver whose program runs a loop of its own: judged, shown and
    * traced like every other. Rejects with the signal's reason on cancel.

@@ -126,6 +126,7 @@ class RunningDriver {
       this.#fail({ kind: 'failed', error: 'the driver wrote a line that nobody asked for' });
       return;
     }
+    exchange.call.onSign?.();
     const line = decodeDriverLine(value);
     switch (line.kind) {
       case 'chunk':

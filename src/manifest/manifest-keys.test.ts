@@ -56,6 +56,7 @@ describe('a manifest', () => {
         max_tokens: 8192,
         context: {},
         compaction: { threshold: 0.98 },
+        timeout_secs: { idle: 300, total: 3600 },
       },
       lifecycle: {
         task_acceptance: 'single',

@@ -60,6 +60,10 @@ const inference = z.strictObject({
   max_turns: z._default(positive, 10),
   max_tokens: z._default(positive, 8192),
   max_session_tokens: z.optional(positive),
+  timeout_secs: z._default(z.strictObject({ idle: z._default(waitSecs, 300), total: z._default(waitSecs, 3600) }), {
+    idle: 300,
+    total: 3600,
+  }),
   context: z._default(z.strictObject({ max_tokens: z.optional(positive) }), {}),
   compaction: z._default(
     z.strictObject({ threshold: z._default(z.number().check(z.positive(), z.maximum(1)), 0.98) }),

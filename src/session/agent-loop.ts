@@ -38,11 +38,16 @@ export interface AgentLoopDeps {
   readonly workdirSize: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'breached'>;
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
   readonly hooks: SessionHooks;
+  /** Told that the driver asks the model again, and why. */
+  readonly onRetry: (reason: string) => void;
   /** The task at hand, as its hooks are told of it. */
   readonly hooked: HookedTask;
   /** Inference turns that earlier attempts of the task used: all share `inference.maxTurns`. */
   readonly turnsUsed: number;
 }
+
+/** A driver decides itself how often it asks. */
+const mostRetriesTraced = 16;
 
 /** How an attempt ended, before anything final is written. A cancel arrives as a rejection with `TaskCanceled`. */
 export type AttemptEnd =
@@ -179,6 +184,7 @@ class AgentLoop {
     const { clock, inventory, trace, taskStart } = this.#deps;
     const attempt = this.#attempt;
     const startedMs = clock.monotonicMs();
+    const retries: string[] = [];
     const { outcome, streamedText } = await this.#counted(request, () => {
       const answer = infer(request, {
         signal: this.#signal,
@@ -188,6 +194,10 @@ class AgentLoop {
           const answer = await this.#dispatch(turn, block);
           this.#deps.workdirSize.begin();
           return answer;
+        },
+        onRetry: (reason) => {
+          if (retries.length < mostRetriesTraced) retries.push(reason);
+          this.#deps.onRetry(reason);
         },
       });
       inventory.warm();
@@ -204,6 +214,7 @@ class AgentLoop {
         stop_reason: outcome.kind === 'response' ? outcome.response.stopReason : null,
         ...(outcome.kind === 'response' ? {} : { error: outcome.error }),
         usage: usage === null ? null : { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens },
+        ...(retries.length === 0 ? {} : { retries }),
         duration_ms: elapsedMs(clock, startedMs),
       },
       taskStart,

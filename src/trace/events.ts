@@ -56,6 +56,8 @@ export const traceEventSchemas = {
     stop_reason: z.string().nullable(),
     error: z.string().optional(),
     usage: usage.nullable(),
+    /** Why the driver asked the model again, in order; absent when it did not. */
+    retries: z.array(z.string()).optional(),
     duration_ms: count,
   }),
   tool_call: z.object({

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { Secret } from '../../src/diagnostics/secret.ts';
 import { createComponentDriver } from '../../src/inference/component-driver.ts';
+import { DriverRequests } from '../../src/inference/driver-requests.ts';
 import type { DriverOutcome, InferenceRequest } from '../../src/inference/driver.ts';
 import { startFakeAnthropic } from '../support/fake-providers/fake-anthropic.ts';
 import { startFakeOpenAi } from '../support/fake-providers/fake-openai.ts';
@@ -57,6 +58,7 @@ async function turn(
   setting: Setting = {},
 ): Promise<Turn> {
   const driver = createComponentDriver({
+    requests: new DriverRequests(),
     label: name,
     component: artifacts.component(name, {
       mayReach: (url) => url.origin === provider.endpoint,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { createComponentDriver } from '../../src/inference/component-driver.ts';
+import { DriverRequests } from '../../src/inference/driver-requests.ts';
 import type { DriverOutcome, InferenceRequest } from '../../src/inference/driver.ts';
 import { BundledArtifacts } from './bundled-artifact.ts';
 import { noToolCalls } from '../support/quiet-calls.ts';
@@ -26,6 +27,7 @@ const script = `
 
 async function turn(continuationId?: string): Promise<{ outcome: DriverOutcome; seen: string[] }> {
   const driver = createComponentDriver({
+    requests: new DriverRequests(),
     label: 'svc-driver-script',
     component: artifacts.component('svc-driver-script'),
     deadlineMs: 20_000,

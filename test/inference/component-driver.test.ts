@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { ComponentFault, type ComponentFaultKind } from '../../src/components/component.ts';
 import { createComponentDriver } from '../../src/inference/component-driver.ts';
+import { DriverRequests } from '../../src/inference/driver-requests.ts';
 import type { DriverOutcome, InferenceCall, InferenceRequest } from '../../src/inference/driver.ts';
 import { fakeComponent, type Guest } from '../tools/fake-component.ts';
 import { noToolCalls } from '../support/quiet-calls.ts';
@@ -24,6 +25,7 @@ const response = {
 function driverOf(guest: Guest) {
   const component = fakeComponent(guest);
   const driver = createComponentDriver({
+    requests: new DriverRequests(),
     label: 'some-driver',
     component,
     deadlineMs: 20_000,
@@ -114,7 +116,7 @@ describe('a component driver', () => {
   it.each<[ComponentFaultKind, DriverOutcome]>([
     ['unavailable', { kind: 'unavailable', error: 'why' }],
     ['trap', { kind: 'failed', error: 'the driver broke off: why', trapped: true }],
-    ['deadline', { kind: 'failed', error: 'the driver did not answer within 20 s' }],
+    ['deadline', { kind: 'failed', error: 'the driver did not answer within 20 s: capabilities.limits.deadline' }],
     ['memory', { kind: 'failed', error: 'the driver used up its memory', trapped: true }],
   ])('tells the fault %s', async (kind, outcome) => {
     expect(await infer(() => Promise.reject(new ComponentFault(kind, 'why')))).toEqual(outcome);

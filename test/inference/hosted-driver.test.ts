@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { componentizeSource } from '../../scripts/componentize.mjs';
 import type { ComponentHost } from '../../src/components/component-host.ts';
 import { createComponentDriver } from '../../src/inference/component-driver.ts';
+import { DriverRequests } from '../../src/inference/driver-requests.ts';
 import type { Driver, DriverOutcome, InferenceRequest } from '../../src/inference/driver.ts';
 import { noGrants, temporaryFolder, testHost } from '../components/support/hosted-tool.ts';
 import { noToolCalls } from '../support/quiet-calls.ts';
@@ -45,6 +46,7 @@ beforeAll(async () => {
   const wasm = await componentizeSource({ source, world: 'driver' });
   const sha256 = createHash('sha256').update(wasm).digest('hex');
   driver = createComponentDriver({
+    requests: new DriverRequests(),
     label: 'mirror',
     component: host.open({ name: 'mirror', wasm, sha256 }, noGrants),
     deadlineMs: 20_000,

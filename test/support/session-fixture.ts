@@ -86,6 +86,7 @@ export class SessionFixture {
       background: this.background,
       runner: {
         driver: this.driver,
+        onRetry: () => {},
         inventory: new Inventory(options.tools ?? [], clock),
         hooks: { ...noHooks, ...options.hooks },
         inference: {

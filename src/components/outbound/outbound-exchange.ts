@@ -1,5 +1,6 @@
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 
+import type { ExchangeSign } from '../component.ts';
 import { httpErrorCode, type HttpErrorCode } from './http-error-code.ts';
 import type { HeadAnswer, ReadAnswer, RequestBodyStart, RequestHead, WriteAnswer } from './remote-messages.ts';
 import type { RequestPlan } from './request-plan.ts';
@@ -22,16 +23,20 @@ export class OutboundExchange {
   #response: IncomingMessage | null = null;
   #failure: HttpErrorCode | null = null;
   #ended = false;
+  /** The guest has let go of it: what becomes of it now is no failure. */
+  #closed = false;
   #sentBytes = 0;
   #timer: NodeJS.Timeout | undefined;
   readonly #plan: RequestPlan | null;
   readonly #timeouts: Timeouts;
   readonly #watch: TextWatch | null;
+  readonly #tell: (sign: ExchangeSign) => void;
   readonly #listeners = new Set<() => void>();
 
-  private constructor(plan: RequestPlan | null, timeouts: Timeouts) {
+  private constructor(plan: RequestPlan | null, timeouts: Timeouts, tell: (sign: ExchangeSign) => void = () => {}) {
     this.#plan = plan;
     this.#timeouts = timeouts;
+    this.#tell = tell;
     this.#watch = plan?.forbiddenText == null ? null : new TextWatch(plan.forbiddenText);
   }
 
@@ -49,15 +54,22 @@ export class OutboundExchange {
       timeouts,
       body,
       send,
-    }: { readonly timeouts: Timeouts; readonly body: RequestBodyStart; readonly send: SendRequest },
+      onExchange,
+    }: {
+      readonly timeouts: Timeouts;
+      readonly body: RequestBodyStart;
+      readonly send: SendRequest;
+      readonly onExchange?: (sign: ExchangeSign) => void;
+    },
   ): OutboundExchange {
-    const exchange = new OutboundExchange(plan, timeouts);
+    const exchange = new OutboundExchange(plan, timeouts, onExchange);
     if (exchange.#watch?.sees(body.bytes) === true) exchange.#failure = { tag: 'HTTP-request-denied' };
     else exchange.#send(plan, body, send);
     return exchange;
   }
 
   #send(plan: RequestPlan, body: RequestBodyStart, send: SendRequest): void {
+    this.#tell({ kind: 'started' });
     const request = send(plan.url, {
       method: plan.method,
       path: `${plan.url.pathname}${plan.url.search}`,
@@ -90,10 +102,12 @@ export class OutboundExchange {
 
   #receive(response: IncomingMessage): void {
     this.#response = response;
+    this.#tell({ kind: 'answered', status: response.statusCode ?? 0 });
     const restart = (): void => this.#limit(this.#timeouts.betweenBytesTimeoutMs, 'connection-read-timeout');
     restart();
     response.on('readable', () => {
       restart();
+      this.#tell({ kind: 'bytes' });
       // The end shows itself only to a read.
       if (response.readableLength === 0) response.read();
       this.#changed();
@@ -122,6 +136,7 @@ export class OutboundExchange {
   #fail(error: HttpErrorCode): void {
     if (this.#failure !== null || this.#ended) return;
     this.#failure = error;
+    if (!this.#closed) this.#tell({ kind: 'failed', error: error.tag });
     clearTimeout(this.#timer);
     this.#request?.destroy();
     this.#changed();
@@ -212,6 +227,7 @@ export class OutboundExchange {
 
   /** A connection whose response was not read to its end is not used again. */
   close(): void {
+    this.#closed = true;
     clearTimeout(this.#timer);
     if (!this.#ended) this.#request?.destroy();
     this.#fail({ tag: 'connection-terminated' });

@@ -53,7 +53,8 @@ export class OutboundHttp {
     if (this.#exchanges.size >= mostExchanges) return OutboundExchange.refused({ tag: 'connection-limit-reached' });
     const { send } = await (this.#connections ??= openConnections(this.#rules));
     if (this.#closed) return OutboundExchange.refused({ tag: 'connection-terminated' });
-    return OutboundExchange.start(plan, { timeouts, body, send });
+    const { onExchange } = this.#rules.grants;
+    return OutboundExchange.start(plan, { timeouts, body, send, ...(onExchange === undefined ? {} : { onExchange }) });
   }
 
   async #read(exchange: OutboundExchange, wait: boolean): Promise<RemoteAnswers['read']> {

@@ -2,7 +2,7 @@ import type { ComponentGrants } from '../component.ts';
 import type { HttpErrorCode } from './http-error-code.ts';
 import type { RequestBodyStart, RequestHead } from './remote-messages.ts';
 
-export type HttpGrants = Pick<ComponentGrants, 'mayReach' | 'endpointOrigin' | 'credential'>;
+export type HttpGrants = Pick<ComponentGrants, 'mayReach' | 'endpointOrigin' | 'credential' | 'onExchange'>;
 
 /** What goes on the wire for a request that may be made. */
 export interface RequestPlan {

@@ -11,7 +11,7 @@ export interface ProgramRunOptions {
   readonly decoder: CliDecoder;
   /** For sentences. */
   readonly name: string;
-  readonly call: Pick<InferenceCall, 'onText' | 'onThinking' | 'signal'>;
+  readonly call: Pick<InferenceCall, 'onText' | 'onThinking' | 'onSign' | 'signal'>;
   /** How long the program may take to end after its result, and again after it was asked to. */
   readonly endGraceMs: number;
 }
@@ -56,7 +56,8 @@ export class ProgramRun {
   /** Handles one line. True when it is a part of one. */
   #take(line: OutputLine): boolean {
     if (this.#outcome !== null) return false;
-    const { decoder, name } = this.#options;
+    const { call, decoder, name } = this.#options;
+    call.onSign?.();
     const reading = readDriverLine(line, name);
     if (reading.kind === 'fault') this.#fault(reading.outcome);
     if (reading.kind === 'value') for (const event of decoder.decode(reading.value)) this.#handle(event);
