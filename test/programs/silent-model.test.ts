@@ -80,17 +80,22 @@ describe('a model that never answers', () => {
       response.once('close', () => clearInterval(beat));
     });
     const { error } = await runWith(
-      `  endpoint: ${endpoint}\n  driver: { artifact: svc-driver-openai }\n  timeout_secs: { idle: 1, total: 2 }\n`,
+      `  endpoint: ${endpoint}\n  driver: { artifact: svc-driver-openai }\n  timeout_secs: { idle: 60, total: 2 }\n`,
     );
     expect(error).toBe(length);
   });
 
   it.each([
-    ['says nothing', 'setInterval(() => {}, 1000);', silence],
-    ['says a word now and then', `setInterval(() => console.log('{"type":"thinking","text":"hm"}'), 100);`, length],
-  ])('fails its task, as a program that %s', async (_, program, expected) => {
+    ['says nothing', 'setInterval(() => {}, 1000);', '{ idle: 1 }', silence],
+    [
+      'says a word now and then',
+      `setInterval(() => console.log('{"type":"thinking","text":"hm"}'), 100);`,
+      '{ idle: 60, total: 2 }',
+      length,
+    ],
+  ])('fails its task, as a program that %s', async (_, program, limits, expected) => {
     const { code, error } = await runWith(
-      `  transport: process\n  command: ["${process.execPath}", "HERE/model.mjs"]\n  timeout_secs: { idle: 1, total: 2 }\n`,
+      `  transport: process\n  command: ["${process.execPath}", "HERE/model.mjs"]\n  timeout_secs: ${limits}\n`,
       { 'model.mjs': `process.stdin.resume();\n${program}\n` },
     );
     expect({ code, error }).toEqual({ code: 1, error: expected });
