@@ -14,7 +14,7 @@ const packageRoot = fileURLToPath(new URL('../', import.meta.url));
 /** @type {import('./support/row.mjs').Row} */
 export const containedScoped = {
   name: 'contained-scoped',
-  goal: { atMost: 1.3 },
+  goal: { atMost: 1.25 },
   unit: 'times',
   measure: () => againstBareSpawn('scoped'),
 };
@@ -23,7 +23,7 @@ export const containedScoped = {
 /** @type {import('./support/row.mjs').Row} */
 export const containedSealed = {
   name: 'contained-sealed',
-  goal: { atMost: 2.3 },
+  goal: { atMost: 1.9 },
   unit: 'times',
   measure: () => againstBareSpawn('sealed'),
 };
@@ -32,7 +32,7 @@ export const containedSealed = {
 /** @type {import('./support/row.mjs').Row} */
 export const containedBubblewrap = {
   name: 'contained-bubblewrap',
-  goal: { atMost: 1 },
+  goal: { atMost: 0.5 },
   unit: 'times',
   async measure() {
     const version = await installBubblewrap();

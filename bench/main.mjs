@@ -22,7 +22,7 @@ import { resourceReads } from './resource-reads.mjs';
 import { startUp } from './start-up.mjs';
 import { streamRows } from './stream.mjs';
 import { streamP99, streamStalled } from './stream-latency.mjs';
-import { streamA2a, streamBetterSse } from './stream-peers.mjs';
+import { streamPeers } from './stream-peers.mjs';
 import { meets, renderTable } from './support/row.mjs';
 import { warmToolCall } from './warm-tool-call.mjs';
 
@@ -42,8 +42,7 @@ const rows = [
   containedHeap,
   containedFirst,
   ...streamRows,
-  streamBetterSse,
-  streamA2a,
+  ...streamPeers,
   streamP99,
   streamStalled,
   idleWatchers,

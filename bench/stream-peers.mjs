@@ -10,34 +10,50 @@ const watchers = 100;
 const restUs = 1000;
 
 /** Chunks of text delivered per second to 100 watchers, against a library for event streams that broadcasts the same payload. */
-/** @type {import('./support/row.mjs').Row} */
-export const streamBetterSse = {
-  name: 'stream-better-sse',
-  goal: { atLeast: 6 },
-  unit: 'times',
-  async measure() {
-    await installPeers();
-    const request = ['GET / HTTP/1.1', 'Host: 127.0.0.1', 'Accept: text/event-stream', '', ''].join('\r\n');
-    return againstPeer({
-      label: 'better-sse',
-      program: 'better-sse-server.mjs',
-      frames: 2500,
-      request: async () => request,
-    });
-  },
+const betterSse = {
+  label: 'better-sse',
+  program: 'better-sse-server.mjs',
+  frames: 2500,
+  request: async () => ['GET / HTTP/1.1', 'Host: 127.0.0.1', 'Accept: text/event-stream', '', ''].join('\r\n'),
 };
 
 /** The same against the server of the A2A protocol's own SDK, whose watchers have subscribed to one task. */
-/** @type {import('./support/row.mjs').Row} */
-export const streamA2a = {
-  name: 'stream-a2a',
-  goal: { atLeast: 13 },
-  unit: 'times',
-  async measure() {
-    await installPeers();
-    return againstPeer({ label: '@a2a-js/sdk', program: 'a2a-server.mjs', frames: 1000, request: newTaskRequest });
-  },
-};
+const a2a = { label: '@a2a-js/sdk', program: 'a2a-server.mjs', frames: 1000, request: newTaskRequest };
+
+/**
+ * Sixteen events a turn are a model that is faster than its readers: the product sends what one turn brought in one piece, the peers event
+ * by event. One event a turn is what a lone model does, and there is nothing to gather.
+ * @type {readonly import('./support/row.mjs').Row[]}
+ */
+export const streamPeers = [
+  peerRow('stream-better-sse', { peer: betterSse, burst: 16, svcFrames: 20_000, atLeast: 8 }),
+  peerRow('stream-better-sse-single', { peer: betterSse, burst: 1, svcFrames: 5000, atLeast: 1 }),
+  peerRow('stream-a2a', { peer: a2a, burst: 16, svcFrames: 20_000, atLeast: 15 }),
+  peerRow('stream-a2a-single', { peer: a2a, burst: 1, svcFrames: 5000, atLeast: 1 }),
+];
+
+/**
+ * @typedef {object} Peer
+ * @property {string} label
+ * @property {string} program File name in `support`.
+ * @property {number} frames Of a round: a slower server needs fewer for a round of the same length.
+ * @property {(port: number) => Promise<string>} request What a watcher sends in the coming round.
+ *
+ * @param {string} name
+ * @param {{ peer: Peer, burst: number, svcFrames: number, atLeast: number }} load `burst` events in a turn of the event loop.
+ * @returns {import('./support/row.mjs').Row}
+ */
+function peerRow(name, { peer, burst, svcFrames, atLeast }) {
+  return {
+    name,
+    goal: { atLeast },
+    unit: 'times',
+    async measure() {
+      await installPeers();
+      return againstPeer(peer, { burst, svcFrames });
+    },
+  };
+}
 
 /**
  * Starts a task of its own for the round, through the peer's own door.
@@ -74,23 +90,20 @@ function subscribeRequest(taskId) {
 }
 
 /**
- * @param {object} peer
- * @param {string} peer.label
- * @param {string} peer.program File name in `support`.
- * @param {number} peer.frames Of a round: a slower server needs fewer for a round of the same length.
- * @param {(port: number) => Promise<string>} peer.request What a watcher sends in the coming round.
+ * @param {Peer} peer
+ * @param {{ burst: number, svcFrames: number }} load
  * @returns {Promise<import('./support/row.mjs').Measured>}
  */
-async function againstPeer({ label, program, frames, request }) {
+async function againstPeer({ label, program, frames, request }, { burst, svcFrames }) {
   const server = await startStreamServer(fileURLToPath(new URL(`support/${program}`, import.meta.url)), '');
   const svc = await startSvcStream();
   try {
     const { subject, floor } = await alternate({
       rounds: 15,
-      subject: () => framesPerSecond(svc, { watchers, frames: 20_000, restUs }),
+      subject: () => framesPerSecond(svc, { watchers, frames: svcFrames, burst, restUs }),
       floor: async () => {
         const peer = { ...server, request: await request(server.port) };
-        return framesPerSecond(peer, { watchers, frames, restUs });
+        return framesPerSecond(peer, { watchers, frames, burst, restUs });
       },
     });
     return {

@@ -25,8 +25,8 @@ lifecycle: { task_acceptance: queue, after_task: sleep }
 `,
 };
 
-/** What subject and floor both run under: nothing that only one of them would pay for. */
-export const environment = { PATH: process.env['PATH'] ?? '' };
+/** What subjects, floors and peers all run under: nothing that only one of them would pay for, and packages as they are run for good. */
+export const environment = { PATH: process.env['PATH'] ?? '', NODE_ENV: 'production' };
 
 /**
  * A folder with a capsule and a home of its own. Unless told otherwise the capsule waits for messages and answers each with `done`.

@@ -4,10 +4,10 @@ import { subscribe } from 'node:diagnostics_channel';
 
 /**
  * What the measuring process asks for, over the channel of `fork`. `watchers` are the connections there must be before anything is published.
- * - `flood`: as fast as every watcher takes it, in bursts, one a turn of the event loop.
+ * - `flood`: as fast as every watcher takes it, `burst` frames in one turn of the event loop.
  * - `pace`: so many frames a second, whatever the watchers do; `stalled` of them must have something unsent at the end.
  * - `fill`: frames without a mark, until a watcher that does not read has taken all it ever will.
- * @typedef {{ kind: 'flood', watchers: number, frames: number }
+ * @typedef {{ kind: 'flood', watchers: number, frames: number, burst: number }
  *   | { kind: 'pace', watchers: number, frames: number, perSecond: number, stalled: number }
  *   | { kind: 'fill', watchers: number }} Order
  *
@@ -15,7 +15,6 @@ import { subscribe } from 'node:diagnostics_channel';
  * @typedef {{ kind: 'listening', port: number } | { kind: 'done' } | { kind: 'failed', why: string }} Answer
  */
 
-const burst = 16;
 /** Turns in a row in which the kernel took nothing more; the server's own queue is full by then as well. */
 const fullForTurns = 200;
 const fillTurns = 20_000;
@@ -60,7 +59,7 @@ async function carryOut(order, publish) {
   await everyTurn(openTurns, () => sockets.size === order.watchers);
   switch (order.kind) {
     case 'flood':
-      return flood(order.frames, publish);
+      return flood(order, publish);
     case 'pace':
       await pace(order, publish);
       if (behind() < order.stalled) throw new Error('a watcher that should have stalled took everything');
@@ -71,10 +70,10 @@ async function carryOut(order, publish) {
 }
 
 /**
- * @param {number} frames
+ * @param {{ frames: number, burst: number }} order
  * @param {(text: string) => void} publish
  */
-async function flood(frames, publish) {
+export async function flood({ frames, burst }, publish) {
   let next = 0;
   await everyTurn(Infinity, () => {
     if (behind() > 0) return false;

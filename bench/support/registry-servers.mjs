@@ -93,7 +93,7 @@ pid ${folder}/nginx.pid;
 worker_processes 1;
 events {}
 http {
-  access_log ${folder}/access.log;
+  access_log off;
   sendfile on;
   tcp_nopush on;
   keepalive_requests 1000000;
@@ -159,7 +159,7 @@ async function startServer(program) {
   const port = await freePort();
   const { command, env } = await program({ folder, port });
   const [name, ...args] = command;
-  // All write a line for each request, to nobody.
+  // A registry writes a line for each request, here to nobody; nginx writes none.
   const child = spawn(name, args, {
     env: { ...environment, HOME: folder, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],

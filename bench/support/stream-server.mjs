@@ -73,19 +73,22 @@ export async function startStreamServer(program, request) {
 
 /**
  * One round: `watchers` connect, the server publishes `frames`, and each watcher must have got every one of them, in order.
- * @typedef {{ watchers: number, frames: number, perSecond?: number, restUs?: number, stalled?: number }} Round `stalled` watchers come on top, and are full before it begins.
+ * @typedef {{ watchers: number, frames: number, burst?: number, perSecond?: number, restUs?: number, stalled?: number }} Round As fast as they
+ * are taken, `burst` of them a turn of the event loop, or `perSecond`. `stalled` watchers come on top, and are full before it begins.
  * @param {StreamServer} server
  * @param {Round} round
  * @returns {Promise<import('./sse-client.mjs').Counted>}
  */
-export async function playRound(server, { watchers, frames, perSecond, restUs = 0, stalled = 0 }) {
+export async function playRound(server, { watchers, frames, burst = 16, perSecond, restUs = 0, stalled = 0 }) {
   const { port, request } = server;
   const onStalled = () => server.order({ kind: 'fill', watchers: stalled });
   const client = await openWatchers({ port, request, watchers, frames, restUs, stalled, onStalled });
   try {
     const connected = { watchers: watchers + stalled, frames };
     await server.order(
-      perSecond === undefined ? { kind: 'flood', ...connected } : { kind: 'pace', perSecond, stalled, ...connected },
+      perSecond === undefined
+        ? { kind: 'flood', burst, ...connected }
+        : { kind: 'pace', perSecond, stalled, ...connected },
     );
     const counted = await client.counted;
     if (counted.complete < watchers || counted.disordered > 0) {
