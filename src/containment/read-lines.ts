@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 
+import { GatheredBytes } from '../wire/gathered-bytes.ts';
 import { readOutput } from './read-output.ts';
 
 export type OutputLine =
@@ -11,22 +12,18 @@ export type OutputLine =
 
 const lineFeed = 0x0a;
 
-/** The lines of an output, without their line feeds. Holds at most `maxBytes` and one chunk. */
+/** The lines of an output, without their line feeds. Holds at most `maxBytes` and one chunk, however small the pieces are that it comes in. */
 export async function* readLines(output: Readable, maxBytes: number): AsyncGenerator<OutputLine, void, undefined> {
-  let held: Buffer[] = [];
-  let heldBytes = 0;
+  const held = new GatheredBytes();
   for await (const chunk of readOutput(output)) {
     let start = 0;
     for (let end = chunk.indexOf(lineFeed); end !== -1; end = chunk.indexOf(lineFeed, start)) {
-      if (heldBytes + end - start > maxBytes) return yield { kind: 'too-long' };
-      yield { kind: 'line', bytes: Buffer.concat([...held, chunk.subarray(start, end)]) };
-      held = [];
-      heldBytes = 0;
+      if (held.length + end - start > maxBytes) return yield { kind: 'too-long' };
+      yield { kind: 'line', bytes: held.takeWith(chunk.subarray(start, end)) };
       start = end + 1;
     }
-    held.push(chunk.subarray(start));
-    heldBytes += chunk.length - start;
-    if (heldBytes > maxBytes) return yield { kind: 'too-long' };
+    held.append(chunk.subarray(start));
+    if (held.length > maxBytes) return yield { kind: 'too-long' };
   }
-  if (heldBytes > 0) yield { kind: 'rest', bytes: Buffer.concat(held) };
+  if (held.length > 0) yield { kind: 'rest', bytes: held.take() };
 }

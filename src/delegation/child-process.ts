@@ -4,6 +4,7 @@ import type { LaunchedProcess, LaunchEnd } from '../containment/launcher.ts';
 import { OutputTail } from '../containment/output-tail.ts';
 import { readOutput } from '../containment/read-output.ts';
 import { printable } from '../diagnostics/printable.ts';
+import { GatheredBytes } from '../wire/gathered-bytes.ts';
 import type { DelegationClock } from './delegation-clock.ts';
 
 export type FirstLine =
@@ -77,15 +78,13 @@ export function describeEnd(end: LaunchEnd, lastWords: string): string {
 const lineFeed = 0x0a;
 
 async function readFirstLine(output: Readable, tell: (line: FirstLine) => void): Promise<void> {
-  let held: Buffer[] | null = [];
-  let bytes = 0;
+  let held: GatheredBytes | null = new GatheredBytes();
   for await (const chunk of readOutput(output)) {
     if (held === null) continue;
     const end = chunk.indexOf(lineFeed);
-    held.push(end === -1 ? chunk : chunk.subarray(0, end));
-    bytes += end === -1 ? chunk.length : end;
-    if (bytes <= mostLineBytes && end === -1) continue;
-    tell(bytes > mostLineBytes ? { kind: 'too-long' } : { kind: 'line', text: Buffer.concat(held).toString('utf8') });
+    held.append(end === -1 ? chunk : chunk.subarray(0, end));
+    if (held.length <= mostLineBytes && end === -1) continue;
+    tell(held.length > mostLineBytes ? { kind: 'too-long' } : { kind: 'line', text: held.take().toString('utf8') });
     held = null;
   }
   tell({ kind: 'none' });

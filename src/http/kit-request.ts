@@ -1,7 +1,10 @@
 import { IncomingMessage } from 'node:http';
 
+import { GatheredBytes } from '../wire/gathered-bytes.ts';
 import { tooLarge } from './body.ts';
 import type { HttpRefusal } from './refusal.ts';
+
+const nothing = Buffer.alloc(0);
 
 export type TakeBody = (body: Buffer | HttpRefusal) => void;
 
@@ -11,7 +14,8 @@ export type TakeBody = (body: Buffer | HttpRefusal) => void;
  */
 export class KitRequest extends IncomingMessage {
   #take: TakeBody | null = null;
-  #chunks: Buffer[] = [];
+  /** Most bodies come in one piece. */
+  #body: Buffer | GatheredBytes = nothing;
   #bytes = 0;
   #maxBytes = 0;
 
@@ -41,21 +45,32 @@ export class KitRequest extends IncomingMessage {
       return false;
     }
     this.#bytes += chunk.length;
-    if (this.#bytes <= this.#maxBytes) this.#chunks.push(chunk);
+    if (this.#bytes <= this.#maxBytes) this.#keep(chunk);
     else this.#handOver(take, tooLarge(this.#maxBytes));
     return true;
   }
 
   #finish(take: TakeBody): void {
-    const [first] = this.#chunks;
-    const isOne = this.#chunks.length === 1 && first !== undefined;
-    this.#handOver(take, isOne ? first : Buffer.concat(this.#chunks, this.#bytes));
+    this.#handOver(take, this.#body instanceof GatheredBytes ? this.#body.take() : this.#body);
+  }
+
+  #keep(chunk: Buffer): void {
+    if (this.#body === nothing) {
+      this.#body = chunk;
+      return;
+    }
+    if (!(this.#body instanceof GatheredBytes)) {
+      const gathered = new GatheredBytes();
+      gathered.append(this.#body);
+      this.#body = gathered;
+    }
+    this.#body.append(chunk);
   }
 
   /** The connection keeps its last request until the next one comes: the body must not stay with it. */
   #handOver(take: TakeBody, body: Buffer | HttpRefusal): void {
     this.#take = null;
-    this.#chunks = [];
+    this.#body = nothing;
     take(body);
   }
 }

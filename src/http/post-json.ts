@@ -1,6 +1,7 @@
 import { request, type IncomingMessage } from 'node:http';
 import { request as secureRequest } from 'node:https';
 
+import { GatheredBytes } from '../wire/gathered-bytes.ts';
 import { responseOf } from './response-of.ts';
 
 export interface JsonPost {
@@ -55,14 +56,12 @@ function send({ url, headers, body }: JsonPost, signal: AbortSignal): Promise<In
 }
 
 async function readText(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const gathered = new GatheredBytes();
   for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > mostAnswerBytes) throw new Error('the answer is larger than 16 MiB');
-    chunks.push(chunk);
+    gathered.append(chunk);
+    if (gathered.length > mostAnswerBytes) throw new Error('the answer is larger than 16 MiB');
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return gathered.take().toString('utf8');
 }
 
 function parsed(text: string): unknown {

@@ -6,6 +6,7 @@ import { endOnAbort, endProcess } from '../containment/end-process.ts';
 import type { LaunchedProcess, LaunchEnd, Launcher } from '../containment/launcher.ts';
 import { OutputTail } from '../containment/output-tail.ts';
 import { readOutput } from '../containment/read-output.ts';
+import { GatheredBytes } from '../wire/gathered-bytes.ts';
 import { neverReached } from './dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
 
@@ -100,14 +101,12 @@ async function readAnswer(launched: LaunchedProcess): Promise<Buffer | 'too long
 }
 
 async function readAtMost(output: Readable, maxBytes: number): Promise<Buffer | null> {
-  const chunks: Buffer[] = [];
-  let total = 0;
+  const gathered = new GatheredBytes();
   for await (const chunk of readOutput(output)) {
-    total += chunk.length;
-    if (total > maxBytes) return null;
-    chunks.push(chunk);
+    gathered.append(chunk);
+    if (gathered.length > maxBytes) return null;
   }
-  return Buffer.concat(chunks);
+  return gathered.take();
 }
 
 function parseAnswer(bytes: Buffer): z.infer<typeof answerShape> | null {

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import { printable } from '../../diagnostics/printable.ts';
 import type { Secret } from '../../diagnostics/secret.ts';
+import { GatheredBytes } from '../../wire/gathered-bytes.ts';
 import { exchange, type OutgoingBody } from './http-exchange.ts';
 import type { Proxy } from './proxy.ts';
 import { lookupWithin, redirectTarget, type RedirectSource } from './redirect-rule.ts';
@@ -170,14 +171,12 @@ export class HttpAnswer {
 
   /** The body as text; null when it is larger than `maxBytes`. */
   async text(maxBytes: number): Promise<string | null> {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
+    const gathered = new GatheredBytes();
     for await (const chunk of this.body()) {
-      bytes += chunk.length;
-      if (bytes > maxBytes) return null;
-      chunks.push(chunk);
+      gathered.append(chunk);
+      if (gathered.length > maxBytes) return null;
     }
-    return Buffer.concat(chunks).toString('utf8');
+    return gathered.take().toString('utf8');
   }
 
   /** Ends the connection; nothing more is read. */
