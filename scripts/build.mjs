@@ -1,9 +1,9 @@
 // Builds everything that the package ships into dist/: the programs, the thread components run in, the compiler, the bundled
-// artifacts, and the code cache of the start-up bundle. What has not changed is not built again. With --programs only what src/ is
-// bundled into for the programs themselves, which has to be built before for the rest to be there. With --accept the hashes of the bundled
+// artifacts, and the code cache of the start-up bundle. What has not changed is not built again. With --plan=<file> what is in which
+// file is kept there, and where it is known already, only what holds a module that was changed since then is made again. With --accept the hashes of the bundled
 // artifacts are recorded in artifacts/sums.json, to which every build compares what it made.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -14,7 +14,7 @@ import { buildArtifacts } from './build-artifacts.mjs';
 import { buildCodeCache, dropCodeCaches } from './build-code-cache.mjs';
 import { buildComponents } from './build-components.mjs';
 import { buildAllNative } from './build-native.mjs';
-import { bundleStart } from './bundle-start.mjs';
+import { bundleAgain, bundleStart } from './bundle-start.mjs';
 import { lateBuiltinPrologue, lateChildProcess, withLateBuiltins } from './late-builtins.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -57,33 +57,57 @@ const options = {
   // The build for Node is of CommonJS, which cannot be shaken.
   alias: { yaml: join(root, 'node_modules', 'yaml', 'browser', 'dist', 'index.js') },
 };
-const [programs, servers] = await Promise.all([
-  bundleStart({
-    name: 'svc',
-    entry: 'src/cli/main.ts',
-    options: { ...options, plugins: [lateChildProcess] },
-    sharedPackages: ['commander', 'picocolors'],
-    packagesOnDemand,
-  }),
-  build({
+const programs = {
+  name: 'svc',
+  entry: 'src/cli/main.ts',
+  options: { ...options, plugins: [lateChildProcess] },
+  sharedPackages: ['commander', 'picocolors'],
+  packagesOnDemand,
+};
+const bundleServers = async () =>
+  await build({
     ...options,
+    metafile: true,
     entryPoints: { 'svc-registry': 'src/registry/main.ts', 'svc-referee': 'src/referee/main.ts' },
     plugins: [packagesOnDemand('.')],
-  }),
-]);
-await build({
-  absWorkingDir: root,
-  entryPoints: [...latePackages].map(([file, path]) => ({ in: path, out: file.slice(0, -'.cjs'.length) })),
-  outdir: 'dist/packages',
-  outExtension: { '.js': '.cjs' },
-  bundle: true,
-  platform: 'node',
-  target: 'node20.19',
-  format: 'cjs',
-  minify: true,
-  legalComments: 'none',
-  logLevel: 'warning',
-});
+  });
+
+const planFile = process.argv.find((argument) => argument.startsWith('--plan='))?.slice('--plan='.length);
+const known = planFile !== undefined && existsSync(planFile) ? JSON.parse(readFileSync(planFile, 'utf8')) : null;
+const changed = known === null ? [] : changedSince(statSync(planFile).mtimeMs);
+const bundles = known === null ? await bundleAll() : await bundleChanged();
+
+async function bundleAll() {
+  const [svc, servers] = await Promise.all([bundleStart(programs), bundleServers()]);
+  await bundlePackages();
+  if (planFile !== undefined) {
+    const modules = Object.keys(servers.metafile.inputs);
+    writeFileSync(planFile, JSON.stringify({ svc: svc.plan, servers: modules }));
+  }
+  return [...svc.files, ...servers.outputFiles];
+}
+
+async function bundleChanged() {
+  const hasServers = changed.some((path) => known.servers.includes(path));
+  const [svc, servers] = await Promise.all([
+    bundleAgain(programs, { plan: known.svc, changed: changed.filter((path) => path.startsWith('src/')) }),
+    hasServers ? bundleServers() : { outputFiles: [] },
+  ]);
+  return [...svc, ...servers.outputFiles];
+}
+
+/** Sources that were written after this moment, in Unix milliseconds. */
+function changedSince(ms) {
+  return ['src', 'artifacts', 'wit', 'native'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .map((file) => `${folder}/${file}`)
+      .filter((path) => {
+        const status = statSync(path);
+        return status.isFile() && status.mtimeMs > ms;
+      }),
+  );
+}
+
 /** bin/svc.cjs reads it byte by byte, and names the code cache after the hash that it begins with. */
 function startFile(code) {
   const odd = /[^\0-\x7f].{0,40}/u.exec(code);
@@ -92,18 +116,37 @@ function startFile(code) {
 }
 
 mkdirSync(join('dist', 'late'), { recursive: true });
-const bundles = [...programs, ...servers.outputFiles];
 for (const { path, text } of bundles) {
   const isStart = basename(path) === 'svc.cjs';
   const code = isStart ? startFile(withLateBuiltins(text)) : withLateBuiltins(text);
   if (existsSync(path) && readFileSync(path, 'utf8') === code) continue;
-  dropCodeCaches('dist');
+  // The cache is of the start file, which no server is a part of.
+  if (!basename(path).startsWith('svc-')) dropCodeCaches('dist');
   writeFileSync(path, code);
 }
-const lateFiles = new Set(bundles.map(({ path }) => basename(path)));
-for (const file of readdirSync(join('dist', 'late'))) if (!lateFiles.has(file)) rmSync(join('dist', 'late', file));
-if (!process.argv.includes('--programs')) await buildTheRest();
+if (known === null) {
+  const lateFiles = new Set(bundles.map(({ path }) => basename(path)));
+  for (const file of readdirSync(join('dist', 'late'))) if (!lateFiles.has(file)) rmSync(join('dist', 'late', file));
+}
+if (known === null || changed.some((path) => !/^src\/(?!components\/)/.test(path))) await buildTheRest();
 buildCodeCache('dist');
+if (planFile !== undefined) utimesSync(planFile, new Date(), new Date());
+
+async function bundlePackages() {
+  await build({
+    absWorkingDir: root,
+    entryPoints: [...latePackages].map(([file, path]) => ({ in: path, out: file.slice(0, -'.cjs'.length) })),
+    outdir: 'dist/packages',
+    outExtension: { '.js': '.cjs' },
+    bundle: true,
+    platform: 'node',
+    target: 'node20.19',
+    format: 'cjs',
+    minify: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+}
 
 async function buildTheRest() {
   await buildComponents('dist');

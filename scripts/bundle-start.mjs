@@ -13,30 +13,14 @@ import { build } from 'esbuild';
  * @param {import('esbuild').BuildOptions} request.options
  * @param {readonly string[]} request.sharedPackages Late files have these from the start file too; of every other package each has what it uses.
  * @param {(directory: string) => import('esbuild').Plugin} request.packagesOnDemand For files that have `directory` between them and `outdir`.
- * @returns {Promise<{ path: string, text: string }[]>}
+ * @returns {Promise<{ files: { path: string, text: string }[], plan: BundlePlan }>}
  */
-export async function bundleStart({ name, entry, options, sharedPackages, packagesOnDemand }) {
-  const parts = new PartsOnDemand();
-  const bundle = async ({ plugins, ...request }) =>
-    await build({ ...options, ...request, metafile: true, plugins: [...plugins, ...(options.plugins ?? [])] });
-  const bundleFirst = async (entryPoint, plugins) =>
-    await bundle({
-      entryPoints: { [name]: entryPoint },
-      plugins: [...plugins, parts.plugin('./late'), packagesOnDemand('.')],
-      // bin/svc.cjs calls it: wrapping a file of this size in memory would cost each start a copy of it.
-      banner: { js: `(function (exports, require, module, __filename, __dirname) {${options.banner?.js ?? ''}` },
-      footer: { js: '})' },
-    });
-  const bundleLate = async (entryPoints, plugins) =>
-    await bundle({
-      entryPoints,
-      outdir: join(options.outdir, 'late'),
-      plugins: [...plugins, parts.plugin('.'), packagesOnDemand('..')],
-    });
-
+export async function bundleStart(request) {
+  const { entry, sharedPackages } = request;
+  const { parts, bundleFirst, bundleLate } = bundlersOf(request);
   const start = await bundleFirst(entry, []);
   const ofStart = [...sharedPackages, ...ownModules(start)];
-  const places = new Map(ofStart.map((path) => [path, `../${name}.cjs`]));
+  const places = new Map(ofStart.map((path) => [path, `../${request.name}.cjs`]));
 
   const bundleParts = async () =>
     await bundleLate(Object.fromEntries([...parts.paths].map((path) => [lateName(path), path])), [elsewhere(places)]);
@@ -62,7 +46,61 @@ export async function bundleStart({ name, entry, options, sharedPackages, packag
   const asked = new Set(lateFiles.flatMap(modulesElsewhere));
   const shared = ofStart.filter((path) => asked.has(path));
   const whole = await bundleFirst('modules', [exporting(shared, entry)]);
-  return [whole, ...lateFiles].flatMap(({ outputFiles }) => outputFiles);
+  const files = [whole, ...lateFiles].flatMap(({ outputFiles }) => outputFiles);
+  return { files, plan: { parts: [...parts.paths], ofStart, groups, shared, places: [...places] } };
+}
+
+/**
+ * Which module is in which file.
+ * @typedef {{ parts: string[], ofStart: string[], groups: string[][], shared: string[], places: [string, string][] }} BundlePlan
+ */
+
+/**
+ * The files that hold one of the `changed` modules, made anew as a plan has them: it takes for granted that what is imported has not changed.
+ * @param {Parameters<typeof bundleStart>[0]} request
+ * @param {{ plan: BundlePlan, changed: readonly string[] }} again
+ * @returns {Promise<{ path: string, text: string }[]>}
+ */
+export async function bundleAgain(request, { plan, changed }) {
+  const { parts, bundleFirst, bundleLate } = bundlersOf(request);
+  for (const part of plan.parts) parts.paths.add(part);
+  const places = new Map(plan.places);
+  const made = [];
+  if (changed.some((path) => plan.ofStart.includes(path))) {
+    made.push(bundleFirst('modules', [exporting(plan.shared, request.entry)]));
+  }
+  for (const [index, group] of plan.groups.entries()) {
+    if (!changed.some((path) => group.includes(path))) continue;
+    const others = new Map([...places].filter(([path]) => !group.includes(path)));
+    made.push(bundleLate({ [`shared-${index}`]: 'modules' }, [exporting(group), elsewhere(others)]));
+  }
+  if (changed.some((path) => !places.has(path))) {
+    const entries = Object.fromEntries(plan.parts.map((path) => [lateName(path), path]));
+    made.push(bundleLate(entries, [elsewhere(places)]));
+  }
+  return (await Promise.all(made)).flatMap(({ outputFiles }) => outputFiles);
+}
+
+/** The two kinds of bundles: the start file, and those that it reads when they are needed. */
+function bundlersOf({ name, options, packagesOnDemand }) {
+  const parts = new PartsOnDemand();
+  const bundle = async ({ plugins, ...request }) =>
+    await build({ ...options, ...request, metafile: true, plugins: [...plugins, ...(options.plugins ?? [])] });
+  const bundleFirst = async (entryPoint, plugins) =>
+    await bundle({
+      entryPoints: { [name]: entryPoint },
+      plugins: [...plugins, parts.plugin('./late'), packagesOnDemand('.')],
+      // bin/svc.cjs calls it: wrapping a file of this size in memory would cost each start a copy of it.
+      banner: { js: `(function (exports, require, module, __filename, __dirname) {${options.banner?.js ?? ''}` },
+      footer: { js: '})' },
+    });
+  const bundleLate = async (entryPoints, plugins) =>
+    await bundle({
+      entryPoints,
+      outdir: join(options.outdir, 'late'),
+      plugins: [...plugins, parts.plugin('.'), packagesOnDemand('..')],
+    });
+  return { parts, bundleFirst, bundleLate };
 }
 
 /** Own modules that are imported on demand, as they are met. */

@@ -51,7 +51,6 @@ for (const mutation of chosen) {
   const odd = whyNotApplicable(mutation);
   if (odd !== null) tell(mutation, { kind: 'error', text: odd });
 }
-await compileTogether();
 const failsWithout = await runWithoutMutations();
 for (const mutation of remaining()) {
   if (performance.now() - begun > withinMs) break;
@@ -77,44 +76,16 @@ function remaining() {
   return chosen.filter((mutation) => !verdicts.has(mutation));
 }
 
-/** One run of the compiler for as many mutations as can stand beside each other; each alone when it finds something. */
-async function compileTogether() {
-  /** @type {Mutation[]} */
-  const suspects = [];
-  let waiting = remaining();
-  while (waiting.length > 0) {
-    const round = applyWhatFits(waiting);
-    const errors = await copy.typeErrors();
-    suspects.push(...round.applied.filter(({ file }) => errors.some((line) => line.startsWith(`${file}(`))));
-    const elsewhere = errors.filter((line) => !round.applied.some(({ file }) => line.startsWith(`${file}(`)));
-    if (elsewhere.length > 0) suspects.push(...round.applied);
-    round.restore();
-    waiting = round.left;
-  }
-  for (const mutation of new Set(suspects)) {
-    const { restore } = applyWhatFits([mutation]);
-    const errors = await copy.typeErrors();
-    restore();
-    if (errors.length > 0) tell(mutation, { kind: 'error', text: `does not compile: ${errors[0]}` });
-  }
-}
-
-/** @param {readonly Mutation[]} mutations */
-function applyWhatFits(mutations) {
-  /** @type {Map<string, string>} */
-  const originals = new Map();
-  /** @type {Mutation[]} */
-  const applied = [];
-  for (const mutation of mutations) {
-    const source = copy.read(mutation.file);
-    const mutated = mutate(source, mutation);
-    if (mutated === null) continue;
-    if (!originals.has(mutation.file)) originals.set(mutation.file, source);
-    copy.write(mutation.file, mutated);
-    applied.push(mutation);
-  }
-  const restore = () => originals.forEach((source, file) => copy.write(file, source));
-  return { applied, left: mutations.filter((mutation) => !applied.includes(mutation)), restore };
+/**
+ * Makes the mutation in the copy; the returned function takes it back.
+ * @param {Mutation} mutation
+ */
+function apply(mutation) {
+  const source = copy.read(mutation.file);
+  const mutated = mutate(source, mutation);
+  if (mutated === null) throw new Error(`${mutation.name} was applicable a moment ago`);
+  copy.write(mutation.file, mutated);
+  return () => copy.write(mutation.file, source);
 }
 
 /** The tests without any mutation: what fails then says nothing about one. */
@@ -141,9 +112,9 @@ async function judge(mutation) {
     ({ file, title }) => files.includes(file) && (title === '' || title.includes(mutation.clause)),
   );
   if (failing.length > 0) return { kind: 'error', text: `fails without it: ${failing[0]?.file}: ${failing[0]?.title}` };
-  const { restore } = applyWhatFits([mutation]);
+  const restore = apply(mutation);
   try {
-    const output = await copy.build(mutation.file);
+    const output = await copy.build();
     if (output !== null) return { kind: 'error', text: `does not build, or runs no capsule:\n${output}` };
     return verdictOf(await copy.test(files, [mutation.clause], { untilFailed: true }));
   } finally {

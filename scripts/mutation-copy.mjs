@@ -23,8 +23,6 @@ import { mayName } from './mutation-list.mjs';
  * @typedef {{ tests: TestOutcome[], broken: string[], hung: boolean }} TestRun `broken` says which files could not be run at all.
  */
 
-/** What a mutation in one of these folders is built into besides the programs. */
-const builtApart = ['src/components/', 'artifacts/', 'wit/', 'native/'];
 /** A run of the tests of one clause that takes longer has come to a stand. */
 const longestRunMs = 300_000;
 
@@ -88,22 +86,12 @@ export class CheckoutCopy {
   }
 
   /**
-   * Builds what `file` is a part of, everything without it. What the build says when it fails, else null. The build runs a capsule,
-   * so a program that can no longer do that has not been built either.
-   * @param {string} [file]
+   * Builds what has changed since the last time, all of it at first. What the build says when it fails, else null. The build runs a
+   * capsule, so a program that can no longer do that has not been built either.
    */
-  async build(file) {
-    const programsOnly = file !== undefined && !builtApart.some((folder) => file.startsWith(folder));
-    const { code, output } = await this.#run(['scripts/build.mjs', ...(programsOnly ? ['--programs'] : [])], {});
+  async build() {
+    const { code, output } = await this.#run(['scripts/build.mjs', '--plan=mutation-plan.json'], {});
     return code === 0 ? null : output;
-  }
-
-  /** What the compiler says of the whole copy; a mutation may leave something unused. */
-  async typeErrors() {
-    const compiler = 'node_modules/typescript/bin/tsc';
-    const options = ['--noEmit', '--noUnusedLocals', 'false', '--noUnusedParameters', 'false', '--pretty', 'false'];
-    const { output } = await this.#run([compiler, ...options], {});
-    return output.split('\n').filter((line) => line.includes('error TS'));
   }
 
   /**
@@ -138,7 +126,8 @@ export class CheckoutCopy {
   /** Ends what runs in the copy, and removes it. */
   remove() {
     endGroup(this.#running?.pid);
-    rmSync(this.folder, { recursive: true, force: true });
+    // What was ended a moment ago may still be writing.
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 });
   }
 
   /**

@@ -103,6 +103,13 @@ describe('a shared file', () => {
     );
   });
 
+  it('has no padding, whatever its length is [D3-HANDLE-01]', async () => {
+    for (const path of ['b.txt', 'bc.txt', 'bcd.txt']) {
+      writeFileSync(join(sharing.out, path), path);
+      expect(resultOf(await share({ path })).handle).toMatch(/^mh1\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{43}$/);
+    }
+  });
+
   it('is served to that audience and to no other [D3-TOOL-08] [D3-AUTH-09]', async () => {
     const { handle } = resultOf(await share());
     const port = await sharing.open();

@@ -144,6 +144,17 @@ describe('a child at work', () => {
     expect(formation.completion['detail']).toMatch(/^still running after 1 s; exit status 1$/);
   });
 
+  it('beyond lifecycle.delegation_deadline_secs of its parent is ended too [D1-MAN-16] [D2-LIMIT-07]', async () => {
+    const manifest = lead.manifest.replace('after_task: sleep', 'after_task: sleep, delegation_deadline_secs: 2');
+    const formation = await start({ capsules: { lead: { ...lead, manifest }, worker } });
+    await formation.send('Begin');
+    await formation.tasksEnded(2);
+    expect(told(formation)).toMatchObject({
+      status: 'terminated',
+      detail: expect.stringMatching(/^still running after 2 s; /) as unknown,
+    });
+  });
+
   it('ends with its parent, which records that and tells nobody [D2-COMPL-15]', async () => {
     const formation = await delegated();
     const { pid } = formation.running('worker');

@@ -61,7 +61,7 @@ function leftovers(folder: string): string[] {
 }
 
 describe('svc install with a registry in use', () => {
-  it('fetches what the manifest needs, and says where from [D1-CLI-13, D3-REG-01, D3-AUTH-01]', async () => {
+  it('fetches what the manifest needs, and says where from [D1-AUTH-04, D1-CLI-13, D3-REG-01, D3-AUTH-01]', async () => {
     const source = env['SVC_REGISTRY_URL'];
     expect(rows(await install('--json'))).toMatchObject([
       { name: 'style', version: '1.0.0', origin: source, platform: null },

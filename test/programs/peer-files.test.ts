@@ -69,12 +69,14 @@ function toolsOf(capsule: StreamedCapsule): unknown {
 }
 
 describe('a file between two capsules', () => {
-  it('goes from one to the other, and to no third [D1-TRACE-02] [D3-PLANE-04] [D3-TOOL-01] [D3-TOOL-08] [D3-TOOL-10] [D3-TOOL-11] [D3-TOOL-12] [D3-PEER-02] [D3-AUTH-09] [D3-HANDLE-15] [D3-TRACE-03] [D3-TRACE-04] [D3-TRACE-05] [D3-TRACE-06]', async () => {
+  it('goes from one to the other, and to no third [D1-TRACE-02] [D3-HANDLE-04] [D3-PLANE-04] [D3-TOOL-01] [D3-TOOL-08] [D3-TOOL-10] [D3-TOOL-11] [D3-TOOL-12] [D3-PEER-02] [D3-AUTH-09] [D3-HANDLE-15] [D3-TRACE-03] [D3-TRACE-04] [D3-TRACE-05] [D3-TRACE-06]', async () => {
     const [alice, bob, carol] = await Promise.all([minter(), fetcher(), fetcher('carol')]);
     put(alice, 'report.txt', 'third quarter');
     const shared = await resultOf(alice, ['share-file', { path: 'report.txt', peer: bob.line.url }]);
     expect(Object.keys(shared)).toEqual(['handle', 'handle_id', 'expires_at_ms', 'audience']);
     expect(shared['audience']).toBe(`fetcher@${bob.line.url}`);
+    const [, payload = ''] = String(shared['handle']).split('.');
+    expect(JSON.parse(Buffer.from(payload, 'base64url').toString())).toMatchObject({ iss: alice.line.session_id });
     const call = ['fetch-peer-file', { peer: alice.line.url, handle: shared['handle'] }] as const;
     const fetched = await resultOf(bob, call);
     const path = `peer-in/${String(shared['handle_id'])}-report.txt`;

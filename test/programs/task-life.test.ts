@@ -76,7 +76,7 @@ describe('a task that waits in the queue', () => {
       canceled: [first.id, second.id].sort(),
       residue: [],
     });
-    expect((await capsule.terminate()).code).toBe(0);
+    expect((await capsule.terminate()).code).toBe(1);
     expect((await watch.untilClosed()).lines.slice(1)).toEqual([
       `0 ${working(1)}`,
       `2305843009213693951 ${canceledUnstarted('task-2')}`,

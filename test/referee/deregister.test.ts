@@ -102,6 +102,8 @@ describe('POST /deregister', () => {
       expect(refusal(await referee.post('/deregister', { body }))).toEqual(identity);
     }
     expect(await referee.status(lead.id)).toMatchObject({ status: 'running' });
+    const headers = [`x-svc-spawn-credential: ${lead.credential}`];
+    expect((await referee.post('/deregister', { body: { outcome: 'complete' }, headers })).status).toBe(200);
   });
 });
 

@@ -190,6 +190,8 @@ describe('POST /register with an approval', () => {
   });
 
   it('needs no entry in --spawn-allow, and an entry there widens nothing [D2-OPT-12]', async () => {
+    const narrow = await withLead({ spawnAllow: ['lead'] });
+    expect((await narrow.referee.child(narrow.credential, 'scout')).id).toMatch(/^ses_/);
     const { referee, credential } = await withLead({ spawnAllow: ['lead', 'scout', 'medic'] });
     const child = await referee.child(credential, 'scout');
     expect((await referee.spawn(child.credential, 'medic')).body).toContain(

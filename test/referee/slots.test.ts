@@ -118,3 +118,20 @@ it('GET /health answers an empty object [D2-HEALTH-01] [D2-HTTP-01]', async () =
     '{}',
   ]);
 });
+
+it('every answer is JSON, also to what is not served [D2-HTTP-01]', async () => {
+  const { referee, id } = await withLead();
+  const answers = await Promise.all([
+    referee.get('/health'),
+    referee.get(`/status/${id}`),
+    referee.get('/status/ses_none'),
+    referee.get('/elsewhere'),
+    referee.get('/spawn'),
+    referee.post('/spawn', { body: 'no JSON' }),
+    referee.post('/elsewhere', { body: {} }),
+  ]);
+  for (const { head, body } of answers) {
+    expect(head).toMatch(/^content-type: application\/json\r?$/m);
+    expect(JSON.parse(body)).toBeTypeOf('object');
+  }
+});

@@ -149,8 +149,16 @@ describe('POST /spawn', () => {
 
   it('asks for a credential [D2-SPAWN-01] [D2-AUTH-01] [D2-ERR-02]', async () => {
     const referee = await TestReferee.open();
-    const answer = await referee.post('/spawn', { body: { name: 'scout', version: '1.0.0' } });
+    const body = { name: 'scout', version: '1.0.0' };
+    const answer = await referee.post('/spawn', { body });
     expect(refusal(answer)).toEqual([403, sentence(identitySentence)]);
+    referee.registry.publish('lead', { spawnAllow: ['scout'] });
+    referee.registry.publish('scout');
+    const { credential } = await referee.session('lead');
+    const elsewhere = [`authorization: Bearer ${credential}`, `x-svc-credential: ${credential}`];
+    expect((await referee.post('/spawn', { body, headers: elsewhere })).status).toBe(403);
+    const headers = [`x-svc-spawn-credential: ${credential}`];
+    expect((await referee.post('/spawn', { body, headers })).status).toBe(200);
   });
 
   it('refuses a name that the parent does not list, also its own and an empty one [D2-ERR-03] [D2-ERR-04]', async () => {

@@ -26,7 +26,7 @@ function bundle(sources: Readonly<Record<string, string>>): { status: number | n
     const options = { absWorkingDir: process.cwd(), write: false, outdir: 'dist', outExtension: { '.js': '.cjs' },
       bundle: true, platform: 'node', format: 'cjs', supported: { 'dynamic-import': false }, logLevel: 'silent' };
     const packagesOnDemand = () => ({ name: 'none', setup() {} });
-    const files = await bundleStart({ name: 'start', entry: 'src/main.ts', options, sharedPackages: [], packagesOnDemand });
+    const { files } = await bundleStart({ name: 'start', entry: 'src/main.ts', options, sharedPackages: [], packagesOnDemand });
     mkdirSync('dist/late', { recursive: true });
     for (const { path, text } of files) writeFileSync(path, text);
   `;

@@ -1,0 +1,16 @@
+import { defineConfig } from 'vitest/config';
+
+/** The tests beside the mutated files, and those of the referee in process: nothing here starts a program or reads `dist`. */
+export default defineConfig({
+  test: {
+    include: [
+      'src/wire/**/*.test.ts',
+      'src/grants/**/*.test.ts',
+      'src/referee/**/*.test.ts',
+      'src/session/{task-state,event-ids,replay-buffer,frame-ring,known-tasks,event-stream,task-lanes}.test.ts',
+      'test/referee/{spawn,register,deregister,slots,identity,artifact-registry}.test.ts',
+    ],
+    pool: 'forks',
+    testTimeout: 20_000,
+  },
+});
