@@ -17,16 +17,26 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Bundles `src/main.ts` of the folder into `dist/`. */
-function bundle(sources: Readonly<Record<string, string>>): { status: number | null; stderr: string } {
+/** Bundles `src/main.ts` of the folder into `dist/`; with `again` only what the given sources are in. */
+function bundle(
+  sources: Readonly<Record<string, string>>,
+  again = false,
+): { status: number | null; stdout: string; stderr: string } {
   for (const [name, text] of Object.entries(sources)) writeFileSync(join(folder, 'src', name), text);
+  const changed = JSON.stringify(Object.keys(sources).map((name) => `src/${name}`));
   const program = `
-    import { mkdirSync, writeFileSync } from 'node:fs';
-    import { bundleStart } from ${JSON.stringify(script)};
+    import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+    import { basename } from 'node:path';
+    import { bundleAgain, bundleStart } from ${JSON.stringify(script)};
     const options = { absWorkingDir: process.cwd(), write: false, outdir: 'dist', outExtension: { '.js': '.cjs' },
       bundle: true, platform: 'node', format: 'cjs', supported: { 'dynamic-import': false }, logLevel: 'silent' };
     const packagesOnDemand = () => ({ name: 'none', setup() {} });
-    const { files } = await bundleStart({ name: 'start', entry: 'src/main.ts', options, sharedPackages: [], packagesOnDemand });
+    const request = { name: 'start', entry: 'src/main.ts', options, sharedPackages: [], packagesOnDemand };
+    const { files, plan } = ${again}
+      ? { files: await bundleAgain(request, { plan: JSON.parse(readFileSync('plan.json', 'utf8')), changed: ${changed} }) }
+      : await bundleStart(request);
+    if (plan !== undefined) writeFileSync('plan.json', JSON.stringify(plan));
+    console.log(files.map(({ path }) => basename(path)).sort().join());
     mkdirSync('dist/late', { recursive: true });
     for (const { path, text } of files) writeFileSync(path, text);
   `;
@@ -102,5 +112,28 @@ describe('the files of svc', () => {
     });
     expect(status).toBe(1);
     expect(stderr).toContain('imported on demand, but the start imports it at once: src/both.ts');
+  });
+
+  it('are made again one by one, the same as when all of them are', () => {
+    const sources = {
+      'shared.ts': 'export class Shared {}',
+      'first.ts': `import { Shared } from './shared.ts'; export const first = () => new Shared();`,
+      'second.ts': `import { Shared } from './shared.ts'; export const is = (value: unknown) => value instanceof Shared;`,
+      'own.ts': `export const own = 'before';`,
+      'main.ts': `import { own } from './own.ts';
+        export async function main() {
+          const [one, two] = await Promise.all([import('./first.ts'), import('./second.ts')]);
+          return [own, two.is(one.first())];
+        }`,
+    };
+    expect(bundle(sources).stdout).toBe('first.cjs,second.cjs,shared-0.cjs,start.cjs\n');
+    expect(run()).toEqual(['before', true]);
+    expect(bundle({ 'own.ts': `export const own = 'after';` }, true).stdout).toBe('start.cjs\n');
+    expect(run()).toEqual(['after', true]);
+    expect(bundle({ 'shared.ts': 'export class Shared { x = 1 }' }, true).stdout).toBe('shared-0.cjs\n');
+    expect(run()).toEqual(['after', true]);
+    const never = 'export const is = (_value: unknown) => false;';
+    expect(bundle({ 'second.ts': never }, true).stdout).toBe('first.cjs,second.cjs\n');
+    expect(run()).toEqual(['after', false]);
   });
 });

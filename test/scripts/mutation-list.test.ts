@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { describe, expect, it } from 'vitest';
@@ -94,5 +94,12 @@ describe('the mutations of this project', () => {
       if (mutated === null || mutated === source) faults.push(`${each.name}: not applicable to ${each.file}`);
     }
     expect(faults).toEqual([]);
+  });
+
+  it('are there for every topic of every document', () => {
+    const topics = new Set(clauses.map((id) => id.replace(/-\d+$/, '')));
+    const files = new Set(readdirSync(`${root}test/mutations`).map((file) => file.replace(/\.yaml$/, '')));
+    expect([...topics].filter((topic) => !files.has(topic))).toEqual([]);
+    expect(mutations.length).toBeGreaterThanOrEqual(150);
   });
 });
