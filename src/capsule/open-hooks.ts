@@ -5,6 +5,7 @@ import { HookSet } from '../hooks/hook-set.ts';
 import { ManifestFiles } from '../hooks/manifest-files.ts';
 import type { Driver } from '../inference/driver.ts';
 import type { SpendMeter } from '../session/spend-meter.ts';
+import type { LogBudget } from '../trace/log-budget.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { SessionId } from '../wire/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
@@ -25,6 +26,8 @@ export interface HookSurroundings {
   readonly driver: Driver;
   readonly spend: SpendMeter;
   readonly sessionDirectory: string;
+  /** Of all logs of the session. */
+  readonly logs: LogBudget;
   /** Throws the Diagnostic of a trace that cannot be written. */
   readonly record: (event: TraceEvent) => void;
 }
@@ -33,7 +36,7 @@ export interface HookSurroundings {
 export function openHooks(parts: HookSurroundings): { readonly hooks: HookSet; readonly close: () => void } {
   const { launch, sessionDirectory, record } = parts;
   const { name, version, inference } = launch.loaded.manifest;
-  const logs = new HookLogs(sessionDirectory, recordRedaction(launch));
+  const logs = new HookLogs(sessionDirectory, recordRedaction(launch), parts.logs);
   const manifests = new ManifestFiles(sessionDirectory);
   const hooks = new HookSet({
     hooks: parts.hooks,

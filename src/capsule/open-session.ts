@@ -18,6 +18,7 @@ import { TaskBoard } from '../session/task-board.ts';
 import { WorkdirSize } from '../session/workdir-size.ts';
 import { Inventory } from '../tools/inventory.ts';
 import { openFileTrace } from '../trace/file-trace.ts';
+import { LogBudget } from '../trace/log-budget.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { Trace } from '../trace/trace.ts';
 import { agentCard, type AgentCard } from '../wire/agent-card.ts';
@@ -81,11 +82,13 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const host = createLateComponentHost({ cacheDir, packageRoot: launch.packageRoot });
     closing.push(() => host.close());
     const { onWarning } = open;
+    const logs = new LogBudget();
     const delegating = await delegationsOf(open, directories);
     const staged = await stageSession({
       launch,
       sessionId,
       directories,
+      logs,
       host,
       home,
       cacheDir,
@@ -106,6 +109,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
       ...(await ready(open, {
         directories,
         workdirFiles,
+        logs,
         trace,
         staged,
         delegating,
@@ -169,6 +173,7 @@ function openTrace({ launch, sessionId }: OpenSessionRequest, directories: Sessi
 interface StagedParts {
   readonly directories: SessionDirectories;
   readonly workdirFiles: WorkdirFiles;
+  readonly logs: LogBudget;
   readonly trace: Trace;
   readonly staged: StagedSession;
   /** Null for a session that may not delegate. */
@@ -188,6 +193,11 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   const hooks = hooksOf(open, { ...parts, sessionStart, spend });
   const session = buildSession(open, { ...parts, sessionStart, spend, hooks });
   const onLost = (lost: Diagnostic): void => session.trap(lost);
+  parts.logs.observe(() => {
+    const event = { event_type: 'logs_limit_reached', max_bytes: parts.logs.maxBytes } as const;
+    const lost = diagnosticOf(() => trace.write(event, sessionStart));
+    if (lost !== null) onLost(lost);
+  });
   delegating?.serve({ session, trace, sessionStart });
   staged.background.observe(backgroundEnds({ board: session.board, trace, sessionStart, onLost }));
   const write = (event: TraceEvent): boolean => diagnosticOf(() => trace.write(event, sessionStart)) === null;
@@ -256,7 +266,7 @@ interface SessionParts extends Omit<StagedParts, 'onClose'> {
 
 function hooksOf(
   { launch, request, sessionId }: OpenSessionRequest,
-  { staged, directories, trace, sessionStart, spend, onClose }: Omit<SessionParts, 'hooks'> & StagedParts,
+  { staged, directories, logs, trace, sessionStart, spend, onClose }: Omit<SessionParts, 'hooks'> & StagedParts,
 ): HookSet {
   const { hooks, close } = openHooks({
     launch,
@@ -266,6 +276,7 @@ function hooksOf(
     driver: staged.driver,
     spend,
     sessionDirectory: directories.session,
+    logs,
     record: (event) => void trace.write(event, sessionStart),
   });
   onClose(close);

@@ -7,6 +7,7 @@ import type { ProcessGrants, StoreDirectory } from '../containment/launch/proces
 import type { Launcher } from '../containment/launcher.ts';
 import { serviceAddress } from '../containment/service-address.ts';
 import { diagnosticOf } from '../diagnostics/diagnostic.ts';
+import type { LogBudget } from '../trace/log-budget.ts';
 import type { SessionId } from '../wire/ids.ts';
 import { makePrivateDirectory, openScopeDirectory, openStateStore } from './scope-directory.ts';
 import type { SessionDirectories } from './session-directories.ts';
@@ -15,6 +16,8 @@ export interface SessionProcessesDeps {
   readonly sessionId: SessionId;
   readonly containment: Containment;
   readonly directories: SessionDirectories;
+  /** Of all logs of the session. */
+  readonly logs: LogBudget;
   /** The user's, with the state stores below it. */
   readonly home: string;
   /** The variables that `svc run` holds. */
@@ -30,7 +33,7 @@ export class SessionProcesses {
     const { workdir, session: privateDirectory } = deps.directories;
     this.#deps = deps;
     makeHome(deps.directories);
-    this.#contained = deps.containment.open({ workdir, privateDirectory });
+    this.#contained = deps.containment.open({ workdir, privateDirectory, logs: deps.logs });
   }
 
   /** The door for processes with these grants; their scope is made when it is not there. */

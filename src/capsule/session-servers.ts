@@ -4,6 +4,7 @@ import { KeptLists } from '../tools/mcp/kept-lists.ts';
 import type { ListedTools } from '../tools/mcp/listed-tools.ts';
 import { createMcpTools } from '../tools/mcp/mcp-tools.ts';
 import { ToolServer, type ToolServerSettings } from '../tools/mcp/tool-server.ts';
+import type { LogBudget } from '../trace/log-budget.ts';
 import type { Tool } from '../tools/tool.ts';
 import { systemClock } from './system-clock.ts';
 import { version } from './version.ts';
@@ -12,6 +13,8 @@ export interface SessionServersDeps {
   /** `~/.svc/cache`. */
   readonly cacheDir: string;
   readonly sessionDirectory: string;
+  /** Of all logs of the session. */
+  readonly logs: LogBudget;
   /** Aborted when the session was asked to stop: a server that has not told its tools by then is not waited for. */
   readonly stop: AbortSignal;
   readonly onWarning: (warning: Diagnostic) => void;
@@ -39,12 +42,12 @@ export class SessionServers {
   async tools({ manifest, sha256 }: InstalledArtifact, place: ServerPlace): Promise<readonly Tool[]> {
     const { name, description } = manifest;
     const kept = await this.#kept.read(sha256);
-    const { sessionDirectory, onWarning } = this.#deps;
+    const { sessionDirectory, logs, onWarning } = this.#deps;
     const onChange = (live: ListedTools, change: string | null): void => {
       this.#keep(sha256, live);
       if (change !== null) onWarning(changed(name, change));
     };
-    const common = { name, sessionDirectory, version, clock: systemClock, onChange };
+    const common = { name, sessionDirectory, logs, version, clock: systemClock, onChange };
     const server = new ToolServer({ ...common, ...place }, kept);
     this.#servers.push(server);
     const offered = await this.#untilStop(server);

@@ -1,6 +1,7 @@
 import type { Delegations } from '../delegation/delegations.ts';
 import type { ArtifactGrants } from '../grants/artifact-grants.ts';
 import type { BackgroundCommands } from '../tools/background/background-commands.ts';
+import type { LogBudget } from '../trace/log-budget.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { SessionComponents } from './session-components.ts';
 import type { SessionDirectories } from './session-directories.ts';
@@ -11,6 +12,8 @@ import type { SessionServers } from './session-servers.ts';
 export interface StageParts {
   readonly launch: PreparedLaunch;
   readonly directories: SessionDirectories;
+  /** Of all logs of the session. */
+  readonly logs: LogBudget;
   readonly components: SessionComponents;
   readonly processes: SessionProcesses;
   /** Made when the first MCP server is met. */

@@ -37,13 +37,14 @@ function wasmTool(artifact: InstalledArtifact, { launch, components }: StagePart
   return createWasmTool({ name, description, inputSchema, component, deadlineMs: grants.deadlineSecs * 1000 });
 }
 
-function shellTools({ launch, directories, processes, background }: StageParts): readonly Tool[] {
+function shellTools({ launch, directories, logs, processes, background }: StageParts): readonly Tool[] {
   const { shellAllow, envAllow } = launch.grants;
   if (shellAllow.length === 0) return [];
   return createShellTools(shellAllow, {
     launcher: processes.launcher(capsuleProcesses(launch.grants)),
     env: processes.environment(envAllow),
     sessionDirectory: directories.session,
+    logs,
     background,
   });
 }

@@ -5,6 +5,7 @@ import type { Hook } from '../hooks/hook.ts';
 import type { Driver } from '../inference/driver.ts';
 import { BackgroundCommands } from '../tools/background/background-commands.ts';
 import type { Tool } from '../tools/tool.ts';
+import type { LogBudget } from '../trace/log-budget.ts';
 import type { SessionId } from '../wire/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { SessionComponents } from './session-components.ts';
@@ -20,6 +21,8 @@ export interface StageRequest {
   readonly launch: PreparedLaunch;
   readonly sessionId: SessionId;
   readonly directories: SessionDirectories;
+  /** Of all logs of the session. */
+  readonly logs: LogBudget;
   readonly host: ComponentHost;
   readonly home: string;
   /** `~/.svc/cache`. */
@@ -45,15 +48,15 @@ export interface StagedSession {
  * servers that have never been asked for their tools. What fails leaves nothing open.
  */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
-  const { launch, sessionId, directories, host, home, cacheDir, delegations, stop, onWarning } = request;
+  const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, onWarning } = request;
   const { containment, env } = launch;
   const components = new SessionComponents({ host, workdir: directories.workdir, home, env });
-  const processes = new SessionProcesses({ sessionId, containment, directories, home, env });
+  const processes = new SessionProcesses({ sessionId, containment, directories, logs, home, env });
   let opened: Promise<SessionServers> | null = null;
   const servers = async (): Promise<SessionServers> =>
-    await (opened ??= openServers({ cacheDir, sessionDirectory: directories.session, stop, onWarning }));
+    await (opened ??= openServers({ cacheDir, sessionDirectory: directories.session, logs, stop, onWarning }));
   const background = backgroundOf(launch);
-  const parts = { launch, directories, components, processes, servers, background, delegations };
+  const parts = { launch, directories, logs, components, processes, servers, background, delegations };
   const close = async (): Promise<void> => {
     await (await opened)?.close();
     await components.close();

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 
 import type { ContainmentClass } from '../wire/containment-class.ts';
+import type { LogBudget } from '../trace/log-budget.ts';
 import { createDirectLauncher } from './direct-launcher.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
 import type { Launcher } from './launcher.ts';
@@ -25,6 +26,8 @@ export interface ContainmentPlace {
   readonly workdir: string;
   /** Owner-only, out of the agent's reach. */
   readonly privateDirectory: string;
+  /** Of all logs of the session; absent where there is no session. */
+  readonly logs?: LogBudget;
 }
 
 /** The containment of one session. */

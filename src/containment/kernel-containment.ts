@@ -32,7 +32,7 @@ export interface LaunchMachinery {
   readonly countProcesses: () => number;
   /** Where control groups can be made that limit the number of processes. */
   readonly findGroups: () => GroupPlaceLookup;
-  readonly openEgress: (grants: ProcessGrants, privateDirectory: string) => EgressDoor;
+  readonly openEgress: (grants: ProcessGrants, place: ContainmentPlace) => EgressDoor;
 }
 
 /** The way out of processes with a network of their own. */
@@ -145,7 +145,7 @@ async function openLauncher(request: LauncherRequest): Promise<OpenedLauncher> {
   const cgroupProcs = groups.make(grants.limits.processes, findGroups)?.procs ?? null;
   const sheets = new LaunchSheets({ ...place, enforcement, grants, cgroupProcs, filter, filesOf, countProcesses });
   const proxied = enforcement.class === 'sealed' && connects(grants);
-  const door = proxied ? openEgress(grants, place.privateDirectory) : null;
+  const door = proxied ? openEgress(grants, place) : null;
   return {
     launcher: createContainedLauncher({
       helper: parts.helper,

@@ -6,6 +6,7 @@ import { systemFiles } from './closure/file-host.ts';
 import { neededFiles } from './closure/needed-files.ts';
 import { findGroupPlace, type OwnGroupFacts } from './control-group.ts';
 import { countThreads } from './count-processes.ts';
+import type { ContainmentPlace } from './containment.ts';
 import { EgressLog } from './egress/egress-log.ts';
 import { EgressProxy } from './egress/egress-proxy.ts';
 import { systemResolver } from './egress/resolver.ts';
@@ -36,10 +37,13 @@ function ownGroupFacts(): OwnGroupFacts {
   };
 }
 
-function openEgress({ networkAllow, servicePort }: ProcessGrants, privateDirectory: string): EgressDoor {
+function openEgress(
+  { networkAllow, servicePort }: ProcessGrants,
+  { privateDirectory, logs: budget }: ContainmentPlace,
+): EgressDoor {
   const logs = join(privateDirectory, 'logs');
   mkdirSync(logs, { recursive: true, mode: 0o700 });
-  const log = new EgressLog(join(logs, 'egress.jsonl'));
+  const log = new EgressLog(join(logs, 'egress.jsonl'), budget);
   const proxy = new EgressProxy({
     allow: networkAllow,
     resolver: systemResolver,

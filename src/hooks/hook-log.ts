@@ -2,6 +2,7 @@ import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { isSystemError } from '../diagnostics/system-reason.ts';
+import type { LogBudget } from '../trace/log-budget.ts';
 
 /** Of what one hook writes in a session. */
 const mostBytes = 4 * 1024 * 1024;
@@ -26,10 +27,12 @@ interface OpenLog {
  */
 export class HookLogs {
   readonly #directory: string;
+  readonly #budget: LogBudget;
   readonly #redact: (text: string) => string;
   readonly #logs = new Map<string, OpenLog | null>();
 
-  constructor(sessionDirectory: string, redact: (text: string) => string) {
+  constructor(sessionDirectory: string, redact: (text: string) => string, budget: LogBudget) {
+    this.#budget = budget;
     this.#directory = join(sessionDirectory, 'logs');
     this.#redact = redact;
   }
@@ -64,7 +67,8 @@ export class HookLogs {
   }
 
   #write(hookName: string, log: OpenLog, bytes: Buffer): void {
-    const fitting = bytes.subarray(0, mostBytes - log.bytes);
+    const wanted = Math.min(bytes.length, mostBytes - log.bytes);
+    const fitting = bytes.subarray(0, this.#budget.take(wanted));
     if (!onDisk(() => writeSync(log.fd, fitting))) return this.#end(hookName, log);
     log.bytes += fitting.length;
     if (fitting.length < bytes.length) this.#end(hookName, log);

@@ -1,40 +1,56 @@
 import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
+import type { LogBudget } from '../trace/log-budget.ts';
+
 /** What became of a log: its name below the session directory, and why it does not hold everything, if so. */
 export interface OutputLogReceipt {
   readonly name: string;
   readonly problem: string | null;
 }
 
+/** What a log may keep: of this output, and with all others of its session. */
+export interface LogLimits {
+  readonly maxBytes: number;
+  readonly budget: LogBudget;
+}
+
 /**
- * One file that keeps the whole of a long output, up to `maxBytes`. A disk that is full or broken ends the keeping and
+ * One file that keeps the whole of a long output, as far as its limits go. A disk that is full or broken ends the keeping and
  * nothing else: the receipt says so.
  */
 export class OutputLog {
   readonly #path: string;
   readonly #name: string;
-  readonly #maxBytes: number;
+  readonly #limits: LogLimits;
   #file: FileHandle | null = null;
   #bytes = 0;
   #problem: string | null = null;
 
   /** `name` is below `sessionDirectory` and must not exist yet. */
-  constructor(sessionDirectory: string, name: string, maxBytes: number) {
+  constructor(sessionDirectory: string, name: string, limits: LogLimits) {
     this.#path = join(sessionDirectory, name);
     this.#name = name;
-    this.#maxBytes = maxBytes;
+    this.#limits = limits;
   }
 
   async append(chunk: Buffer): Promise<void> {
     if (this.#problem !== null) return;
-    const fitting = chunk.subarray(0, this.#maxBytes - this.#bytes);
-    await this.#keepGoing(async () => {
-      this.#file ??= await this.#create();
-      await this.#file.appendFile(fitting);
-      this.#bytes += fitting.length;
-    });
-    if (fitting.length < chunk.length) this.#problem ??= `only the first ${this.#maxBytes} bytes are kept`;
+    const { maxBytes, budget } = this.#limits;
+    const wanted = Math.min(chunk.length, maxBytes - this.#bytes);
+    const fitting = chunk.subarray(0, budget.take(wanted));
+    if (fitting.length > 0 || wanted === 0)
+      await this.#keepGoing(async () => {
+        this.#file ??= await this.#create();
+        await this.#file.appendFile(fitting);
+        this.#bytes += fitting.length;
+      });
+    if (fitting.length < wanted) {
+      const all = `all logs of a session hold ${budget.maxBytes} bytes at most`;
+      this.#problem ??= `only the first ${this.#bytes} bytes are kept: ${all}`;
+    } else if (wanted < chunk.length) {
+      this.#problem ??= `only the first ${maxBytes} bytes are kept`;
+    }
   }
 
   async close(): Promise<OutputLogReceipt> {

@@ -1,4 +1,5 @@
 import type { LaunchedProcess, Launcher } from '../containment/launcher.ts';
+import type { LogBudget } from '../trace/log-budget.ts';
 import type { BackgroundCommands, BackgroundSettings } from './background/background-commands.ts';
 import { OutputCapture } from './captured-output.ts';
 import { commandWords, isShell } from './command-words.ts';
@@ -17,6 +18,8 @@ export interface ShellSettings {
   readonly env: Readonly<Record<string, string>>;
   /** Long outputs are kept in its `logs/`. */
   readonly sessionDirectory: string;
+  /** Of all logs of the session. */
+  readonly logs: LogBudget;
   /** Where a command goes that outlasts its call. */
   readonly background: BackgroundCommands;
 }
@@ -69,11 +72,11 @@ interface LaunchedCall {
 async function watch(
   { call: { name, command, number }, launched, problems }: LaunchedCall,
   { taskId, signal }: ToolCallContext,
-  { sessionDirectory, background }: ShellSettings,
+  { sessionDirectory, logs, background }: ShellSettings,
 ): Promise<ToolOutcome> {
   const names = { stdout: `logs/${number}-${name}-stdout.log`, stderr: `logs/${number}-${name}-stderr.log` };
   const capture = (output: 'stdout' | 'stderr'): OutputCapture => {
-    const log = new OutputLog(sessionDirectory, names[output], loggedBytes);
+    const log = new OutputLog(sessionDirectory, names[output], { maxBytes: loggedBytes, budget: logs });
     return new OutputCapture(launched[output], { maxBytes: shownBytes, log });
   };
   const [stdout, stderr] = [capture('stdout'), capture('stderr')];

@@ -4,6 +4,7 @@ import { FakeClock } from '../../test/support/fake-clock.ts';
 import type { Launcher } from '../containment/launcher.ts';
 import { BackgroundCommands } from './background/background-commands.ts';
 import { createNativeTool } from './native-tool.ts';
+import { LogBudget } from '../trace/log-budget.ts';
 import { createShellTools } from './shell-tool.ts';
 
 const env = { PATH: '/bin' };
@@ -23,7 +24,7 @@ describe('getting ready for a call', () => {
   it('of a shell command prepares its launch and starts nothing', () => {
     const { prepared, launcher } = recorded();
     const background = new BackgroundCommands({ clock: new FakeClock(), graceMs: 1, endIsTold: false });
-    const settings = { launcher, env, sessionDirectory: '/nowhere', background };
+    const settings = { launcher, env, sessionDirectory: '/nowhere', logs: new LogBudget(), background };
     for (const tool of createShellTools(['bash', 'git'], settings)) tool.warm?.();
     expect(prepared).toEqual(['bash /bin', 'git /bin']);
   });

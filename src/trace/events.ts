@@ -165,6 +165,8 @@ export const traceEventSchemas = {
     duration_ms: count,
   }),
   spend_ceiling_reached: z.object({ task_id: z.string(), ceiling: count, spent: count, estimate: count }),
+  /** From here on what commands, servers and hooks write is no longer kept whole. */
+  logs_limit_reached: z.object({ max_bytes: count }),
   session_end: z.object({
     status: z.enum(['ok', 'failed', 'trapped']),
     reason: z.string().optional(),

@@ -8,6 +8,7 @@ import { type ComponentHost, createComponentHost } from '../../src/components/co
 import { mintSessionId } from '../../src/wire/ids.ts';
 import { systemClock } from '../../src/capsule/system-clock.ts';
 import { makeWorkspace } from '../support/workspace.ts';
+import { LogBudget } from '../../src/trace/log-budget.ts';
 import { fixtureCache, packageRoot } from './support/hosted-tool.ts';
 
 const closing: (() => Promise<void> | void)[] = [];
@@ -65,6 +66,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
     launch,
     sessionId: mintSessionId(systemClock),
     directories,
+    logs: new LogBudget(),
     host,
     home,
     cacheDir: fixtureCache,

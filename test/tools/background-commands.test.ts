@@ -11,6 +11,7 @@ import { createShellTools } from '../../src/tools/shell-tool.ts';
 import type { Tool, ToolOutcome } from '../../src/tools/tool.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeProcess, launcherOf } from '../support/fake-process.ts';
+import { LogBudget } from '../../src/trace/log-budget.ts';
 import { recordingContext } from './tool-context.ts';
 
 /** The first id that a fresh clock gives. */
@@ -43,7 +44,13 @@ function begin({ endIsTold }: { readonly endIsTold: boolean }): void {
 }
 
 function shell(launcher: Launcher, name = 'sh'): Tool {
-  const [tool] = createShellTools([name], { launcher, env: { PATH: '/usr/bin:/bin' }, sessionDirectory, background });
+  const [tool] = createShellTools([name], {
+    launcher,
+    env: { PATH: '/usr/bin:/bin' },
+    sessionDirectory,
+    logs: new LogBudget(),
+    background,
+  });
   if (tool === undefined) throw new Error('no tool was made');
   return tool;
 }

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { createDirectLauncher } from '../../src/containment/direct-launcher.ts';
 import { ToolServer } from '../../src/tools/mcp/tool-server.ts';
+import { LogBudget } from '../../src/trace/log-budget.ts';
 import type { ToolOutcome } from '../../src/tools/tool.ts';
 
 const oddServer = fileURLToPath(new URL('../support/odd-server.mjs', import.meta.url));
@@ -47,6 +48,7 @@ function odd({ tools = [], pages, habits = [], deadlineMs = 30_000 }: Odd): Tool
       env: { PATH: '/usr/bin:/bin' },
       deadlineMs,
       sessionDirectory: folder,
+      logs: new LogBudget(),
       version: '0.0.0',
       clock: { monotonicMs: () => 0 },
       onChange: () => {},

@@ -10,6 +10,7 @@ import { BackgroundCommands } from '../../src/tools/background/background-comman
 import { createShellTools } from '../../src/tools/shell-tool.ts';
 import type { Tool, ToolOutcome } from '../../src/tools/tool.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { LogBudget } from '../../src/trace/log-budget.ts';
 import { recordingContext } from './tool-context.ts';
 
 const env = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8' };
@@ -31,7 +32,13 @@ function background(): BackgroundCommands {
 }
 
 function shellTool(name: string, launcher: Launcher = createDirectLauncher({ cwd: workdir, drainMs: 100 })): Tool {
-  const [tool] = createShellTools([name], { launcher, env, sessionDirectory, background: background() });
+  const [tool] = createShellTools([name], {
+    launcher,
+    env,
+    sessionDirectory,
+    logs: new LogBudget(),
+    background: background(),
+  });
   if (tool === undefined) throw new Error('no tool was made');
   return tool;
 }
@@ -114,7 +121,7 @@ describe('a shell tool', () => {
 
   it('offers one tool per allowed name', () => {
     const launcher = createDirectLauncher({ cwd: workdir });
-    const settings = { launcher, env, sessionDirectory, background: background() };
+    const settings = { launcher, env, sessionDirectory, logs: new LogBudget(), background: background() };
     const tools = createShellTools(['git', 'sh', 'git'], settings);
     expect(tools.map(({ name, kind }) => [name, kind])).toEqual([
       ['git', 'shell'],
@@ -125,6 +132,26 @@ describe('a shell tool', () => {
 });
 
 describe('a long output', () => {
+  it('is kept no further than all logs of the session may hold, which the result says', async () => {
+    const settings = { env, sessionDirectory, logs: new LogBudget(50_000), background: background() };
+    const launcher = createDirectLauncher({ cwd: workdir, drainMs: 100 });
+    const [tool] = createShellTools(['sh'], { ...settings, launcher });
+    const results: string[] = [];
+    for (let call = 0; call < 4; call += 1) {
+      const outcome = await tool?.call({ command: 'head -c 40000 /dev/zero | tr "\\0" x' }, recordingContext());
+      results.push(outcome?.content.split('\n').find((line) => line.includes('more bytes are not shown')) ?? '');
+    }
+    const all = 'all logs of a session hold 50000 bytes at most, out of reach of tools]';
+    expect(results).toEqual([
+      '[23616 more bytes are not shown; the whole is kept in logs/1-sh-stdout.log, out of reach of tools]',
+      `[23616 more bytes are not shown; logs/2-sh-stdout.log: only the first 10000 bytes are kept: ${all}`,
+      `[23616 more bytes are not shown; logs/3-sh-stdout.log: only the first 0 bytes are kept: ${all}`,
+      `[23616 more bytes are not shown; logs/4-sh-stdout.log: only the first 0 bytes are kept: ${all}`,
+    ]);
+    const logs = readdirSync(join(sessionDirectory, 'logs'));
+    expect(logs.map((name) => statSync(join(sessionDirectory, 'logs', name)).size)).toEqual([40_000, 10_000]);
+  });
+
   it('is cut at 16 KiB, with the whole in logs/ [D1-FRAME-31]', async () => {
     const { content, truncated, exitCode } = await run('sh', 'seq 1 10000; echo brief >&2');
     expect([truncated, exitCode]).toEqual([true, 0]);

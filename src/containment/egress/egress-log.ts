@@ -1,5 +1,6 @@
 import { appendFileSync } from 'node:fs';
 
+import type { LogBudget } from '../../trace/log-budget.ts';
 import type { EgressDecision } from './egress-rules.ts';
 
 /** A process may ask as often as it likes, and must not fill the disk by it. */
@@ -11,10 +12,12 @@ const mostLines = 10_000;
  */
 export class EgressLog {
   readonly #file: string;
+  readonly #budget: LogBudget | undefined;
   readonly #seen = new Set<string>();
   #lines = 0;
 
-  constructor(file: string) {
+  constructor(file: string, budget?: LogBudget) {
+    this.#budget = budget;
     this.#file = file;
   }
 
@@ -36,8 +39,10 @@ export class EgressLog {
 
   /** A line that cannot be written is lost: the decision was taken, and it stands. */
   #append(line: EgressDecision | Readonly<Record<string, true>>): void {
+    const text = `${JSON.stringify(line)}\n`;
+    if (this.#budget?.takeWhole(Buffer.byteLength(text)) === false) return;
     try {
-      appendFileSync(this.#file, `${JSON.stringify(line)}\n`, { mode: 0o600 });
+      appendFileSync(this.#file, text, { mode: 0o600 });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === undefined) throw error;
     }

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 
 import { FakeLauncher, FakeProcess } from '../../../test/support/fake-launcher.ts';
+import { LogBudget } from '../../trace/log-budget.ts';
 import { ToolServer } from './tool-server.ts';
 
 const listed = { tools: [{ name: 'echo', description: '', inputSchema: { type: 'object' } }], leftOut: [] };
@@ -34,7 +35,14 @@ function serverThat(method: Method, answer: object): ToolServer {
         process.write(asked === method ? { id, ...answer } : { id, result: wellMeant[asked as Method] });
       }),
   );
-  const common = { name: 'odd', deadlineMs: 30, sessionDirectory: '/nowhere', version: '1', endGraceMs: 5 };
+  const common = {
+    name: 'odd',
+    deadlineMs: 30,
+    sessionDirectory: '/nowhere',
+    logs: new LogBudget(),
+    version: '1',
+    endGraceMs: 5,
+  };
   const clock = { monotonicMs: () => 0 };
   return new ToolServer(
     { ...common, clock, launcher, command: '/opt/server', args: [], env: {}, onChange: () => {} },

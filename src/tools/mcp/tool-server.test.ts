@@ -4,6 +4,7 @@ import { FakeLauncher, FakeProcess, type Handler, type LooseMessage } from '../.
 import type { Launcher } from '../../containment/launcher.ts';
 import type { ToolOutcome } from '../tool.ts';
 import type { ListedTools } from './listed-tools.ts';
+import { LogBudget } from '../../trace/log-budget.ts';
 import { ToolServer, type ServerCall, type ToolServerSettings } from './tool-server.ts';
 
 const anything = { type: 'object' };
@@ -42,7 +43,14 @@ interface Given extends Partial<ToolServerSettings> {
 
 function serverOver(launcher: Launcher, { kept: list = kept, ...given }: Given = {}): ToolServer {
   const place = { launcher, command: '/opt/server', args: ['--all'], env: { LANG: 'C' } };
-  const common = { name: 'notes', deadlineMs: 20_000, sessionDirectory: '/nowhere', version: '1.2.3', endGraceMs: 5 };
+  const common = {
+    name: 'notes',
+    deadlineMs: 20_000,
+    sessionDirectory: '/nowhere',
+    logs: new LogBudget(),
+    version: '1.2.3',
+    endGraceMs: 5,
+  };
   const clock = { monotonicMs: () => 0 };
   return new ToolServer({ ...place, ...common, clock, onChange: () => {}, ...given }, list);
 }

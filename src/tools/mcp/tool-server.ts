@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 
 import type { Launcher } from '../../containment/launcher.ts';
+import type { LogBudget } from '../../trace/log-budget.ts';
 import { captureOutput } from '../captured-output.ts';
 import { neverReached } from '../dispatch.ts';
 import { OutputLog } from '../output-log.ts';
@@ -26,6 +27,8 @@ export interface ToolServerSettings {
   readonly deadlineMs: number;
   /** Long answers are kept in its `logs/`. */
   readonly sessionDirectory: string;
+  /** Of all logs of the session. */
+  readonly logs: LogBudget;
   /** Of this program. */
   readonly version: string;
   readonly clock: { monotonicMs(): number };
@@ -194,9 +197,12 @@ export class ToolServer {
 
   async #shown(content: string, tool: string): Promise<{ readonly text: string; readonly truncated: boolean }> {
     if (Buffer.byteLength(content) <= shownBytes) return { text: content, truncated: false };
-    const { name, sessionDirectory } = this.#settings;
+    const { name, sessionDirectory, logs } = this.#settings;
     this.#calls += 1;
-    const log = new OutputLog(sessionDirectory, `logs/mcp-${this.#calls}-${name}__${tool}.log`, loggedBytes);
+    const log = new OutputLog(sessionDirectory, `logs/mcp-${this.#calls}-${name}__${tool}.log`, {
+      maxBytes: loggedBytes,
+      budget: logs,
+    });
     const {
       text,
       cutBytes,
