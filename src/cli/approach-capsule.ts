@@ -18,6 +18,8 @@ export interface TokenChoice {
   readonly token: string | undefined;
   /** `--send-token`: the user wants it sent to an address that is not one of their sessions. */
   readonly isSentAnywhere: boolean;
+  /** What will be asked of it (D1 "Agent card"). */
+  readonly method: string;
   /** For the card to arrive. */
   readonly timeoutMs: number;
 }
@@ -30,11 +32,11 @@ const cardPath = '/.well-known/agent-card.json';
 /**
  * Decides who is told the listener token, before anything else is sent. A session of this user is asked for its card, which needs no token,
  * at the address it bound; where another one answers, this is `E-IO-004`. Any other address gets the token only when the user says so: whoever
- * listens there could keep it. `E-IO-003` when no card can be had.
+ * listens there could keep it. `E-RUN-057` when the card says that `method` is not served. `E-IO-003` when no card can be had.
  */
 export async function approachCapsule(
   { address, record }: LocatedCapsule,
-  { token = '', isSentAnywhere, timeoutMs }: TokenChoice,
+  { token = '', isSentAnywhere, method, timeoutMs }: TokenChoice,
 ): Promise<ApproachedCapsule> {
   if (record === null) {
     const isTokenKept = token !== '' && !isSentAnywhere;
@@ -42,7 +44,15 @@ export async function approachCapsule(
   }
   const card = readAgentCard(await getJson({ address, path: cardPath, timeoutMs }));
   if (card?.sessionId !== record.session_id) throw strangerAnswered(address, record.session_id, card?.sessionId);
+  // A card without `serves` is of a runtime that told nobody what it serves; its answer will tell.
+  if (card.serves !== null && !card.serves.methods.includes(method)) throw notServed(address, method);
   return { address, token: token === '' ? undefined : token, isTokenKept: false };
+}
+
+function notServed(address: string, method: string): Diagnostic {
+  return new Diagnostic('E-RUN-057', `the capsule at ${address} does not serve ${method}, as its card says`, {
+    hint: 'use the version of svc that the capsule runs under',
+  });
 }
 
 function strangerAnswered(address: string, wanted: string, answered: string | null | undefined): Diagnostic {

@@ -41,7 +41,12 @@ export function stopCommand(context: CommandContext): Command {
     .option('--send-token', sendTokenHelp)
     .action(async (wanted: string | undefined, { sendToken = false }: StopOptions) => {
       const located = locateCapsule(context.home, wanted);
-      const choice = { token: context.env['SVC_LISTENER_TOKEN'], isSentAnywhere: sendToken, timeoutMs: answerMs };
+      const choice = {
+        token: context.env['SVC_LISTENER_TOKEN'],
+        isSentAnywhere: sendToken,
+        method: 'session/stop',
+        timeoutMs: answerMs,
+      };
       const answer = await askToStop(located, choice);
       if (answer.kind === 'stopped') context.stderr.write(await endStopped(located, answer.report));
       else await endUnanswered(located, answer.failure, context);

@@ -22,7 +22,12 @@ export function watchCommand(context: CommandContext): Command {
     .option('--send-token', sendTokenHelp)
     .action(async (wanted: string | undefined, { json = false, sendToken = false }: WatchOptions) => {
       const located = locateCapsule(context.home, wanted);
-      const choice = { token: context.env['SVC_LISTENER_TOKEN'], isSentAnywhere: sendToken, timeoutMs: cardMs };
+      const choice = {
+        token: context.env['SVC_LISTENER_TOKEN'],
+        isSentAnywhere: sendToken,
+        method: 'stream/watch',
+        timeoutMs: cardMs,
+      };
       const capsule = await approachCapsule(located, choice);
       const { address } = capsule;
       // Its shapes of frames are no part of the start of any other command.

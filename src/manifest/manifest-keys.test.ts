@@ -97,6 +97,15 @@ describe('a manifest', () => {
     ]);
   });
 
+  it.each(['latest', 'stable', 'edge'])(
+    'refuses the reserved version %s of the capsule itself [D1-VER-02]',
+    (version) => {
+      const [problem = ''] = refusal(smallest.replace(/^version: .*$/m, `version: ${version}`));
+      expect(problem).toMatch(/^E-MAN-003 /);
+      expect(problem).toContain(`version ("${version}") is a reserved version, name an exact one`);
+    },
+  );
+
   it('reaches the model by http or by a process, and by nothing else [D1-MAN-04]', () => {
     expect(
       load('{name: a, version: "1", inference: {transport: process, command: run}}').manifest.inference,

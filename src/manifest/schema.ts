@@ -3,7 +3,7 @@ import * as z from 'zod/mini';
 import { artifactCapabilities, capsuleCapabilities } from './capabilities.ts';
 import { endpointFault } from './endpoint.ts';
 import { hookEvents, hookPolicyNames } from './hook-declaration.ts';
-import { artifactName, artifactVersion, exactVersion } from './names.ts';
+import { artifactName, exactVersion } from './names.ts';
 import { serverCommand } from './server-command.ts';
 import { byteSize, lifetimeSecs, longestWaitSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
@@ -105,7 +105,7 @@ const peerFileExport = z.strictObject({
 /** The manifest of a capsule. */
 export const capsuleManifest = z.strictObject({
   name: artifactName,
-  version: artifactVersion,
+  version: exactVersion,
   description: z.optional(z.string()),
   artifacts: z._default(z.array(artifactEntry), []),
   inference,

@@ -5,6 +5,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { Redactor } from '../diagnostics/redactor.ts';
 import { renderDiagnostic } from '../diagnostics/render.ts';
+import type { BindAddress, BindOutcome } from '../http/server.ts';
 import { accessLine } from './access-log.ts';
 import { renderAddress } from './bind-address.ts';
 import { FileStore } from './file-store.ts';
@@ -22,6 +23,7 @@ Options:
   --data <dir>        where the artifacts are kept (REGISTRY_DATA; default ~/.svc/registry)
   --store <address>   a bucket to keep them in instead: s3://bucket/prefix (REGISTRY_STORE)
   --max-bytes <size>  the largest archive that is taken (REGISTRY_MAX_BYTES; default 512Mi)
+  --health <address>  where GET /healthz is answered without the key: 127.0.0.1:7801 (REGISTRY_HEALTH; default nowhere)
   --version           print the version
   --help              print this
 
@@ -36,6 +38,7 @@ const flags = {
   data: { type: 'string' },
   store: { type: 'string' },
   'max-bytes': { type: 'string' },
+  health: { type: 'string' },
   version: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const;
@@ -83,12 +86,13 @@ async function start(args: readonly string[]): Promise<void> {
 function parseFlags(args: readonly string[]): SettingSources['flags'] | null {
   try {
     const { values } = parseArgs({ args: [...args], options: flags });
-    const { data, store, 'max-bytes': maxBytes } = values;
+    const { data, store, health, 'max-bytes': maxBytes } = values;
     if (values.help !== true && values.version !== true) {
       return {
         ...(data === undefined ? {} : { data }),
         ...(store === undefined ? {} : { store }),
         ...(maxBytes === undefined ? {} : { maxBytes }),
+        ...(health === undefined ? {} : { health }),
       };
     }
     process.stdout.write(values.help === true ? help : `${packageJson.version}\n`);
@@ -122,7 +126,7 @@ interface OpenedStore {
 }
 
 async function serve(settings: Settings): Promise<void> {
-  const { data, key, maxBytes, bind } = settings;
+  const { data, key, maxBytes, bind, health } = settings;
   const { store, place, sweep } = await openStore(settings);
   const server = new RegistryServer({
     store,
@@ -134,19 +138,25 @@ async function serve(settings: Settings): Promise<void> {
     onFault: tell,
     onBug: reportBug,
   });
-  const outcome = await server.open(bind);
-  if (outcome.kind !== 'bound') {
-    const reason = outcome.kind === 'port-taken' ? 'it is taken' : outcome.reason;
-    throw new Diagnostic('E-REG-022', `cannot listen on ${renderAddress(bind)}: ${reason}`, {
-      hint: 'choose another address and port with REGISTRY_BIND',
-    });
-  }
+  // First: a server that cannot tell its health is not to be found out by its clients.
+  const healthy = health === null ? null : bound(health, await server.openHealth(health), '--health');
+  const outcome = bound(bind, await server.open(bind), 'REGISTRY_BIND');
   stopOnSignals(server);
-  say(`svc-registry ${packageJson.version} listens on http://${renderAddress(outcome)}, ${place}`);
+  const told = healthy === null ? '' : `, health on http://${renderAddress(healthy)}/healthz`;
+  say(`svc-registry ${packageJson.version} listens on http://${renderAddress(outcome)}, ${place}${told}`);
   // Whoever is to be served does not wait for it, and the next start tries again.
   await sweep?.().catch((error: unknown) => {
     if (!(error instanceof Diagnostic)) throw error;
     tell(error);
+  });
+}
+
+/** What was bound; `E-REG-022` where it could not be, naming the setting that chooses another address. */
+function bound(asked: BindAddress, outcome: BindOutcome, setting: string): BindAddress {
+  if (outcome.kind === 'bound') return outcome;
+  const reason = outcome.kind === 'port-taken' ? 'it is taken' : outcome.reason;
+  throw new Diagnostic('E-REG-022', `cannot listen on ${renderAddress(asked)}: ${reason}`, {
+    hint: `choose another address and port with ${setting}`,
   });
 }
 

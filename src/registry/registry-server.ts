@@ -29,10 +29,15 @@ export interface RegistryOptions {
   readonly onBug: (error: unknown) => void;
 }
 
+const health: Route = { method: 'GET', path: '/healthz', body: 'unread', handle: () => jsonReply({ status: 'ok' }) };
+
 /** 1 KiB a second: slower than any line, and the longest a dead sender is waited for. */
 const slowestPace: SlowestPace = { bytes: 32 * 1024, ms: 32_000 };
 
-/** The artifact registry (D3 "Registry"): every endpoint under `/v1` asks for the key, and so does every path that is not served. */
+/**
+ * The artifact registry (D3 "Registry"): every endpoint asks for the key, and so does every path that is not served (D3 "Authentication" 1). Who has
+ * no key asks after its health on an address of its own, which serves nothing else.
+ */
 export class RegistryServer {
   readonly #server: HttpServer;
   readonly #options: RegistryOptions;
@@ -40,6 +45,7 @@ export class RegistryServer {
   readonly #index: ArtifactIndex;
   readonly #running = new Set<Promise<unknown>>();
   readonly #told = new Set<string>();
+  #health: HttpServer | null = null;
 
   constructor(options: RegistryOptions) {
     this.#options = options;
@@ -69,9 +75,15 @@ export class RegistryServer {
     return outcome;
   }
 
+  /** Answers `GET /healthz` without the key at another address, and nothing else there. */
+  async openHealth(address: BindAddress): Promise<BindOutcome> {
+    this.#health = new HttpServer({ routes: [health], token: null, anyHost: true, onBug: this.#options.onBug });
+    return await this.#health.bind(address);
+  }
+
   /** Takes nothing new, lets what runs end for `graceMs`, and waits until what was cut has cleaned up. */
   async close(graceMs: number): Promise<void> {
-    await this.#server.close(graceMs);
+    await Promise.all([this.#server.close(graceMs), this.#health?.close(0)]);
     await Promise.allSettled(this.#running);
   }
 
@@ -79,7 +91,7 @@ export class RegistryServer {
     const { store, staging, maxBytes, slowest = slowestPace } = this.#options;
     const publishing: Publishing = { records: this.#records, staging, maxBytes, slowest };
     return [
-      { method: 'GET', path: '/healthz', open: true, body: 'unread', handle: () => jsonReply({ status: 'ok' }) },
+      health,
       {
         method: 'GET',
         path: '/v1/artifacts',

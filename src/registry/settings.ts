@@ -12,6 +12,8 @@ import { readS3Settings, type S3Settings } from './s3-settings.ts';
 export interface Settings {
   readonly key: Secret;
   readonly bind: BindAddress;
+  /** Where its health is told without the key; null for nowhere. */
+  readonly health: BindAddress | null;
   /** Absolute path of the data directory: the artifacts are there, unless they are on S3, and what is being received. */
   readonly data: string;
   /** Null where the artifacts are files. */
@@ -22,7 +24,12 @@ export interface Settings {
 }
 
 export interface SettingSources {
-  readonly flags: { readonly data?: string; readonly store?: string; readonly maxBytes?: string };
+  readonly flags: {
+    readonly data?: string;
+    readonly store?: string;
+    readonly maxBytes?: string;
+    readonly health?: string;
+  };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
   readonly cwd: string;
@@ -41,6 +48,7 @@ export function readSettings({ flags, env, home, cwd }: SettingSources): Setting
     key,
     warnings: [...warnings, ...uselessSize(maxBytes)],
     bind: readBind(env['REGISTRY_BIND']),
+    health: readHealth(flags.health || env['REGISTRY_HEALTH']),
     data: resolve(cwd, data),
     s3: store === null ? null : readS3Settings(store, env),
     maxBytes,
@@ -72,6 +80,16 @@ function readBind(text = ''): BindAddress {
   if (parsed !== null) return parsed;
   throw new Diagnostic('E-REG-021', `REGISTRY_BIND is ${quoted(text)}, which is no address`, {
     hint: 'write 127.0.0.1:7800, 0.0.0.0:7800 or [::1]:7800',
+  });
+}
+
+/** A port is named: the one that is served otherwise would be taken. */
+function readHealth(text: string | undefined): BindAddress | null {
+  if (text === undefined || text === '') return null;
+  const parsed = parseBindAddress(text);
+  if (parsed !== null && /:\d+$/.test(text)) return parsed;
+  throw new Diagnostic('E-REG-021', `the address for the health is ${quoted(text)}, which is no address with a port`, {
+    hint: 'write 127.0.0.1:7801, 0.0.0.0:7801 or [::1]:7801',
   });
 }
 

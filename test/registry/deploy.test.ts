@@ -62,7 +62,8 @@ describe('the Containerfile', () => {
   });
 
   it('asks after the health of what it starts, where it is', () => {
-    expect(containerfile).toContain("fetch('http://127.0.0.1:7800/healthz')");
+    expect(containerfile).toContain("fetch('http://127.0.0.1:7801/healthz')");
+    expect(containerfile).toContain('REGISTRY_HEALTH=127.0.0.1:7801');
     expect(containerfile).toContain('REGISTRY_BIND=0.0.0.0:7800');
   });
 });
@@ -81,7 +82,7 @@ it('docs/registry.md names every option and variable of the help', async () => {
   const page = readFileSync(join(root, 'docs', 'registry.md'), 'utf8');
   const { stdout } = await runRegistry(['--help'], {});
   const named = [...stdout.matchAll(/--[a-z-]+|(?:REGISTRY|AWS|S3)_[A-Z_]+/g)].map(([name]) => name);
-  expect(named).toHaveLength(15);
+  expect(named).toHaveLength(17);
   const said = named.filter((name) => name !== '--help' && name !== '--version');
   expect(said.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
 });

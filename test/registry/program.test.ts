@@ -154,9 +154,32 @@ describe('a running svc-registry', () => {
     const { process: server, port } = await startRegistry(temporaryDirectory(), { REGISTRY_BIND: '[::1]:0' });
     expect(server.stderr).toContain(`listens on http://[::1]:${port}, `);
     const socket = connect(port, '::1');
-    socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    socket.write(`GET /healthz HTTP/1.1\r\nHost: x\r\n${authorized}\r\nConnection: close\r\n\r\n`);
     expect(await received(socket, '{"status":"ok"}')).toContain('HTTP/1.1 200 OK');
   });
+
+  it('tells its health without the key on an address of its own, and nothing else there', async () => {
+    const { process: server, port } = await startRegistry(temporaryDirectory(), { REGISTRY_HEALTH: '127.0.0.1:0' });
+    const [, health] = await server.complained(/, health on http:\/\/127\.0\.0\.1:(\d+)\/healthz\n/);
+    expect((await ask(Number(health), 'GET /healthz HTTP/1.1')).body).toBe('{"status":"ok"}');
+    for (const path of ['/v1/artifacts', '/v1/artifacts/a/1', '/']) {
+      const { status } = await ask(Number(health), `GET ${path} HTTP/1.1`, { headers: [authorized] });
+      expect([path, status]).toEqual([path, 404]);
+    }
+    expect((await ask(port, 'GET /healthz HTTP/1.1')).status).toBe(401);
+  });
+
+  it.each(['127.0.0.1', 'nowhere:70000', ':7801', '127.0.0.1:<own>'])(
+    'does not start with a health address of %s',
+    async (address) => {
+      const { port } = await startRegistry(temporaryDirectory());
+      const env = { REGISTRY_API_KEY: key, REGISTRY_BIND: '127.0.0.1:0', REGISTRY_DATA: temporaryDirectory() };
+      const { code, stderr } = await runRegistry(['--health', address.replace('<own>', String(port))], env);
+      expect([code, stderr.split(':')[0]]).toEqual(
+        address.includes('<own>') ? [1, 'error[E-REG-022]'] : [2, 'error[E-REG-021]'],
+      );
+    },
+  );
 
   it('sweeps what it left when it was killed, at its next start', async () => {
     const data = temporaryDirectory();
