@@ -327,6 +327,8 @@ describe('the artifact frame of', () => {
 
   it('any call says how long it took, as its line of the trace does [D1-FRAME-28]', () => {
     expect(durations).toHaveLength(19);
+    const told = frames.filter(({ event }) => event === 'artifact').map(({ data }) => data['artifact']);
+    expect(told.map((artifact) => (artifact as Record<string, unknown>)['duration_ms'])).toEqual(durations);
     for (const duration of durations) expect(duration).toSatisfy((ms) => Number.isInteger(ms) && Number(ms) >= 0);
     // The component of the first call had to be compiled and started for it.
     expect(durations[0]).toBeGreaterThan(0);

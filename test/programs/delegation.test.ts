@@ -77,7 +77,7 @@ describe('a capsule that delegates', () => {
     expect(declared).toEqual([['delegate-task', 'sh'], []]);
   });
 
-  it('holds a slot of the referee for as long as the child runs, which is told as an error when it is stopped [D2-COMPL-04]', async () => {
+  it('holds a slot of the referee for as long as the child runs, which is told as an error without a result when it is stopped [D2-COMPL-04] [D2-COMPL-05] [D2-COMPL-13]', async () => {
     const slow = { ...worker, script: says('One, two, three.', 'Count', 600_000) };
     const formation = await start({ capsules: { lead, worker: slow } });
     await formation.send('Begin');
@@ -88,6 +88,7 @@ describe('a capsule that delegates', () => {
     process.kill(child.pid, 'SIGTERM');
     await formation.tasksEnded(2);
     expect(formation.delegationStatuses()).toEqual(['started', 'error']);
+    expect(formation.completion).not.toHaveProperty('result_path');
     expect(await formation.status(child.session_id)).toMatchObject({ status: 'failed' });
     expect(await formation.status()).toMatchObject({ live_children: 0 });
   });
