@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { argumentsObject, pairToolCalls, parametersOf } from './conversation.ts';
+import { argumentsObject, parametersOf, ToolCallPairs } from './conversation.ts';
 import type { Message } from './driver-world.ts';
 
 const call = (id: string, name = 'look'): Message => ({
@@ -18,7 +18,7 @@ const idsOf = (messages: readonly Message[]): readonly string[] =>
 
 describe('tool calls and their results', () => {
   it('keep the ids a provider gave', () => {
-    expect(idsOf(pairToolCalls([call('toolu_01'), result('toolu_01')]))).toEqual(['toolu_01', '=toolu_01']);
+    expect(idsOf(new ToolCallPairs().pair([call('toolu_01'), result('toolu_01')]))).toEqual(['toolu_01', '=toolu_01']);
   });
 
   it('get ids where a provider gave none, results in the order of the calls', () => {
@@ -29,7 +29,7 @@ describe('tool calls and their results', () => {
         { tag: 'tool-call', val: { id: '', name: 'b', input: '{}' } },
       ],
     };
-    expect(idsOf(pairToolCalls([two, result(''), result(''), call(''), result('')]))).toEqual([
+    expect(idsOf(new ToolCallPairs().pair([two, result(''), result(''), call(''), result('')]))).toEqual([
       'call_1',
       'call_2',
       '=call_1',
@@ -40,7 +40,10 @@ describe('tool calls and their results', () => {
   });
 
   it('get other ids where another provider would refuse them', () => {
-    expect(idsOf(pairToolCalls([call('chatcmpl:1/x'), result('chatcmpl:1/x')]))).toEqual(['call_1', '=call_1']);
+    expect(idsOf(new ToolCallPairs().pair([call('chatcmpl:1/x'), result('chatcmpl:1/x')]))).toEqual([
+      'call_1',
+      '=call_1',
+    ]);
   });
 });
 

@@ -29,33 +29,37 @@ export function parametersOf(tool: ToolDefinition): JsonObject {
 }
 
 /**
- * The messages with an id on every tool call and the same id on its result. Some servers give no ids, or ones that another
- * provider refuses; such calls are numbered through the conversation, and results are matched to them in order.
+ * Puts an id on every tool call and the same id on its result. Some servers give no ids, or ones that another provider refuses; such
+ * calls are numbered through the conversation, and results are matched to them in order.
  */
-export function pairToolCalls(messages: readonly Message[]): readonly Message[] {
-  let given = 0;
-  const open: { readonly original: string; readonly id: string }[] = [];
+export class ToolCallPairs {
+  #given = 0;
+  readonly #open: { readonly original: string; readonly id: string }[] = [];
 
-  const nameCall = (call: ToolCallBlock): ToolCallBlock => {
-    given += 1;
-    const id = acceptedId.test(call.id) ? call.id : `call_${given}`;
-    open.push({ original: call.id, id });
+  /** The next messages of the conversation. */
+  pair(messages: readonly Message[]): readonly Message[] {
+    return messages.map((message): Message => {
+      if (message.tag === 'tool') {
+        return { tag: 'tool', val: { ...message.val, toolCallId: this.#idOfResult(message.val.toolCallId) } };
+      }
+      return {
+        tag: message.tag,
+        val: message.val.map((block) =>
+          block.tag === 'tool-call' ? { tag: block.tag, val: this.#nameCall(block.val) } : block,
+        ),
+      };
+    });
+  }
+
+  #nameCall(call: ToolCallBlock): ToolCallBlock {
+    this.#given += 1;
+    const id = acceptedId.test(call.id) ? call.id : `call_${this.#given}`;
+    this.#open.push({ original: call.id, id });
     return { ...call, id };
-  };
-  const idOfResult = (original: string): string => {
-    const index = open.findIndex((call) => call.original === original);
-    return index === -1 ? original : (open.splice(index, 1)[0]?.id ?? original);
-  };
+  }
 
-  return messages.map((message): Message => {
-    if (message.tag === 'tool') {
-      return { tag: 'tool', val: { ...message.val, toolCallId: idOfResult(message.val.toolCallId) } };
-    }
-    return {
-      tag: message.tag,
-      val: message.val.map((block) =>
-        block.tag === 'tool-call' ? { tag: block.tag, val: nameCall(block.val) } : block,
-      ),
-    };
-  });
+  #idOfResult(original: string): string {
+    const index = this.#open.findIndex((call) => call.original === original);
+    return index === -1 ? original : (this.#open.splice(index, 1)[0]?.id ?? original);
+  }
 }

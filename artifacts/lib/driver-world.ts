@@ -85,7 +85,8 @@ export interface DriverPorts extends ReplySink {
 export interface PostRequest {
   readonly url: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly body: string;
+  /** Text, which goes out as UTF-8, or parts that follow each other. */
+  readonly body: string | readonly (string | Uint8Array)[];
 }
 
 export interface PostResponse {

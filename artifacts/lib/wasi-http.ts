@@ -20,8 +20,11 @@ const readSize = 64 * 1024;
 
 /** Sends one POST over `wasi:http` and returns once the response head is there (contracts §4). */
 export function post({ url, headers, body }: PostRequest): PostResponse {
-  const content = new TextEncoder().encode(body);
-  return exchange(url, { method: 'post', headers: [...headers, ['content-length', String(content.length)]], content });
+  const encoder = new TextEncoder();
+  const parts = typeof body === 'string' ? [body] : body;
+  const content = parts.map((part) => (typeof part === 'string' ? encoder.encode(part) : part));
+  const length = content.reduce((sum, part) => sum + part.length, 0);
+  return exchange(url, { method: 'post', headers: [...headers, ['content-length', String(length)]], content });
 }
 
 /** As `post`, one GET. */
@@ -32,7 +35,7 @@ export function get(url: string, headers: PostRequest['headers'] = []): PostResp
 interface Exchange {
   readonly method: 'get' | 'post';
   readonly headers: PostRequest['headers'];
-  readonly content: Uint8Array | null;
+  readonly content: readonly Uint8Array[] | null;
 }
 
 function exchange(url: string, { method, headers, content }: Exchange): PostResponse {
@@ -63,7 +66,7 @@ function fieldsOf(headers: PostRequest['headers']): Fields {
   return Fields.fromList(headers.map(([name, value]) => [name, encoder.encode(value)]));
 }
 
-function send(origin: string, outgoing: OutgoingRequest, content: Uint8Array): FutureIncomingResponse {
+function send(origin: string, outgoing: OutgoingRequest, content: readonly Uint8Array[]): FutureIncomingResponse {
   const body = outgoing.body();
   let future: FutureIncomingResponse | null = null;
   try {
@@ -92,16 +95,18 @@ function isErrorCode(value: unknown): value is ErrorCode {
   return isObject(value) && typeof value['tag'] === 'string';
 }
 
-function writeAll(body: OutgoingBody, content: Uint8Array): void {
+function writeAll(body: OutgoingBody, content: readonly Uint8Array[]): void {
   using stream = body.write();
-  for (let sent = 0; sent < content.length;) {
-    const room = stream.checkWrite();
-    if (room === 0) {
-      using writable = stream.subscribe();
-      writable.block();
+  for (const part of content) {
+    for (let sent = 0; sent < part.length;) {
+      const room = stream.checkWrite();
+      if (room === 0) {
+        using writable = stream.subscribe();
+        writable.block();
+      }
+      stream.write(part.subarray(sent, sent + room));
+      sent += room;
     }
-    stream.write(content.subarray(sent, sent + room));
-    sent += room;
   }
   stream.blockingFlush();
 }

@@ -1,4 +1,4 @@
-import { argumentsObject, pairToolCalls, parametersOf, textOf } from '../lib/conversation.ts';
+import { argumentsObject, parametersOf, textOf, ToolCallPairs } from '../lib/conversation.ts';
 import {
   anyBodyExcept,
   extraHeaders,
@@ -12,6 +12,7 @@ import {
 import type { ConfigOf } from '../lib/driver-config.ts';
 import type { ContentBlock, DriverRequest, Message, PostRequest } from '../lib/driver-world.ts';
 import { providerUrl } from '../lib/endpoint.ts';
+import { bodyWith, type EncodedConversation, type MessageEncoder } from '../lib/kept-conversation.ts';
 import type { ToolNames } from '../lib/tool-names.ts';
 import type { JsonObject } from '../lib/untrusted-json.ts';
 import { thinkingForProvider } from './thinking-signature.ts';
@@ -37,13 +38,18 @@ export function readMessagesConfig(text: string): MessagesConfig {
   return readDriverConfig(text, configKeys);
 }
 
+export interface MessagesTurn {
+  readonly conversation: EncodedConversation;
+  readonly config: MessagesConfig;
+  readonly names: ToolNames;
+}
+
 /** The streaming Messages request for one turn. */
-export function messagesRequest(request: DriverRequest, config: MessagesConfig, names: ToolNames): PostRequest {
-  const body = {
+export function messagesRequest(request: DriverRequest, { conversation, config, names }: MessagesTurn): PostRequest {
+  const rest = {
     model: request.model,
     max_tokens: request.maxTokens,
     system: request.system === '' ? undefined : request.system,
-    messages: mergeTurns(pairToolCalls(request.messages), names),
     stream: true,
     temperature: config.temperature,
     top_p: config.top_p,
@@ -68,7 +74,7 @@ export function messagesRequest(request: DriverRequest, config: MessagesConfig, 
   return {
     url: providerUrl(request.endpoint, '/v1/messages'),
     headers: withExtraHeaders(headers, config.headers),
-    body: JSON.stringify(withExtraBody(body, config.extra_body)),
+    body: bodyWith(conversation, { before: [], rest: withExtraBody(rest, config.extra_body) }),
   };
 }
 
@@ -87,17 +93,26 @@ interface Turn {
   readonly content: JsonObject[];
 }
 
-/** Neighbours of one role share a message: the results of one turn's calls have to come back together. */
-function mergeTurns(messages: readonly Message[], names: ToolNames): readonly Turn[] {
-  const turns: Turn[] = [];
-  for (const message of messages) {
-    const role = message.tag === 'assistant' ? 'assistant' : 'user';
-    const content = blocksOf(message, names);
-    const last = turns.at(-1);
-    if (last?.role === role) last.content.push(...content);
-    else if (content.length > 0) turns.push({ role, content: [...content] });
-  }
-  return turns;
+/** Messages as the Messages API has them. Neighbours of one role share one: the results of one turn's calls have to come back together. */
+export function mergedTurns(names: ToolNames): MessageEncoder {
+  const pairs = new ToolCallPairs();
+  let last: Turn | null = null;
+  return {
+    push: (messages) => {
+      const closed: string[] = [];
+      for (const message of pairs.pair(messages)) {
+        const role = message.tag === 'assistant' ? 'assistant' : 'user';
+        const content = blocksOf(message, names);
+        if (last?.role === role) last.content.push(...content);
+        else if (content.length > 0) {
+          if (last !== null) closed.push(JSON.stringify(last));
+          last = { role, content: [...content] };
+        }
+      }
+      return closed;
+    },
+    open: () => (last === null ? null : JSON.stringify(last)),
+  };
 }
 
 function blocksOf(message: Message, names: ToolNames): readonly JsonObject[] {

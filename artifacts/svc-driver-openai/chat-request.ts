@@ -1,4 +1,4 @@
-import { argumentsObject, pairToolCalls, parametersOf, textOf, toolCallsIn } from '../lib/conversation.ts';
+import { argumentsObject, parametersOf, textOf, ToolCallPairs, toolCallsIn } from '../lib/conversation.ts';
 import {
   anyBodyExcept,
   extraHeaders,
@@ -13,6 +13,7 @@ import {
 import type { ConfigOf } from '../lib/driver-config.ts';
 import type { ContentBlock, DriverRequest, Message, PostRequest, ToolDefinition } from '../lib/driver-world.ts';
 import { providerUrl } from '../lib/endpoint.ts';
+import { bodyWith, type EncodedConversation, type MessageEncoder } from '../lib/kept-conversation.ts';
 import type { ToolNames } from '../lib/tool-names.ts';
 import type { JsonObject } from '../lib/untrusted-json.ts';
 
@@ -34,15 +35,26 @@ export function readChatConfig(text: string): ChatConfig {
   return readDriverConfig(text, configKeys);
 }
 
+/** Messages as Chat Completions has them, one for one. */
+export function chatMessages(names: ToolNames): MessageEncoder {
+  const pairs = new ToolCallPairs();
+  return {
+    push: (messages) => pairs.pair(messages).map((message) => JSON.stringify(chatMessage(message, names))),
+    open: () => null,
+  };
+}
+
+export interface ChatTurn {
+  readonly conversation: EncodedConversation;
+  readonly config: ChatConfig;
+  readonly names: ToolNames;
+}
+
 /** The streaming Chat Completions request for one turn. */
-export function chatRequest(request: DriverRequest, config: ChatConfig, names: ToolNames): PostRequest {
+export function chatRequest(request: DriverRequest, { conversation, config, names }: ChatTurn): PostRequest {
   const tokenLimit = config.max_tokens_field ?? tokenLimitField(request.endpoint);
-  const body = {
+  const rest = {
     model: request.model,
-    messages: [
-      ...systemMessage(request.system),
-      ...pairToolCalls(request.messages).map((message) => chatMessage(message, names)),
-    ],
     stream: true,
     stream_options: { include_usage: true },
     [tokenLimit]: request.maxTokens,
@@ -60,7 +72,10 @@ export function chatRequest(request: DriverRequest, config: ChatConfig, names: T
   return {
     url: providerUrl(request.endpoint, '/v1/chat/completions'),
     headers: withExtraHeaders(headers, config.headers),
-    body: JSON.stringify(withExtraBody(body, config.extra_body)),
+    body: bodyWith(conversation, {
+      before: systemMessage(request.system),
+      rest: withExtraBody(rest, config.extra_body),
+    }),
   };
 }
 

@@ -149,7 +149,7 @@ describe('a streamed reply', () => {
       content: [{ tag: 'text', val: 'Hello' }],
       stopReason: { tag: 'end-turn' },
       usage: { inputTokens: 9, outputTokens: 2 },
-      continuationId: null,
+      continuationId: expect.stringMatching(/^kept:\d+-\d+:1$/),
     });
     expect(ports.open).toBe(0);
   });

@@ -1,5 +1,6 @@
 import { type Component, ComponentFault } from '../components/component.ts';
 import type { Driver, DriverOutcome, InferenceCall, InferenceRequest } from './driver.ts';
+import { forgotten, KeptMessages, type NextRequest } from './kept-messages.ts';
 import type { DriverRequests } from './driver-requests.ts';
 import { redactedOutcome } from './redacted-outcome.ts';
 import { decodeWitResponse, type DriverSurroundings, encodeWitRequest } from './wit-driver.ts';
@@ -23,12 +24,29 @@ export function createComponentDriver(settings: ComponentDriverSettings): Driver
   const { label, component } = settings;
   return {
     label,
-    openTask: () => ({
-      infer: async (request, call) => redactedOutcome(await infer(request, call, settings), settings.redact),
-      close: () => Promise.resolve(),
-    }),
+    openTask: () => {
+      const kept = new KeptMessages();
+      return {
+        infer: async (request, call) => {
+          const outcome = await inferOnward(kept.next(request), call, settings);
+          return redactedOutcome(outcome, settings.redact);
+        },
+        close: () => Promise.resolve(),
+      };
+    },
     close: () => component.close(),
   };
+}
+
+/** A driver that keeps a conversation is told what is new of it; one that has lost it meanwhile is told the whole. */
+async function inferOnward(
+  { whole, onward }: NextRequest,
+  call: InferenceCall,
+  settings: ComponentDriverSettings,
+): Promise<DriverOutcome> {
+  if (onward === null) return await infer(whole, call, settings);
+  const outcome = await infer(onward, call, settings);
+  return outcome.kind === 'failed' && outcome.error === forgotten ? await infer(whole, call, settings) : outcome;
 }
 
 async function infer(

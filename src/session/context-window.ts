@@ -1,5 +1,5 @@
 import type { InferenceRequest, Message, Usage } from '../inference/driver.ts';
-import { estimateTokens } from './token-estimate.ts';
+import { estimateRequest, estimateTokens } from './token-estimate.ts';
 
 export interface ContextLimit {
   /** `inference.context.max_tokens`; null when the manifest names none, and then nothing is ever compacted. */
@@ -37,7 +37,7 @@ export class ContextWindow {
   }
 
   #estimate(request: InferenceRequest): number {
-    const byLength = estimateTokens(request);
+    const byLength = estimateRequest(request);
     if (this.#measured === null) return byLength;
     const added = request.messages.slice(this.#measured.messages);
     // A provider that counts nothing, or a cached part of it, must not hide how long the text is.

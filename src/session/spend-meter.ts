@@ -1,6 +1,6 @@
 import type { InferenceRequest, InferenceResponse, Usage } from '../inference/driver.ts';
 import type { SpendRefusal } from '../inference/spend-refusal.ts';
-import { estimateTokens } from './token-estimate.ts';
+import { estimateRequest, estimateTokens } from './token-estimate.ts';
 
 /** Tokens a session has used, against `inference.max_session_tokens`. */
 export class SpendMeter {
@@ -22,6 +22,7 @@ export class SpendMeter {
 
   /** Sets aside what a call may come to while it is under way, until the function it gives is called: others may be made beside it. */
   hold(request: InferenceRequest): () => void {
+    if (this.#ceiling === null) return () => {};
     const estimate = mostOf(request);
     this.#held += estimate;
     return () => {
@@ -32,7 +33,7 @@ export class SpendMeter {
   /** Counts a call by what the provider reported, else by length. */
   record(request: InferenceRequest, response: InferenceResponse): Usage {
     const usage = response.usage ?? {
-      inputTokens: estimateTokens(request),
+      inputTokens: estimateRequest(request),
       outputTokens: estimateTokens(response.content),
     };
     this.#spent += usage.inputTokens + usage.outputTokens;
@@ -41,5 +42,5 @@ export class SpendMeter {
 }
 
 function mostOf(request: InferenceRequest): number {
-  return estimateTokens(request) + request.maxTokens;
+  return estimateRequest(request) + request.maxTokens;
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/diagnostics/secret.ts';
 import { createComponentDriver } from '../../src/inference/component-driver.ts';
 import { DriverRequests } from '../../src/inference/driver-requests.ts';
-import type { DriverOutcome, InferenceRequest } from '../../src/inference/driver.ts';
+import type { Driver, DriverOutcome, InferenceRequest, Message } from '../../src/inference/driver.ts';
 import { startFakeAnthropic } from '../support/fake-providers/fake-anthropic.ts';
 import { startFakeOpenAi } from '../support/fake-providers/fake-openai.ts';
 import type { FakeProvider } from '../support/fake-providers/fake-provider.ts';
@@ -51,13 +51,8 @@ interface Setting {
   readonly onText?: (text: string) => void;
 }
 
-async function turn(
-  name: string,
-  provider: FakeProvider,
-  request: Partial<InferenceRequest> = {},
-  setting: Setting = {},
-): Promise<Turn> {
-  const driver = createComponentDriver({
+function driverOf(name: string, provider: FakeProvider, config: Setting['config'] = {}): Driver {
+  return createComponentDriver({
     requests: new DriverRequests(),
     label: name,
     component: artifacts.component(name, {
@@ -67,9 +62,47 @@ async function turn(
     deadlineMs: 20_000,
     endpoint: provider.endpoint,
     apiKeyPlaceholder: placeholder,
-    config: setting.config ?? {},
+    config,
     redact: (text) => text,
   });
+}
+
+/** The turns of a task that calls a tool in each, the last being a completion of somebody else in between when `interrupted`. */
+async function bodiesOf(name: string, provider: FakeProvider, interrupted: boolean): Promise<readonly unknown[]> {
+  const driver = driverOf(name, provider);
+  const task = driver.openTask();
+  const quiet = { signal: new AbortController().signal, onText: () => {}, onThinking: () => {}, ...noToolCalls };
+  const asked = (text: string): Message => ({ role: 'user', content: [{ type: 'text', text }] });
+  const common = { model: 'm-1', system: '', tools: [], maxTokens: 512 };
+  const messages: Message[] = [asked('Grüße 👋')];
+  let continuation: { readonly continuationId?: string } = {};
+  for (let count = 1; count <= 4; count += 1) {
+    if (interrupted && count > 1) await driver.openTask().infer({ ...common, messages: [asked('Sum up.')] }, quiet);
+    const outcome = await task.infer({ ...common, messages: [...messages], ...continuation }, quiet);
+    if (outcome.kind !== 'response') throw new Error(outcome.error);
+    const { content, continuationId } = outcome.response;
+    expect(continuationId).toMatch(new RegExp(`:${messages.length}$`));
+    continuation = continuationId === undefined ? {} : { continuationId };
+    const [call] = content.flatMap((block) => (block.type === 'tool_call' ? [block] : []));
+    messages.push({ role: 'assistant', content });
+    messages.push({
+      role: 'tool',
+      toolCallId: call?.id ?? '',
+      isError: false,
+      content: [{ type: 'text', text: `result ${count}` }],
+    });
+  }
+  await driver.close();
+  return provider.requests.map(({ json }) => (json as { readonly messages: unknown }).messages);
+}
+
+async function turn(
+  name: string,
+  provider: FakeProvider,
+  request: Partial<InferenceRequest> = {},
+  setting: Setting = {},
+): Promise<Turn> {
+  const driver = driverOf(name, provider, setting.config);
   const seen: string[] = [];
   const whole = {
     model: 'm-1',
@@ -117,6 +150,23 @@ describe.each(providers)('$name as it ships', ({ name, start, path, header, sent
     expect(request.body).toContain('Grüße 👋');
     expect(request.body).not.toContain(key);
     await expect(request.closed).resolves.toBe('answered');
+  });
+
+  it('sends the whole conversation with each turn, also when another came between', async () => {
+    const reply: FakeReply = { kind: 'stream', toolCalls: [{ id: 'call_1', name: 'look', arguments: '{"at":"ü"}' }] };
+    const play = async (interrupted: boolean): Promise<readonly unknown[]> => {
+      await using provider = await start(
+        Array.from({ length: 7 }, () => reply),
+        { key },
+      );
+      return await bodiesOf(name, provider, interrupted);
+    };
+    const straight = await play(false);
+    const summed = await play(true);
+    expect(straight.map((messages) => (messages as unknown[]).length)).toEqual([1, 3, 5, 7]);
+    expect([summed[0], summed[2], summed[4], summed[6]]).toEqual(straight);
+    expect(JSON.stringify(straight[3])).toContain('Grüße 👋');
+    for (const messages of straight.slice(1)) expect(JSON.stringify(messages)).toContain('result 1');
   });
 
   it('shows each piece while the reply is being made', async () => {

@@ -62,7 +62,10 @@ export class ScriptedPorts implements DriverPorts {
 
   /** The body of the request of this number, counted from 1. */
   body(number = 1): Readonly<Record<string, unknown>> {
-    return JSON.parse(this.requests[number - 1]?.body ?? '') as Readonly<Record<string, unknown>>;
+    const body = this.requests[number - 1]?.body ?? '';
+    const parts = typeof body === 'string' ? [body] : body;
+    const text = parts.map((part) => (typeof part === 'string' ? part : new TextDecoder().decode(part))).join('');
+    return JSON.parse(text) as Readonly<Record<string, unknown>>;
   }
 
   header(name: string): string | undefined {
