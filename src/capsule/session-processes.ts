@@ -36,6 +36,11 @@ export class SessionProcesses {
     this.#contained = deps.containment.open({ workdir, privateDirectory, logs: deps.logs });
   }
 
+  /** The user's. */
+  get home(): string {
+    return this.#deps.home;
+  }
+
   /** The door for processes with these grants; their scope is made when it is not there. */
   launcher(grants: ProcessGrants): Launcher {
     const { directories } = this.#deps;

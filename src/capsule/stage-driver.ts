@@ -22,30 +22,38 @@ export async function stageDriver(parts: StageParts): Promise<Driver> {
 }
 
 async function processDriver(parts: StageParts): Promise<Driver> {
-  const { createProcessDriver } = await import('../inference/process-driver.ts');
-  const { launch, processes } = parts;
+  const [{ createProcessDriver, driverWords }, { hiddenIn, operatorFiles }] = await Promise.all([
+    import('../inference/process-driver.ts'),
+    import('./operator-files.ts'),
+  ]);
+  const { launch, processes, directories } = parts;
   const { grants, loaded } = launch;
   const { inference } = loaded.manifest;
+  const places = { manifestDirectory: loaded.directory, home: processes.home, workdir: directories.workdir };
+  const { words, reads } = operatorFiles(driverWords(inference.command ?? ''), places);
   return createProcessDriver({
-    command: inference.command ?? '',
+    command: words,
     manifestDirectory: loaded.directory,
-    launcher: processes.launcher(capsuleProcesses(grants)),
+    launcher: processes.launcher({ ...capsuleProcesses(grants), reads }),
     program: {
-      service: programService(parts),
+      service: programService(parts, reads),
       apiKey: loaded.apiKey ?? null,
       maxTurns: inference.max_turns,
       hasNetwork: grants.networkAllow.length > 0,
     },
+    ...(launch.scope.containment.achieved === 'advisory'
+      ? {}
+      : { hiddenIn: (said: string) => hiddenIn(said, reads, places) }),
     env: processes.environment(grants.envAllow),
     redact: recordRedaction(launch),
   });
 }
 
 /** What a program with a dialect of its own is served with: its token is a secret of this session like the key. */
-function programService({ launch, processes }: StageParts): ProgramService {
+function programService({ launch, processes }: StageParts, reads: readonly string[]): ProgramService {
   const token = new Secret(randomBytes(32).toString('base64url'));
   launch.redactor.register(token);
-  const grants = capsuleProcesses(launch.grants);
+  const grants = { ...capsuleProcesses(launch.grants), reads };
   return {
     token,
     mintName: () => randomBytes(12).toString('base64url'),

@@ -7,9 +7,8 @@ import { type ContainedLauncher, createContainedLauncher } from './contained-lau
 import type { GroupPlaceLookup } from './control-group.ts';
 import type { Enforcement } from './launch/compose-plan.ts';
 import type { HostAbility } from './launch/host-ability.ts';
-import { LaunchSheets } from './launch/launch-sheets.ts';
+import { LaunchSheets, type LaunchSheetsOptions } from './launch/launch-sheets.ts';
 import { leastAbiForScoped } from './launch/landlock-rights.ts';
-import type { NeededFiles } from './launch/needed-files.ts';
 import { connects, type ProcessGrants } from './launch/process-grants.ts';
 import { helperPipes } from './make-pipes.ts';
 import { networkVariables } from './network-variables.ts';
@@ -28,7 +27,7 @@ export interface KernelContainmentParts {
 /** What the launches of a session are made of, beside the host's own ability. */
 export interface LaunchMachinery {
   readonly filterFor: (grants: ProcessGrants, enforcement: Enforcement) => Buffer;
-  readonly filesOf: (programs: readonly string[], searchPath: readonly string[]) => NeededFiles;
+  readonly filesOf: LaunchSheetsOptions['filesOf'];
   readonly countProcesses: () => number;
   /** Where control groups can be made that limit the number of processes. */
   readonly findGroups: () => GroupPlaceLookup;

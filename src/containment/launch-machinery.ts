@@ -20,7 +20,7 @@ import type { Architecture } from './seccomp/architecture.ts';
 export function launchMachinery(architecture: Architecture, uid: number): LaunchMachinery {
   return {
     filterFor: (grants, enforcement) => filterFor(grants, enforcement, architecture),
-    filesOf: (programs, searchPath) => neededFiles(programs, systemFiles, searchPath),
+    filesOf: (programs, searchPath, reads) => neededFiles(programs, systemFiles, searchPath, reads),
     countProcesses: () => countThreads(uid),
     findGroups: () => findGroupPlace(ownGroupFacts(), ['pids']),
     openEgress,

@@ -15,6 +15,8 @@ export interface ProcessDriverTaskSettings {
   readonly name: string;
   /** Takes secrets out of a failure. */
   readonly redact: (text: string) => string;
+  /** What its last words tell of that is hidden from it, as a clause; null when nothing is. */
+  readonly hiddenIn: (said: string) => string | null;
   readonly endGraceMs: number;
   readonly onClosed: () => void;
 }
@@ -109,7 +111,9 @@ class RunningDriver {
     const [end] = await Promise.all([this.#launched.ended, read]);
     clearTimeout(unanswered);
     const stderr = this.#stderr.text();
-    this.#fail({ kind: 'failed', error: exitSentence(who, { end, midLine, stderr }) });
+    const sentence = exitSentence(who, { end, midLine, stderr });
+    const hidden = this.#settings.hiddenIn(stderr);
+    this.#fail({ kind: 'failed', error: hidden === null ? sentence : `${sentence}\n${hidden}` });
   }
 
   /** Handles one line. True when it is a part of one. */

@@ -16,6 +16,8 @@ export interface ProcessDriverSettings {
   /** What a relative path in front of the command is relative to. */
   readonly manifestDirectory: string;
   readonly launcher: Launcher;
+  /** What a failing driver's last words tell of that is hidden from it, as a clause; null when nothing is. */
+  readonly hiddenIn?: (said: string) => string | null;
   /** For a program with a dialect of its own. */
   readonly program: ProgramSettings;
   readonly env: Readonly<Record<string, string>>;
@@ -39,10 +41,9 @@ const ownDialects = new Map([claudeDialect, codexDialect].map((dialect) => [dial
  * program that the command names (contracts §11). Throws `E-MAN-003` for a command that cannot be run so.
  */
 export function createProcessDriver(settings: ProcessDriverSettings): Driver {
-  const words = typeof settings.command === 'string' ? wordsOf(settings.command) : settings.command;
-  const [program = '', ...args] = words;
+  const [program = '', ...args] = driverWords(settings.command);
   if (program === '') throw new Diagnostic('E-MAN-003', 'inference.command names no program');
-  const { launcher, manifestDirectory, env, redact, endGraceMs = 2000 } = settings;
+  const { launcher, manifestDirectory, env, redact, hiddenIn = () => null, endGraceMs = 2000 } = settings;
   const command = program.includes('/') && !isAbsolute(program) ? resolve(manifestDirectory, program) : program;
   const dialect = ownDialects.get(basename(program));
   if (dialect !== undefined) {
@@ -57,6 +58,7 @@ export function createProcessDriver(settings: ProcessDriverSettings): Driver {
         launch: () => launcher.launch({ command, args, env, stdin: 'pipe' }),
         name: program,
         redact,
+        hiddenIn,
         endGraceMs,
         onClosed: () => open.delete(task),
       });
@@ -69,7 +71,9 @@ export function createProcessDriver(settings: ProcessDriverSettings): Driver {
   };
 }
 
-function wordsOf(command: string): readonly string[] {
+/** `inference.command` as words: a list as it is, a text without a shell. Throws `E-MAN-003` for a text that cannot be split. */
+export function driverWords(command: string | readonly string[]): readonly string[] {
+  if (typeof command !== 'string') return command;
   const split = splitWords(command);
   if (split.kind === 'words') return split.words;
   throw new Diagnostic('E-MAN-003', `inference.command cannot be split into words: ${split.reason}`, {

@@ -37,8 +37,12 @@ export interface LaunchSheetsOptions {
   readonly privateDirectory: string;
   /** The system call filter for these grants. */
   readonly filter: Buffer;
-  /** What a program and the commands it may run need, each an absolute path. */
-  readonly filesOf: (programs: readonly string[], searchPath: readonly string[]) => NeededFiles;
+  /** What a program and the commands it may run need, each an absolute path, with what is granted besides. */
+  readonly filesOf: (
+    programs: readonly string[],
+    searchPath: readonly string[],
+    reads: readonly string[],
+  ) => NeededFiles;
   /** Processes of this user that run now. */
   readonly countProcesses: () => number;
 }
@@ -84,8 +88,8 @@ export class LaunchSheets {
 
   #compose(programs: readonly string[], searchPath: readonly string[]): ComposedPlan {
     const { enforcement, grants, cgroupProcs, workdir, privateDirectory, filesOf, countProcesses } = this.#options;
-    const { workdirExec } = grants;
-    const files = withoutAgentsPrograms(filesOf(programs, searchPath), { workdir, workdirExec });
+    const { workdirExec, reads = [] } = grants;
+    const files = withoutAgentsPrograms(filesOf(programs, searchPath, reads), { workdir, workdirExec });
     const processesRunning = countsAlone(enforcement) ? 0 : countProcesses();
     const plan = composePlan({ enforcement, files, grants, cgroupProcs, workdir, processesRunning });
     const searchFirst = enforcement.class === 'scoped' ? linkPrograms(files, join(privateDirectory, 'bin')) : null;

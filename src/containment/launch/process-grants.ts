@@ -19,6 +19,8 @@ export interface ProcessGrants {
   /** May execute files of the workdir. */
   readonly workdirExec: boolean;
   readonly stores: readonly StoreDirectory[];
+  /** Files and directories of the host that it may read beside what its programs need; none when absent. */
+  readonly reads?: readonly string[];
   readonly networkAllow: readonly NetworkDestination[];
   /** A port of this host's loopback at which the runtime itself serves the process; none when absent. */
   readonly servicePort?: number;

@@ -1,0 +1,100 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { operatorFiles } from './operator-files.ts';
+
+let root: string;
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-operator-')));
+  for (const path of [
+    'home/project/.env',
+    'home/project/svc.yaml',
+    'home/project/driver.mjs',
+    'home/project/work/x.mjs',
+  ])
+    put(path);
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function put(path: string): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), '');
+}
+
+function named(...words: readonly string[]): { readonly words: readonly string[]; readonly reads: readonly string[] } {
+  const home = join(root, 'home');
+  const manifestDirectory = join(home, 'project');
+  const found = operatorFiles(words, { manifestDirectory, home, workdir: join(manifestDirectory, 'work') });
+  const shown = (path: string): string => path.replace(root, '');
+  return { words: found.words.map(shown), reads: found.reads.map(shown) };
+}
+
+describe('the files that an operator names in a command', () => {
+  it('stand beside the manifest, and are told by their whole paths', () => {
+    const found = { words: ['node', '/home/project/driver.mjs'], reads: ['/home/project/driver.mjs'] };
+    expect(named('node', './driver.mjs')).toEqual(found);
+    expect(named('node', 'driver.mjs')).toEqual(found);
+    expect(named('node', join(root, 'home/project/driver.mjs'))).toEqual(found);
+  });
+
+  it('are no words that name no file, options among them', () => {
+    expect(named('node', '--import=./driver.mjs', 'run', './gone.mjs', './work')).toEqual({
+      words: ['node', '--import=./driver.mjs', 'run', './gone.mjs', './work'],
+      reads: [],
+    });
+  });
+
+  it('come with their package', () => {
+    for (const path of ['package.json', 'bin/driver.mjs', 'lib/part.mjs']) put(`home/project/driver/${path}`);
+    expect(named('./driver/bin/driver.mjs').reads).toEqual([
+      '/home/project/driver/bin/driver.mjs',
+      '/home/project/driver',
+    ]);
+  });
+
+  it('come with the packages around an installed one', () => {
+    for (const path of ['pkg/package.json', 'pkg/cli.mjs', 'dependency/index.js']) put(`opt/node_modules/${path}`);
+    expect(named('node', join(root, 'opt/node_modules/pkg/cli.mjs')).reads).toEqual([
+      '/opt/node_modules/pkg/cli.mjs',
+      '/opt/node_modules/pkg',
+      '/opt/node_modules',
+    ]);
+  });
+
+  it('do not open the workspace where that is the package, nor a package with keys in it', () => {
+    put('home/project/package.json');
+    put('home/project/node_modules/dependency/index.js');
+    expect(named('node', './driver.mjs').reads).toEqual([
+      '/home/project/driver.mjs',
+      '/home/project/package.json',
+      '/home/project/node_modules',
+    ]);
+    for (const path of ['package.json', '.env', 'driver.mjs']) put(`opt/${path}`);
+    expect(named('node', join(root, 'opt/driver.mjs')).reads).toEqual(['/opt/driver.mjs', '/opt/package.json']);
+  });
+
+  it('do not open a home, or what is above one, that has a package.json', () => {
+    put('home/package.json');
+    put('package.json');
+    put('home/driver.mjs');
+    expect(named('node', '../driver.mjs').reads).toEqual(['/home/driver.mjs']);
+    expect(named('node', './driver.mjs').reads).toEqual(['/home/project/driver.mjs']);
+  });
+
+  it('are never keys of the workspace or of the user, whatever link leads there', () => {
+    put('home/project/.svc/config.yaml');
+    symlinkSync('.env', join(root, 'home/project/link.mjs'));
+    symlinkSync('.svc', join(root, 'home/project/node_modules'));
+    put('home/project/package.json');
+    for (const word of ['./.env', './link.mjs', './.svc/config.yaml']) expect(named('node', word).reads).toEqual([]);
+    expect(named('node', './driver.mjs').reads).toEqual(['/home/project/driver.mjs', '/home/project/package.json']);
+  });
+
+  it('are nothing of the workdir, which the agent writes, and no links that it puts there', () => {
+    symlinkSync('../driver.mjs', join(root, 'home/project/work/link.mjs'));
+    for (const word of ['./work/x.mjs', './work/link.mjs']) expect(named('node', word).reads).toEqual([]);
+  });
+});
