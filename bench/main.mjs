@@ -16,6 +16,7 @@ import { firstToolCall } from './first-tool-call.mjs';
 import { idleMemory } from './idle-memory.mjs';
 import { idleWatchers } from './idle-watchers.mjs';
 import { jsonRpc } from './json-rpc.mjs';
+import { longConversation } from './long-conversation.mjs';
 import { refereeCycles, refereeSpawn } from './referee-cycles.mjs';
 import { registryDownload, registryMemory, registryNginx, registryPublish } from './registry.mjs';
 import { resourceReads } from './resource-reads.mjs';
@@ -33,6 +34,7 @@ const rows = [
   jsonRpc,
   ...resourceReads,
   agentTurn,
+  longConversation,
   firstToolCall,
   firstChildTurn,
   warmToolCall,

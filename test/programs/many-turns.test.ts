@@ -9,8 +9,8 @@ import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 /** `npm run test:many-turns` asks for 2,000. */
 const turns = Number(process.env['MANY_TURNS'] ?? '120');
 const timeoutMs = 60_000 + turns * 1000;
-/** What a process holds differs from one moment to the next by what it is just doing. */
-const spareDescriptors = 6;
+/** Pipes for commands are made 64 at a time, and the stock of them is now full and now empty. */
+const spareDescriptors = 80;
 /** Of the conversation itself, which is held several times over, and of a heap that is collected when it likes. */
 const spareBytes = 96 * 1024 * 1024;
 
