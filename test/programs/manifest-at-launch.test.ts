@@ -142,6 +142,30 @@ describe('svc run takes from a manifest', () => {
     },
   );
 
+  it('how large a file a handle gives, below which root [D1-MAN-30, D3-EXPORT-04, D3-EXPORT-05, D3-PEER-07]', async () => {
+    const peer = (await running({ manifest: sleeps })).line.url;
+    const shares = JSON.stringify(
+      ['fits', 'large'].map((path) => ({ type: 'tool_call', id: path, name: 'share-file', input: { path, peer } })),
+    );
+    const sharing = await running({
+      manifest: `${sleeps}exports: { peer_files: { root: public, max_bytes: 3, max_ttl: 5m } }\ncapabilities: { network: { allow: [localhost] } }\n`,
+      script: `- { content: ${shares}, stop_reason: tool_call }\n- { content: [{ type: text, text: Shared. }], stop_reason: end_turn }\n`,
+    });
+    mkdirSync(join(sharing.line.workdir, 'public'));
+    for (const [name, text] of Object.entries({ fits: 'abc', large: 'abcd' }))
+      writeFileSync(join(sharing.line.workdir, 'public', name), text);
+    const { frames } = await (await sharing.submit('Share them.')).untilClosed();
+    const answers = frames
+      .filter(({ event }) => event === 'artifact')
+      .map(async ({ data }) => {
+        const [json = ''] = (data['artifact'] as { content: string }).content.match(/\{.*\}/) ?? [];
+        const { handle, audience } = JSON.parse(json) as { handle: string; audience: string };
+        const headers = { 'x-svc-audience': audience };
+        return (await fetch(`http://${sharing.line.url}/resources/peer/${handle}`, { headers })).status;
+      });
+    expect(await Promise.all(answers)).toEqual([200, 413]);
+  });
+
   it('how many tasks may wait [D1-MAN-12]', async () => {
     const holds = '- { content: [{ type: text, text: Done. }], stop_reason: end_turn, delay_ms: 600000 }\n';
     const waits = await running({
