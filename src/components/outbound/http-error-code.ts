@@ -26,6 +26,7 @@ export type HttpErrorCode =
   | { readonly tag: 'HTTP-request-body-size'; readonly val: bigint | undefined }
   | { readonly tag: 'HTTP-request-header-section-size'; readonly val: number | undefined }
   | { readonly tag: 'HTTP-response-header-section-size'; readonly val: number | undefined }
+  | { readonly tag: 'HTTP-response-content-coding'; readonly val: string | undefined }
   | { readonly tag: 'internal-error'; readonly val: string | undefined };
 
 const byCode: Readonly<Record<string, HttpErrorCode>> = {

@@ -4,10 +4,12 @@ import type { ExchangeSign } from '../component.ts';
 import { httpErrorCode, type HttpErrorCode } from './http-error-code.ts';
 import type { HeadAnswer, ReadAnswer, RequestBodyStart, RequestHead, WriteAnswer } from './remote-messages.ts';
 import type { RequestPlan } from './request-plan.ts';
+import { SecretMask } from './secret-mask.ts';
 import { TextWatch } from './text-watch.ts';
 
 const defaultConnectTimeoutMs = 30_000;
 const largestResponseHead = 256 * 1024;
+const noBytes: Buffer = Buffer.alloc(0);
 
 /** Starts a request on a connection of the right kind. */
 export type SendRequest = (url: URL, options: RequestOptions) => ClientRequest;
@@ -15,7 +17,7 @@ export type SendRequest = (url: URL, options: RequestOptions) => ClientRequest;
 type Timeouts = Pick<RequestHead, 'connectTimeoutMs' | 'firstByteTimeoutMs' | 'betweenBytesTimeoutMs'>;
 
 /**
- * One request and its response on the main thread. The request goes out as it is written and the response is read no faster
+ * One request and its response, on the session's side. The request goes out as it is written and the response is read no faster
  * than it is asked for. Every failure is kept and answered to whoever asks next; nothing here rejects.
  */
 export class OutboundExchange {
@@ -31,6 +33,7 @@ export class OutboundExchange {
   readonly #timeouts: Timeouts;
   readonly #watch: TextWatch | null;
   readonly #tell: (sign: ExchangeSign) => void;
+  readonly #mask: SecretMask | null;
   readonly #listeners = new Set<() => void>();
 
   private constructor(plan: RequestPlan | null, timeouts: Timeouts, tell: (sign: ExchangeSign) => void = () => {}) {
@@ -38,6 +41,7 @@ export class OutboundExchange {
     this.#timeouts = timeouts;
     this.#tell = tell;
     this.#watch = plan?.forbiddenText == null ? null : new TextWatch(plan.forbiddenText);
+    this.#mask = plan?.secret == null ? null : new SecretMask(plan.secret.reveal());
   }
 
   /** An exchange that was over before it began. */
@@ -101,8 +105,12 @@ export class OutboundExchange {
   }
 
   #receive(response: IncomingMessage): void {
-    this.#response = response;
     this.#tell({ kind: 'answered', status: response.statusCode ?? 0 });
+    const coding = response.headers['content-encoding'] ?? 'identity';
+    // It was asked for as it is. In another form the key could be in it unseen.
+    if (this.#mask !== null && coding.toLowerCase() !== 'identity')
+      return this.#fail({ tag: 'HTTP-response-content-coding', val: coding });
+    this.#response = response;
     const restart = (): void => this.#limit(this.#timeouts.betweenBytesTimeoutMs, 'connection-read-timeout');
     restart();
     response.on('readable', () => {
@@ -161,6 +169,11 @@ export class OutboundExchange {
     stop();
   }
 
+  /** What of the request waits in this process until the server takes it. */
+  get unsentBytes(): number {
+    return this.#request?.writableLength ?? 0;
+  }
+
   /** Settles once the bytes are on their way or the exchange has failed. */
   async write(bytes: Uint8Array): Promise<WriteAnswer> {
     const request = this.#request;
@@ -207,16 +220,31 @@ export class OutboundExchange {
 
   head(): HeadAnswer {
     if (this.#response !== null) {
-      return { kind: 'arrived', status: this.#response.statusCode ?? 0, headers: rawHeaders(this.#response) };
+      return { kind: 'arrived', status: this.#response.statusCode ?? 0, headers: this.#headersOf(this.#response) };
     }
     return this.#failure === null ? { kind: 'pending' } : { kind: 'failed', error: this.#failure };
   }
 
+  #headersOf(response: IncomingMessage): [string, Uint8Array][] {
+    const headers = rawHeaders(response);
+    const mask = this.#mask;
+    return mask === null
+      ? headers
+      : headers.map(([name, value]) => [mask.whole(Buffer.from(name, 'latin1')).toString('latin1'), mask.whole(value)]);
+  }
+
   read(): ReadAnswer {
-    const bytes = this.#response?.read() as Buffer | null | undefined;
-    if (bytes != null) return { kind: 'bytes', bytes };
+    const bytes = this.#nextBytes();
+    if (bytes.length > 0) return { kind: 'bytes', bytes };
     if (this.#ended) return { kind: 'ended' };
     return this.#failure === null ? { kind: 'pending' } : { kind: 'failed', error: this.#failure };
+  }
+
+  #nextBytes(): Uint8Array {
+    const bytes = (this.#response?.read() as Buffer | null | undefined) ?? noBytes;
+    if (this.#mask === null) return bytes;
+    const masked = bytes.length > 0 ? this.#mask.next(bytes) : noBytes;
+    return masked.length === 0 && this.#ended ? this.#mask.rest() : masked;
   }
 
   /** Whether asking now gets more than `pending`. */
@@ -234,8 +262,8 @@ export class OutboundExchange {
   }
 }
 
-function rawHeaders({ rawHeaders }: IncomingMessage): [string, Uint8Array][] {
-  const headers: [string, Uint8Array][] = [];
+function rawHeaders({ rawHeaders }: IncomingMessage): [string, Buffer][] {
+  const headers: [string, Buffer][] = [];
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     headers.push([(rawHeaders[at] ?? '').toLowerCase(), Buffer.from(rawHeaders[at + 1] ?? '', 'latin1')]);
   }

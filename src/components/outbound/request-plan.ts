@@ -1,3 +1,4 @@
+import type { Secret } from '../../diagnostics/secret.ts';
 import type { ComponentGrants } from '../component.ts';
 import type { HttpErrorCode } from './http-error-code.ts';
 import type { RequestBodyStart, RequestHead } from './remote-messages.ts';
@@ -15,6 +16,8 @@ export interface RequestPlan {
   readonly contentLength: number | null;
   /** Text that must not occur in the body; null when anything may. */
   readonly forbiddenText: string | null;
+  /** What the origin may have been told and must not tell the component; null when there is none. */
+  readonly secret: Secret | null;
 }
 
 export type RequestDecision = RequestPlan | { readonly kind: 'refused'; readonly error: HttpErrorCode };
@@ -36,6 +39,8 @@ const hostOwned: ReadonlySet<string> = new Set([
   'trailer',
   'upgrade',
 ]);
+/** A compressed answer could not be looked through. */
+const asItIs = ['accept-encoding', 'identity'] as const;
 const bodyExpected: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 const longestUri = 64 * 1024;
 const largestHeaderSection = 256 * 1024;
@@ -65,6 +70,7 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
     headers: [['host', url.host], ...keyed.headers, ...framing.headers],
     contentLength: framing.contentLength,
     forbiddenText: keyed.forbiddenText,
+    secret: keyed.secret,
   };
 }
 
@@ -117,22 +123,20 @@ function frame({ method, headers, body }: Unframed): Framing {
   };
 }
 
-interface Keyed {
-  readonly headers: readonly (readonly [string, string])[];
-  readonly forbiddenText: string | null;
-}
+interface Keyed extends Pick<RequestPlan, 'headers' | 'forbiddenText' | 'secret'> {}
 
 /** Puts the secret where its placeholder stands, for its origin alone; null when another origin is to get the placeholder. */
 function withCredential(url: URL, headers: readonly (readonly [string, string])[], grants: HttpGrants): Keyed | null {
   const { credential } = grants;
-  if (credential === undefined || credential.placeholder === '') return { headers, forbiddenText: null };
+  if (credential === undefined || credential.placeholder === '') return { headers, forbiddenText: null, secret: null };
   const { placeholder, secret } = credential;
   if (url.origin === credential.origin) {
     const keyed = headers.map(([name, value]) => [name, value.replaceAll(placeholder, () => secret.reveal())] as const);
-    return keyed.every(isSendable) ? { headers: keyed, forbiddenText: null } : null;
+    const plain = [...keyed.filter(([name]) => name.toLowerCase() !== 'accept-encoding'), asItIs];
+    return keyed.every(isSendable) ? { headers: plain, forbiddenText: null, secret } : null;
   }
   const told = [url.href, decodeLoosely(url.href), ...headers.flat()];
-  return told.some((text) => text.includes(placeholder)) ? null : { headers, forbiddenText: placeholder };
+  return told.some((text) => text.includes(placeholder)) ? null : { headers, forbiddenText: placeholder, secret: null };
 }
 
 function decodeLoosely(text: string): string {
