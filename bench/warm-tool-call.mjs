@@ -6,7 +6,7 @@ import { alternate } from './support/rounds.mjs';
 
 const callsPerRound = 500;
 
-/** What the runtime adds to a call of a tool that is ready: the way to its thread and back, and the checks. */
+/** What the runtime adds to a call of a tool that is ready: the way to its process and back, and the checks. */
 /** @type {import('./support/row.mjs').Row} */
 export const warmToolCall = {
   name: 'warm-tool-call',

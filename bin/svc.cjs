@@ -29,7 +29,7 @@ const script = new Script(source, {
   ...(cachedData === undefined ? {} : { cachedData }),
 });
 
-/** Right after a start: a component that runs later sets an engine flag, and the cache would not be taken under another set of flags. */
+/** Right after a start, when what a start needs has been compiled and little else. */
 function keepCodeCache() {
   const temporary = `${cacheFile}.${process.pid}`;
   try {

@@ -114,7 +114,7 @@ async function loadTools() {
     ...componentFiles,
     writer,
     join(compiler, 'compile-component.mjs'),
-    join(compiler, 'compiler-thread.mjs'),
+    join(compiler, 'compiler-process.mjs'),
     join(compiler, 'compiler.json'),
     join(root, 'scripts', 'build-artifacts.mjs'),
   ];

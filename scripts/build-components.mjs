@@ -1,4 +1,4 @@
-// Bundles the thread that components run in and the compiler that makes them runnable.
+// Bundles the process that components run in and the compiler that makes them runnable.
 import { build } from 'esbuild';
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -17,19 +17,19 @@ const common = {
   logLevel: 'warning',
 };
 
-/** Writes `component-thread.cjs` and `compiler/` into `dist`. */
+/** Writes `component-process.cjs` and `compiler/` into `dist`. */
 export async function buildComponents(dist) {
   mkdirSync(join(dist, 'compiler'), { recursive: true });
   await build({
     ...common,
-    entryPoints: ['src/components/guest/component-thread.ts'],
-    outfile: join(dist, 'component-thread.cjs'),
+    entryPoints: ['src/components/guest/component-process.ts'],
+    outfile: join(dist, 'component-process.cjs'),
     format: 'cjs',
   });
   await build({
     ...common,
-    entryPoints: ['src/components/compiler/compiler-thread.ts'],
-    outfile: join(dist, 'compiler', 'compiler-thread.mjs'),
+    entryPoints: ['src/components/compiler/compiler-process.ts'],
+    outfile: join(dist, 'compiler', 'compiler-process.mjs'),
     format: 'esm',
     plugins: [ownWasi],
   });

@@ -1,4 +1,4 @@
-// Builds everything that the package ships into dist/: the programs, the thread components run in, the compiler, the bundled
+// Builds everything that the package ships into dist/: the programs, the process components run in, the compiler, the bundled
 // artifacts, and the code cache of the start-up bundle. What has not changed is not built again. With --plan=<file> what is in which
 // file is kept there, and where it is known already, only what holds a module that was changed since then is made again. With --accept the hashes of the bundled
 // artifacts are recorded in artifacts/sums.json, to which every build compares what it made.

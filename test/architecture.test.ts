@@ -41,6 +41,9 @@ const ambientAdapters: ReadonlySet<string> = new Set([
   'components/guest/filesystem/descriptor.ts',
   'components/guest/random.ts',
   'components/guest/offered-imports.ts',
+  // A component runs in a process of its own: what starts it and signals it, and what in it ends with the session.
+  'components/node-process.ts',
+  'components/channel.ts',
   // Compiled code is kept for one engine; how a path is walked safely depends on the system.
   'components/compiler/compile-cache.ts',
   'components/filesystem-guard.ts',

@@ -2,17 +2,17 @@ import { readFile } from 'node:fs/promises';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MessageChannel } from 'node:worker_threads';
+import { setFlagsFromString } from 'node:v8';
 
 import { compiledFileName } from '../../src/components/compiler/compile-component.ts';
 import { decodeTranspiled, type TranspiledComponent } from '../../src/components/compiler/transpiled-component.ts';
 import { createComponentHost } from '../../src/components/component-host.ts';
-import { slotCount } from '../../src/components/exchange.ts';
+import { needsExtendedConst } from '../../src/components/extended-const.ts';
+import { compileModules } from '../../src/components/guest/compile-modules.ts';
 import { linkInstance } from '../../src/components/guest/linked-instance.ts';
 import { Mailbox } from '../../src/components/guest/mailbox.ts';
 import { offeredImports } from '../../src/components/guest/offered-imports.ts';
 import { OutputTail } from '../../src/components/guest/output-tail.ts';
-import { ModuleCache } from '../../src/components/module-cache.ts';
 import type { ToolCallContext } from '../../src/tools/tool.ts';
 import { createWasmTool } from '../../src/tools/wasm-tool.ts';
 
@@ -24,7 +24,7 @@ const args = { command: 'read' };
 export interface WarmTool {
   /** As the session calls it. */
   throughRuntime(calls: number): Promise<number>;
-  /** The same compiled component in this thread, called directly: its own time. */
+  /** The same compiled component in this process, called directly: its own time. */
   componentAlone(calls: number): number;
   close(): Promise<void>;
 }
@@ -42,7 +42,7 @@ export async function openWarmTool(packageRoot: string): Promise<WarmTool> {
   );
   const settings = { name: 'svc-tool-editor', description: '', inputSchema: {}, component, deadlineMs: 10_000 };
   const tool = createWasmTool(settings);
-  const alone = await linkHere(transpiled);
+  const alone = linkHere(transpiled);
   return {
     async throughRuntime(calls) {
       const began = performance.now();
@@ -74,28 +74,12 @@ const context: ToolCallContext = {
 
 type Run = (input: { readonly arguments: string; readonly callId: string }) => unknown;
 
-async function linkHere(transpiled: TranspiledComponent): Promise<Run> {
-  const modules = await new ModuleCache().load(transpiled, maxMemoryBytes);
-  const { port1 } = new MessageChannel();
-  port1.unref();
-  const shared = new Int32Array(new SharedArrayBuffer(slotCount * Int32Array.BYTES_PER_ELEMENT));
-  const offered = offeredImports(new Mailbox(port1, shared), {
-    preopens: [],
-    env: {},
-    seed: [0n, 0n],
-    output: new OutputTail(),
-  });
-  const { glue, imports } = transpiled;
-  const load = {
-    kind: 'load',
-    glue,
-    imports,
-    codeCache: null,
-    modules,
-    preopens: [],
-    env: {},
-    maxMemoryBytes,
-  } as const;
+function linkHere(transpiled: TranspiledComponent): Run {
+  if (needsExtendedConst()) setFlagsFromString('--experimental-wasm-extended-const');
+  const { glue } = transpiled;
+  const modules = compileModules(transpiled.modules, maxMemoryBytes);
+  const offered = offeredImports(new Mailbox(), { directories: [], env: {}, seed: [0n, 0n], output: new OutputTail() });
+  const load = { glue, codeCache: null, modules, maxMemoryBytes };
   const { exports } = linkInstance(load, offered);
   return (exports['svc:tool/run@0.1.0'] as { readonly run: Run }).run;
 }

@@ -4,9 +4,8 @@ import type { HostResolver } from '../containment/egress/resolver.ts';
 import type { Component, ComponentGrants } from './component.ts';
 import { CompileCache, type ComponentSource } from './compiler/compile-cache.ts';
 import { Compiler } from './compiler/compiler.ts';
-import type { LoadMessage } from './exchange.ts';
+import type { Loading } from './component-instance.ts';
 import { HostedComponent } from './hosted-component.ts';
-import { ModuleCache } from './module-cache.ts';
 
 export interface ComponentHostOptions {
   /** Holds compiled components; made when missing, safe to delete. `~/.svc/cache`. */
@@ -27,45 +26,42 @@ export interface ComponentHost {
   close(): Promise<void>;
 }
 
+interface Prepared {
+  readonly glueSha256: string;
+  readonly loading: Loading;
+}
+
 export function createComponentHost(options: ComponentHostOptions): ComponentHost {
   const { cacheDir, packageRoot, onCompile, resolver } = options;
   const compiler = new Compiler(packageRoot);
   const cache = new CompileCache(cacheDir, compiler, onCompile);
-  const moduleCache = new ModuleCache();
   const open = new Set<HostedComponent>();
 
-  async function prepare(source: ComponentSource, grants: ComponentGrants): Promise<LoadMessage> {
+  async function prepare(source: ComponentSource, grants: ComponentGrants): Promise<Prepared> {
     const transpiled = await cache.load(source);
-    const [modules, codeCache] = await Promise.all([
-      moduleCache.load(transpiled, grants.maxMemoryBytes),
-      cache.codeCache(transpiled),
-    ]);
-    const { glue, glueSha256, imports } = transpiled;
-    const { preopens, env, maxMemoryBytes, tellsOutput = false } = grants;
-    return {
-      kind: 'load',
-      glue,
-      glueSha256,
-      imports,
-      codeCache,
-      modules,
-      preopens,
-      env,
-      maxMemoryBytes,
-      tellsOutput,
-      seed: randomSeed(),
-    };
+    const codeCache = await cache.codeCache(transpiled);
+    const { glue, glueSha256, imports, modules } = transpiled;
+    const { env, tellsOutput = false } = grants;
+    return { glueSha256, loading: { glue, imports, codeCache, modules, env, tellsOutput, seed: randomSeed() } };
   }
 
   return {
     open(source, grants) {
+      const { preopens, maxMemoryBytes } = grants;
+      let glueSha256 = '';
       const component: HostedComponent = new HostedComponent({
         instance: {
           packageRoot,
+          preopens,
+          maxMemoryBytes,
           outbound: { grants, ...(resolver === undefined ? {} : { resolver }) },
-          onCodeCache: (glueSha256, data) => cache.keepCodeCache(glueSha256, data),
+          onCodeCache: (data) => cache.keepCodeCache(glueSha256, data),
         },
-        prepare: () => prepare(source, grants),
+        prepare: async () => {
+          const prepared = await prepare(source, grants);
+          glueSha256 = prepared.glueSha256;
+          return prepared.loading;
+        },
         onClose: () => open.delete(component),
       });
       open.add(component);

@@ -1,28 +1,41 @@
+import { closeSync, constants, openSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 
-import { ComponentFault, type HostFunctions } from './component.ts';
+import { isSystemError } from '../diagnostics/system-reason.ts';
+import { O_PATH } from '../store/open-without-links.ts';
+import { ComponentFault, type HostFunctions, type Preopen } from './component.ts';
 import {
+  frameLimitBytes,
+  type GivenDirectory,
   type GuestMessage,
   type HostMessage,
   type LoadMessage,
-  slotCount,
-  slots,
-  type ThreadData,
+  valueLimitBytes,
 } from './exchange.ts';
+import { filesystemGuard } from './filesystem-guard.ts';
+import { firstGivenDescriptor } from './frames.ts';
+import { NodeProcess, type NodeProcessEnd } from './node-process.ts';
 import type { ConnectionRules } from './outbound/connections.ts';
 import { OutboundHttp } from './outbound/outbound-http.ts';
 
-/** Of the thread beside the component's own memory: the values it lifts out and lowers in. */
-const heapLimitMb = 512;
-const stackMb = 4;
+const megabyte = 1024 * 1024;
+/** Beside what `limits.memory` grants: the script that links a component, its code, and values on their way. */
+const heapMegabytes = 128;
+const largestHeapMegabytes = 1_024;
+/** A value on its way lies there twice: as it is and as bytes. */
+const transferMegabytes = (2 * valueLimitBytes) / megabyte;
 
 export interface InstanceOptions {
   readonly packageRoot: string;
   readonly outbound: ConnectionRules;
+  readonly preopens: readonly Preopen[];
+  readonly maxMemoryBytes: number;
   /** Given what the engine made of the glue, once, when the load message brought none. */
-  readonly onCodeCache: (glueSha256: string, data: Uint8Array) => void;
+  readonly onCodeCache: (data: Uint8Array) => void;
 }
+
+/** All but what the instance knows by itself. */
+export type Loading = Omit<LoadMessage, 'kind' | 'directories' | 'maxMemoryBytes'>;
 
 export interface InstanceCall {
   readonly interface: string;
@@ -40,42 +53,48 @@ interface Pending {
 }
 
 /**
- * One instance in a thread of its own. `load` comes first, then calls, one at a time. The first fault ends it: whatever is
+ * One instance in a process of its own. `compile` comes first, then `link`, then calls, one at a time. The first fault ends it: whatever is
  * under way rejects with that fault, and so does everything after.
  */
 export class ComponentInstance {
-  readonly #worker: Worker;
-  readonly #port: MessagePort;
-  readonly #shared: Int32Array<SharedArrayBuffer>;
+  readonly #process: NodeProcess | null;
+  readonly #directories: readonly GivenDirectory[];
   readonly #options: InstanceOptions;
   readonly #http: OutboundHttp;
-  #glueSha256 = '';
   #pending: Pending | null = null;
   #fault: ComponentFault | null = null;
   #ended: Promise<void> | null = null;
 
-  /** Starts the thread; it waits for what to load. */
+  /** Starts the process; it waits for what to load. */
   constructor(options: InstanceOptions) {
     this.#options = options;
     this.#http = new OutboundHttp(options.outbound);
-    const { port1, port2 } = new MessageChannel();
-    this.#shared = new Int32Array(new SharedArrayBuffer(slotCount * Int32Array.BYTES_PER_ELEMENT));
-    const data: ThreadData = { port: port2, shared: this.#shared.buffer };
-    this.#worker = new Worker(join(options.packageRoot, 'dist', 'component-thread.cjs'), {
-      workerData: data,
-      transferList: [port2],
-      env: {},
-      argv: [],
-      execArgv: [],
-      stdout: true,
-      stderr: true,
-      resourceLimits: { maxOldGenerationSizeMb: heapLimitMb, stackSizeMb: stackMb },
-    });
-    this.#port = port1;
-    this.#port.on('message', (message: GuestMessage) => this.#receive(message));
-    this.#worker.on('error', (error) => this.end(threadFault(error)));
-    this.#worker.on('exit', () => this.end(new ComponentFault('trap', 'the thread of the component ended')));
-    this.#idle();
+    const opened = openDirectories(options.preopens);
+    this.#directories = opened.kind === 'opened' ? opened.directories : [];
+    this.#process = opened.kind === 'opened' ? this.#start(opened.descriptors) : null;
+    if (opened.kind === 'refused') this.end(cannotStart(opened.reason));
+  }
+
+  #start(descriptors: readonly number[]): NodeProcess | null {
+    const { packageRoot, maxMemoryBytes } = this.#options;
+    const memory = Math.ceil(maxMemoryBytes / megabyte);
+    try {
+      return new NodeProcess({
+        script: join(packageRoot, 'dist', 'component-process.cjs'),
+        heapMegabytes: Math.min(largestHeapMegabytes, heapMegabytes + memory),
+        otherMegabytes: 2 * memory + transferMegabytes,
+        maxFrameBytes: frameLimitBytes,
+        descriptors,
+        onMessage: (message) => this.#receive(message as GuestMessage),
+        onEnd: (end) => this.end(faultOf(end)),
+      });
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
+      this.end(cannotStart(error.message));
+      return null;
+    } finally {
+      for (const descriptor of descriptors) closeSync(descriptor);
+    }
   }
 
   get fault(): ComponentFault | null {
@@ -87,10 +106,15 @@ export class ComponentInstance {
     return this.#pending !== null;
   }
 
+  /** Has the engine read the core modules; nothing of the guest runs. Rejects with `unavailable` for what it does not take. */
+  async compile(loading: Loading): Promise<void> {
+    const { maxMemoryBytes } = this.#options;
+    await this.#exchange({ kind: 'load', ...loading, maxMemoryBytes, directories: this.#directories }, null);
+  }
+
   /** Makes the instance. Rejects with `unavailable` when it cannot be linked or its start code fails. */
-  async load(message: LoadMessage): Promise<void> {
-    this.#glueSha256 = message.glueSha256;
-    await this.#exchange(message, null);
+  async link(): Promise<void> {
+    await this.#exchange({ kind: 'link' }, null);
   }
 
   async call(call: InstanceCall): Promise<unknown> {
@@ -100,58 +124,39 @@ export class ComponentInstance {
 
   async #exchange(message: HostMessage, call: InstanceCall | null): Promise<unknown> {
     if (this.#fault !== null) throw this.#fault;
-    this.#worker.ref();
-    this.#port.ref();
+    this.#process?.hold();
     try {
       return await new Promise((resolve, reject) => {
         this.#pending = { call, resolve, reject };
-        this.#send(message);
+        this.#process?.send(message);
       });
     } finally {
       this.#pending = null;
-      // A thread that is being ended keeps the process alive until it has: whoever closes it waits for that.
-      if (this.#fault === null) this.#idle();
+      // A process that is being ended keeps this one alive until it has: whoever closes it waits for that.
+      if (this.#fault === null) this.#process?.release();
     }
   }
 
-  /** An instance that waits for its next call does not keep the process alive. */
-  #idle(): void {
-    this.#worker.unref();
-    this.#port.unref();
-  }
-
-  #send(message: HostMessage): void {
-    this.#port.postMessage(message);
-    Atomics.add(this.#shared, slots.sent, 1);
-    Atomics.notify(this.#shared, slots.sent);
-  }
-
   #receive(message: GuestMessage): void {
-    if (this.#fault !== null) return;
     switch (message.kind) {
+      case 'compiled':
       case 'ready':
         return this.#pending?.resolve(undefined);
       case 'unusable':
-        return this.end(new ComponentFault('unavailable', `the component cannot start: ${message.reason}`));
+        return this.end(cannotStart(message.reason));
       case 'returned':
         return this.#pending?.resolve(message.value);
       case 'trapped':
         return this.end(new ComponentFault(message.fault, message.message));
       case 'posted':
-        return this.#deliver(message);
+        return void hostFunction(this.#pending?.call?.host, message.name)?.(...message.args);
       case 'asked':
         return void this.#answerRuntime(message);
       case 'remote':
         return void this.#answerRemote(message);
       case 'code-cache':
-        return this.#options.onCodeCache(this.#glueSha256, message.data);
+        return this.#options.onCodeCache(message.data);
     }
-  }
-
-  #deliver({ name, args, bytes }: Extract<GuestMessage, { readonly kind: 'posted' }>): void {
-    Atomics.sub(this.#shared, slots.backlogBytes, bytes);
-    Atomics.notify(this.#shared, slots.backlogBytes);
-    hostFunction(this.#pending?.call?.host, name)?.(...args);
   }
 
   async #answerRuntime({ name, args }: Extract<GuestMessage, { readonly kind: 'asked' }>): Promise<void> {
@@ -160,27 +165,52 @@ export class ComponentInstance {
     const value = await runtimeAnswer(hostFunction(call?.host, name), name, args);
     if (this.#fault !== null) return;
     call?.onRuntimeWait(false);
-    this.#send({ kind: 'answer', value });
+    this.#process?.send({ kind: 'answer', value });
   }
 
   async #answerRemote({ request }: Extract<GuestMessage, { readonly kind: 'remote' }>): Promise<void> {
     const value = await this.#http.answer(request);
-    if (this.#fault === null) this.#send({ kind: 'answer', value });
+    if (this.#fault === null) this.#process?.send({ kind: 'answer', value });
   }
 
-  /** Ends the thread, busy or not, and with it what the component held open. Harmless when it has ended. */
+  /** Ends the process, busy or not, and with it what the component held open. Harmless when it has ended. */
   end(fault: ComponentFault): void {
     if (this.#fault !== null) return;
     this.#fault = fault;
     this.#http.close();
-    this.#port.close();
-    this.#ended = this.#worker.terminate().then(() => undefined);
+    this.#ended = this.#process?.end() ?? null;
     this.#pending?.reject(fault);
   }
 
-  /** Settles once the thread is gone. */
+  /** Settles once the process is gone. */
   async ended(): Promise<void> {
     await this.#ended;
+  }
+}
+
+type OpenedDirectories =
+  | {
+      readonly kind: 'opened';
+      readonly directories: readonly GivenDirectory[];
+      readonly descriptors: readonly number[];
+    }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/** The process inherits each as a descriptor, which stays the same directory whatever becomes of its path. */
+function openDirectories(preopens: readonly Preopen[]): OpenedDirectories {
+  const byDescriptor = filesystemGuard() === 'descriptor-walk';
+  const descriptors: number[] = [];
+  try {
+    const directories = preopens.map(({ guestPath, hostPath, writable }) => {
+      if (!byDescriptor) return { guestPath, writable, place: realpathSync(hostPath) };
+      descriptors.push(openSync(hostPath, O_PATH | constants.O_DIRECTORY));
+      return { guestPath, writable, place: firstGivenDescriptor + descriptors.length - 1 };
+    });
+    return { kind: 'opened', directories, descriptors };
+  } catch (error) {
+    for (const descriptor of descriptors) closeSync(descriptor);
+    if (!isSystemError(error)) throw error;
+    return { kind: 'refused', reason: error.message };
   }
 }
 
@@ -204,8 +234,11 @@ async function runtimeAnswer(
   }
 }
 
-function threadFault(error: Error): ComponentFault {
-  const outOfMemory = 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
-  if (outOfMemory) return new ComponentFault('memory', 'the component made the host hold more values than it may');
-  return new ComponentFault('trap', `the thread of the component failed: ${error.message}`);
+function faultOf({ kind, reason }: NodeProcessEnd): ComponentFault {
+  if (kind === 'not-started') return cannotStart(reason);
+  return new ComponentFault(kind === 'out-of-memory' ? 'memory' : 'trap', reason);
+}
+
+function cannotStart(reason: string): ComponentFault {
+  return new ComponentFault('unavailable', `the component cannot start: ${reason}`);
 }

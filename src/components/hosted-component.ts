@@ -1,20 +1,24 @@
 import { CallDeadline } from './call-deadline.ts';
 import { type Component, type ComponentCall, ComponentFault } from './component.ts';
-import { ComponentInstance, type InstanceOptions } from './component-instance.ts';
-import type { LoadMessage } from './exchange.ts';
+import { ComponentInstance, type InstanceOptions, type Loading } from './component-instance.ts';
 
 export interface HostedOptions {
   readonly instance: InstanceOptions;
   /** Gives what an instance is made of, the compiler's work included. Rejects with a `ComponentFault`. */
-  readonly prepare: () => Promise<LoadMessage>;
+  readonly prepare: () => Promise<Loading>;
   readonly onClose: () => void;
 }
 
+/** Of the engine's reading of the core modules, which takes it milliseconds. */
+const engineLimitMs = 120_000;
+
 interface Live {
   readonly instance: ComponentInstance;
-  /** The part that is no one's fault in the guest: reading and compiling. */
-  readonly prepared: Promise<unknown>;
+  /** The part in which nothing of the guest runs: reading, compiling, the start of the process. */
+  readonly prepared: Promise<void>;
   readonly loaded: Promise<void>;
+  /** Whether `loaded` has resolved. */
+  isLoaded: boolean;
 }
 
 interface Waiting {
@@ -78,6 +82,8 @@ export class HostedComponent implements Component {
   }
 
   async #run({ call }: Waiting): Promise<unknown> {
+    // What ended while nobody called it is no fault of this call's.
+    if (this.#live?.isLoaded === true && this.#live.instance.fault !== null) this.#live = null;
     const live = (this.#live ??= this.#start());
     try {
       await live.prepared;
@@ -90,19 +96,33 @@ export class HostedComponent implements Component {
 
   #start(): Live {
     const instance = new ComponentInstance(this.#options.instance);
-    const prepared = this.#options.prepare();
-    const loaded = prepared.then(
-      (message) => instance.load(message),
-      (fault: unknown) => {
-        instance.end(
-          fault instanceof ComponentFault ? fault : new ComponentFault('unavailable', 'it was not prepared'),
-        );
-        throw fault;
+    const prepared = this.#prepare(instance);
+    const live: Live = { instance, prepared, loaded: prepared.then(() => instance.link()), isLoaded: false };
+    live.loaded.then(
+      () => {
+        live.isLoaded = true;
       },
+      // Whoever calls next awaits it and is told; until then nobody listens.
+      () => {},
     );
-    // Whoever calls next awaits it and is told; until then nobody listens.
-    loaded.catch(() => {});
-    return { instance, prepared, loaded };
+    return live;
+  }
+
+  async #prepare(instance: ComponentInstance): Promise<void> {
+    const loading = await this.#options.prepare().catch((fault: unknown) => {
+      instance.end(fault instanceof ComponentFault ? fault : new ComponentFault('unavailable', 'it was not prepared'));
+      throw fault;
+    });
+    const timer = setTimeout(() => {
+      instance.end(
+        new ComponentFault('unavailable', 'the component cannot start: the engine takes too long to read it'),
+      );
+    }, engineLimitMs);
+    try {
+      await instance.compile(loading);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async close(): Promise<void> {

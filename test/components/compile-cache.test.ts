@@ -149,8 +149,8 @@ describe('a component that was compiled ahead', () => {
     const noCompiler = join(cache.path, 'package');
     mkdirSync(join(noCompiler, 'dist'), { recursive: true });
     writeFileSync(
-      join(noCompiler, 'dist', 'component-thread.cjs'),
-      readFileSync(join(packageRoot, 'dist', 'component-thread.cjs')),
+      join(noCompiler, 'dist', 'component-process.cjs'),
+      readFileSync(join(packageRoot, 'dist', 'component-process.cjs')),
     );
     const host = createComponentHost({ cacheDir: join(cache.path, 'cache'), packageRoot: noCompiler });
     hosts.push(host);

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { constants, mkdirSync, openSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Descriptor } from '../../src/components/guest/filesystem/descriptor.ts';
 import { filesystem } from '../../src/components/guest/filesystem/filesystem.ts';
+import { O_PATH } from '../../src/store/open-without-links.ts';
 import { temporaryFolder } from './support/hosted-tool.ts';
 
 const attempts = 5_000;
@@ -23,8 +24,8 @@ beforeAll(async () => {
   writeFileSync(join(inside, 'flip', 'target'), 'inside');
   writeFileSync(join(inside, 'spare'), 'inside');
   symlinkSync('../outside', join(inside, 'link'));
-  const preopen = { guestPath: '/', hostPath: inside, writable: true };
-  const interfaces = filesystem([preopen], { room, guard: 'descriptor-walk' });
+  const place = openSync(inside, O_PATH | constants.O_DIRECTORY);
+  const interfaces = filesystem([{ guestPath: '/', place, writable: true }], room);
   const preopens = interfaces['wasi:filesystem/preopens'] as unknown as { getDirectories(): [[Descriptor, string]] };
   [[root]] = preopens.getDirectories();
   flipping = new Worker(new URL('support/flip.mjs', import.meta.url), { workerData: inside });

@@ -1,6 +1,6 @@
 import type { CoreModule } from './transpiled-component.ts';
 
-/** What the compiler's thread answers to the bytes of one component. */
+/** What the compiler's process answers to the bytes of one component. */
 export type CompilerAnswer =
   | {
       readonly kind: 'transpiled';

@@ -1,6 +1,3 @@
-import { MessageChannel } from 'node:worker_threads';
-
-import { slotCount } from '../exchange.ts';
 import { Mailbox } from '../guest/mailbox.ts';
 import { offeredImports } from '../guest/offered-imports.ts';
 import { OutputTail } from '../guest/output-tail.ts';
@@ -9,9 +6,7 @@ import { OutputTail } from '../guest/output-tail.ts';
  * The WASI that the compiler is linked with, itself a component: no directory, no variable, no one to ask. It takes the
  * place of the package that the compiler's module imports WASI from, under the names it imports.
  */
-const shared = new Int32Array(new SharedArrayBuffer(slotCount * Int32Array.BYTES_PER_ELEMENT));
-const mailbox = new Mailbox(new MessageChannel().port1, shared);
-const imports = offeredImports(mailbox, { preopens: [], env: {}, seed: [0n, 0n], output: new OutputTail() });
+const imports = offeredImports(new Mailbox(), { directories: [], env: {}, seed: [0n, 0n], output: new OutputTail() });
 
 type Interface = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,6 @@
 const entry = 'export function instantiate(';
+/** Handles that ever were, kept in a set that is read nowhere and never gets smaller. */
+const writtenOnly = /^ *table\._createdReps\.add\(rep\);\n/gm;
 const utilities = /\nexport const _util = \{\s*\}\s*$/;
 
 /**
@@ -13,5 +15,5 @@ export function glueScript(moduleSource: string): string {
   if (/^export /m.test(body) || body.includes('import.meta')) {
     throw new Error('the compiler wrote a module of an unknown form');
   }
-  return `(() => {${body}\nreturn instantiate;})()`;
+  return `(() => {${body.replaceAll(writtenOnly, '')}\nreturn instantiate;})()`;
 }

@@ -1,5 +1,6 @@
 import type { WaitingRoom } from './io.ts';
 import type { OutputTail } from './output-tail.ts';
+import { HostObject } from './retained.ts';
 import { endedSource, InputStream, OutputStream } from './streams.ts';
 
 /** Thrown through the guest when it asks to exit: the instance is over. */
@@ -10,9 +11,8 @@ export class GuestExit extends Error {
   }
 }
 
-class Terminal {
-  [Symbol.dispose](): void {}
-}
+/** Nobody is given one. */
+class Terminal extends HostObject {}
 
 interface Surroundings {
   readonly env: Readonly<Record<string, string>>;

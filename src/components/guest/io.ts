@@ -1,13 +1,15 @@
 import type { RemoteWait } from '../outbound/remote-messages.ts';
+import { HostObject } from './retained.ts';
 
 /** `wasi:io`: what a stream or a pollable does is left to what stands behind it. */
 
-export class IoError {
+export class IoError extends HostObject {
   readonly message: string;
   /** What `wasi:filesystem` or `wasi:http` say of it when asked. */
   readonly code: unknown;
 
   constructor(message: string, code?: unknown) {
+    super();
     this.message = message;
     this.code = code;
   }
@@ -22,13 +24,16 @@ export interface Readiness {
   isReady(): boolean;
   /** When it will be ready by itself, in nanoseconds of the monotonic clock. */
   readonly dueAt?: bigint;
-  /** What the main thread is to be asked about. */
+  /** What the session is to be asked about. */
   readonly remote?: RemoteWait;
 }
 
+/** At once: the same may be named any number of times. */
+const mostWaits = 10_000;
+
 export const alwaysReady: Readiness = { isReady: () => true };
 
-/** Where the thread sleeps until something is ready. */
+/** Where the process sleeps until something is ready. */
 export interface WaitingRoom {
   now(): bigint;
   sleep(ms: number): void;
@@ -36,11 +41,12 @@ export interface WaitingRoom {
   awaitRemote(waits: readonly RemoteWait[], timeoutMs: number | null): readonly number[];
 }
 
-export class Pollable {
+export class Pollable extends HostObject {
   readonly readiness: Readiness;
   readonly #room: WaitingRoom;
 
   constructor(readiness: Readiness, room: WaitingRoom) {
+    super();
     this.readiness = readiness;
     this.#room = room;
   }
@@ -56,6 +62,7 @@ export class Pollable {
 
 export function waitForAny(pollables: readonly Pollable[], room: WaitingRoom): Uint32Array {
   if (pollables.length === 0) throw new Error('poll was called with nothing to wait for');
+  if (pollables.length > mostWaits) throw new Error(`poll was called with more than ${mostWaits} things to wait for`);
   for (;;) {
     const ready = pollOnce(pollables, room, null);
     if (ready.length > 0) return Uint32Array.from(ready);

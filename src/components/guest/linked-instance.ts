@@ -1,10 +1,14 @@
 import { Script } from 'node:vm';
 
-import type { LinkedModule, LoadMessage } from '../exchange.ts';
+import type { LoadMessage } from '../exchange.ts';
+import type { LinkedModule } from './compile-modules.ts';
 import type { Imports } from './offered-imports.ts';
+import { bytesInUse, countMemory } from './retained.ts';
 
 /** Allocators ask for more than the byte they lack. */
 const nearlyFull = 0.9;
+/** Of core modules; each has tables and memories of the engine's own. */
+const mostInstances = 1_000;
 
 type Link = (
   module: (name: string) => WebAssembly.Module,
@@ -15,12 +19,14 @@ type Link = (
   ) => WebAssembly.Instance,
 ) => Readonly<Record<string, unknown>>;
 
-export type LinkOptions = Pick<LoadMessage, 'glue' | 'codeCache' | 'modules' | 'maxMemoryBytes'>;
+export type LinkOptions = Pick<LoadMessage, 'glue' | 'codeCache' | 'maxMemoryBytes'> & {
+  readonly modules: readonly LinkedModule[];
+};
 
 /** A linked component: its exports, and what is known of its memory. */
 export interface LinkedInstance {
   readonly exports: Readonly<Record<string, unknown>>;
-  /** Whether its memories have grown about as far as they may. */
+  /** Whether its memories, and what is kept for it beside them, have grown about as far as they may. */
   memoryIsFull(): boolean;
   /** The engine's code for the glue as far as it has run. */
   codeCache(): Uint8Array;
@@ -36,28 +42,27 @@ export function linkInstance(load: LinkOptions, imports: Imports): LinkedInstanc
   });
   const link = script.runInThisContext() as Link;
   const modules = new Map(load.modules.map((entry) => [entry.name, entry]));
-  const memories = new Set<WebAssembly.Memory>();
   const made = new Set<LinkedModule>();
+  let instances = 0;
   const exports = link(
     (name) => find(modules, name).module,
     imports,
     (module, coreImports) => {
+      instances += 1;
+      if (instances > mostInstances) throw new Error(`it makes more than ${mostInstances} instances of its modules`);
       const entry = load.modules.find((candidate) => candidate.module === module);
-      if (entry !== undefined && entry.memories > 0) {
+      if (entry?.grows === true) {
         if (made.has(entry)) throw new Error('it makes a module that has memory into more than one instance');
         made.add(entry);
       }
       const instance = new WebAssembly.Instance(module, coreImports);
-      for (const value of Object.values(instance.exports)) if (value instanceof WebAssembly.Memory) memories.add(value);
+      for (const value of Object.values(instance.exports)) if (value instanceof WebAssembly.Memory) countMemory(value);
       return instance;
     },
   );
   return {
     exports,
-    memoryIsFull: () => {
-      const used = [...memories].reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
-      return used >= load.maxMemoryBytes * nearlyFull;
-    },
+    memoryIsFull: () => bytesInUse() >= load.maxMemoryBytes * nearlyFull,
     codeCache: () => script.createCachedData(),
     codeCacheUsed: load.codeCache !== null && script.cachedDataRejected !== true,
   };

@@ -1,53 +1,37 @@
-import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
-
-import { backlogLimitBytes, slots, type GuestMessage, type HostMessage } from '../exchange.ts';
+import { receive, send, sendLast } from '../channel.ts';
+import type { GuestMessage, HostMessage } from '../exchange.ts';
 import type { RemoteAnswers, RemoteRequest } from '../outbound/remote-messages.ts';
 
-/**
- * The component's side of the exchange with the main thread. The thread never returns to its event loop: it sleeps on a
- * shared counter that the main thread raises with each message, which wakes it sooner than a loop would.
- */
+const nobody = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+
+/** The component's side of the exchange with the session, in the terms of both. */
 export class Mailbox {
-  readonly #port: MessagePort;
-  readonly #shared: Int32Array<SharedArrayBuffer>;
-
-  constructor(port: MessagePort, shared: Int32Array<SharedArrayBuffer>) {
-    this.#port = port;
-    this.#shared = shared;
-  }
-
-  /** Sleeps until the main thread has sent something. */
+  /** Waits for what the session sends. */
   next(): HostMessage {
-    for (;;) {
-      const seen = Atomics.load(this.#shared, slots.sent);
-      const received = receiveMessageOnPort(this.#port);
-      if (received !== undefined) return received.message;
-      Atomics.wait(this.#shared, slots.sent, seen);
-    }
+    return receive() as HostMessage;
   }
 
   send(message: GuestMessage): void {
-    this.#port.postMessage(message);
+    send(message);
   }
 
-  /** Sends something nobody answers. Sleeps only while the main thread is far behind with what was sent before. */
-  post(name: string, args: readonly unknown[], bytes: number): void {
-    for (;;) {
-      const backlog = Atomics.load(this.#shared, slots.backlogBytes);
-      if (backlog < backlogLimitBytes) break;
-      Atomics.wait(this.#shared, slots.backlogBytes, backlog);
-    }
-    Atomics.add(this.#shared, slots.backlogBytes, bytes);
-    this.send({ kind: 'posted', name, args, bytes });
+  /** Sends the last message there is, and ends the process. */
+  end(message: GuestMessage): never {
+    return sendLast(message);
   }
 
-  /** Asks a function of the runtime and sleeps until it has answered. */
+  /** Sends something nobody answers. */
+  post(name: string, args: readonly unknown[]): void {
+    this.send({ kind: 'posted', name, args });
+  }
+
+  /** Asks a function of the runtime and waits for its answer. */
   askRuntime(name: string, args: readonly unknown[]): RuntimeAnswer {
     this.send({ kind: 'asked', name, args });
     return this.#answer() as RuntimeAnswer;
   }
 
-  /** Asks for something of the outbound exchanges and sleeps until it is there. */
+  /** Asks for something of the outbound exchanges and waits for it. */
   askRemote<Request extends RemoteRequest>(request: Request): RemoteAnswers[Request['operation']] {
     this.send({ kind: 'remote', request });
     return this.#answer() as RemoteAnswers[Request['operation']];
@@ -61,7 +45,7 @@ export class Mailbox {
 
   /** Sleeps for a time, never longer than asked. */
   sleep(ms: number): void {
-    Atomics.wait(this.#shared, slots.never, 0, ms);
+    Atomics.wait(nobody, 0, 0, ms);
   }
 }
 

@@ -1,5 +1,4 @@
-import type { Preopen } from '../component.ts';
-import { filesystemGuard } from '../filesystem-guard.ts';
+import type { GivenDirectory } from '../exchange.ts';
 import { monotonicClock, wallClock } from './clocks.ts';
 import { commandLine } from './command-line.ts';
 import { filesystem } from './filesystem/filesystem.ts';
@@ -15,14 +14,14 @@ import { InputStream, OutputStream } from './streams.ts';
 export type Imports = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 interface GuestGrants {
-  readonly preopens: readonly Preopen[];
+  readonly directories: readonly GivenDirectory[];
   readonly env: Readonly<Record<string, string>>;
   readonly seed: readonly [bigint, bigint];
   readonly output: OutputTail;
 }
 
 /** Everything a component may import, under its grants. */
-export function offeredImports(mailbox: Mailbox, { preopens, env, seed, output }: GuestGrants): Imports {
+export function offeredImports(mailbox: Mailbox, { directories, env, seed, output }: GuestGrants): Imports {
   const room: WaitingRoom = {
     now: () => process.hrtime.bigint(),
     sleep: (ms) => mailbox.sleep(ms),
@@ -38,7 +37,7 @@ export function offeredImports(mailbox: Mailbox, { preopens, env, seed, output }
     'wasi:random/insecure': insecure,
     'wasi:random/insecure-seed': { ...insecureSeed(seed) },
     ...commandLine({ env, output, room }),
-    ...filesystem(preopens, { room, guard: filesystemGuard() }),
+    ...filesystem(directories, room),
     ...http(mailbox, room),
     ...runtimeImports(mailbox),
   };

@@ -2,7 +2,7 @@ const mostBytes = 16n * 1024n * 1024n;
 
 function bytes(length: bigint): Uint8Array {
   if (length > mostBytes) throw new Error(`more than ${mostBytes} random bytes were asked for at once`);
-  // Loaded with the first use: it takes 5 ms of the start of a thread, and few components ask.
+  // Loaded with the first use: it takes 5 ms of the start of a process, and few components ask.
   return process.getBuiltinModule('node:crypto').randomBytes(Number(length));
 }
 
@@ -20,7 +20,7 @@ interface InsecureSeed {
   insecureSeed(): [bigint, bigint];
 }
 
-/** `wasi:random/insecure-seed`: most components ask at their start, so the main thread has made one ready. */
+/** `wasi:random/insecure-seed`: most components ask at their start, so the session has made one ready. */
 export function insecureSeed(seed: readonly [bigint, bigint]): InsecureSeed {
   return { insecureSeed: () => [...seed] };
 }

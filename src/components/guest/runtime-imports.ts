@@ -28,8 +28,8 @@ export function runtimeImports(mailbox: Mailbox): Imports {
 
 function forward(mailbox: Mailbox, key: string, kind: 'posted' | 'awaited'): (...args: unknown[]) => unknown {
   return (...args) => {
-    const bytes = valueSize(args);
-    return kind === 'posted' ? mailbox.post(key, args, bytes) : mailbox.askRuntime(key, args);
+    valueSize(args);
+    return kind === 'posted' ? mailbox.post(key, args) : mailbox.askRuntime(key, args);
   };
 }
 

@@ -1,4 +1,5 @@
 import { alwaysReady, type IoError, Pollable, type Readiness, type WaitingRoom } from './io.ts';
+import { HostObject } from './retained.ts';
 
 /** As WIT spells it; thrown, it becomes the error of the function's result. */
 export type StreamError = { readonly tag: 'closed' } | { readonly tag: 'last-operation-failed'; readonly val: IoError };
@@ -34,11 +35,12 @@ export const endedSource: ByteSource = {
   close: () => {},
 };
 
-export class InputStream {
+export class InputStream extends HostObject {
   readonly #source: ByteSource;
   readonly #room: WaitingRoom;
 
   constructor(source: ByteSource, room: WaitingRoom) {
+    super();
     this.#source = source;
     this.#room = room;
   }
@@ -63,16 +65,18 @@ export class InputStream {
     return new Pollable(this.#source.readiness, this.#room);
   }
 
-  [Symbol.dispose](): void {
+  override [Symbol.dispose](): void {
+    super[Symbol.dispose]();
     this.#source.close();
   }
 }
 
-export class OutputStream {
+export class OutputStream extends HostObject {
   readonly #sink: ByteSink;
   readonly #room: WaitingRoom;
 
   constructor(sink: ByteSink, room: WaitingRoom) {
+    super();
     this.#sink = sink;
     this.#room = room;
   }
@@ -134,7 +138,8 @@ export class OutputStream {
     return new Pollable(this.#sink.readiness, this.#room);
   }
 
-  [Symbol.dispose](): void {
+  override [Symbol.dispose](): void {
+    super[Symbol.dispose]();
     this.#sink.close();
   }
 }

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { valueSize, ValueTooLarge } from './value-size.ts';
 
 it('counts texts, bytes and what holds them', () => {
-  expect(valueSize({ text: 'abc', bytes: new Uint8Array(100), list: [1, 2n, null] })).toBe(16 * 7 + 6 + 100);
+  expect(valueSize({ text: 'abc', bytes: new Uint8Array(100), list: [1, 2n, null] })).toBe(48 * 7 + 6 + 256 + 100);
 });
 
 it.each([
@@ -17,5 +17,5 @@ it.each([
 it('measures a value nested as deep as the limit allows', () => {
   let value: unknown = 0;
   for (let at = 0; at < 1_000_000; at += 1) value = [value];
-  expect(valueSize(value)).toBe(16 * 1_000_001);
+  expect(valueSize(value)).toBe(48 * 1_000_001);
 });

@@ -8,9 +8,11 @@ export class ValueTooLarge extends Error {
   }
 }
 
-const valueOverhead = 16;
+/** What the engine adds to a value: the least it takes for a string or an object, and more for an array of bytes. */
+const valueOverhead = 48;
+const bytesOverhead = 256;
 
-/** About how many bytes a value takes when it is copied to the main thread. Throws `ValueTooLarge` past the limit. */
+/** About how many bytes of the session's heap a value takes there. Throws `ValueTooLarge` past the limit. */
 export function valueSize(value: unknown): number {
   let size = 0;
   const pending: unknown[] = [value];
@@ -18,7 +20,7 @@ export function valueSize(value: unknown): number {
     const next = pending.pop();
     size += valueOverhead;
     if (typeof next === 'string') size += next.length * 2;
-    else if (ArrayBuffer.isView(next)) size += next.byteLength;
+    else if (ArrayBuffer.isView(next)) size += bytesOverhead + next.byteLength;
     else if (typeof next === 'object' && next !== null) pushAll(pending, Object.values(next));
     if (size + pending.length * valueOverhead > valueLimitBytes) throw new ValueTooLarge();
   }

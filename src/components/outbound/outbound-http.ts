@@ -1,9 +1,11 @@
 import type { Connections, ConnectionRules } from './connections.ts';
 import { OutboundExchange } from './outbound-exchange.ts';
-import type { RemoteAnswers, RemoteRequest, RemoteWait, RequestBodyStart, RequestHead } from './remote-messages.ts';
-import { planRequest, type RequestPlan } from './request-plan.ts';
+import type { RemoteAnswers, RemoteRequest, RemoteWait } from './remote-messages.ts';
+import { planRequest } from './request-plan.ts';
 
 const mostExchanges = 64;
+/** Of requests that their servers have not taken yet, all together. */
+const mostUnsentBytes = 64 * 1024 * 1024;
 
 type Answer = RemoteAnswers[keyof RemoteAnswers];
 
@@ -19,7 +21,7 @@ export class OutboundHttp {
     this.#rules = rules;
   }
 
-  /** What the guest's thread is answered. */
+  /** What the guest's process is answered. */
   answer(request: RemoteRequest): Answer | Promise<Answer> {
     switch (request.operation) {
       case 'open':
@@ -39,22 +41,22 @@ export class OutboundHttp {
     }
   }
 
-  async #open({ head, body }: Extract<RemoteRequest, { readonly operation: 'open' }>): Promise<number> {
-    this.#last += 1;
-    const number = this.#last;
+  async #open({ head, body }: Extract<RemoteRequest, { readonly operation: 'open' }>): Promise<RemoteAnswers['open']> {
     const plan = planRequest(head, body, this.#rules.grants);
-    const exchange =
-      plan.kind === 'refused' ? OutboundExchange.refused(plan.error) : await this.#start(plan, head, body);
-    this.#exchanges.set(number, exchange);
-    return number;
+    if (plan.kind === 'refused') return plan;
+    if (this.#isFull(body.bytes.length)) return { kind: 'refused', error: { tag: 'connection-limit-reached' } };
+    const { send } = await (this.#connections ??= openConnections(this.#rules));
+    if (this.#closed) return { kind: 'refused', error: { tag: 'connection-terminated' } };
+    this.#last += 1;
+    const { onExchange } = this.#rules.grants;
+    const told = onExchange === undefined ? {} : { onExchange };
+    this.#exchanges.set(this.#last, OutboundExchange.start(plan, { timeouts: head, body, send, ...told }));
+    return { kind: 'opened', exchange: this.#last };
   }
 
-  async #start(plan: RequestPlan, timeouts: RequestHead, body: RequestBodyStart): Promise<OutboundExchange> {
-    if (this.#exchanges.size >= mostExchanges) return OutboundExchange.refused({ tag: 'connection-limit-reached' });
-    const { send } = await (this.#connections ??= openConnections(this.#rules));
-    if (this.#closed) return OutboundExchange.refused({ tag: 'connection-terminated' });
-    const { onExchange } = this.#rules.grants;
-    return OutboundExchange.start(plan, { timeouts, body, send, ...(onExchange === undefined ? {} : { onExchange }) });
+  #isFull(bytes: number): boolean {
+    const unsent = [...this.#exchanges.values()].reduce((sum, { unsentBytes }) => sum + unsentBytes, bytes);
+    return this.#exchanges.size >= mostExchanges || unsent > mostUnsentBytes;
   }
 
   async #read(exchange: OutboundExchange, wait: boolean): Promise<RemoteAnswers['read']> {

@@ -26,7 +26,7 @@ export interface RemoteWait {
   readonly event: 'head' | 'body';
 }
 
-/** What the guest's thread asks of the outbound exchanges; `exchange` is the number `open` gave. */
+/** What the guest's process asks of the outbound exchanges; `exchange` is the number `open` gave. */
 export type RemoteRequest =
   | { readonly operation: 'open'; readonly head: RequestHead; readonly body: RequestBodyStart }
   | { readonly operation: 'write'; readonly exchange: number; readonly bytes: Uint8Array }
@@ -37,7 +37,7 @@ export type RemoteRequest =
   | { readonly operation: 'close'; readonly exchange: number };
 
 export interface RemoteAnswers {
-  readonly open: number;
+  readonly open: OpenAnswer;
   readonly write: WriteAnswer;
   readonly finish: WriteAnswer;
   readonly head: HeadAnswer;
@@ -46,6 +46,11 @@ export interface RemoteAnswers {
   readonly wait: readonly number[];
   readonly close: null;
 }
+
+/** A refused request has no exchange: nothing is kept for it. */
+export type OpenAnswer =
+  | { readonly kind: 'opened'; readonly exchange: number }
+  | { readonly kind: 'refused'; readonly error: HttpErrorCode };
 
 export type WriteAnswer = { readonly kind: 'accepted' } | { readonly kind: 'failed'; readonly error: HttpErrorCode };
 

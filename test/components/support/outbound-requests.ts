@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 import type { HttpErrorCode } from '../../../src/components/outbound/http-error-code.ts';
 import type { OutboundHttp } from '../../../src/components/outbound/outbound-http.ts';
-import type { HeadAnswer } from '../../../src/components/outbound/remote-messages.ts';
+import type { HeadAnswer, RemoteAnswers } from '../../../src/components/outbound/remote-messages.ts';
 
 /** A server on a loopback address that counts connections and tells which host each request named. */
 export class CountingServer {
@@ -45,7 +45,7 @@ export class CountingServer {
 /** The status of a response that was read to its end, or why there was none. */
 export async function get(http: OutboundHttp, url: string): Promise<number | HttpErrorCode> {
   const [scheme = '', authority = ''] = url.split('://');
-  const exchange = (await http.answer({
+  const opened = (await http.answer({
     operation: 'open',
     head: {
       method: 'GET',
@@ -58,7 +58,9 @@ export async function get(http: OutboundHttp, url: string): Promise<number | Htt
       betweenBytesTimeoutMs: null,
     },
     body: { bytes: new Uint8Array(0), finished: true },
-  })) as number;
+  })) as RemoteAnswers['open'];
+  if (opened.kind === 'refused') return opened.error;
+  const { exchange } = opened;
   await http.answer({ operation: 'wait', waits: [{ exchange, event: 'head' }], timeoutMs: null });
   const head = (await http.answer({ operation: 'head', exchange })) as HeadAnswer;
   if (head.kind === 'pending') throw new Error('a head that was waited for is there');

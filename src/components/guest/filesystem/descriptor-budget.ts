@@ -8,8 +8,13 @@ export class DescriptorBudget {
 
   /** Counts one more; past the limit the guest's call ends with `quota`. */
   take(): void {
-    if (this.#open >= mostOpen) refuse('quota');
+    if (!this.has(1)) refuse('quota');
     this.#open += 1;
+  }
+
+  /** Whether so many more may be taken. */
+  has(count: number): boolean {
+    return this.#open + count <= mostOpen;
   }
 
   give(): void {

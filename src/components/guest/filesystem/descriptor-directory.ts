@@ -19,6 +19,11 @@ export class DescriptorDirectory implements HeldDirectory {
     this.#descriptor = descriptor;
   }
 
+  /** Takes over a descriptor of a directory. */
+  static of(descriptor: number): DescriptorDirectory {
+    return new DescriptorDirectory(descriptor);
+  }
+
   /** The operator's own path, so links in it are followed. */
   static open(hostPath: string): DescriptorDirectory {
     return new DescriptorDirectory(openSync(hostPath, O_PATH | O_DIRECTORY));

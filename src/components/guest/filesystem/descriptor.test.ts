@@ -1,10 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import {
+  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -17,6 +20,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import type { FilesystemGuard } from '../../filesystem-guard.ts';
+import { O_PATH } from '../../../store/open-without-links.ts';
 import type { WaitingRoom } from '../io.ts';
 import type { Descriptor } from './descriptor.ts';
 import { filesystem } from './filesystem.ts';
@@ -49,8 +53,11 @@ function open(
   guard: FilesystemGuard,
   options: { readonly writable?: boolean; readonly hostPath?: string } = {},
 ): Descriptor {
-  const preopen = { guestPath: '/', hostPath: options.hostPath ?? inside, writable: options.writable ?? true };
-  const preopens = filesystem([preopen], { room, guard })['wasi:filesystem/preopens'] as unknown as Preopens;
+  const hostPath = options.hostPath ?? inside;
+  const place =
+    guard === 'descriptor-walk' ? openSync(hostPath, O_PATH | constants.O_DIRECTORY) : realpathSync(hostPath);
+  const given = { guestPath: '/', place, writable: options.writable ?? true };
+  const preopens = filesystem([given], room)['wasi:filesystem/preopens'] as unknown as Preopens;
   const [entry] = preopens.getDirectories();
   if (entry === undefined) throw new Error('no directory');
   return entry[0];

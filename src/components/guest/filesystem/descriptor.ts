@@ -18,6 +18,7 @@ import {
 } from 'node:fs';
 
 import type { WaitingRoom } from '../io.ts';
+import { HostObject } from '../retained.ts';
 import { InputStream, OutputStream, transferBytes } from '../streams.ts';
 import type { DescriptorBudget } from './descriptor-budget.ts';
 import { DirectoryEntryStream } from './directory-entry-stream.ts';
@@ -69,12 +70,13 @@ const longestTransfer = BigInt(transferBytes);
  * mount that is read-only; a rename stays within one mount; a link that is made leads down from where it stands, so that no
  * later rename turns it outward; hard links are not made.
  */
-export class Descriptor {
+export class Descriptor extends HostObject {
   readonly #mount: Mount;
   readonly #held: Held;
 
   constructor(mount: Mount, held: Held) {
     mount.budget.take();
+    super();
     this.#mount = mount;
     this.#held = held;
   }
@@ -251,7 +253,8 @@ export class Descriptor {
     return metadataHash(this.#statAt(flags, path));
   }
 
-  [Symbol.dispose](): void {
+  override [Symbol.dispose](): void {
+    super[Symbol.dispose]();
     if (this.#held.kind === 'file') this.#held.file.release();
     else this.#held.directory.close();
     this.#mount.budget.give();

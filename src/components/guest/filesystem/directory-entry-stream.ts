@@ -1,5 +1,6 @@
 import { opendirSync, type Dir, type Dirent } from 'node:fs';
 
+import { HostObject } from '../retained.ts';
 import type { DescriptorBudget } from './descriptor-budget.ts';
 import { attempt, refuse } from './error-code.ts';
 import { descriptorType, type DescriptorType } from './file-stat.ts';
@@ -12,16 +13,18 @@ interface DirectoryEntry {
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /** `wasi:filesystem/types#directory-entry-stream`: read a little at a time, so that its size does not matter. */
-export class DirectoryEntryStream {
+export class DirectoryEntryStream extends HostObject {
   readonly #directory: Dir;
   readonly #budget: DescriptorBudget;
 
   constructor(hostPath: string, budget: DescriptorBudget) {
     budget.take();
+    super();
     this.#budget = budget;
     try {
       this.#directory = opendirSync(hostPath, { encoding: 'buffer' as BufferEncoding });
     } catch (error) {
+      super[Symbol.dispose]();
       budget.give();
       throw error;
     }
@@ -33,7 +36,8 @@ export class DirectoryEntryStream {
     return entry === null ? undefined : { type: descriptorType(entry), name: decodeName(entry.name) };
   }
 
-  [Symbol.dispose](): void {
+  override [Symbol.dispose](): void {
+    super[Symbol.dispose]();
     this.#directory.closeSync();
     this.#budget.give();
   }

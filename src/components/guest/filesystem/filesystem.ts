@@ -1,34 +1,36 @@
-import type { Preopen } from '../../component.ts';
-import type { FilesystemGuard } from '../../filesystem-guard.ts';
+import type { GivenDirectory } from '../../exchange.ts';
 import { IoError, type WaitingRoom } from '../io.ts';
 import { CheckedDirectory } from './checked-directory.ts';
 import { DescriptorBudget } from './descriptor-budget.ts';
 import { DescriptorDirectory } from './descriptor-directory.ts';
 import { Descriptor } from './descriptor.ts';
 import { DirectoryEntryStream } from './directory-entry-stream.ts';
+import type { HeldDirectory } from './held-directory.ts';
 
 /**
- * `wasi:filesystem`, by interface, over the given directories. They are opened here and held, so a directory that is renamed
- * or replaced later stays what it was. A directory that cannot be opened throws the operating system's refusal.
+ * `wasi:filesystem`, by interface, over the given directories. They are held, so a directory that is renamed or replaced later stays what it
+ * was.
  */
 export function filesystem(
-  preopens: readonly Preopen[],
-  { room, guard }: { readonly room: WaitingRoom; readonly guard: FilesystemGuard },
+  directories: readonly GivenDirectory[],
+  room: WaitingRoom,
 ): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
   const budget = new DescriptorBudget();
-  const Directory = guard === 'descriptor-walk' ? DescriptorDirectory : CheckedDirectory;
-  const roots = preopens.map(({ guestPath, hostPath, writable }) => ({
+  const roots = directories.map(({ guestPath, place, writable }) => ({
     guestPath,
     mount: { writable, budget, room },
-    directory: Directory.open(hostPath),
+    directory: held(place),
   }));
   return {
     'wasi:filesystem/preopens': {
-      getDirectories: () =>
-        roots.map(({ guestPath, mount, directory }) => [
+      getDirectories: () => {
+        // It has no result to be refused with: past the limit this is a trap.
+        if (!budget.has(roots.length)) throw new Error('more files and directories are open than may be');
+        return roots.map(({ guestPath, mount, directory }) => [
           new Descriptor(mount, { kind: 'directory', directory: directory.again() }),
           guestPath,
-        ]),
+        ]);
+      },
     },
     'wasi:filesystem/types': {
       Descriptor,
@@ -37,4 +39,8 @@ export function filesystem(
         error instanceof IoError && typeof error.code === 'string' ? error.code : undefined,
     },
   };
+}
+
+function held(place: GivenDirectory['place']): HeldDirectory {
+  return typeof place === 'number' ? DescriptorDirectory.of(place) : CheckedDirectory.open(place);
 }

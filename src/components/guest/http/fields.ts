@@ -1,8 +1,12 @@
+import { HostObject } from '../retained.ts';
 import { raise } from '../streams.ts';
 
 export type FieldEntry = [name: string, value: Uint8Array];
 
 type HeaderError = { readonly tag: 'invalid-syntax' | 'forbidden' | 'immutable' };
+
+/** Of one entry beside its text: the entry, its name and its array of bytes. */
+const entryOverhead = 512;
 
 const tokenShape = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
@@ -23,8 +27,9 @@ const forbiddenNames: ReadonlySet<string> = new Set([
 ]);
 
 /** `wasi:http/types#fields` */
-export class Fields {
+export class Fields extends HostObject {
   #entries: FieldEntry[] = [];
+  #bytes = 0;
   #mutable = true;
 
   static fromList(entries: readonly FieldEntry[]): Fields {
@@ -36,7 +41,7 @@ export class Fields {
   /** Fields that came from elsewhere and that the guest may only read. */
   static received(entries: readonly (readonly [string, Uint8Array])[]): Fields {
     const fields = new Fields();
-    fields.#entries = entries.map(([name, value]) => [name, value]);
+    for (const [name, value] of entries) fields.#keep(name, value);
     fields.#mutable = false;
     return fields;
   }
@@ -52,7 +57,7 @@ export class Fields {
   set(name: string, values: readonly Uint8Array[]): void {
     this.#check(name, values);
     this.#remove(name);
-    for (const value of values) this.#entries.push([name, Uint8Array.from(value)]);
+    for (const value of values) this.#keep(name, Uint8Array.from(value));
   }
 
   delete(name: string): void {
@@ -62,7 +67,13 @@ export class Fields {
 
   append(name: string, value: Uint8Array): void {
     this.#check(name, [value]);
-    this.#entries.push([name, Uint8Array.from(value)]);
+    this.#keep(name, Uint8Array.from(value));
+  }
+
+  #keep(name: string, value: Uint8Array): void {
+    this.#bytes += entryBytes(name, value);
+    this.holds(this.#bytes);
+    this.#entries.push([name, value]);
   }
 
   entries(): FieldEntry[] {
@@ -71,7 +82,7 @@ export class Fields {
 
   clone(): Fields {
     const copy = new Fields();
-    copy.#entries = this.entries();
+    for (const [name, value] of this.#entries) copy.#keep(name, value);
     return copy;
   }
 
@@ -88,6 +99,8 @@ export class Fields {
   #remove(name: string): void {
     const unwanted = name.toLowerCase();
     this.#entries = this.#entries.filter(([name]) => name.toLowerCase() !== unwanted);
+    this.#bytes = this.#entries.reduce((sum, [name, value]) => sum + entryBytes(name, value), 0);
+    this.holds(this.#bytes);
   }
 
   #check(name: string, values: readonly Uint8Array[]): void {
@@ -95,6 +108,11 @@ export class Fields {
     if (!tokenShape.test(name) || !values.every(isFieldValue)) fail('invalid-syntax');
     if (forbiddenNames.has(name.toLowerCase())) fail('forbidden');
   }
+}
+
+/** What an entry counts for. */
+export function entryBytes(name: string, value: Uint8Array): number {
+  return entryOverhead + name.length + value.length;
 }
 
 /** Visible characters, spaces, tabs and bytes above ASCII. */

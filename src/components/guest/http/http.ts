@@ -1,6 +1,7 @@
 import type { RequestHead } from '../../outbound/remote-messages.ts';
 import { IoError, type WaitingRoom } from '../io.ts';
 import type { Mailbox } from '../mailbox.ts';
+import { HostObject } from '../retained.ts';
 import { Fields } from './fields.ts';
 import { HttpExchange } from './http-exchange.ts';
 import { FutureIncomingResponse, FutureTrailers, IncomingBody, IncomingResponse } from './incoming-response.ts';
@@ -9,12 +10,10 @@ import { OutgoingRequest } from './outgoing-request.ts';
 import { milliseconds, RequestOptions } from './request-options.ts';
 
 /** The serving half of `wasi:http`: named by some components, reached by none. */
-class Unserved {
-  [Symbol.dispose](): void {}
-}
+class Unserved extends HostObject {}
 
 /**
- * `wasi:http`, by interface. Whether a request may be made is decided on the main thread; a refusal resolves the response
+ * `wasi:http`, by interface. Whether a request may be made is decided by the session; a refusal resolves the response
  * with an error, because some guests do not survive an error of `handle` itself.
  */
 export function http(mailbox: Mailbox, room: WaitingRoom): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
@@ -25,12 +24,14 @@ export function http(mailbox: Mailbox, room: WaitingRoom): Readonly<Record<strin
   }
   const handle = (request: OutgoingRequest, options: RequestOptions | undefined): FutureIncomingResponse => {
     const body = request.requestBody;
-    const number = mailbox.askRemote({
+    const opened = mailbox.askRemote({
       operation: 'open',
-      head: requestHead(request, options ?? new RequestOptions()),
+      head: requestHead(request, options),
       body: request.hasBody ? body.start() : { bytes: new Uint8Array(0), finished: true },
     });
-    const exchange = new HttpExchange(mailbox, number);
+    request[Symbol.dispose]();
+    options?.[Symbol.dispose]();
+    const exchange = new HttpExchange(mailbox, opened);
     body.connect(exchange);
     return new FutureIncomingResponse(exchange, room);
   };
@@ -54,7 +55,7 @@ export function http(mailbox: Mailbox, room: WaitingRoom): Readonly<Record<strin
   };
 }
 
-function requestHead(request: OutgoingRequest, options: RequestOptions): RequestHead {
+function requestHead(request: OutgoingRequest, options: RequestOptions | undefined): RequestHead {
   const method = request.method();
   const scheme = request.scheme();
   return {
@@ -62,9 +63,9 @@ function requestHead(request: OutgoingRequest, options: RequestOptions): Request
     scheme: (scheme?.tag === 'other' ? scheme.val : (scheme?.tag ?? 'HTTPS')).toLowerCase(),
     authority: request.authority() ?? '',
     pathWithQuery: request.pathWithQuery() ?? '',
-    headers: request.headers().entries(),
-    connectTimeoutMs: milliseconds(options.connectTimeout()),
-    firstByteTimeoutMs: milliseconds(options.firstByteTimeout()),
-    betweenBytesTimeoutMs: milliseconds(options.betweenBytesTimeout()),
+    headers: request.entries(),
+    connectTimeoutMs: milliseconds(options?.connectTimeout()),
+    firstByteTimeoutMs: milliseconds(options?.firstByteTimeout()),
+    betweenBytesTimeoutMs: milliseconds(options?.betweenBytesTimeout()),
   };
 }

@@ -1,8 +1,9 @@
 import type { HttpErrorCode } from '../../outbound/http-error-code.ts';
 import type { HeadAnswer } from '../../outbound/remote-messages.ts';
 import { alwaysReady, Pollable, type WaitingRoom } from '../io.ts';
+import { HostObject } from '../retained.ts';
 import { InputStream, raise } from '../streams.ts';
-import { Fields } from './fields.ts';
+import { entryBytes, Fields } from './fields.ts';
 import type { HttpExchange } from './http-exchange.ts';
 
 type Result<Value, Fault> = { readonly tag: 'ok'; readonly val: Value } | { readonly tag: 'err'; readonly val: Fault };
@@ -10,12 +11,13 @@ type Result<Value, Fault> = { readonly tag: 'ok'; readonly val: Value } | { read
 type Arrived = Extract<HeadAnswer, { readonly kind: 'arrived' }>;
 
 /** `wasi:http/types#future-incoming-response` */
-export class FutureIncomingResponse {
+export class FutureIncomingResponse extends HostObject {
   readonly #exchange: HttpExchange;
   readonly #room: WaitingRoom;
   #given = false;
 
   constructor(exchange: HttpExchange, room: WaitingRoom) {
+    super();
     this.#exchange = exchange;
     this.#room = room;
   }
@@ -36,19 +38,22 @@ export class FutureIncomingResponse {
     return { tag: 'ok', val: { tag: 'ok', val: new IncomingResponse(head, this.#exchange, this.#room) } };
   }
 
-  [Symbol.dispose](): void {
+  override [Symbol.dispose](): void {
+    super[Symbol.dispose]();
     if (!this.#given) this.#exchange.close();
   }
 }
 
 /** `wasi:http/types#incoming-response` */
-export class IncomingResponse {
+export class IncomingResponse extends HostObject {
   readonly #head: Arrived;
   readonly #exchange: HttpExchange;
   readonly #room: WaitingRoom;
   #consumed = false;
 
   constructor(head: Arrived, exchange: HttpExchange, room: WaitingRoom) {
+    super();
+    this.holds(head.headers.reduce((sum, [name, value]) => sum + entryBytes(name, value), 0));
     this.#head = head;
     this.#exchange = exchange;
     this.#room = room;
@@ -68,18 +73,20 @@ export class IncomingResponse {
     return new IncomingBody(this.#exchange, this.#room);
   }
 
-  [Symbol.dispose](): void {
+  override [Symbol.dispose](): void {
+    super[Symbol.dispose]();
     if (!this.#consumed) this.#exchange.close();
   }
 }
 
 /** `wasi:http/types#incoming-body` */
-export class IncomingBody {
+export class IncomingBody extends HostObject {
   readonly #exchange: HttpExchange;
   readonly #room: WaitingRoom;
   #streamed = false;
 
   constructor(exchange: HttpExchange, room: WaitingRoom) {
+    super();
     this.#exchange = exchange;
     this.#room = room;
   }
@@ -91,21 +98,23 @@ export class IncomingBody {
   }
 
   static finish(body: IncomingBody): FutureTrailers {
-    body.#exchange.close();
+    body[Symbol.dispose]();
     return new FutureTrailers(body.#room);
   }
 
-  [Symbol.dispose](): void {
+  override [Symbol.dispose](): void {
+    super[Symbol.dispose]();
     this.#exchange.close();
   }
 }
 
 /** `wasi:http/types#future-trailers`: there never are any. */
-export class FutureTrailers {
+export class FutureTrailers extends HostObject {
   readonly #room: WaitingRoom;
   #given = false;
 
   constructor(room: WaitingRoom) {
+    super();
     this.#room = room;
   }
 

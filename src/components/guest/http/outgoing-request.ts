@@ -1,6 +1,7 @@
 import type { WaitingRoom } from '../io.ts';
+import { HostObject } from '../retained.ts';
 import { raise } from '../streams.ts';
-import type { Fields } from './fields.ts';
+import type { FieldEntry, Fields } from './fields.ts';
 import { OutgoingBody, RequestBody } from './outgoing-body.ts';
 
 type Method = { readonly tag: string; readonly val?: string };
@@ -8,10 +9,13 @@ type Scheme = { readonly tag: 'HTTP' | 'HTTPS' } | { readonly tag: 'other'; read
 
 const methodShape = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}$/;
 const authorityShape = /^[^\s/?#@\\]+$/;
+/** As long as a path may be when it is sent; what is longer is refused by this. */
+const longestPath = 64 * 1024 + 1;
+const longestName = 1_024;
 const pathShape = /^[/?][\x21-\x22\x24-\x7e]*$/;
 
 /** `wasi:http/types#outgoing-request` */
-export class OutgoingRequest {
+export class OutgoingRequest extends HostObject {
   readonly #headers: Fields;
   readonly #room: WaitingRoom;
   readonly requestBody: RequestBody = new RequestBody();
@@ -22,6 +26,7 @@ export class OutgoingRequest {
   #bodyTaken = false;
 
   constructor(headers: Fields, room: WaitingRoom) {
+    super();
     this.#headers = headers;
     this.#room = room;
   }
@@ -50,7 +55,8 @@ export class OutgoingRequest {
   }
 
   setPathWithQuery(path: string | undefined): void {
-    if (path !== undefined && path !== '' && !pathShape.test(path)) raise(undefined);
+    if (path !== undefined && (path.length > longestPath || (path !== '' && !pathShape.test(path)))) raise(undefined);
+    this.holds(path?.length ?? 0);
     this.#pathWithQuery = path;
   }
 
@@ -59,6 +65,7 @@ export class OutgoingRequest {
   }
 
   setScheme(scheme: Scheme | undefined): void {
+    if (scheme?.tag === 'other' && scheme.val.length > longestName) raise(undefined);
     this.#scheme = scheme;
   }
 
@@ -67,11 +74,22 @@ export class OutgoingRequest {
   }
 
   setAuthority(authority: string | undefined): void {
-    if (authority !== undefined && !authorityShape.test(authority)) raise(undefined);
+    if (authority !== undefined && !(authority.length <= longestName && authorityShape.test(authority)))
+      raise(undefined);
     this.#authority = authority;
   }
 
   headers(): Fields {
     return this.#headers.frozen();
+  }
+
+  entries(): FieldEntry[] {
+    return this.#headers.entries();
+  }
+
+  /** A body that was taken has a handle of its own. */
+  override [Symbol.dispose](): void {
+    super[Symbol.dispose]();
+    this.#headers[Symbol.dispose]();
   }
 }

@@ -1,5 +1,7 @@
+import { HostObject } from '../retained.ts';
+
 /** `wasi:http/types#request-options`; durations are nanoseconds. */
-export class RequestOptions {
+export class RequestOptions extends HostObject {
   #connect: bigint | undefined;
   #firstByte: bigint | undefined;
   #betweenBytes: bigint | undefined;

@@ -1,14 +1,13 @@
-import { parentPort, workerData } from 'node:worker_threads';
-
 import { $init, generate } from '@bytecodealliance/jco-transpile/component';
 
+import { receive, sendLast } from '../channel.ts';
 import { MalformedWasm } from '../wasm-reader.ts';
 import type { CompilerAnswer } from './compiler-messages.ts';
 import { harmfulName } from './core-names.ts';
 import { glueScript } from './glue-script.ts';
 import { strippedComponent } from './stripped-component.ts';
 
-/** The compiler's thread: transpiles the component in `workerData`, posts the answer and ends. */
+/** The compiler's process: transpiles the one component it is sent, answers and ends. */
 const name = 'component';
 const decoder = new TextDecoder();
 
@@ -48,4 +47,4 @@ function answer(component: Uint8Array): CompilerAnswer {
 }
 
 await $init;
-parentPort?.postMessage(answer(workerData as Uint8Array));
+sendLast(answer(receive() as Uint8Array));

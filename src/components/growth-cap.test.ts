@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { capMemories, type CapOutcome } from './memory-cap.ts';
+import { capGrowth, type CapOutcome } from './growth-cap.ts';
 import { encodeUnsigned, MalformedWasm } from './wasm-reader.ts';
 
 const header = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
@@ -28,9 +28,19 @@ function leb(value: number): number[] {
   return encodeUnsigned(BigInt(value));
 }
 
+function tables(count: number): Uint8Array {
+  const types = Array.from({ length: count }, () => [0x70, 0x00, 0]).flat();
+  return Uint8Array.from([...header, ...section(4, [...leb(count), ...types])]);
+}
+
+/** A module whose section says that it has so many of something, of which none is there. */
+function counting(id: number, count: number): Uint8Array {
+  return Uint8Array.from([...header, ...section(id, leb(count))]);
+}
+
 function capped(outcome: CapOutcome): readonly Uint8Array[] {
   if (outcome.kind === 'refused') throw new Error(outcome.reason);
-  return outcome.modules;
+  return outcome.modules.map(({ bytes }) => bytes);
 }
 
 /** How many pages a module's memory can really grow to. */
@@ -47,52 +57,80 @@ function growsTo(module: Uint8Array): number {
 
 describe('the memory cap', () => {
   it('is where a memory without a maximum stops growing', () => {
-    const [module] = capped(capMemories([moduleWith({ min: 2 })], 20 * page));
+    const [module] = capped(capGrowth([moduleWith({ min: 2 })], 20 * page));
     expect(growsTo(module as Uint8Array)).toBe(20);
   });
 
   it('leaves a lower maximum as it is', () => {
-    const [module] = capped(capMemories([moduleWith({ min: 2, max: 5 })], 20 * page));
+    const [module] = capped(capGrowth([moduleWith({ min: 2, max: 5 })], 20 * page));
     expect(growsTo(module as Uint8Array)).toBe(5);
   });
 
   it('lowers a higher maximum', () => {
-    const [module] = capped(capMemories([moduleWith({ min: 2, max: 50 })], 20 * page));
+    const [module] = capped(capGrowth([moduleWith({ min: 2, max: 50 })], 20 * page));
     expect(growsTo(module as Uint8Array)).toBe(20);
   });
 
   it('is shared by the memories of a component', () => {
-    const modules = capped(capMemories([moduleWith({ min: 2 }), moduleWith({ min: 6 })], 20 * page));
+    const modules = capped(capGrowth([moduleWith({ min: 2 }), moduleWith({ min: 6 })], 20 * page));
     expect(modules.map((module) => growsTo(module))).toEqual([8, 12]);
   });
 
   it('gives a memory that starts empty one page, and the rest to the others', () => {
-    const modules = capped(capMemories([moduleWith({ min: 2 }), moduleWith({ min: 0 })], 20 * page));
+    const modules = capped(capGrowth([moduleWith({ min: 2 }), moduleWith({ min: 0 })], 20 * page));
     expect(modules.map((module) => growsTo(module))).toEqual([19, 1]);
   });
 
   it('refuses a component that starts with more', () => {
-    expect(capMemories([moduleWith({ min: 20 }), moduleWith({ min: 1 })], 20 * page)).toEqual({
+    expect(capGrowth([moduleWith({ min: 20 }), moduleWith({ min: 1 })], 20 * page)).toEqual({
       kind: 'refused',
       reason: 'it needs 1344 KiB of memory and may have 1280 KiB',
     });
   });
 
+  it('counts tables and memories together', () => {
+    const tables = Uint8Array.from([...header, ...section(4, [1, 0x70, 0x00, ...leb(1_024)])]);
+    expect(capGrowth([tables, moduleWith({ min: 3 })], 4 * page)).toMatchObject({ kind: 'capped' });
+    expect(capGrowth([tables, moduleWith({ min: 4 })], 4 * page)).toEqual({
+      kind: 'refused',
+      reason: 'it needs 320 KiB of memory and may have 256 KiB',
+    });
+  });
+
+  it('is written into tables too, which share an eighth of what is left', () => {
+    const tables = Uint8Array.from([...header, ...section(4, [2, 0x70, 0x00, 5, 0x6f, 0x01, 5, 7])]);
+    const [result] = capped(capGrowth([tables], 1024 * 1024));
+    // Together (1 MiB - 640 bytes) / 8 / 64 bytes an entry, half of it for each; the second is declared to need less.
+    expect(Array.from(result ?? []).slice(8)).toEqual([4, 10, 2, 0x70, 0x01, 5, ...leb(5 + 1_023), 0x6f, 0x01, 5, 7]);
+  });
+
+  it.each([
+    ['modules', Array.from({ length: 1_001 }, () => Uint8Array.from(header)), 1_001, 1_000],
+    ['memories', Array.from({ length: 101 }, () => moduleWith({ min: 0 })), 101, 100],
+    ['tables', Array.from({ length: 21 }, () => tables(50)), 1_050, 1_000],
+    ['globals', [counting(6, 100_001)], 100_001, 100_000],
+    ['functions', [counting(3, 1_000_001)], 1_000_001, 1_000_000],
+  ])('refuses a component with too many %s', (what, modules, count, most) => {
+    expect(capGrowth(modules, 1024 * page)).toEqual({
+      kind: 'refused',
+      reason: `it has ${count} ${what} and may have ${most}`,
+    });
+  });
+
   it('returns a module without a memory untouched', () => {
     const module = Uint8Array.from(header);
-    expect(capMemories([module], page)).toEqual({ kind: 'capped', modules: [module], memories: [0] });
+    expect(capGrowth([module], page)).toEqual({ kind: 'capped', modules: [{ bytes: module, grows: false }] });
   });
 
   it('writes a memory of 64-bit addresses with its flag', () => {
     const module = Uint8Array.from([...header, ...section(5, [1, 0x04, 1])]);
-    const [result] = capped(capMemories([module], 300 * page));
+    const [result] = capped(capGrowth([module], 300 * page));
     expect(Array.from(result ?? []).slice(8)).toEqual([5, 5, 1, 0x05, 1, 0xac, 0x02]);
   });
 
   it('counts every memory of a module that has several', () => {
     const module = Uint8Array.from([...header, ...section(5, [2, 0, 1, 0, 1])]);
-    expect(capMemories([module], 10 * page)).toMatchObject({ kind: 'capped', memories: [2] });
-    const [result] = capped(capMemories([module], 10 * page));
+    const [result] = capped(capGrowth([module], 10 * page));
     expect(Array.from(result ?? []).slice(8)).toEqual([5, 7, 2, 1, 1, 5, 1, 1, 5]);
   });
 
@@ -104,10 +142,15 @@ describe('the memory cap', () => {
     ['a count of four thousand million memories', [...header, ...section(5, [0xff, 0xff, 0xff, 0xff, 0x0f])]],
     ['a number that does not end', [...header, ...section(5, [1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])]],
     ['bytes behind the memories', [...header, ...section(5, [1, 0, 1, 9])]],
+    ['a table of a kind that is not offered', [...header, ...section(4, [1, 0x6e, 0, 1])]],
+    ['a table with a value for each entry', [...header, ...section(4, [1, 0x40, 0, 0x70, 0, 1])]],
+    ['a struct', [...header, ...section(1, [1, 0x5f, 1, 0x7f, 0])]],
+    ['an array in a group', [...header, ...section(1, [1, 0x4e, 1, 0x5e, 0x7f, 1])]],
+    ['a function that is given an exception', [...header, ...section(1, [1, 0x60, 1, 0x69, 0])]],
     ['a memory shared between threads', [...header, ...section(5, [1, 3, 1, 2])]],
     ['unknown flags', [...header, ...section(5, [1, 0x40, 1])]],
   ])('refuses to read %s', (_, bytes) => {
-    expect(() => capMemories([Uint8Array.from(bytes)], page)).toThrow(MalformedWasm);
+    expect(() => capGrowth([Uint8Array.from(bytes)], page)).toThrow(MalformedWasm);
   });
 
   it('never lets memories that do start grow past the cap together', () => {
@@ -118,9 +161,9 @@ describe('the memory cap', () => {
     fc.assert(
       fc.property(fc.array(memory, { maxLength: 5 }), fc.integer({ min: 0, max: 200 }), (memories, pages) => {
         const modules = memories.map(({ min, more }) => moduleWith(more === null ? { min } : { min, max: min + more }));
-        const outcome = capMemories(modules, pages * page);
+        const outcome = capGrowth(modules, pages * page);
         if (outcome.kind === 'refused') return;
-        const total = outcome.modules.reduce((sum, module) => sum + growsTo(module), 0);
+        const total = capped(outcome).reduce((sum, module) => sum + growsTo(module), 0);
         expect(total).toBeLessThanOrEqual(pages);
       }),
       { numRuns: 50 },
@@ -131,7 +174,7 @@ describe('the memory cap', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (tail) => {
         try {
-          capMemories([Uint8Array.from([...header, ...tail])], page);
+          capGrowth([Uint8Array.from([...header, ...tail])], page);
         } catch (error) {
           expect(error).toBeInstanceOf(MalformedWasm);
         }

@@ -1,0 +1,126 @@
+import { MalformedWasm, WasmReader } from './wasm-reader.ts';
+
+/** Reads of a core module what its instance holds beside code: memories, tables, and how many globals and functions. */
+
+const headerBytes = 8;
+const sectionIds = { types: 1, functions: 3, tables: 4, memories: 5, globals: 6 } as const;
+const functionType = 0x60;
+/** `i32 i64 f32 f64 v128 funcref externref`: of these nothing can be made that stays in the engine's heap. */
+const plainTypes: ReadonlySet<number> = new Set([0x7f, 0x7e, 0x7d, 0x7c, 0x7b, 0x70, 0x6f]);
+const elementTypes: ReadonlySet<number> = new Set([0x70, 0x6f]);
+const hasMaximum = 0x01;
+const isShared = 0x02;
+const is64Bit = 0x04;
+const hasPageSize = 0x08;
+/** In one module. */
+const mostOfAKind = 1_000;
+
+interface Limits {
+  readonly flags: number;
+  readonly minimum: bigint;
+  readonly maximum: bigint | null;
+}
+
+/** In pages. */
+export type MemoryType = Limits;
+
+/** In entries. */
+export interface TableType extends Limits {
+  readonly element: number;
+}
+
+export interface Section {
+  readonly id: number;
+  /** The whole section, with its id and length. */
+  readonly bytes: Uint8Array;
+  /** The memories or tables that it is made of; empty for every other section. */
+  readonly defines: readonly (MemoryType | TableType)[];
+}
+
+export interface CoreModuleShape {
+  readonly headerBytes: number;
+  readonly sections: readonly Section[];
+  readonly memories: readonly MemoryType[];
+  readonly tables: readonly TableType[];
+  readonly globals: number;
+  readonly functions: number;
+}
+
+/**
+ * Throws `MalformedWasm`, also for what is not offered: memories shared between threads, and types whose values the engine keeps in its own
+ * heap (structs, arrays, exceptions as values). Nothing bounds how many of those a module makes, and Node 20 has none of them.
+ */
+export function readCoreModule(bytes: Uint8Array): CoreModuleShape {
+  const reader = new WasmReader(bytes);
+  if (!Buffer.from(reader.take(headerBytes)).equals(Buffer.from([0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00]))) {
+    throw new MalformedWasm('it does not start as a core module');
+  }
+  const shape = {
+    headerBytes,
+    sections: [] as Section[],
+    memories: [] as MemoryType[],
+    tables: [] as TableType[],
+    globals: 0,
+    functions: 0,
+  };
+  while (!reader.done) {
+    const start = reader.at;
+    const id = reader.byte();
+    const body = reader.take(reader.count());
+    let defines: readonly (MemoryType | TableType)[] = [];
+    if (id === sectionIds.types) checkTypes(body);
+    else if (id === sectionIds.functions) shape.functions += new WasmReader(body).count();
+    else if (id === sectionIds.globals) shape.globals += new WasmReader(body).count();
+    else if (id === sectionIds.tables) shape.tables.push(...(defines = readAll(body, 'table', readTable)));
+    else if (id === sectionIds.memories) shape.memories.push(...(defines = readAll(body, 'memory', readMemory)));
+    shape.sections.push({ id, bytes: bytes.subarray(start, reader.at), defines });
+  }
+  return shape;
+}
+
+function checkTypes(body: Uint8Array): void {
+  const reader = new WasmReader(body);
+  const count = reader.count();
+  for (let at = 0; at < count; at += 1) {
+    if (reader.byte() !== functionType) throw new MalformedWasm('it declares structs or arrays, which are not offered');
+    for (const _ of ['parameters', 'results']) {
+      const types = reader.count();
+      for (let type = 0; type < types; type += 1) {
+        if (!plainTypes.has(reader.byte())) throw new MalformedWasm('a function has a type that is not offered');
+      }
+    }
+  }
+}
+
+/** Each takes at least two bytes, so a larger count is a lie; neither that nor more than are of use is allocated for. */
+function readAll<Type>(body: Uint8Array, what: 'memory' | 'table', read: (reader: WasmReader) => Type): Type[] {
+  const reader = new WasmReader(body);
+  const count = reader.count();
+  const all = what === 'memory' ? 'memories' : 'tables';
+  if (count > body.length / 2) throw new MalformedWasm(`its ${what} section is shorter than its ${all}`);
+  if (count > mostOfAKind) throw new MalformedWasm(`it has ${count} ${all}`);
+  const types = Array.from({ length: count }, () => read(reader));
+  if (!reader.done) throw new MalformedWasm(`its ${what} section is longer than its ${all}`);
+  return types;
+}
+
+function readMemory(reader: WasmReader): MemoryType {
+  const flags = reader.byte();
+  if ((flags & isShared) !== 0) throw new MalformedWasm('a memory is shared between threads');
+  if ((flags & hasPageSize) !== 0 || flags > 0x0f) throw new MalformedWasm('a memory is of an unknown form');
+  return limitsOf(reader, flags);
+}
+
+function readTable(reader: WasmReader): TableType {
+  const element = reader.byte();
+  if (!elementTypes.has(element)) throw new MalformedWasm('a table holds what is not offered');
+  const flags = reader.byte();
+  if ((flags & ~(hasMaximum | is64Bit)) !== 0) throw new MalformedWasm('a table is of an unknown form');
+  return { element, ...limitsOf(reader, flags) };
+}
+
+function limitsOf(reader: WasmReader, flags: number): Limits {
+  const bits = (flags & is64Bit) === 0 ? 32 : 64;
+  const minimum = reader.unsigned(bits);
+  return { flags, minimum, maximum: (flags & hasMaximum) === 0 ? null : reader.unsigned(bits) };
+}

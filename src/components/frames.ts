@@ -1,0 +1,78 @@
+import { DefaultDeserializer, DefaultSerializer } from 'node:v8';
+
+/** How messages between the session and a process of its components lie on the descriptor they share: a length, then one value. */
+
+/** The one descriptor that messages pass on, seen from inside. */
+export const messageDescriptor = 3;
+/** What a process is given beside it lies behind it, in order. */
+export const firstGivenDescriptor = 4;
+
+/** In front of each message, little-endian, without themselves. */
+export const lengthBytes = 4;
+const lengthSpace = Buffer.alloc(lengthBytes);
+
+/** What may be in a message: plain objects, arrays, strings, numbers, big integers, bytes, `undefined`. */
+export function encodeFrame(message: unknown): Buffer {
+  const serializer = new DefaultSerializer();
+  serializer.writeRawBytes(lengthSpace);
+  serializer.writeHeader();
+  serializer.writeValue(message);
+  const frame = serializer.releaseBuffer();
+  frame.writeUInt32LE(frame.length - lengthBytes);
+  return frame;
+}
+
+/** The value of a frame without its length. Bytes in it are views of `body`. Throws when `body` is no such value. */
+export function decodeBody(body: Uint8Array): unknown {
+  const deserializer = new DefaultDeserializer(body);
+  deserializer.readHeader();
+  return deserializer.readValue();
+}
+
+/** The frame is longer than any that is expected, or is none. */
+export class BadFrame extends Error {}
+
+/** Puts together messages that come in pieces, wherever they are cut. Holds at most one frame and the piece it ends in. */
+export class FrameAssembler {
+  readonly #maxBytes: number;
+  #pieces: Buffer[] = [];
+  #held = 0;
+  #wanted = lengthBytes;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Calls `onMessage` for each frame that this piece completes. Throws `BadFrame`. */
+  push(piece: Buffer, onMessage: (message: unknown) => void): void {
+    this.#pieces.push(piece);
+    this.#held += piece.length;
+    while (this.#held >= this.#wanted) {
+      const bytes = this.#joined();
+      const body = bytes.readUInt32LE();
+      if (body > this.#maxBytes) throw new BadFrame(`a message of ${body} bytes is longer than any may be`);
+      const end = lengthBytes + body;
+      this.#wanted = end;
+      if (bytes.length < end) break;
+      this.#pieces = bytes.length === end ? [] : [bytes.subarray(end)];
+      this.#held = bytes.length - end;
+      this.#wanted = lengthBytes;
+      onMessage(decoded(bytes.subarray(lengthBytes, end)));
+    }
+  }
+
+  #joined(): Buffer {
+    const [first] = this.#pieces;
+    const bytes = this.#pieces.length === 1 && first !== undefined ? first : Buffer.concat(this.#pieces);
+    this.#pieces = [bytes];
+    return bytes;
+  }
+}
+
+function decoded(body: Buffer): unknown {
+  try {
+    return decodeBody(body);
+  } catch (error) {
+    throw new BadFrame(`a message cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

@@ -1,0 +1,180 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { describe, expect, it, vi } from 'vitest';
+
+import type { ComponentSource } from '../../src/components/compiler/compile-cache.ts';
+import { readTrace } from '../../src/trace/read.ts';
+import { componentText, toolRunning } from '../components/support/component-text.ts';
+import { fixtureComponent } from '../components/support/fixture-component.ts';
+import { tracePath, useCapsules } from '../support/capsule-folders.ts';
+import { componentProcesses } from '../support/component-processes.ts';
+import { addComponentTool } from '../support/component-tool.ts';
+import { isGone } from '../support/is-gone.ts';
+import type { ScriptCapsule } from '../support/script-capsule.ts';
+import { staysUp, type StreamedCapsule, useStreamedCapsules } from '../support/streamed-capsule.ts';
+import { svc } from '../support/svc-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const folders = useCapsules();
+const capsules = useStreamedCapsules();
+
+/** Calls the tool `it` once for each of the inputs, one a turn, and then says `Done.` */
+function calls(...inputs: readonly unknown[]): string {
+  const turns = inputs.map(
+    (input, at) =>
+      `- content: [{ type: tool_call, id: call_${at}, name: it, input: ${JSON.stringify(input)} }]\n  stop_reason: tool_call\n`,
+  );
+  return [...turns, '- content: [{ type: text, text: Done. }]\n  stop_reason: end_turn\n'].join('');
+}
+
+function capsule(tool: ComponentSource, { manifest = '', ...options }: ScriptCapsule): Workspace {
+  const artifacts = 'artifacts: [{ name: it, version: 1.0.0, source: ./it }]\n';
+  const workspace = folders({ manifest: `${artifacts}${manifest}`, ...options });
+  addComponentTool(workspace, 'it', tool);
+  return workspace;
+}
+
+interface Ran {
+  readonly code: number | null;
+  readonly status: unknown;
+  readonly results: readonly unknown[];
+}
+
+/** A session of one task, and what its trace says of its calls and of its end. */
+async function ran(workspace: Workspace): Promise<Ran> {
+  const end = await svc(workspace, ['run', '--json', '--task', 'go']);
+  const { session_id: session } = JSON.parse(end.stdout.split('\n')[0] ?? '') as { session_id: string };
+  const lines = readTrace(tracePath(workspace, session));
+  const results = lines.filter(({ event_type: type }) => type === 'tool_call').map((line) => line['is_error']);
+  const [last] = lines.slice(-1);
+  return { code: end.code, status: last?.['event_type'] === 'session_end' ? last['status'] : null, results };
+}
+
+const fine = { code: 0, status: 'ok' };
+const grow = (count: number): string =>
+  Array.from(
+    { length: count },
+    (_, index) => `(drop (table.grow $t${index} (ref.null func) (i32.const 10000000)))`,
+  ).join(' ');
+const tables = (count: number): string =>
+  Array.from({ length: count }, (_, index) => `(table $t${index} 0 10000000 funcref)`).join(' ');
+
+describe('a session', () => {
+  it('goes on when a component grows eight tables to ten million entries each', async () => {
+    const tool = await componentText(toolRunning(grow(8), tables(8)));
+    expect(await ran(capsule(tool, { script: calls({}, {}) }))).toEqual({ ...fine, results: [false, false] });
+  });
+
+  it('goes on when a component declares them, and says why it cannot be used', async () => {
+    const declared = Array.from({ length: 8 }, () => '(table 10000000 funcref)').join(' ');
+    const tool = await componentText(toolRunning('', declared));
+    expect(await ran(capsule(tool, { script: calls({}) }))).toEqual({ ...fine, results: [true] });
+  });
+
+  it('goes on when a component makes its host keep gigabytes', async () => {
+    const tool = await fixtureComponent('grow-tool');
+    const limits = 'capabilities: { limits: { memory: 32Mi } }\n';
+    const inputs = [{ op: 'values of one header', rounds: 3_000, every: 1_000 }, { op: 'echo' }];
+    expect(await ran(capsule(tool, { manifest: limits, script: calls(...inputs) }))).toEqual({
+      ...fine,
+      results: [true, false],
+    });
+  });
+});
+
+/** A capsule with a component whose first call says so and runs round and round. */
+async function looping(manifest = ''): Promise<{ running: StreamedCapsule; pid: number }> {
+  const body = '(if (i32.gt_u (local.get 1) (i32.const 2)) (then (call $emit) (loop $again (br $again))))';
+  const tool = await componentText(toolRunning(body));
+  const script = calls({ op: 'loop' }, {});
+  const running = await capsules.from(capsule(tool, { manifest: `${staysUp}${manifest}`, script }));
+  const stream = await running.submit('Loop.');
+  await stream.until(({ event }) => event === 'text');
+  // The component of the driver is done soon, and waits.
+  const pid = await vi.waitFor(
+    () => {
+      const [busy, ...others] = componentProcesses(running.line.pid).filter(isBusy);
+      if (busy === undefined || others.length > 0) throw new Error('not one of them alone is busy');
+      return busy;
+    },
+    { timeout: 20_000, interval: 20 },
+  );
+  return { running, pid };
+}
+
+/** It runs, or could: it does not wait for a message. */
+function isBusy(pid: number): boolean {
+  return /\) R /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+}
+
+async function gone(...pids: readonly number[]): Promise<void> {
+  await vi.waitFor(() => expect(pids.filter((pid) => !isGone(pid))).toEqual([]), { timeout: 20_000, interval: 20 });
+}
+
+describe('the process of a component', () => {
+  it.each(['SIGABRT', 'SIGSEGV', 'SIGKILL'] as const)('takes nothing along when it ends with %s', async (signal) => {
+    const { running, pid } = await looping();
+    const stream = await running.watch();
+    process.kill(pid, signal);
+    await stream.until(({ data }) => data['final'] === true);
+    const results = running.trace.filter(({ event_type: type }) => type === 'tool_call');
+    expect(results.map((line) => line['is_error'])).toEqual([true, false]);
+    await running.terminate();
+    expect(running.trace.at(-1)).toMatchObject({ event_type: 'session_end', status: 'ok' });
+  });
+
+  it('does not outlive a session that was killed, however busy it is', async () => {
+    const { running, pid } = await looping();
+    const all = [...componentProcesses(running.line.pid), ...guardsOf(running.line.pid)];
+    expect(all).toContain(pid);
+    process.kill(running.line.pid, 'SIGKILL');
+    await gone(...all);
+  });
+
+  it('is gone when the session has ended, and so is a command in the background', async () => {
+    const manifest = 'capabilities: { shell: { allow: [sh] } }\n';
+    const { running, pid } = await looping(manifest);
+    const all = [...componentProcesses(running.line.pid), ...guardsOf(running.line.pid)];
+    expect(all).toContain(pid);
+    await running.terminate();
+    expect(all.filter((each) => !isGone(each))).toEqual([]);
+  });
+
+  it('may hold three times its memory and 576 MiB, leaves no core file, and is the first to go where memory ends', async () => {
+    const { pid } = await looping('capabilities: { limits: { memory: 32Mi } }\n');
+    expect(limitOf(pid, 'Max data size')).toBe(String((576 + 3 * 32) * 1024 * 1024));
+    expect(limitOf(pid, 'Max core file size')).toBe('0');
+    expect(readFileSync(`/proc/${pid}/oom_score_adj`, 'latin1')).toBe('1000\n');
+  });
+
+  it('has no variable, and no descriptor but those it needs', async () => {
+    const { pid, running } = await looping();
+    expect(readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').filter(isForeign)).toEqual([]);
+    const all = readdirSync(`/proc/${pid}/fd`).map((name) => readlinkSync(`/proc/${pid}/fd/${name}`));
+    const open = all.filter((target) => target !== running.line.workdir);
+    const kinds = open.map((target) => target.replace(/\[?:?\d+\]?$/, ''));
+    expect(kinds.filter((kind) => !/^(socket:|pipe:|anon_inode:|\/dev\/(null|urandom)$)/.test(kind))).toEqual([]);
+    const given = open.filter((target) => target.startsWith('socket:'));
+    expect(given.length).toBeLessThanOrEqual(2);
+  });
+});
+
+/** As the kernel lists them, in the units of its list. */
+function limitOf(pid: number, name: string): string | undefined {
+  return new RegExp(`^${name} +(\\d+|unlimited) `, 'm').exec(readFileSync(`/proc/${pid}/limits`, 'latin1'))?.[1];
+}
+
+/** A shell of some systems adds where it is. */
+function isForeign(variable: string): boolean {
+  return variable !== '' && !/^(PWD|OLDPWD|SHLVL|_)=/.test(variable);
+}
+
+/** The shells that watch over the components of a process. */
+function guardsOf(owner: number): number[] {
+  const listed = execFileSync('ps', ['-e', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
+  return [...listed.matchAll(/^ *(\d+) +(\d+) .*svc-component/gm)]
+    .filter(([, , parent]) => Number(parent) === owner)
+    .map(([, pid]) => Number(pid));
+}
