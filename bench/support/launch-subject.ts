@@ -7,7 +7,7 @@ import { arch, getuid, platform } from 'node:process';
 import { neededFiles } from '../../src/containment/closure/needed-files.ts';
 import { systemFiles } from '../../src/containment/closure/file-host.ts';
 import { containedEnvironment, containedHome } from '../../src/containment/contained-environment.ts';
-import type { Containment, ContainmentPlace } from '../../src/containment/containment.ts';
+import { type Containment, openPlace, type SessionPlace } from '../../src/containment/containment.ts';
 import { hostContainment } from '../../src/containment/host-containment.ts';
 import { composeRoot } from '../../src/containment/launch/compose-root.ts';
 import { mountAttribute, type RootStep } from '../../src/containment/launch/launch-plan.ts';
@@ -43,7 +43,7 @@ export async function openLaunches(wanted: ContainmentClass, packageRoot: string
   mkdirSync(containedHome(place.workdir), { recursive: true });
   mkdirSync(place.privateDirectory, { mode: 0o700 });
   const containment = await openContainment(wanted, packageRoot, folder);
-  const session = containment.open(place);
+  const session = await openPlace(containment, place, limits);
   const launcher = session.launcher(grantsFor([]));
   const env = environmentOf(place, wanted);
   const withMounts = bubblewrapArguments(place);
@@ -82,7 +82,7 @@ function grantsFor(commands: readonly string[]): ProcessGrants {
   return { ...leastGrants, commands, limits };
 }
 
-function environmentOf({ workdir }: ContainmentPlace, achieved: ContainmentClass): Readonly<Record<string, string>> {
+function environmentOf({ workdir }: SessionPlace, achieved: ContainmentClass): Readonly<Record<string, string>> {
   return containedEnvironment({ accessibleWorkdir: workdir, held: process.env, allow: [], achieved });
 }
 
@@ -116,9 +116,9 @@ function spawnOnce(command: string, args: readonly string[], env: Readonly<Recor
 
 async function firstMs(
   containment: Containment,
-  { place, commands }: { readonly place: ContainmentPlace; readonly commands: readonly string[] },
+  { place, commands }: { readonly place: SessionPlace; readonly commands: readonly string[] },
 ): Promise<number> {
-  const session = containment.open(place);
+  const session = await openPlace(containment, place, limits);
   try {
     const began = performance.now();
     await launchOnce(session.launcher(grantsFor(commands)), environmentOf(place, containment.achieved));
@@ -129,13 +129,13 @@ async function firstMs(
 }
 
 /** The mounts of the plan as `bwrap` spells them. */
-function bubblewrapArguments({ workdir }: ContainmentPlace): readonly string[] {
+function bubblewrapArguments({ workdir }: SessionPlace): readonly string[] {
   const files = neededFiles(
     [program],
     systemFiles,
     (environmentOf({ workdir, privateDirectory: '' }, 'sealed').PATH ?? '').split(':'),
   );
-  const steps = composeRoot({ files, grants: grantsFor([]), workdir, proc: true });
+  const steps = composeRoot({ files, grants: grantsFor([]), workdir, proc: true, mapped: false });
   return [
     '--unshare-all',
     '--die-with-parent',

@@ -39,6 +39,7 @@ enum {
   mount_attribute_nosuid = 0x2,
   mount_attribute_nodev = 0x4,
   mount_attribute_noexec = 0x8,
+  mount_attribute_mapped = 0x100000, /* MOUNT_ATTR_IDMAP */
   mount_attribute_nosymfollow = 0x200000
 };
 enum { landlock_rule_path_beneath = 1, landlock_rule_net_port = 2 };

@@ -13,6 +13,7 @@ enum { max_operands = 3, max_hostname = 64, max_resource = 15, max_port = 65535 
 
 static const uint64_t mount_attributes_known = mount_attribute_read_only | mount_attribute_nosuid | mount_attribute_nodev |
                                                mount_attribute_noexec | mount_attribute_nosymfollow;
+static const uint64_t bind_attributes_known = mount_attributes_known | mount_attribute_mapped;
 
 static const char not_a_number[] = "not a number";
 static const char out_of_range[] = "a number out of range";
@@ -81,7 +82,34 @@ static const char *read_map(struct plan *plan, const char *const *operands) {
 }
 
 static const char *read_cgroup(struct plan *plan, const char *const *operands) {
-  return read_path(operands[0], &plan->cgroup);
+  if (plan->cgroup_count == plan_max_cgroups) return "more than 4 control groups";
+  return read_path(operands[0], &plan->cgroups[plan->cgroup_count++]);
+}
+
+static const char *read_users(struct plan *plan, const char *const *operands) {
+  const char *fault = read_path(operands[0], &plan->users.path);
+  return fault == NULL ? read_identity(operands + 1, &plan->users.identity) : fault;
+}
+
+static const char *read_mounts(struct plan *plan, const char *const *operands) {
+  return read_path(operands[0], &plan->mounts);
+}
+
+static const char *read_processes(struct plan *plan, const char *const *operands) {
+  const char *fault = read_number(operands[0], UINT32_MAX, &plan->processes);
+  return fault == NULL && plan->processes == 0 ? out_of_range : fault;
+}
+
+static const char *read_around(struct plan *plan, const char *const *operands) {
+  uint64_t uid = 0;
+  const char *fault = read_number(operands[0], UINT32_MAX - 1, &uid);
+  plan->around = (uint32_t)uid;
+  return fault == NULL && uid == 0 ? out_of_range : fault;
+}
+
+static const char *read_room(struct plan *plan, const char *const *operands) {
+  const char *fault = read_path(operands[0], &plan->count);
+  return fault == NULL ? read_number(operands[1], UINT32_MAX, &plan->most) : fault;
 }
 
 static const char *read_cwd(struct plan *plan, const char *const *operands) {
@@ -141,7 +169,7 @@ static const char *add_step(struct plan *plan, const struct root_step *step) {
 static const char *read_bind(struct plan *plan, const char *const *operands) {
   struct root_step step = {.kind = step_bind};
   const char *fault = read_number(operands[0], UINT64_MAX, &step.attributes);
-  if (fault == NULL && (step.attributes & ~mount_attributes_known) != 0) fault = out_of_range;
+  if (fault == NULL && (step.attributes & ~bind_attributes_known) != 0) fault = out_of_range;
   if (fault == NULL) fault = read_path(operands[1], &step.source);
   if (fault == NULL) fault = read_target(operands[2], &step.target);
   return fault == NULL ? add_step(plan, &step) : fault;
@@ -244,7 +272,12 @@ static const struct operation {
   reader *read;
 } operations[] = {
     {"id", 2, true, read_id},
-    {"cgroup", 1, true, read_cgroup},
+    {"cgroup", 1, false, read_cgroup},
+    {"users", 3, true, read_users},
+    {"mounts", 1, true, read_mounts},
+    {"room", 2, true, read_room},
+    {"processes", 1, true, read_processes},
+    {"around", 1, true, read_around},
     {"unshare", 1, true, read_unshare},
     {"map", 2, true, read_map},
     {"hostname", 1, true, read_hostname},
@@ -289,12 +322,26 @@ static bool next_word_is(struct words *words, const char *expected) {
   return word != NULL && strcmp(word, expected) == 0;
 }
 
+static bool maps_a_mount(const struct plan *plan) {
+  for (size_t at = 0; at < plan->step_count; at++)
+    if ((plan->steps[at].attributes & mount_attribute_mapped) != 0) return true;
+  return false;
+}
+
 /* What an operation needs of another one, which may stand behind it. */
 static const char *fault_of_whole(const struct plan *plan) {
   const bool inside = plan->inside.given && (plan->namespaces & CLONE_NEWUSER) == 0;
   const bool network = (plan->loopback || plan->listen_port != 0) && (plan->namespaces & CLONE_NEWNET) == 0;
   if (plan->cwd == NULL) return "no cwd";
   if (inside) return "map without the namespace user";
+  if (plan->users.path == NULL && plan->mounts != NULL) return "mounts without users";
+  if (plan->users.path == NULL && plan->processes != 0) return "processes without users";
+  if (plan->users.path != NULL && plan->id.given) return "both users and id";
+  if (plan->users.path == NULL && plan->around != 0) return "around without users";
+  if (plan->around != 0 && (plan->namespaces & CLONE_NEWPID) == 0) return "around without the namespace pid";
+  if (plan->around != 0 && (plan->namespaces & CLONE_NEWUSER) != 0) return "both around and the namespace user";
+  if (plan->cgroup_count == 0 && plan->count != NULL) return "room without cgroup";
+  if (plan->mounts == NULL && maps_a_mount(plan)) return "a mapped bind without mounts";
   if (plan->hostname != NULL && (plan->namespaces & CLONE_NEWUTS) == 0) return "hostname without the namespace uts";
   if (network) return "loopback or listen without the namespace net";
   if (plan->loopback && plan->listen_port != 0) return "both loopback and listen";

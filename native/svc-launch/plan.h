@@ -11,6 +11,7 @@ enum {
   plan_max_steps = 1024,
   plan_max_rules = 1024,
   plan_max_limits = 16,
+  plan_max_cgroups = 4,
   plan_max_path = 4095
 };
 
@@ -18,6 +19,12 @@ struct identity {
   bool given;
   uint32_t uid;
   uint32_t gid;
+};
+
+/* A user namespace that is there already, and who to be in it. */
+struct joined {
+  const char *path; /* NULL is none */
+  struct identity identity;
 };
 
 enum step_kind { step_bind, step_tmpfs, step_tmp, step_proc, step_directory, step_symlink };
@@ -49,7 +56,14 @@ struct limit {
 struct plan {
   struct identity id;
   struct identity inside;
-  const char *cgroup;
+  size_t cgroup_count;
+  const char *cgroups[plan_max_cgroups];
+  struct joined users;
+  const char *mounts;     /* the user namespace by which mounts are mapped; NULL is none */
+  uint64_t processes;     /* that may live in the joined namespace; 0 is no limit */
+  uint32_t around;        /* the real user of the processes around the program; 0 is the program's */
+  const char *count;      /* the file that says how many are in a control group; NULL is none */
+  uint64_t most;          /* that it may say */
   int namespaces; /* CLONE_NEW*, as unshare takes them */
   const char *hostname;
   bool loopback;

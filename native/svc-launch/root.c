@@ -139,7 +139,12 @@ static int mount_proc(const struct root_step *step) {
   return finish_filesystem(context, step->attributes, step->target);
 }
 
-static int clone_source(const struct root_step *step) {
+/* What cannot be mapped is only then of use unmapped when nothing is written to it: it shows as somebody else's. */
+static bool may_stay_unmapped(const struct root_step *step) {
+  return (step->attributes & mount_attribute_mapped) != 0 && (step->attributes & mount_attribute_read_only) != 0;
+}
+
+static int clone_source(const struct root_step *step, int mounts) {
   /* What a link on the way leads to could be another's choice by the time it is followed. */
   const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve_no_symlinks | resolve_no_magiclinks};
   const int source = kernel_openat2(AT_FDCWD, step->source, &how);
@@ -148,8 +153,15 @@ static int clone_source(const struct root_step *step) {
   const int tree = (int)syscall(number_open_tree, source, "", flags);
   if (tree < 0) fail(stage, step->source);
   close(source);
-  const struct mount_attributes attributes = {.set = step->attributes, .propagation = MS_PRIVATE};
-  if (kernel_mount_setattr(tree, at_recursive, &attributes) != 0) fail(stage, step->source);
+  struct mount_attributes attributes = {.set = step->attributes, .propagation = MS_PRIVATE};
+  if ((step->attributes & mount_attribute_mapped) != 0) attributes.user_namespace = (uint64_t)mounts;
+  int result = kernel_mount_setattr(tree, at_recursive, &attributes);
+  if (result != 0 && may_stay_unmapped(step)) {
+    attributes.set &= ~(uint64_t)mount_attribute_mapped;
+    attributes.user_namespace = 0;
+    result = kernel_mount_setattr(tree, at_recursive, &attributes);
+  }
+  if (result != 0) fail(stage, step->source);
   return tree;
 }
 
@@ -201,15 +213,23 @@ static struct rlimit allow_open_files(void) {
   return before;
 }
 
+static int trees[plan_max_steps];
+static bool has_sources = false;
+static struct rlimit open_files;
+
+void open_sources(const struct plan *plan, int mounts) {
+  open_files = allow_open_files();
+  has_sources = true;
+  for (size_t at = 0; at < plan->step_count; at++)
+    if (plan->steps[at].kind == step_bind) trees[at] = clone_source(&plan->steps[at], mounts);
+}
+
 void compose_root(const struct plan *plan) {
-  static int trees[plan_max_steps];
   if (plan->step_count == 0) return;
-  const struct rlimit open_files = allow_open_files();
   const mode_t mask = umask(0);
   /* Nothing that is mounted from here on may show on the host. */
   if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0) fail(stage, "propagation");
-  for (size_t at = 0; at < plan->step_count; at++)
-    if (plan->steps[at].kind == step_bind) trees[at] = clone_source(&plan->steps[at]);
+  if (!has_sources) open_sources(plan, -1);
   const int root = mount_empty_root();
   struct parent last = {.directory = -1};
   for (size_t at = 0; at < plan->step_count; at++) carry_out(root, &last, &plan->steps[at], trees[at]);

@@ -107,9 +107,16 @@ static pid_t fork_or_fail(void) {
   return process;
 }
 
+/* The number of processes of a user is that of its real one. The effective one stays, by which the program can be signaled; a change of that
+ * would also take the death signal away. */
+static void count_as(uint32_t user) {
+  if (user != 0 && setresuid(user, (uid_t)-1, user) != 0) fail("fork", "setresuid");
+}
+
 /* Gives up all it can give up, closes everything but the gate, and only then lets the inner process go on. */
-static noreturn void stay_outside(pid_t first, const struct outcome *outcome, int gate) {
+static noreturn void stay_outside(pid_t first, const struct outcome *outcome, int gate, uint32_t around) {
   if (chdir("/") != 0) fail("fork", "leaving the working directory");
+  count_as(around);
   drop_capabilities();
   refuse_new_privileges();
   if (gate > 0 && kernel_close_range(0, (unsigned)gate - 1, 0) != 0) fail("fork", "closing descriptors");
@@ -126,14 +133,14 @@ static void await_gate(int gate) {
   close(gate);
 }
 
-struct inside start_namespace(void) {
+struct inside start_namespace(uint32_t around) {
   struct outcome *outcome = share_outcome();
   int gate[2];
   bound_capabilities();
   if (pipe2(gate, O_CLOEXEC) != 0) fail("fork", "a pipe");
   set_mask(~0ull);
   const pid_t first = fork_or_fail();
-  if (first > 0) stay_outside(first, outcome, gate[1]);
+  if (first > 0) stay_outside(first, outcome, gate[1], around);
   close(gate[1]);
   if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) fail("parent", "the death signal");
   /* A session of its own: no terminal to write to, and a signal to the outer process's group arrives once, by way of it. */
@@ -141,13 +148,14 @@ struct inside start_namespace(void) {
   return (struct inside){.outcome = outcome, .gate = gate[0]};
 }
 
-void start_program_process(struct inside inside) {
+void start_program_process(struct inside inside, uint32_t around) {
   struct outcome *outcome = inside.outcome;
   await_gate(inside.gate);
   const pid_t program = fork_or_fail();
   if (program > 0) {
     /* Here too, so that the group is there when the first signal is to be passed on. The program may have been quicker. */
     (void)setpgid(program, program);
+    count_as(around);
     drop_capabilities();
     refuse_new_privileges();
     if (kernel_close_range(0, ~0u, 0) != 0) _exit(exit_launch_failed);

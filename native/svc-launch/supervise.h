@@ -2,6 +2,7 @@
 #ifndef SVC_LAUNCH_SUPERVISE_H
 #define SVC_LAUNCH_SUPERVISE_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Where process 1 leaves the program's wait status: a page that both supervisors have and the program does not. */
@@ -25,10 +26,11 @@ struct inside {
   int gate;                /* is written to once the outer process has given up what it can */
 };
 
-/* Returns in the first process of the pid namespace. The caller stays outside, forwards signals and ends as the program. */
-struct inside start_namespace(void);
+/* Returns in the first process of the pid namespace. The caller stays outside, forwards signals and ends as the program. `around` is who
+ * it is counted as, 0 for whoever it is. */
+struct inside start_namespace(uint32_t around);
 
 /* Waits for the gate and returns in the process that is to become the program. The caller stays as process 1, reaps, and ends with it. */
-void start_program_process(struct inside inside);
+void start_program_process(struct inside inside, uint32_t around);
 
 #endif

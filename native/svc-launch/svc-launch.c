@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "report.h"
 #include "root.h"
 #include "supervise.h"
+#include "users.h"
 
 enum { none = -1, filter_max_instructions = 4096, seccomp_set_mode_filter = 1, descriptor_max = 1 << 20 };
 
@@ -135,20 +137,35 @@ static void keep_only(int status, int egress) {
   close_between(next, INT_MAX);
 }
 
+static void set_limit(const struct limit *limit) {
+  char detail[24];
+  snprintf(detail, sizeof detail, "resource %u", (unsigned)limit->resource);
+  if (limit->soft > limit->hard) fail_with(EINVAL, "limit", detail);
+  uint64_t values[2];
+  if (syscall(SYS_prlimit64, 0, (unsigned)limit->resource, NULL, values) != 0) fail("limit", detail);
+  /* A plan takes away: what is lower already stays, and raising it may not be ours to do. */
+  if (limit->hard < values[1]) values[1] = limit->hard;
+  if (limit->soft < values[0]) values[0] = limit->soft;
+  if (values[1] < values[0]) values[0] = values[1];
+  if (syscall(SYS_prlimit64, 0, (unsigned)limit->resource, values, NULL) != 0) fail("limit", detail);
+}
+
 static void set_limits(const struct plan *plan) {
-  for (size_t at = 0; at < plan->limit_count; at++) {
-    const struct limit *limit = &plan->limits[at];
-    char detail[24];
-    snprintf(detail, sizeof detail, "resource %u", (unsigned)limit->resource);
-    if (limit->soft > limit->hard) fail_with(EINVAL, "limit", detail);
-    uint64_t values[2];
-    if (syscall(SYS_prlimit64, 0, (unsigned)limit->resource, NULL, values) != 0) fail("limit", detail);
-    /* A plan takes away: what is lower already stays, and raising it may not be ours to do. */
-    if (limit->hard < values[1]) values[1] = limit->hard;
-    if (limit->soft < values[0]) values[0] = limit->soft;
-    if (values[1] < values[0]) values[0] = values[1];
-    if (syscall(SYS_prlimit64, 0, (unsigned)limit->resource, values, NULL) != 0) fail("limit", detail);
+  for (size_t at = 0; at < plan->limit_count; at++) set_limit(&plan->limits[at]);
+}
+
+/* Joins the namespace that is kept for many launches. Only the user who made it may map mounts, so that comes before. */
+static void enter_users(const struct plan *plan) {
+  const int namespace = open_users(plan->users.path);
+  if (plan->mounts != NULL) {
+    const int mounts = open_users(plan->mounts);
+    open_sources(plan, mounts);
+    close(mounts);
   }
+  join_users(&plan->users, namespace);
+  /* Before anything is forked: where the namespace is full, nothing more comes into it. A namespace below inherits it as its limit. */
+  const struct limit most = {.resource = RLIMIT_NPROC, .soft = plan->processes, .hard = plan->processes};
+  if (plan->processes != 0) set_limit(&most);
 }
 
 static void enter_directory(const char *path) {
@@ -161,6 +178,7 @@ static void enter_directory(const char *path) {
 }
 
 static noreturn void become_program(const struct call *call, const struct plan *plan, const struct filter *filter) {
+  join_cgroups(plan);
   set_limits(plan);
   drop_capabilities();
   refuse_new_privileges();
@@ -178,6 +196,8 @@ int main(int count, char **words) {
   struct filter filter = {0};
   const pid_t parent = getppid();
   if (count == 3 && strcmp(words[1], "pipes") == 0) hold_pipes(words[2]);
+  if (count == 3 && strcmp(words[1], "users") == 0) hold_users(words[2]);
+  if (count == 3 && strcmp(words[1], "forks") == 0) count_forks(words[2]);
   become_opaque();
   const struct call call = read_call(count, words);
   check_standard_descriptors();
@@ -189,10 +209,11 @@ int main(int count, char **words) {
   reset_dispositions();
   die_with_parent(parent, call.status);
 
-  if (plan.cgroup != NULL) join_cgroup(plan.cgroup);
+  open_cgroups(&plan);
   if (plan.id.given) become(&plan.id);
+  if (plan.users.path != NULL) enter_users(&plan);
   enter_namespaces(&plan);
-  if (plan.id.given || plan.namespaces != 0) {
+  if (plan.id.given || plan.users.path != NULL || plan.namespaces != 0) {
     /* A change of user takes the death signal away and may show the process. */
     become_opaque();
     die_with_parent(parent, call.status);
@@ -200,8 +221,8 @@ int main(int count, char **words) {
   if (plan.listen_port != 0) hand_over_listener(plan.listen_port, call.egress);
 
   struct inside inside = {.outcome = NULL};
-  if ((plan.namespaces & CLONE_NEWPID) != 0) inside = start_namespace();
+  if ((plan.namespaces & CLONE_NEWPID) != 0) inside = start_namespace(plan.around);
   compose_root(&plan);
-  if (inside.outcome != NULL) start_program_process(inside);
+  if (inside.outcome != NULL) start_program_process(inside, plan.around);
   become_program(&call, &plan, &filter);
 }

@@ -1,6 +1,9 @@
+import { join } from 'node:path';
+
 import type { Containment } from '../containment/containment.ts';
 import { effectiveFloor, floorRefusal, parseCeiling, underCeiling } from '../containment/floor.ts';
 import { hostContainment, type HostFacts } from '../containment/host-containment.ts';
+import type { LimitHold } from '../containment/limits/held-limits.ts';
 import { DiagnosticList, type Diagnostic } from '../diagnostics/diagnostic.ts';
 import { Redactor } from '../diagnostics/redactor.ts';
 import { Secret } from '../diagnostics/secret.ts';
@@ -19,12 +22,12 @@ import { delegationOfLaunch, type LaunchDelegation } from './delegation-of-launc
 import { hostFacts } from './host-facts.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { unavailableParts } from './unavailable-parts.ts';
-import { unenforcedGrants } from './unenforced-grants.ts';
+import { unenforcedGrants, unheldLimits } from './unenforced-grants.ts';
 
-/** What of a request decides the scope of a session: neither its task nor its port nor its workdir. */
+/** What of a request decides the scope of a session: neither its task nor its port, and of its workdir where it lies. */
 export type ScopeRequest = Pick<
   RunRequest,
-  'manifestFile' | 'published' | 'readEnvFile' | 'floor' | 'cwd' | 'home' | 'env'
+  'manifestFile' | 'published' | 'readEnvFile' | 'floor' | 'workdir' | 'cwd' | 'home' | 'env'
 >;
 
 /** What manifest, configuration and host decide about a launch, before anything is looked for or written. */
@@ -37,6 +40,8 @@ export interface LaunchScope {
   readonly redactor: Redactor;
   readonly containment: Containment;
   readonly grants: EffectiveGrants;
+  /** By what its limits are held, as the scope says. */
+  readonly hold: LimitHold;
   readonly scope: ScopeObject;
   readonly delegation: Omit<LaunchDelegation, 'refusals'>;
   /** Why the capsule must not be launched like this; empty when nothing found so far stands in the way. */
@@ -67,6 +72,10 @@ export async function scopeOfLaunch(
     containment,
     ceiling,
   });
+  const hold = await containment.hold({
+    resources: grants.resources,
+    directories: writtenDirectories(request, source, grants),
+  });
   const listenerToken = tokenOf(request.env);
   const { spawnAllow } = grants;
   const { refusals, ...delegation } = delegationOfLaunch({ spawnAllow, env, processEnv: request.env });
@@ -78,9 +87,10 @@ export async function scopeOfLaunch(
     redactor: redactorOf(loaded.apiKey ?? null, listenerToken),
     containment,
     grants,
-    scope: encodeScope(grants, report),
+    hold,
+    scope: encodeScope(grants, report, hold.limits),
     delegation,
-    refusals: [...missing, ...(refusal === null ? [] : [refusal]), ...refusals],
+    refusals: [...missing, ...(refusal === null ? [] : [refusal]), ...unheldLimits(loaded, hold.limits), ...refusals],
     warnings: [
       loaded.warnings,
       workspace.warnings,
@@ -90,6 +100,16 @@ export async function scopeOfLaunch(
       absentCommands({ loaded, env, source }),
     ].flat(),
   };
+}
+
+/** Where the programs of the capsule will write, made or not. */
+function writtenDirectories(
+  { workdir, home }: ScopeRequest,
+  { root }: CapsuleSource,
+  { artifacts }: EffectiveGrants,
+): readonly string[] {
+  const stores = artifacts.some(({ stateStores }) => stateStores.length > 0) ? [join(home, '.svc', 'state')] : [];
+  return [workdir ?? join(root, 'workdir'), ...stores];
 }
 
 /** A manifest file is there already; only a published capsule may have to be fetched, and the host is asked before. */

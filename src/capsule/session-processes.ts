@@ -4,6 +4,7 @@ import { relative } from 'node:path';
 import type { Containment, SessionContainment } from '../containment/containment.ts';
 import { containedEnvironment, containedTemporary } from '../containment/contained-environment.ts';
 import type { ProcessGrants, StoreDirectory } from '../containment/launch/process-grants.ts';
+import type { LimitHold } from '../containment/limits/held-limits.ts';
 import type { Launcher } from '../containment/launcher.ts';
 import { serviceAddress } from '../containment/service-address.ts';
 import { diagnosticOf } from '../diagnostics/diagnostic.ts';
@@ -15,6 +16,8 @@ import type { SessionDirectories } from './session-directories.ts';
 export interface SessionProcessesDeps {
   readonly sessionId: SessionId;
   readonly containment: Containment;
+  /** By what the limits of the session are held. */
+  readonly hold: LimitHold;
   readonly directories: SessionDirectories;
   /** Of all logs of the session. */
   readonly logs: LogBudget;
@@ -33,7 +36,7 @@ export class SessionProcesses {
     const { workdir, session: privateDirectory } = deps.directories;
     this.#deps = deps;
     makeHome(deps.directories);
-    this.#contained = deps.containment.open({ workdir, privateDirectory, logs: deps.logs });
+    this.#contained = deps.containment.open({ workdir, privateDirectory, logs: deps.logs, hold: deps.hold });
   }
 
   /** The user's. */

@@ -49,9 +49,9 @@ export interface StagedSession {
  */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
   const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, onWarning } = request;
-  const { containment, env } = launch;
+  const { containment, hold, env } = launch;
   const components = new SessionComponents({ host, workdir: directories.workdir, home, env });
-  const processes = new SessionProcesses({ sessionId, containment, directories, logs, home, env });
+  const processes = new SessionProcesses({ sessionId, containment, hold, directories, logs, home, env });
   let opened: Promise<SessionServers> | null = null;
   const servers = async (): Promise<SessionServers> =>
     await (opened ??= openServers({ cacheDir, sessionDirectory: directories.session, logs, stop, onWarning }));

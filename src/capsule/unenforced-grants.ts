@@ -1,5 +1,6 @@
 import type { Containment } from '../containment/containment.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import type { HeldLimit } from '../grants/scope-object.ts';
 import { renderKeyPath, type KeyPath } from '../manifest/key-path.ts';
 import type { LoadedManifest } from '../manifest/load.ts';
 import type { CapsuleManifest } from '../manifest/schema.ts';
@@ -29,6 +30,21 @@ export function unenforcedGrants(
       const hint = 'svc run --explain-scope says what is; --containment refuses a host that does less';
       return new Diagnostic('W-SEC-032', message, { hint, location: locate(path, 'key') });
     });
+}
+
+/** `E-CAP-018` for limits that have to be held, where nothing holds them, or only `svc` itself and too late. */
+export function unheldLimits(
+  { manifest, locate }: Pick<LoadedManifest, 'manifest' | 'locate'>,
+  limits: readonly HeldLimit[],
+): readonly Diagnostic[] {
+  if (manifest.capabilities.resources?.enforce !== 'required') return [];
+  const unheld = limits.filter((each) => each.max !== null && ['none', 'watched'].includes(each.held_by));
+  if (unheld.length === 0) return [];
+  const told = unheld.map((each) => `${each.resource} of a ${each.of} (${each.max}) by ${each.held_by}`).join(', ');
+  const message = `capabilities.resources.enforce is required, and here limits are not held: ${told}`;
+  const hint = 'docs/containment.md, "Limits", says what holds them; enforce: available goes on without';
+  const location = locate(['capabilities', 'resources', 'enforce'], 'value');
+  return [new Diagnostic('E-CAP-018', message, { hint, location })];
 }
 
 /** Whether something runs outside a component: a command, or a model behind a process. Native tools are known by their archives only. */

@@ -97,6 +97,7 @@ function scopeRequest(options: RunOptions, { cwd, home, env }: CommandContext): 
         : parseArtifactRef(`${options.capsule}@${options.capsuleVersion}`),
     readEnvFile: options.envFile,
     floor: options.containment,
+    workdir: options.workdir === undefined ? null : resolve(cwd, options.workdir),
     cwd,
     home,
     env,
@@ -133,7 +134,6 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
     const outcome = await runCapsule(
       {
         ...scopeRequest(options, context),
-        workdir: options.workdir === undefined ? null : resolve(context.cwd, options.workdir),
         task: options.task,
         approval,
         sessionId: options.sessionId ?? null,

@@ -24,6 +24,11 @@ const nothingGranted: ScopeObject = {
   plan_submit: false,
   interpreter_runtime: [],
   staged_runtime: [],
+  limits: [
+    { resource: 'processes', of: 'session', max: 128, held_by: 'user-namespace' },
+    { resource: 'memory', of: 'program', max: 2147483648, held_by: 'rlimit' },
+    { resource: 'memory', of: 'session', max: null, held_by: 'none' },
+  ],
 };
 
 const muchGranted: ScopeObject = {
@@ -51,11 +56,12 @@ const muchGranted: ScopeObject = {
   plan_submit: true,
   interpreter_runtime: ['sh'],
   staged_runtime: ['svc-tool-editor@1.0.0', 'style@2.0.0'],
+  limits: [{ resource: 'processes', of: 'session', max: 128, held_by: 'none' }],
 };
 
 /** The block without its last section. */
 function documented(scope: ScopeObject): string {
-  return renderScopeReport(scope).split('\n\nNot stopped\n')[0] ?? '';
+  return renderScopeReport(scope).split('\n\nLimits\n')[0] ?? '';
 }
 
 describe('the scope report', () => {
@@ -119,12 +125,18 @@ Effective grants
   staged runtime:       (none)`);
   });
 
+  it('says of each limit by what it is held here', () => {
+    expect(renderScopeReport(nothingGranted).split('\n\n')[2]).toBe(`Limits
+  processes of a session:  128, held by user-namespace
+  memory of a program:     2147483648 bytes, held by rlimit
+  memory of a session:     no limit`);
+  });
+
   it('ends with what is not stopped, a line for each sentence', () => {
-    expect(renderScopeReport(nothingGranted).split('\n\n')[2]).toBe(`Not stopped
+    expect(renderScopeReport(nothingGranted).split('\n\n')[3]).toBe(`Not stopped
   - Code that was never a file can run: a script by its interpreter, instructions that a program writes into its memory.
   - Memory and processor time are limited for each process: what processes share does not count, and many together can take more.
   - Files that were removed do not count toward workdir_max_bytes while the program that holds them hides its descriptors, or one of these is on its way through a socket.
-  - Run as root, the number of processes is not limited, except where svc can divide its control group.
   - A bug of the kernel can undo all of this.
 `);
   });

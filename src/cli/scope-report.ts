@@ -6,12 +6,13 @@ import type { PreopenLine, ScopeObject } from '../grants/scope-object.ts';
 /** A field and its value, a line for each text. */
 type Field = readonly [name: string, lines: readonly string[]];
 
-/** The text block of `svc run --explain-scope`: D1's two sections, then what is not stopped (D1 "Scope report"). */
+/** The text block of `svc run --explain-scope`: D1's two sections, then limits and what is not stopped (D1 "Scope report"). */
 export function renderScopeReport(scope: ScopeObject): string {
   const sentences = notStopped(scope).map((sentence) => `  - ${printable(sentence)}\n`);
   return [
     `Containment\n${renderFields(containmentFields(scope))}`,
     `Effective grants\n${renderFields(grantFields(scope))}`,
+    `Limits\n${renderFields(limitFields(scope))}`,
     `Not stopped\n${sentences.join('')}`,
   ].join('\n');
 }
@@ -47,6 +48,13 @@ function grantFields(scope: ScopeObject): readonly Field[] {
     ['interpreter runtime', [listed(scope.interpreter_runtime)]],
     ['staged runtime', [listed(scope.staged_runtime)]],
   ];
+}
+
+function limitFields({ limits }: ScopeObject): readonly Field[] {
+  return limits.map(({ resource, of, max, held_by: heldBy }) => {
+    const most = max === null ? 'no limit' : `${max}${resource === 'memory' ? ' bytes' : ''}, held by ${heldBy}`;
+    return [`${resource} of a ${of}`, [most]];
+  });
 }
 
 const wholeWorkdir = '(the whole workdir)';

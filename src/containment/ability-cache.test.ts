@@ -12,6 +12,7 @@ const ability: HostAbility = {
   filter: true,
   landlockAbi: 5,
   root: { userNamespace: false, proc: true },
+  users: false,
   obstacles: { sealed: null, scoped: null, filter: null },
 };
 

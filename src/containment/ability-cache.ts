@@ -18,6 +18,7 @@ const abilityShape = z.object({
   filter: z.boolean(),
   landlockAbi: z.nullable(z.int()),
   root: z.nullable(z.object({ userNamespace: z.boolean(), proc: z.boolean() })),
+  users: z.boolean(),
   obstacles: z.object({
     sealed: z.nullable(z.string()),
     scoped: z.nullable(z.string()),

@@ -25,6 +25,11 @@ export function killLiveGroups(): void {
   live.clear();
 }
 
+/** Ends one process that is known to be ours. */
+export function killOne(pid: number): void {
+  process.kill(pid, 'SIGKILL');
+}
+
 /**
  * The launched process over a group leader. What the leader leaves running in its group gets `drainMs` after the leader's
  * exit to finish writing and is then killed; outputs that a process outside the group still holds are closed after

@@ -24,7 +24,8 @@ async function launchBy(script: string, startMs: number): Promise<LaunchOutcome>
   const sheets = new LaunchSheets({
     enforcement: { class: 'advisory' },
     grants: leastGrants,
-    cgroupProcs: null,
+    cgroups: { joins: [], room: null },
+    users: null,
     workdir: folder,
     privateDirectory: folder,
     filter: Buffer.from('filter'),

@@ -9,6 +9,7 @@ import type { LaunchSheet, LaunchSheets, Startable } from './launch/launch-sheet
 import { readLaunchStatus } from './launch/launch-status.ts';
 import type { LaunchedProcess, Launcher, LaunchOutcome, LaunchRequest } from './launcher.ts';
 import { failedStart, malformedRequest, refusalOfFailure, refusedBy } from './launch-refusals.ts';
+import type { LimitWatch } from './limits/limit-watch.ts';
 import type { PipeStock } from './pipe-stock.ts';
 import { openDescriptors } from './standard-streams.ts';
 
@@ -24,6 +25,10 @@ export interface ContainedLauncherOptions {
   readonly variables: Readonly<Record<string, string>>;
   /** Serves connections of a process to its way out; null where it has none of its own. */
   readonly egress: ((listening: Server) => void) | null;
+  /** Looks at what runs. */
+  readonly watch?: Pick<LimitWatch, 'watch'>;
+  /** A clause for a person: why nothing may be started; null, or absent, when nothing stands in the way. */
+  readonly obstacle?: string | null;
   /** How long what a process leaves running may go on writing after its exit; 1,000 when absent. */
   readonly drainMs?: number;
   /** How long the helper may take until its program runs; 15,000 when absent: of its own steps, the longest waits 10,000. */
@@ -43,7 +48,7 @@ export function createContainedLauncher(options: ContainedLauncherOptions): Cont
   const { sheets } = options;
   return {
     async launch(request) {
-      const problem = malformedRequest(request);
+      const problem = malformedRequest(request) ?? options.obstacle ?? null;
       if (problem !== null) return { kind: 'refused', reason: problem };
       const found = findStartable(request, options);
       if (found.kind === 'refused') return found;
@@ -84,7 +89,7 @@ interface Start {
 }
 
 async function start({ sheet, request, options }: Start): Promise<LaunchOutcome> {
-  const { helper, variables, egress, pipes, drainMs = 1000, startMs = 15_000 } = options;
+  const { helper, variables, egress, pipes, watch, drainMs = 1000, startMs = 15_000 } = options;
   const words = [planAt, statusAt, filterAt, egress === null ? '-' : egressAt].map(String);
   const standard = await openDescriptors(pipes, request.stdin);
   const channel = egress === null ? [] : (['ipc'] as const);
@@ -97,7 +102,8 @@ async function start({ sheet, request, options }: Start): Promise<LaunchOutcome>
     });
     const { pid } = child;
     if (pid === undefined) return await failedStart(child);
-    const launched = superviseGroup({ child, pid, ...standard.connect(child) }, drainMs);
+    const supervised = superviseGroup({ child, pid, ...standard.connect(child) }, drainMs);
+    const launched = watch?.watch(supervised) ?? supervised;
     standard.release();
     if (egress !== null) handOver(child, egress);
     return await settle({ child, launched, sheet, startMs });

@@ -1,10 +1,13 @@
 import { join } from 'node:path';
 
+import type { ResourceLimits } from '../grants/effective-grants.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
 import type { LogBudget } from '../trace/log-budget.ts';
 import { createDirectLauncher } from './direct-launcher.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
 import type { Launcher } from './launcher.ts';
+import { type LimitHold, unheld } from './limits/held-limits.ts';
+import type { LadderRequest } from './limits/ladder.ts';
 import { namedPipes } from './make-pipes.ts';
 import { PipeStock } from './pipe-stock.ts';
 
@@ -17,17 +20,24 @@ export interface Containment {
   readonly reason: string | null;
   /** D1 "Scope report", `userns grant`. */
   readonly usernsGrant: string;
+  /** By what limits of a session are held here. Looks, and changes nothing. */
+  hold(request: LadderRequest): Promise<LimitHold>;
   open(place: ContainmentPlace): SessionContainment;
 }
 
 /** Where a session's processes run. */
-export interface ContainmentPlace {
+export interface SessionPlace {
   /** The accessible workdir, links resolved. */
   readonly workdir: string;
   /** Owner-only, out of the agent's reach. */
   readonly privateDirectory: string;
   /** Of all logs of the session; absent where there is no session. */
   readonly logs?: LogBudget;
+}
+
+export interface ContainmentPlace extends SessionPlace {
+  /** What was said of its limits: it is carried out so, or nothing is started. */
+  readonly hold: LimitHold;
 }
 
 /** The containment of one session. */
@@ -38,6 +48,17 @@ export interface SessionContainment {
   close(): Promise<void>;
 }
 
+/** Opens a place whose programs write nowhere else. */
+export async function openPlace(
+  containment: Containment,
+  place: SessionPlace,
+  resources: ResourceLimits,
+): Promise<SessionContainment> {
+  const { workdir, privateDirectory, logs } = place;
+  const hold = await containment.hold({ resources, directories: [workdir] });
+  return containment.open({ workdir, privateDirectory, hold, ...(logs === undefined ? {} : { logs }) });
+}
+
 /** No kernel enforcement at all: class `advisory`, mechanism `none` (D1 "Mechanism values"). */
 export function noContainment(reason: string): Containment {
   return {
@@ -45,6 +66,7 @@ export function noContainment(reason: string): Containment {
     mechanism: 'none',
     reason,
     usernsGrant: 'n/a',
+    hold: async ({ resources }) => unheld(resources),
     open: ({ workdir, privateDirectory }) => {
       const pipes = new PipeStock(namedPipes(privateDirectory));
       return {

@@ -1,22 +1,16 @@
-import {
-  accessSync,
-  closeSync,
-  constants,
-  existsSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmdirSync,
-  writeSync,
-} from 'node:fs';
+/** Groups of version 2 below the group of this process, made by handing its controllers down. */
+import { accessSync, constants, existsSync, mkdtempSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+
+import { isDone, readGroupFile, removeGroup, wordsOf, writeGroupFile as write } from './limits/group-files.ts';
+import { unescapeOctal } from './limits/mappable.ts';
 
 /** A control group for launches; its limits hold for all processes in it together. */
 export interface ControlGroup {
-  /** By writing to it a process joins (`native/svc-launch/PLAN.md`, `cgroup`). */
-  readonly procs: string;
+  /** By writing `0` to each of these a process joins (`native/svc-launch/PLAN.md`, `cgroup`). */
+  readonly joins: readonly string[];
+  /** Of a file of the group; null where there is none. */
+  path(name: string): string | null;
   /** Ends what is left in the group, and removes it. */
   close(): Promise<void>;
 }
@@ -26,16 +20,27 @@ export type GroupLimits = Readonly<Record<string, string>>;
 
 /** Makes groups in a place of its own. */
 export interface GroupMaker {
-  /** Null where the system makes none, or none that a process can join. */
+  /** Null where the system makes none with all of these limits, or none that a process can join. */
   make(limits: GroupLimits): ControlGroup | null;
   /** Gives the place back as it was, as far as what is left there allows. After the groups that were made are closed. */
   leave(): void;
 }
 
-export type GroupPlaceLookup =
-  | { readonly kind: 'found'; readonly place: GroupMaker }
+/** Where groups could be made, as far as looking tells. */
+export interface GroupPlaceAhead {
+  /** Arranges the place, or says as a clause for a person what is in the way after all. */
+  enter(): GroupPlaceLookup;
+}
+
+interface NoGroups {
+  readonly kind: 'none';
   /** A clause for a person: why this process can make no groups with such limits. */
-  | { readonly kind: 'none'; readonly obstacle: string };
+  readonly obstacle: string;
+}
+
+export type GroupPlaceLookup = { readonly kind: 'found'; readonly place: GroupMaker } | NoGroups;
+
+export type GroupPlaceLook = { readonly kind: 'ahead'; readonly place: GroupPlaceAhead } | NoGroups;
 
 /** What this process knows of itself. */
 export interface OwnGroupFacts {
@@ -63,17 +68,18 @@ export function ownGroupDirectory({ membership, mounts }: Omit<OwnGroupFacts, 'p
   return null;
 }
 
-/** Blanks and the like in a path, as mountinfo writes them. */
-function unescapeOctal(text: string): string {
-  return text.replaceAll(/\\([0-7]{3})/g, (_match, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
-}
-
 /**
- * Looks whether groups can be made below the group of this process, by making it so: the controllers are handed down to the groups below. A
+ * Makes the place in which groups can be made below the group of this process: the controllers are handed down to the groups below. A
  * group that does so may hold no process itself, unless it is the root of all, so this one moves into a group of its own below first. Groups
  * that hold other processes too are let be: they are somebody else's to arrange.
  */
 export function findGroupPlace(facts: OwnGroupFacts, controllers: readonly string[]): GroupPlaceLookup {
+  const look = lookForGroupPlace(facts, controllers);
+  return look.kind === 'ahead' ? look.place.enter() : look;
+}
+
+/** The same, as far as it can be told without changing anything. */
+export function lookForGroupPlace(facts: OwnGroupFacts, controllers: readonly string[]): GroupPlaceLook {
   const directory = ownGroupDirectory(facts);
   if (directory === null) return none('no hierarchy of control groups of version 2 holds this process');
   try {
@@ -83,15 +89,31 @@ export function findGroupPlace(facts: OwnGroupFacts, controllers: readonly strin
     for (const name of ['.', 'cgroup.procs', 'cgroup.subtree_control'])
       accessSync(join(directory, name), constants.W_OK);
     const place = new GroupPlace({ directory, pid: facts.pid });
-    return place.enter(controllers) ? { kind: 'found', place } : none(`${directory} holds other processes too`);
+    if (!place.isOwn()) return none(`${directory} holds other processes too`);
+    return { kind: 'ahead', place: { enter: () => entered(place, { directory, controllers }) } };
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
-    return none(`${directory} is not this user's to divide: ${code}`);
+    return none(refusedBy(error, directory));
   }
 }
 
-function none(obstacle: string): GroupPlaceLookup {
+function entered(
+  place: GroupPlace,
+  { directory, controllers }: { readonly directory: string; readonly controllers: readonly string[] },
+): GroupPlaceLookup {
+  try {
+    return place.enter(controllers) ? { kind: 'found', place } : none(`${directory} holds other processes too`);
+  } catch (error) {
+    return none(refusedBy(error, directory));
+  }
+}
+
+function refusedBy(error: unknown, directory: string): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === undefined) throw error;
+  return `${directory} is not this user's to divide: ${code}`;
+}
+
+function none(obstacle: string): NoGroups {
   return { kind: 'none', obstacle };
 }
 
@@ -109,15 +131,19 @@ class GroupPlace implements GroupMaker {
     this.#pid = pid;
   }
 
+  /** Whether nobody but this process and its children would have to be moved, or the group is the root of all. */
+  isOwn(): boolean {
+    const isOurs = (pid: string): boolean => pid === `${this.#pid}` || parentOf(pid) === this.#pid;
+    return this.#isRoot() || wordsOf(this.#file('cgroup.procs')).every(isOurs);
+  }
+
   /** False where other processes are in the way. */
   enter(controllers: readonly string[]): boolean {
     const before = wordsOf(this.#file('cgroup.subtree_control'));
-    if (!this.#isRoot()) {
-      if (wordsOf(this.#file('cgroup.procs')).join() !== `${this.#pid}`) return false;
-      this.#refuge = mkdtempSync(this.#file('svc-runtime-'));
-    }
+    if (!this.isOwn()) return false;
+    if (!this.#isRoot()) this.#refuge = mkdtempSync(this.#file('svc-runtime-'));
     try {
-      if (this.#refuge !== null) write(join(this.#refuge, 'cgroup.procs'), `${this.#pid}`);
+      if (this.#refuge !== null) this.#moveAll(this.#directory, this.#refuge);
       this.#handedDown = controllers.filter((each) => !before.includes(each));
       write(this.#file('cgroup.subtree_control'), controllers.map((each) => `+${each}`).join(' '));
     } catch (error) {
@@ -135,7 +161,11 @@ class GroupPlace implements GroupMaker {
     });
     // Below a group of threads it would be something else, which nothing can be in.
     if (isMade && readFileSync(join(group, 'cgroup.type'), 'latin1') === 'domain\n') {
-      return { procs: join(group, 'cgroup.procs'), close: () => removeGroup(group) };
+      return {
+        joins: [join(group, 'cgroup.procs')],
+        path: (name) => (existsSync(join(group, name)) ? join(group, name) : null),
+        close: () => removeGroup(group),
+      };
     }
     if (group !== '') rmdirSync(group);
     return null;
@@ -148,12 +178,21 @@ class GroupPlace implements GroupMaker {
       write(this.#file('cgroup.subtree_control'), this.#handedDown.map((each) => `-${each}`).join(' '));
       this.#handedDown = [];
       if (this.#refuge === null) return;
-      write(this.#file('cgroup.procs'), `${this.#pid}`);
+      this.#moveAll(this.#refuge, this.#directory);
       rmdirSync(this.#refuge);
       this.#refuge = null;
     } catch (error) {
       // A group that could not be removed is in the way. What is left goes with the unit.
       if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    }
+  }
+
+  /** A child that has ended meanwhile is in no group any more. */
+  #moveAll(from: string, to: string): void {
+    for (const pid of wordsOf(join(from, 'cgroup.procs'))) {
+      const move = (): void => write(join(to, 'cgroup.procs'), pid);
+      if (pid === `${this.#pid}`) move();
+      else isDone(move);
     }
   }
 
@@ -172,38 +211,7 @@ class GroupPlace implements GroupMaker {
   }
 }
 
-function wordsOf(file: string): readonly string[] {
-  return readFileSync(file, 'latin1').split(/\s+/).filter(Boolean);
-}
-
-/** These files are there already, take a text in one piece, and some of them cannot be read. */
-function write(file: string, text: string): void {
-  const descriptor = openSync(file, constants.O_WRONLY);
-  try {
-    writeSync(descriptor, text);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-const longestRemoval = 100;
-
-/** What is killed takes a moment to be gone, and a group can be removed only then. */
-async function removeGroup(group: string): Promise<void> {
-  for (let attempt = 0; attempt < longestRemoval; attempt += 1) {
-    // Kernels before 5.14 do not have it: then the group goes when what is in it has ended by itself.
-    isDone(() => write(join(group, 'cgroup.kill'), '1'));
-    if (isDone(() => rmdirSync(group))) return;
-    await setTimeout(20);
-  }
-}
-
-function isDone(act: () => void): boolean {
-  try {
-    act();
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
-    return false;
-  }
+function parentOf(pid: string): number | null {
+  const parent = /^PPid:\t(\d+)$/m.exec(readGroupFile(`/proc/${pid}/status`))?.[1];
+  return parent === undefined ? null : Number(parent);
 }

@@ -42,7 +42,11 @@ export async function hostContainment(facts: HostFacts): Promise<Containment> {
     const { launchMachinery } = await import('./launch-machinery.ts');
     return launchMachinery(architecture, uid);
   };
-  const containment = kernelContainment({ helper, ability, ceiling, loadMachinery });
+  const hold: Parameters<typeof kernelContainment>[0]['hold'] = async (request, enforcement) => {
+    const [{ climb }, { ownGroupFacts }] = await Promise.all([import('./limits/ladder.ts'), import('./own-facts.ts')]);
+    return climb(request, { enforcement, ability, isSuperuser: uid === 0, own: ownGroupFacts() });
+  };
+  const containment = kernelContainment({ helper, ability, ceiling, hold, loadMachinery });
   return containment ?? noContainment(ability.obstacles.filter ?? '');
 }
 
@@ -59,9 +63,10 @@ async function abilityOf({ helper, architecture, uid, kernel, ...places }: Probe
   const known = key === null ? null : cache.read(key);
   if (known !== null) return known;
   const isKept = key !== null && wasMade(places.cacheDirectory);
-  const [{ probeHost }, { strictestFilter }] = await Promise.all([
+  const [{ probeHost }, { strictestFilter }, { ownGroupId }] = await Promise.all([
     import('./probe-host.ts'),
     import('./process-filter.ts'),
+    import('./own-facts.ts'),
   ]);
   const ability = await probeHost({
     helper,
@@ -69,6 +74,7 @@ async function abilityOf({ helper, architecture, uid, kernel, ...places }: Probe
     // Without capabilities root does not get into a home that belongs to somebody else.
     directory: isKept && uid !== 0 ? places.cacheDirectory : places.temporaryDirectory,
     isSuperuser: uid === 0,
+    self: { uid, gid: ownGroupId() },
   });
   if (isKept) cache.write(key, ability);
   return ability;

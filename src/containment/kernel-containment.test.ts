@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { kernelContainment, type LaunchMachinery } from './kernel-containment.ts';
+import { unheld } from './limits/held-limits.ts';
 import type { SessionContainment } from './containment.ts';
 import { leastGrants, type ProcessGrants } from './launch/process-grants.ts';
 
@@ -27,18 +28,26 @@ afterEach(() => {
 function openSession(filesOf: LaunchMachinery['filesOf']): SessionContainment {
   const containment = kernelContainment({
     helper: join(directory, 'missing'),
-    ability: { filter: true, landlockAbi: 6, root: null, obstacles: { sealed: 'none', scoped: null, filter: null } },
+    ability: {
+      filter: true,
+      landlockAbi: 6,
+      root: null,
+      users: false,
+      obstacles: { sealed: 'none', scoped: null, filter: null },
+    },
     ceiling: 'scoped',
+    hold: async ({ resources }) => unheld(resources),
     loadMachinery: async () => ({
       filterFor: () => Buffer.from('filter'),
       filesOf,
       countProcesses: () => 0,
-      findGroups: () => ({ kind: 'none', obstacle: 'none here' }),
+      enterGroups: () => ({ kind: 'none', obstacle: 'none here' }),
+      keepUsers: async () => null,
       openEgress: () => ({ serve: () => {}, close: async () => {} }),
     }),
   });
   if (containment === null) throw new Error('a filter is enough for containment');
-  return containment.open({ workdir: directory, privateDirectory: directory });
+  return containment.open({ workdir: directory, privateDirectory: directory, hold: unheld(grants.limits) });
 }
 
 const nothing = { read: [], execute: [], links: [], problems: [] };

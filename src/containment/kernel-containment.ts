@@ -4,22 +4,27 @@ import { setTimeout } from 'node:timers/promises';
 import type { ContainmentClass } from '../wire/containment-class.ts';
 import type { Containment, ContainmentPlace, SessionContainment } from './containment.ts';
 import { type ContainedLauncher, createContainedLauncher } from './contained-launcher.ts';
-import type { GroupPlaceLookup } from './control-group.ts';
 import type { Enforcement } from './launch/compose-plan.ts';
 import type { HostAbility } from './launch/host-ability.ts';
 import { LaunchSheets, type LaunchSheetsOptions } from './launch/launch-sheets.ts';
 import { leastAbiForScoped } from './launch/landlock-rights.ts';
 import { connects, type ProcessGrants } from './launch/process-grants.ts';
+import type { LimitHold } from './limits/held-limits.ts';
+import type { OpenUsers } from './limits/kept-users.ts';
+import type { LadderRequest } from './limits/ladder.ts';
+import { LimitWatch } from './limits/limit-watch.ts';
 import { helperPipes } from './make-pipes.ts';
 import { networkVariables } from './network-variables.ts';
 import { PipeStock } from './pipe-stock.ts';
-import { SessionGroups } from './session-groups.ts';
+import { type EnterGroups, SessionGroups } from './session-groups.ts';
 
 export interface KernelContainmentParts {
   readonly helper: string;
   readonly ability: HostAbility;
   /** Nothing stronger is used (`SVC_CONTAINMENT_CEILING`). */
   readonly ceiling: ContainmentClass;
+  /** By what limits are held with this enforcement (`limits/ladder.ts`). */
+  readonly hold: (request: LadderRequest, enforcement: Enforcement) => Promise<LimitHold>;
   /** Reads what makes a launch: a session that starts no process never needs it. */
   readonly loadMachinery: () => Promise<LaunchMachinery>;
 }
@@ -29,9 +34,16 @@ export interface LaunchMachinery {
   readonly filterFor: (grants: ProcessGrants, enforcement: Enforcement) => Buffer;
   readonly filesOf: LaunchSheetsOptions['filesOf'];
   readonly countProcesses: () => number;
-  /** Where control groups can be made that limit the number of processes. */
-  readonly findGroups: () => GroupPlaceLookup;
+  readonly enterGroups: EnterGroups;
+  /** The user namespaces of a session; null where the system makes none. */
+  readonly keepUsers: (helper: string, kind: 'mapped' | 'own') => Promise<SessionUsers | null>;
   readonly openEgress: (grants: ProcessGrants, place: ContainmentPlace) => EgressDoor;
+}
+
+/** The user namespaces of a session, open until they are closed. */
+export interface SessionUsers extends OpenUsers {
+  /** Who programs are outside, where that is somebody else. */
+  readonly owner: number | null;
 }
 
 /** The way out of processes with a network of their own. */
@@ -49,6 +61,7 @@ export function kernelContainment(parts: KernelContainmentParts): Containment | 
     mechanism: mechanisms[enforcement.class],
     reason: reasonAgainstMore(enforcement, parts),
     usernsGrant: usernsGrantOf(parts.ability),
+    hold: (request) => parts.hold(request, enforcement),
     open: (place) => openSession(place, enforcement, parts),
   };
 }
@@ -89,13 +102,17 @@ function openSession(
   parts: KernelContainmentParts,
 ): SessionContainment {
   const opened: Promise<OpenedLauncher>[] = [];
-  const shared = { pipes: new PipeStock(helperPipes(parts.helper)), groups: new SessionGroups() };
+  let preparing: Promise<SharedParts> | null = null;
+  const shared = (grants: ProcessGrants): Promise<SharedParts> => (preparing ??= shareParts({ grants, place, parts }));
   let isClosed = false;
   return {
     launcher: (grants) => {
       let opening: Promise<OpenedLauncher> | null = null;
       const open = (): Promise<OpenedLauncher> => {
-        if (opening === null) opened.push((opening = openLauncher({ grants, place, enforcement, parts, ...shared })));
+        if (opening === null) {
+          opening = shared(grants).then((all) => openLauncher({ grants, place, enforcement, parts, shared: all }));
+          opened.push(opening);
+        }
         return opening;
       };
       const prepare = async (request: PrepareRequest): Promise<void> => {
@@ -115,8 +132,9 @@ function openSession(
       for (const each of await Promise.allSettled(opened.splice(0))) {
         if (each.status === 'fulfilled') await each.value.close();
       }
-      await shared.groups.close();
-      await shared.pipes.close();
+      for (const each of await Promise.allSettled(preparing === null ? [] : [preparing])) {
+        if (each.status === 'fulfilled') await each.value.close();
+      }
     },
   };
 }
@@ -128,21 +146,73 @@ interface OpenedLauncher {
   close(): Promise<void>;
 }
 
-interface LauncherRequest {
-  readonly grants: ProcessGrants;
-  readonly place: ContainmentPlace;
-  readonly enforcement: Enforcement;
-  readonly parts: KernelContainmentParts;
+/** What all launches of a session have in common: what bounds them together, and their standard streams. */
+interface SharedParts {
+  readonly machinery: LaunchMachinery;
+  /** Of this user, before the session started any: each of its launches is allowed as many in all. */
+  readonly processesRunning: () => number;
   readonly pipes: PipeStock;
   readonly groups: SessionGroups;
+  readonly users: SessionUsers | null;
+  readonly watch: LimitWatch;
+  /** A clause for a person: why nothing may be started, for a limit that was said to hold would not. */
+  readonly obstacle: string | null;
+  close(): Promise<void>;
 }
 
-async function openLauncher(request: LauncherRequest): Promise<OpenedLauncher> {
-  const { grants, place, enforcement, parts, pipes, groups } = request;
-  const { filterFor, filesOf, countProcesses, findGroups, openEgress } = await parts.loadMachinery();
-  const filter = filterFor(grants, enforcement);
-  const cgroupProcs = groups.make(grants.limits.processes, findGroups)?.procs ?? null;
-  const sheets = new LaunchSheets({ ...place, enforcement, grants, cgroupProcs, filter, filesOf, countProcesses });
+interface ShareRequest {
+  readonly grants: ProcessGrants;
+  readonly place: ContainmentPlace;
+  readonly parts: KernelContainmentParts;
+}
+
+async function shareParts({ grants, place: { hold }, parts }: ShareRequest): Promise<SharedParts> {
+  const machinery = await parts.loadMachinery();
+  const groups = new SessionGroups();
+  // Before anything is started: who has children in its group cannot divide it any more.
+  const ungrouped = groups.make(hold.groups, grants.limits, machinery.enterGroups);
+  const users = hold.users === null ? null : await machinery.keepUsers(parts.helper, hold.users);
+  const unkept = hold.users !== null && users === null ? 'no user namespace can be kept' : null;
+  const pipes = new PipeStock(helperPipes(parts.helper, users?.owner ?? null));
+  const watch = new LimitWatch({ hold, resources: grants.limits, groupHits: () => groups.hits() });
+  const obstacle = ungrouped ?? unkept;
+  let running: number | null = null;
+  return {
+    machinery,
+    processesRunning: () => (running ??= machinery.countProcesses()),
+    pipes,
+    groups,
+    users,
+    watch,
+    obstacle: obstacle === null ? null : `the limits of this session cannot be held any more: ${obstacle}`,
+    close: async () => {
+      await groups.close();
+      await pipes.close();
+      users?.close();
+    },
+  };
+}
+
+interface LauncherRequest extends ShareRequest {
+  readonly enforcement: Enforcement;
+  readonly shared: SharedParts;
+}
+
+async function openLauncher({ grants, place, enforcement, parts, shared }: LauncherRequest): Promise<OpenedLauncher> {
+  const { machinery, processesRunning, pipes, groups, users, watch, obstacle } = shared;
+  const { filterFor, filesOf, openEgress } = machinery;
+  const { workdir, privateDirectory } = place;
+  const sheets = new LaunchSheets({
+    workdir,
+    privateDirectory,
+    enforcement,
+    grants,
+    cgroups: groups.joined,
+    users: users?.users ?? null,
+    filter: filterFor(grants, enforcement),
+    filesOf,
+    countProcesses: processesRunning,
+  });
   const proxied = enforcement.class === 'sealed' && connects(grants);
   const door = proxied ? openEgress(grants, place) : null;
   return {
@@ -153,6 +223,8 @@ async function openLauncher(request: LauncherRequest): Promise<OpenedLauncher> {
       commands: grants.commands,
       variables: networkVariables(grants, enforcement.class),
       egress: door === null ? null : (listening) => door.serve(listening),
+      watch,
+      obstacle,
     }),
     close: async () => {
       sheets.close();

@@ -1,10 +1,9 @@
-import { existsSync, mkdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
 
 import { systemFiles } from './closure/file-host.ts';
 import { neededFiles } from './closure/needed-files.ts';
-import { findGroupPlace, type OwnGroupFacts } from './control-group.ts';
 import { countThreads } from './count-processes.ts';
 import type { ContainmentPlace } from './containment.ts';
 import { EgressLog } from './egress/egress-log.ts';
@@ -13,6 +12,9 @@ import { systemResolver } from './egress/resolver.ts';
 import type { EgressDoor, LaunchMachinery } from './kernel-containment.ts';
 import { egressPort } from './launch/compose-plan.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
+import { enterGroups } from './limits/ladder.ts';
+import { keepUsers, unusedUser } from './limits/kept-users.ts';
+import { ownGroupFacts, ownGroupId } from './own-facts.ts';
 import { filterFor } from './process-filter.ts';
 import type { Architecture } from './seccomp/architecture.ts';
 
@@ -22,18 +24,13 @@ export function launchMachinery(architecture: Architecture, uid: number): Launch
     filterFor: (grants, enforcement) => filterFor(grants, enforcement, architecture),
     filesOf: (programs, searchPath, reads) => neededFiles(programs, systemFiles, searchPath, reads),
     countProcesses: () => countThreads(uid),
-    findGroups: () => findGroupPlace(ownGroupFacts(), ['pids']),
+    enterGroups: (version, controllers) => enterGroups(ownGroupFacts(), version, controllers),
+    keepUsers: async (helper, kind) => {
+      const outside = kind === 'mapped' ? unusedUser() : uid;
+      const users = await keepUsers(helper, { outside, self: { uid, gid: ownGroupId() } });
+      return users === null ? null : { ...users, owner: kind === 'mapped' ? outside : null };
+    },
     openEgress,
-  };
-}
-
-/** Empty texts where the system has no such files. */
-function ownGroupFacts(): OwnGroupFacts {
-  if (!existsSync('/proc/self/cgroup')) return { pid: 0, membership: '', mounts: '' };
-  return {
-    pid: Number(readlinkSync('/proc/self')),
-    membership: readFileSync('/proc/self/cgroup', 'utf8'),
-    mounts: readFileSync('/proc/self/mountinfo', 'utf8'),
   };
 }
 

@@ -35,7 +35,8 @@ const pathReasons: Readonly<Record<string, string>> = {
 /** Why the helper did not start a program, as a clause for a person. */
 export function refusalOfFailure(failure: LaunchFailure): string {
   const { stage, error, detail } = failure;
-  if (stage === 'exec') return refusalOfError(error);
+  // A session that has as many processes as it may has no room for one more, whichever step finds out.
+  if (stage === 'exec' || stage === 'room' || (stage === 'fork' && error === 'EAGAIN')) return refusalOfError(error);
   const said = pathStages.has(stage) && detail.startsWith('/') ? pathReasons[error] : undefined;
   if (said !== undefined) return `it could not be contained: ${detail} ${said}`;
   return `it could not be contained: ${describeFailure(failure)}`;

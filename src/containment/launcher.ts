@@ -24,6 +24,8 @@ export interface LaunchedProcess {
   readonly stderr: Readable;
   /** Settles once the process ended and both outputs are closed. Never rejects. */
   readonly ended: Promise<LaunchEnd>;
+  /** Sentences, once it has ended: which limits of the session were reached meanwhile. Absent where nobody looks. */
+  readonly limitsReached?: () => readonly string[];
   /** Signals the whole group. Harmless after the end. */
   kill(signal: NodeJS.Signals): void;
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, constants, existsSync, fchownSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 
@@ -12,22 +12,40 @@ const longestMs = 10_000;
 /** Where a process finds its descriptors as files. */
 export const ownDescriptors = '/proc/self/fd';
 
-/** Pipes that `svc-launch` makes and holds until they are opened here (`native/svc-launch/PLAN.md`, "Pipes"). */
-export function helperPipes(helper: string): PipeSource {
-  const make = (): Promise<readonly number[]> =>
-    unlessRefused(async () => {
-      const child = spawn(helper, ['pipes', `${atOnce}`], { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
-      // It may be over before its input is closed.
-      child.stdin.on('error', () => {});
-      try {
-        const isReady = await withinTime(child, () => firstByte(child.stdout));
-        return isReady ? openEach(ends.map((end) => `/proc/${child.pid}/fd/${end}`)) : [];
-      } finally {
-        child.stdin.destroy();
-        child.stdout.destroy();
-      }
-    });
+/**
+ * Pipes that `svc-launch` makes and holds until they are opened here (`native/svc-launch/PLAN.md`, "Pipes"). They belong to `owner`, where
+ * programs are somebody else: whoever opens one by name has to be its owner.
+ */
+export function helperPipes(helper: string, owner: number | null = null): PipeSource {
+  const make = async (): Promise<readonly number[]> => {
+    const opened = await openHeldByHelper({ helper, args: ['pipes', `${atOnce}`], ends });
+    if (owner !== null) for (const descriptor of opened) fchownSync(descriptor, owner, owner);
+    return opened;
+  };
   return { make, areNamed: false };
+}
+
+export interface HeldByHelper {
+  readonly helper: string;
+  readonly args: readonly string[];
+  /** Its descriptors that are wanted. */
+  readonly ends: readonly number[];
+}
+
+/** Opens what `svc-launch` makes and holds until then; the descriptors are the caller's to close. None where the system refuses it. */
+export function openHeldByHelper({ helper, args, ends: wanted }: HeldByHelper): Promise<readonly number[]> {
+  return unlessRefused(async () => {
+    const child = spawn(helper, args, { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
+    // It may be over before its input is closed.
+    child.stdin.on('error', () => {});
+    try {
+      const isReady = await withinTime(child, () => firstByte(child.stdout));
+      return isReady ? openEach(wanted.map((end) => `/proc/${child.pid}/fd/${end}`)) : [];
+    } finally {
+      child.stdin.destroy();
+      child.stdout.destroy();
+    }
+  });
 }
 
 /** The read ends in the helper. */

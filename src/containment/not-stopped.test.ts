@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { ScopeObject } from '../grants/scope-object.ts';
+import type { HeldBy, ScopeObject } from '../grants/scope-object.ts';
 import { notStopped } from './not-stopped.ts';
 
 const mechanisms = {
@@ -28,8 +28,18 @@ function under(enforcement: Enforcement, granted: Partial<ScopeObject> = {}): re
     plan_submit: false,
     interpreter_runtime: [],
     staged_runtime: [],
+    limits: held('none', 'none'),
     ...granted,
   });
+}
+
+/** Processes of the session, and its memory. */
+function held(processes: HeldBy, memory: HeldBy): ScopeObject['limits'] {
+  return [
+    { resource: 'processes', of: 'session', max: 128, held_by: processes },
+    { resource: 'memory', of: 'program', max: 4096, held_by: 'rlimit' },
+    { resource: 'memory', of: 'session', max: memory === 'none' ? null : 8192, held_by: memory },
+  ];
 }
 
 /** The sentences that a grant adds. */
@@ -45,8 +55,8 @@ const eachProcess =
   'Memory and processor time are limited for each process: what processes share does not count, and many together can take more.';
 const hiddenFiles =
   'Files that were removed do not count toward workdir_max_bytes while the program that holds them hides its descriptors, or one of these is on its way through a socket.';
-const rootProcesses =
-  'Run as root, the number of processes is not limited, except where svc can divide its control group.';
+const anyProcesses =
+  'The number of processes is not limited: svc runs as root, and nothing was found here that holds root to a number.';
 const kernelBugs = 'A bug of the kernel can undo all of this.';
 const libraries =
   'The loader of the system can be made to run a copy of a program in the workdir, and a program to load a library from it.';
@@ -83,7 +93,7 @@ describe('what is not stopped', () => {
       neverAFile,
       eachProcess,
       hiddenFiles,
-      rootProcesses,
+      anyProcesses,
       kernelBugs,
     ]);
   });
@@ -98,13 +108,44 @@ describe('what is not stopped', () => {
       neverAFile,
       eachProcess,
       hiddenFiles,
-      rootProcesses,
+      anyProcesses,
       kernelBugs,
     ]);
   });
 
   it('is code without a file, sums of limits and the kernel itself where all is sealed', () => {
-    expect(under('sealed')).toEqual([neverAFile, eachProcess, hiddenFiles, rootProcesses, kernelBugs]);
+    expect(under('sealed')).toEqual([neverAFile, eachProcess, hiddenFiles, anyProcesses, kernelBugs]);
+  });
+
+  it('is no sum and no number that something holds', () => {
+    const timeOfEach = 'Processor time is limited for each process: many together can take more.';
+    expect(under('sealed', { limits: held('user-namespace', 'none') })).toEqual([neverAFile, eachProcess, hiddenFiles, kernelBugs]);
+    expect(under('sealed', { limits: held('cgroup-v1', 'cgroup-v1') })).toEqual([neverAFile, timeOfEach, hiddenFiles, kernelBugs]);
+    expect(under('sealed', { limits: held('user-namespace', 'watched') })).toEqual([
+      neverAFile,
+      'The memory of all programs is added up four times a second, without what they share: a fast one can take more for a moment. Processor time is limited for each process.',
+      hiddenFiles,
+      kernelBugs,
+    ]);
+    expect(under('scoped', { limits: held('user', 'none') })).toContain(
+      'The number of processes is counted for the user who runs svc: others of that user that end meanwhile make room for more.',
+    );
+    expect(under('scoped', { limits: held('cgroup-v2', 'none') })).not.toContain(outlives);
+  });
+
+  it('is the sum of all processes where each launch is counted on its own', () => {
+    const limits: ScopeObject['limits'] = [
+      { resource: 'processes', of: 'session', max: null, held_by: 'none' },
+      { resource: 'processes', of: 'program', max: 128, held_by: 'user' },
+      { resource: 'memory', of: 'session', max: null, held_by: 'none' },
+    ];
+    expect(under('sealed', { limits })).toEqual([
+      neverAFile,
+      eachProcess,
+      hiddenFiles,
+      'The number of processes is limited for each program that is started: many together can have more.',
+      kernelBugs,
+    ]);
   });
 
   it.each<[Enforcement, readonly string[]]>([

@@ -1,5 +1,5 @@
 import { isInterpreter } from '../grants/interpreters.ts';
-import type { ScopeObject } from '../grants/scope-object.ts';
+import type { HeldLimit, ScopeObject } from '../grants/scope-object.ts';
 import { impliedCommands } from './closure/implied-commands.ts';
 
 /** One thing that processes can do although a reader of the grants might think otherwise. */
@@ -13,20 +13,43 @@ interface Gap {
 /** What enforces: the classes, `advisory` being two different things (D1 "Mechanism values"). */
 type Enforcement = 'nothing' | 'seccomp-only' | 'scoped' | 'sealed';
 
-const outlives: Gap = { text: 'A process that detaches itself can go on running after the session has ended.' };
+const outlives: Gap = {
+  text: 'A process that detaches itself can go on running after the session has ended.',
+  // A control group ends with the session, and all that is in it.
+  when: ({ limits }) => !limits.some(({ held_by: by }) => by === 'cgroup-v2' || by === 'cgroup-v1'),
+};
 const othersPriority: Gap = {
   text: 'Other processes of that user can be slowed down: their priority and the processors they run on can be changed.',
 };
 const kernelBugs: Gap = { text: 'A bug of the kernel can undo all of this.' };
-const eachProcess: Gap = {
+const memoryOfEach: Gap = {
   text: 'Memory and processor time are limited for each process: what processes share does not count, and many together can take more.',
+  when: (scope) => heldBy(scope, 'memory', 'session') === 'none',
 };
-const rootProcesses: Gap = {
-  text: 'Run as root, the number of processes is not limited, except where svc can divide its control group.',
+const memoryLookedAt: Gap = {
+  text: 'The memory of all programs is added up four times a second, without what they share: a fast one can take more for a moment. Processor time is limited for each process.',
+  when: (scope) => heldBy(scope, 'memory', 'session') === 'watched',
 };
 const hiddenFiles: Gap = {
   text: 'Files that were removed do not count toward workdir_max_bytes while the program that holds them hides its descriptors, or one of these is on its way through a socket.',
 };
+const timeOfEach: Gap = {
+  text: 'Processor time is limited for each process: many together can take more.',
+  when: (scope) => ['cgroup-v2', 'cgroup-v1'].includes(heldBy(scope, 'memory', 'session') ?? ''),
+};
+const anyProcesses: Gap = {
+  text: 'The number of processes is not limited: svc runs as root, and nothing was found here that holds root to a number.',
+  when: (scope) => heldBy(scope, 'processes', 'session') === 'none' && isUnbounded(scope, 'processes', 'program'),
+};
+const processesOfEach: Gap = {
+  text: 'The number of processes is limited for each program that is started: many together can have more.',
+  when: (scope) => heldBy(scope, 'processes', 'session') === 'none' && !isUnbounded(scope, 'processes', 'program'),
+};
+const processesOfUser: Gap = {
+  text: 'The number of processes is counted for the user who runs svc: others of that user that end meanwhile make room for more.',
+  when: (scope) => scope.limits.some((limit) => limit.resource === 'processes' && limit.held_by === 'user'),
+};
+const shared: readonly Gap[] = [memoryOfEach, memoryLookedAt, timeOfEach, hiddenFiles, anyProcesses, processesOfEach];
 const codeItIsGiven: Gap = {
   text: 'Code that was never a file can run: a script by its interpreter, instructions that a program writes into its memory.',
 };
@@ -57,6 +80,18 @@ const pathSockets: Gap = {
   text: 'Services of the host that listen on a UNIX socket can be reached by its path, a container engine among them.',
   when: (scope) => scope.unix_sockets,
 };
+
+function heldBy(
+  { limits }: ScopeObject,
+  resource: HeldLimit['resource'],
+  of: HeldLimit['of'],
+): HeldLimit['held_by'] | undefined {
+  return limits.find((limit) => limit.resource === resource && limit.of === of)?.held_by;
+}
+
+function isUnbounded(scope: ScopeObject, resource: HeldLimit['resource'], of: HeldLimit['of']): boolean {
+  return (heldBy(scope, resource, of) ?? 'none') === 'none';
+}
 
 /** The attempts that each enforcement lets through, in words; `test/containment/` makes them. */
 const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
@@ -89,9 +124,8 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
     othersPriority,
     outlives,
     codeItIsGiven,
-    eachProcess,
-    hiddenFiles,
-    rootProcesses,
+    ...shared,
+    processesOfUser,
     kernelBugs,
   ],
   scoped: [
@@ -117,22 +151,11 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
     outlives,
     codeItIsGiven,
     sendsAnything,
-    eachProcess,
-    hiddenFiles,
-    rootProcesses,
+    ...shared,
+    processesOfUser,
     kernelBugs,
   ],
-  sealed: [
-    codeItIsGiven,
-    ownPrograms,
-    writableHome,
-    sendsAnything,
-    localNetwork,
-    eachProcess,
-    hiddenFiles,
-    rootProcesses,
-    kernelBugs,
-  ],
+  sealed: [codeItIsGiven, ownPrograms, writableHome, sendsAnything, localNetwork, ...shared, kernelBugs],
 };
 
 const everywhere: readonly Gap[] = [

@@ -1,17 +1,20 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 
 import { containedHome } from './contained-environment.ts';
-import type { Enforcement } from './launch/compose-plan.ts';
+import type { Enforcement, PlanRequest } from './launch/compose-plan.ts';
 import type { ComposedRoot, HostAbility } from './launch/host-ability.ts';
 import { landlockAbis, leastAbiForScoped } from './launch/landlock-rights.ts';
 import { LaunchSheets } from './launch/launch-sheets.ts';
 import { describeFailure, readLaunchStatus, type LaunchFailure } from './launch/launch-status.ts';
 import { leastGrants } from './launch/process-grants.ts';
+import { keepUsers, unusedUser, type UserIdentity } from './limits/kept-users.ts';
+import { isMappable } from './limits/mappable.ts';
+import { ownGroupFacts } from './own-facts.ts';
 
 export interface ProbeRequest {
   /** `svc-launch`, which is what is started: it needs no other file. */
@@ -22,6 +25,7 @@ export interface ProbeRequest {
   readonly directory: string;
   /** Without a user namespace only the superuser may compose a root. */
   readonly isSuperuser: boolean;
+  readonly self: UserIdentity;
 }
 
 /**
@@ -38,6 +42,23 @@ export async function probeHost(request: ProbeRequest): Promise<HostAbility> {
   }
 }
 
+/** More than the limit that is tried. */
+const [granted, tried] = [64, 70];
+
+interface ProbeStart {
+  readonly enforcement: Enforcement;
+  readonly users: PlanRequest['users'];
+  /** Of the helper, as the program that is started. */
+  readonly args: readonly string[];
+}
+
+interface ProbeEnd {
+  readonly failure: LaunchFailure | null;
+  readonly said: string;
+  readonly complaint: string;
+  readonly signal: NodeJS.Signals | null;
+}
+
 class Probe {
   readonly #request: ProbeRequest;
   readonly #directory: string;
@@ -48,7 +69,7 @@ class Probe {
   }
 
   async run(): Promise<HostAbility> {
-    const nothing = { filter: false, landlockAbi: null, root: null };
+    const nothing = { filter: false, landlockAbi: null, root: null, users: false };
     const unfiltered = await this.#failure({ class: 'advisory' });
     if (unfiltered !== null) {
       const obstacle = `no system call filter can be installed: ${describeFailure(unfiltered)}`;
@@ -67,6 +88,7 @@ class Probe {
       filter: true,
       landlockAbi: landlock.abi,
       root: root.found,
+      users: root.found?.userNamespace === true && (await this.#keepsUsers(landlock.abi, root.found)),
       obstacles: {
         scoped: landlock.abi >= leastAbiForScoped ? null : tooOld(landlock.abi),
         sealed: root.obstacle,
@@ -102,13 +124,39 @@ class Probe {
     };
   }
 
+  /** Whether a namespace that is kept can be joined, and no more live in it than it is said to let live. */
+  async #keepsUsers(landlockAbi: number, root: ComposedRoot): Promise<boolean> {
+    const { helper, isSuperuser, self } = this.#request;
+    const kept = await keepUsers(helper, { outside: isSuperuser ? unusedUser() : self.uid, self });
+    if (kept === null) return false;
+    try {
+      const { mounts } = ownGroupFacts();
+      // Where its owner cannot be changed, it is still to be entered.
+      chmodSync(this.#directory, 0o755);
+      const users = isMappable(this.#directory, mounts) ? kept.users : { ...kept.users, mounts: null };
+      const enforcement = { class: 'sealed', landlockAbi, root } as const;
+      const { failure, said } = await this.#start({ enforcement, users, args: ['forks', `${tried}`] });
+      return failure === null && Number(said) >= 1 && Number(said) <= granted;
+    } finally {
+      kept.close();
+    }
+  }
+
   /** Null when the helper could start itself behind all of it. */
   async #failure(enforcement: Enforcement): Promise<LaunchFailure | null> {
+    const { failure, complaint, signal } = await this.#start({ enforcement, users: null, args: [] });
+    if (failure !== null) return failure;
+    // Started without a plan, the helper complains: only then did it come as far as that.
+    return complaint === '' ? { stage: 'launch', error: signal ?? 'nothing', detail: '' } : null;
+  }
+
+  async #start({ enforcement, users, args }: ProbeStart): Promise<ProbeEnd> {
     const { helper, filter } = this.#request;
     const sheets = new LaunchSheets({
       enforcement,
-      grants: leastGrants,
-      cgroupProcs: null,
+      grants: { ...leastGrants, limits: { ...leastGrants.limits, processes: granted } },
+      cgroups: { joins: [], room: null },
+      users,
       workdir: this.#directory,
       privateDirectory: this.#directory,
       filter,
@@ -118,20 +166,20 @@ class Probe {
     });
     try {
       const sheet = sheets.sheetFor({ program: helper, commands: [], searchPath: [] });
-      const child = spawn(helper, ['3', '4', '5', '-', helper, 'svc-launch'], {
+      const child = spawn(helper, ['3', '4', '5', '-', helper, 'svc-launch', ...args], {
         cwd: '/',
         env: {},
-        stdio: ['ignore', 'ignore', 'pipe', sheet.plan, 'pipe', sheet.filter],
+        stdio: ['ignore', 'pipe', 'pipe', sheet.plan, 'pipe', sheet.filter],
       });
       const closed = once(child, 'close');
-      const { stderr, stdio } = child;
+      const { stdout, stderr, stdio } = child;
       const status = stdio[4];
-      if (!(status instanceof Readable) || stderr === null) throw new Error('a started helper lacks its status');
-      const [failure, complaint] = await Promise.all([readLaunchStatus(status), text(stderr)]);
+      if (!(status instanceof Readable) || stdout === null || stderr === null) {
+        throw new Error('a started helper lacks its status');
+      }
+      const [failure, said, complaint] = await Promise.all([readLaunchStatus(status), text(stdout), text(stderr)]);
       const [, signal] = await closed;
-      if (failure !== null) return failure;
-      // Started without a plan, the helper complains: only then did it come as far as that.
-      return complaint === '' ? { stage: 'launch', error: String(signal ?? 'nothing'), detail: '' } : null;
+      return { failure, said, complaint, signal: signal as NodeJS.Signals | null };
     } finally {
       sheets.close();
     }

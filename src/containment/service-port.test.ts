@@ -11,7 +11,15 @@ const networkAllow = [{ scheme: null, host: 'a.example', port: 443 }] as const;
 
 function reach(grants: ProcessGrants, enforcement: Enforcement): unknown {
   const files = { read: [], execute: [], links: [], problems: [] };
-  const plan = composePlan({ enforcement, files, grants, cgroupProcs: null, workdir: '/work', processesRunning: 0 });
+  const plan = composePlan({
+    enforcement,
+    files,
+    grants,
+    cgroups: { joins: [], room: null },
+    users: null,
+    workdir: '/work',
+    processesRunning: 0,
+  });
   return { network: plan.network, ports: plan.landlock?.ports.map(({ port }) => port) };
 }
 

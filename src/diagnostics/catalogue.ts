@@ -75,6 +75,11 @@ export const catalogue = {
     explanation:
       'The command of an artifact with implementation: mcp begins with a program of the host. It may run only when capabilities.shell.allow lists it.',
   },
+  'E-CAP-018': {
+    title: 'a limit that is required is not held here',
+    explanation:
+      'capabilities.resources.enforce is required, and on this host nothing holds one of the limits, or only svc itself by looking, which is too late for a fast program. svc run --explain-scope says by what each is held, and docs/containment.md what to change.',
+  },
   'E-IO-001': {
     title: 'a file cannot be read or written',
     explanation: 'The operating system refused a file operation. The message names the path and the reason.',

@@ -168,7 +168,7 @@ describe('the scope object', () => {
     const text = `name: a\nversion: 1.0.0\ninference: { transport: process, command: ${command} }\n`;
     const scope = 'capabilities: { filesystem: { scope: src, read_only: true } }';
     const { grants } = lower(loadCapsuleManifest({ file: 'svc.yaml', text: `${text}${scope}\n`, env: {} }));
-    expect(encodeScope(grants, containment).preopens).toEqual([
+    expect(encodeScope(grants, containment, []).preopens).toEqual([
       { artifact, runtime: 'driver', path: 'src', writable: false },
     ]);
   });
@@ -178,15 +178,17 @@ describe('the scope object', () => {
       'name: a\nversion: 1.0.0\ninference: { driver: { artifact: svc-driver-script } }\ncapabilities: { state: {} }\n' +
       'artifacts:\n  - { name: t, version: "1", capabilities: { state: { store: [x, y] } } }\n  - { name: h, version: "1", runtime: hook }\n';
     const { grants } = lower(loadCapsuleManifest({ file: 'svc.yaml', text, env: {} }));
-    expect(encodeScope(grants, containment).preopens).toEqual([
+    expect(encodeScope(grants, containment, []).preopens).toEqual([
       { artifact: 't', runtime: 'tool', path: '.', writable: true, state: ['x', 'y'] },
       { artifact: 'h', runtime: 'hook', path: null, writable: false },
       { artifact: 'svc-driver-script', runtime: 'driver', path: '.', writable: true, state: ['a'] },
     ]);
   });
 
+  const held = { resource: 'processes', of: 'session', max: 128, held_by: 'cgroup-v1' } as const;
+
   it('has the fields of the report and names destinations as they are declared [D1-SCOPE-08]', () => {
-    expect(encodeScope(lowered(full).grants, containment)).toEqual({
+    expect(encodeScope(lowered(full).grants, containment, [held])).toEqual({
       containment: {
         declared: 'scoped',
         achieved: 'sealed',
@@ -210,6 +212,7 @@ describe('the scope object', () => {
       plan_submit: true,
       interpreter_runtime: ['python3.12'],
       staged_runtime: ['editor@1.0.0', 'watcher@2.0.0', 'style@3.0.0', 'svc-driver-openai@1.0.0'],
+      limits: [held],
     });
   });
 });

@@ -25,6 +25,18 @@ export interface PreopenLine {
   readonly state?: readonly string[];
 }
 
+/** By what a limit is held; `watched` is held by `svc` afterwards, `none` by nothing (`docs/containment.md`, "Limits"). */
+export type HeldBy = 'cgroup-v2' | 'cgroup-v1' | 'user-namespace' | 'user' | 'rlimit' | 'watched' | 'none';
+
+/** A bound of one started program, or of all programs of the session together. */
+export interface HeldLimit {
+  readonly resource: 'processes' | 'memory';
+  readonly of: 'program' | 'session';
+  /** Processes, or bytes; null where none is declared. */
+  readonly max: number | null;
+  readonly held_by: HeldBy;
+}
+
 /** What `--explain-scope --json` prints and `session_start` records as `effective_grants` (D1 "Scope report"). */
 export interface ScopeObject {
   readonly containment: {
@@ -46,10 +58,16 @@ export interface ScopeObject {
   readonly plan_submit: boolean;
   readonly interpreter_runtime: readonly string[];
   readonly staged_runtime: readonly string[];
+  /** Beside the fields of D1: what bounds processes and memory here. */
+  readonly limits: readonly HeldLimit[];
 }
 
 /** Declared destinations stay names: nothing is looked up (D1 "Scope report" 1). */
-export function encodeScope(grants: EffectiveGrants, containment: ContainmentReport): ScopeObject {
+export function encodeScope(
+  grants: EffectiveGrants,
+  containment: ContainmentReport,
+  limits: readonly HeldLimit[],
+): ScopeObject {
   return {
     containment: {
       declared: containment.declared,
@@ -70,6 +88,7 @@ export function encodeScope(grants: EffectiveGrants, containment: ContainmentRep
     plan_submit: grants.planSubmit,
     interpreter_runtime: grants.interpreterRuntime,
     staged_runtime: grants.stagedRuntime,
+    limits,
   };
 }
 

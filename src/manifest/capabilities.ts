@@ -44,13 +44,16 @@ const limits = z.strictObject({
   deadline: z.optional(durationSecs),
 });
 
-/** Bounds of one subprocess, and of the whole workdir. */
+/** Bounds of one subprocess, of all of a session together, and of the whole workdir. */
 export const resourceLimits = z.strictObject({
   processes: z._default(positive, 128),
   open_files: z._default(positive, 1024),
   file_size: z._default(byteSize, 4 * gibibyte),
   cpu: z._default(durationSecs, 3600),
   memory: z._default(byteSize, 2 * gibibyte),
+  session_processes: z.optional(positive),
+  session_memory: z.optional(byteSize),
+  enforce: z.optional(z.enum(['available', 'required'])),
   workdir_max_bytes: z._default(byteSize, 10 * gibibyte),
 });
 

@@ -92,6 +92,12 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'capabilities.resources.file_size': 'Size of one written file, in bytes or with Ki, Mi or Gi.',
   'capabilities.resources.cpu': 'Processor time, in seconds or with s, m or h.',
   'capabilities.resources.memory': 'Memory, in bytes or with Ki, Mi or Gi.',
+  'capabilities.resources.session_processes':
+    'Processes and threads of all programs of the session together. Without it as many as processes, where that can be held.',
+  'capabilities.resources.session_memory':
+    'Memory of all programs of the session together, in bytes or with Ki, Mi or Gi. Without it no limit.',
+  'capabilities.resources.enforce':
+    'Whether a host that cannot hold one of these limits is refused (required) or used all the same (available).',
   'capabilities.resources.workdir_max_bytes': 'Size of the whole workdir, in bytes or with Ki, Mi or Gi.',
   exports: 'Files of the workdir that others may read.',
   'exports.files': 'Read by path by the operator’s own programs.',

@@ -9,15 +9,19 @@ export interface FinishedCommand {
   readonly stderr: CapturedOutput;
   readonly end: LaunchEnd;
   readonly problems: readonly string[];
+  /** Limits of the session that were reached meanwhile. */
+  readonly limitsReached: readonly string[];
 }
 
 /** By which shells, and the helper's own convention, say that a program could not be started or found. */
 const notStarted: ReadonlySet<number> = new Set([126, 127]);
 
 /** A command that ran to completion is a successful call whatever its exit status (D1 "Frame types", `artifact`). */
-export function finishedResult(command: string, { stdout, stderr, end, problems }: FinishedCommand): ToolOutcome {
+export function finishedResult(command: string, finished: FinishedCommand): ToolOutcome {
+  const { stdout, stderr, end, problems, limitsReached } = finished;
   const exited = end.kind === 'exited';
-  const notes = exited && notStarted.has(end.exitCode) ? problems.map((problem) => `[${problem}]`) : [];
+  const kept = exited && notStarted.has(end.exitCode) ? problems : [];
+  const notes = [...kept, ...limitsReached].map((note) => `[${note}]`);
   const ending = exited ? `exit code: ${end.exitCode}` : `ended by signal: ${end.signal}`;
   return {
     status: exited ? 'passed' : 'failed',

@@ -82,7 +82,7 @@ async function watch(
   const [stdout, stderr] = [capture('stdout'), capture('stderr')];
   const shown = isShell(name) ? command : `${name} ${command}`.trimEnd();
   const finished = Promise.all([stdout.finished, stderr.finished, launched.ended]).then(([out, err, end]) =>
-    finishedResult(shown, { stdout: out, stderr: err, end, problems }),
+    finishedResult(shown, { stdout: out, stderr: err, end, problems, limitsReached: launched.limitsReached?.() ?? [] }),
   );
   const watched = await background.watch({ taskId, name, command: shown, process: launched, finished }, signal);
   const { graceMs, endIsTold } = background.settings;

@@ -28,8 +28,8 @@ if (found.kind === 'none') {
   if (group === null) throw new Error('no group was made');
   const sleep = spawn('sleep', ['1000'], { stdio: 'ignore' });
   const gone = once(sleep, 'exit');
-  writeFileSync(group.procs, `${sleep.pid}`);
-  const directory = dirname(group.procs);
+  writeFileSync(group.joins[0] ?? '', `${sleep.pid}`);
+  const directory = dirname(group.joins[0] ?? '');
   const during = {
     runtime: membership('self')
       .slice(own.length)

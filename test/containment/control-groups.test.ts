@@ -87,7 +87,7 @@ function delegatedTo(user: number, context: TestContext): string {
 
 function runIn(directory: string, uid: number): unknown {
   const { stdout, stderr, status } = launchSync({
-    plan: { ...bare, cgroupProcs: join(directory, 'cgroup.procs'), identity: { uid, gid: uid } },
+    plan: { ...bare, cgroups: { joins: [join(directory, 'cgroup.procs')], room: null }, identity: { uid, gid: uid } },
     program: [process.execPath, program, ...(offered ?? [])],
   });
   if (stdout === '') throw new Error(`${status}${stderr}`);

@@ -121,7 +121,7 @@ export const answersToRoot: Readonly<Record<string, Row>> = {
   'unix-abstract-when-granted': 'allowed | allowed | refused EPERM | refused ECONNREFUSED',
   descriptors: 'allowed | absent | absent | absent',
   environment: 'allowed | absent | absent | absent',
-  processes: 'allowed | allowed | allowed | allowed',
+  processes: 'allowed | allowed | allowed | refused EAGAIN',
   memory: 'allowed | refused ENOMEM | refused ENOMEM | refused ENOMEM',
   'shared-memory': 'allowed | allowed | allowed | allowed',
   'open-files': 'allowed | refused EMFILE | refused EMFILE | refused EMFILE',

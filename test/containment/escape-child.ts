@@ -4,8 +4,8 @@ import { delimiter, join } from 'node:path';
 
 import { allAttempts } from '../../src/containment/attempts/all-attempts.ts';
 import { findAttemptTools } from '../../src/containment/attempts/attempt-tools.ts';
+import { unheld } from '../../src/containment/limits/held-limits.ts';
 import { ungrantedVariable } from '../../src/containment/attempts/ungranted-variable.ts';
-import { promisedOf } from '../../src/containment/attempts/judge.ts';
 import { type AttemptHost, lackingFor, runAttempt } from '../../src/containment/attempts/run-attempt.ts';
 import { formatSeen } from '../../src/containment/attempts/seen.ts';
 import { superviseGroup } from '../../src/containment/child-group.ts';
@@ -39,6 +39,7 @@ const uncontained: Containment = {
   mechanism: 'none',
   reason: null,
   usernsGrant: 'n/a',
+  hold: async ({ resources }) => unheld(resources),
   open: ({ workdir }) => ({
     launcher: ({ scope }) => ({
       launch: async ({ command, args, env }) => {
@@ -62,7 +63,7 @@ async function columnOf(name: EscapeColumn['name'], containment: Containment): P
   if (containment.achieved !== promises) return { name, answers: null, reason: containment.reason ?? '' };
   const answers: Record<string, string> = {};
   for (const attempt of allAttempts) {
-    if (promisedOf(attempt, promises, uid === 0) === null || lackingFor(attempt, tools) !== null) continue;
+    if (attempt.promises[promises] === null || lackingFor(attempt, tools) !== null) continue;
     answers[attempt.name] = formatSeen(await runAttempt(attempt, { ...place, containment }));
   }
   return { name, answers, reason: null };

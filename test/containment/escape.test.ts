@@ -9,8 +9,11 @@ import { rootIsBounded } from './process-limit-of-root.ts';
 const mayLackNothing = process.env['REQUIRE_CONTAINMENT'] === 'sealed';
 const isRoot = process.getuid?.() === 0;
 
-/** In a control group the kernel exempts nobody. */
-const bounded = { processes: 'allowed | refused EAGAIN | refused EAGAIN | refused EAGAIN' };
+/** In a control group the kernel exempts nobody, and what is left in it goes with the session. */
+const bounded = {
+  processes: 'allowed | refused EAGAIN | refused EAGAIN | refused EAGAIN',
+  daemon: 'allowed | refused without-effect | refused without-effect | refused without-effect',
+};
 const answersToRootHere = rootIsBounded() ? { ...answersToRoot, ...bounded } : answersToRoot;
 
 /** Whom to make the attempts as: whoever runs the tests, and an ordinary user where that is root. */
@@ -99,17 +102,19 @@ function promiseFor(name: string, answer: string, place: string): string {
 
 describe('the list of attempts', () => {
   it.each(['advisory', 'scoped', 'sealed'] as const)('promises what is seen in %s', (place) => {
-    const promised = allAttempts.map((attempt) => [attempt.name, promisedOf(attempt, place, true)] as const);
+    const held_by = place === 'sealed' ? 'user-namespace' : 'none';
+    const limits = [{ resource: 'processes', of: 'session', max: 1, held_by }] as const;
+    const promised = allAttempts.map((attempt) => [attempt.name, promisedOf(attempt, place, limits)] as const);
     const seen = cellsOf(answersToRoot, place);
     expect(Object.fromEntries(promised.filter(([, promise]) => promise !== null))).toEqual(
       Object.fromEntries(seen.map(([name, answer]) => [name, promiseFor(name, answer, place)])),
     );
   });
 
-  it('promises the limit on processes to those whom the kernel does not exempt from it', () => {
+  it('promises the limit on processes where something holds it', () => {
     const limit = allAttempts.find(({ name }) => name === 'processes');
     expect(limit?.promises).toEqual({ advisory: 'stopped', scoped: 'stopped', sealed: 'stopped' });
-    expect(allAttempts.filter(({ promisesToRoot }) => promisesToRoot !== undefined)).toEqual([limit]);
+    expect(allAttempts.filter((attempt) => attempt.limit !== undefined)).toEqual([limit]);
   });
 
   it('names each once, and has an answer for each', () => {

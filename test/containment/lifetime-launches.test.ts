@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it, type TestContext, vi } from 'vitest';
 
 import { containedEnvironment, containedTemporary } from '../../src/containment/contained-environment.ts';
-import type { Containment } from '../../src/containment/containment.ts';
+import { type Containment, openPlace } from '../../src/containment/containment.ts';
 import { hostContainment } from '../../src/containment/host-containment.ts';
 import { leastGrants } from '../../src/containment/launch/process-grants.ts';
 import type { Launcher } from '../../src/containment/launcher.ts';
@@ -80,8 +80,9 @@ describe.each(['sealed', 'scoped'] as const)('launches in %s', (ceiling) => {
     const [workdir, privateDirectory] = [join(home, 'work'), join(home, 'private')];
     for (const directory of [containedTemporary(workdir), privateDirectory]) mkdirSync(directory, { recursive: true });
     const { pipes } = holdings(home);
-    const session = containment.open({ workdir, privateDirectory });
-    const launcher = session.launcher({ ...leastGrants, commands: ['bash'], limits: resourceLimits.parse({}) });
+    const limits = resourceLimits.parse({});
+    const session = await openPlace(containment, { workdir, privateDirectory }, limits);
+    const launcher = session.launcher({ ...leastGrants, commands: ['bash'], limits });
     const env = containedEnvironment({
       accessibleWorkdir: workdir,
       achieved: ceiling,

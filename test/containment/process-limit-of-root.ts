@@ -1,19 +1,14 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { lookForGroupPlace, type OwnGroupFacts } from '../../src/containment/control-group.ts';
+import { lookForGroupsV1 } from '../../src/containment/limits/control-group-v1.ts';
+import { ownGroupFacts } from '../../src/containment/own-facts.ts';
 
-import { ownGroupDirectory } from '../../src/containment/control-group.ts';
-
-export function cgroupFacts(): { readonly membership: string; readonly mounts: string } {
-  const read = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '');
-  return { membership: read('/proc/self/cgroup'), mounts: read('/proc/self/mountinfo') };
+export function cgroupFacts(): Omit<OwnGroupFacts, 'pid'> {
+  return ownGroupFacts();
 }
 
-/**
- * Whether `svc`, started as root among other processes, bounds the number of processes: the kernel exempts root from the limit, and a
- * group for it can be made beside others only below the root of all groups.
- */
+/** Whether `svc`, started as root among other processes, can make a control group that bounds the number of processes. */
 export function rootIsBounded(): boolean {
-  const directory = ownGroupDirectory(cgroupFacts());
-  if (directory === null || existsSync(join(directory, 'cgroup.events'))) return false;
-  return /\bpids\b/.test(readFileSync(join(directory, 'cgroup.controllers'), 'latin1'));
+  // Another process is in the group too: the tests.
+  const facts = { ...ownGroupFacts(), pid: 0 };
+  return [lookForGroupPlace, lookForGroupsV1].some((look) => look(facts, ['pids']).kind === 'ahead');
 }

@@ -53,13 +53,14 @@ describe('the operation', () => {
 
     it('joins the group, also one that the user of id could not join', () => {
       const procs = `${group}/cgroup.procs`;
-      const plan = { cgroupProcs: procs, identity: { uid: 1000, gid: 1000 } };
+      const plan = { cgroups: { joins: [procs], room: null }, identity: { uid: 1000, gid: 1000 } };
       expect(run(plan, 'cat /proc/self/cgroup; id -u').stdout).toMatch(/\/svc-native-\d+\n(.*\n)*1000\n$/);
     });
 
     it('fails without the group', () => {
-      const cgroupProcs = `${group}/none/cgroup.procs`;
-      expect(run({ cgroupProcs }, 'true')).toMatchObject({ code: 125, status: `cgroup 2 ${cgroupProcs}\n` });
+      const procs = `${group}/none/cgroup.procs`;
+      const cgroups = { joins: [procs], room: null };
+      expect(run({ cgroups }, 'true')).toMatchObject({ code: 125, status: `cgroup 2 ${procs}\n` });
     });
   });
 });

@@ -58,7 +58,7 @@ function lastLine(text: string): string {
 describe('svc run --explain-scope', () => {
   it('prints the sections of the report and exits with 0 [D1-SCOPE-01, D1-SCOPE-04, D1-SCOPE-06, D1-SCOPE-07, D1-SCOPE-08, D1-CLI-09, D1-MAN-02, D1-MAN-08, D1-MAN-19, D1-MAN-20]', async () => {
     const { code, stdout } = await svc(capsule({ manifest }), report, { env: { ...weak, ...referee } });
-    const [containment, grants, notStopped, ...others] = stdout.split('\n\n');
+    const [containment, grants, limits, notStopped, ...others] = stdout.split('\n\n');
     expect({ code, others }).toEqual({ code: 0, others: [] });
     expect(containment).toMatch(
       /^Containment\n {2}declared: {6}advisory\n {2}achieved: {6}advisory\n {2}floor met: {5}yes\n {2}mechanism: {5}\S+\n {2}userns grant: {2}\S.*$/,
@@ -78,6 +78,7 @@ describe('svc run --explain-scope', () => {
   plan submit:          yes
   interpreter runtime:  sh
   staged runtime:       svc-tool-editor@1.0.0, ghost@9.9.9, style@2.0.0, svc-driver-script@1.0.0`);
+    expect(limits).toMatch(/^Limits\n {2}processes of a session: {2}.*\n/);
     expect(notStopped).toMatch(/^Not stopped\n {2}- sh runs any code it is given: .*\n {2}- /);
     expect(stdout).not.toContain('report only');
   });

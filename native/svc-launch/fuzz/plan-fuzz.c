@@ -45,7 +45,16 @@ static void check_plan(const struct plan *plan, const char *bytes, size_t length
   }
   for (size_t at = 0; at < plan->path_rule_count; at++) check_text(plan->path_rules[at].path, bytes, length, "a path");
   if (plan->hostname != NULL) check_text(plan->hostname, bytes, length, "a host name");
-  if (plan->cgroup != NULL) check_text(plan->cgroup, bytes, length, "a control group");
+  check(plan->cgroup_count <= plan_max_cgroups, "control groups");
+  for (size_t at = 0; at < plan->cgroup_count; at++) check_text(plan->cgroups[at], bytes, length, "a control group");
+  if (plan->count != NULL) check_text(plan->count, bytes, length, "a count");
+  if (plan->users.path != NULL) check_text(plan->users.path, bytes, length, "users");
+  if (plan->mounts != NULL) check_text(plan->mounts, bytes, length, "mounts");
+  check(plan->count == NULL || plan->cgroup_count > 0, "room in a group");
+  check(plan->users.path != NULL || (plan->mounts == NULL && plan->processes == 0 && plan->around == 0), "users");
+  check(plan->users.path == NULL || !plan->id.given, "one who to be");
+  for (size_t at = 0; at < plan->step_count; at++)
+    check(plan->mounts != NULL || (plan->steps[at].attributes & 0x100000) == 0, "a mapped mount");
 }
 
 static int parse_and_check(const uint8_t *data, size_t length) {
@@ -84,6 +93,12 @@ static const char large[] =
          "symlink\0usr/bin\0/bin\0" "tmpfs\0" "10\0" "1048576\0/dev\0" "directory\0/run/lock\0" "proc\0" "15\0/proc\0"
          "cwd\0/work\0" "limit\0" "7\0" "1024\0" "18446744073709551615\0" "landlock\0" "0xffff\0" "3\0" "3\0"
          "allow\0" "12\0/usr\0" "port\0" "2\0" "443\0" "end";
+
+static const char joined[] =
+    HEAD "cgroup\0/cg/pids/tasks\0" "cgroup\0/cg/memory/tasks\0" "room\0/cg/pids/pids.current\0" "128\0"
+         "users\0/proc/7/fd/20\0" "0\0" "0\0" "mounts\0/proc/7/fd/21\0" "processes\0" "129\0" "around\0" "1\0"
+         "unshare\0mount,pid,ipc,net,uts,cgroup\0" "loopback\0" "bind\0" "0x100007\0/usr\0/usr\0" "proc\0" "15\0/proc\0"
+         "cwd\0/work\0" "limit\0" "6\0" "128\0" "128\0" "end";
 
 static uint64_t state;
 
@@ -126,11 +141,15 @@ int main(int count, char **words) {
   unsigned long taken = 0;
   check(parse_and_check((const uint8_t *)small, sizeof small), "the small plan is well-formed");
   check(parse_and_check((const uint8_t *)large, sizeof large), "the large plan is well-formed");
+  check(parse_and_check((const uint8_t *)joined, sizeof joined), "the plan that joins is well-formed");
   for (unsigned long round = 0; round < rounds; round++) {
     char bytes[most_bytes];
-    const int is_large = round % 4 != 0;
-    size_t length = is_large ? sizeof large : sizeof small;
-    memcpy(bytes, is_large ? large : small, length);
+    static const struct {
+      const char *bytes;
+      size_t length;
+    } given[] = {{small, sizeof small}, {large, sizeof large}, {joined, sizeof joined}, {large, sizeof large}};
+    size_t length = given[round % 4].length;
+    memcpy(bytes, given[round % 4].bytes, length);
     for (size_t left = 1 + below(6); left > 0 && length > 0; left--) length = mutate(bytes, length);
     taken += (unsigned long)parse_and_check((const uint8_t *)bytes, length);
   }

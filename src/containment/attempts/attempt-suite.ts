@@ -5,6 +5,7 @@ import { type ContainmentClass, containmentClasses, isAtLeast } from '../../wire
 import type { Containment } from '../containment.ts';
 import { hostContainment, type HostFacts } from '../host-containment.ts';
 import { findHelper } from '../launch/helper-path.ts';
+import { leastGrants } from '../launch/process-grants.ts';
 import { allAttempts } from './all-attempts.ts';
 import type { Attempt, Promised } from './attempt.ts';
 import { type AttemptTools, findAttemptTools } from './attempt-tools.ts';
@@ -31,8 +32,12 @@ export async function classesUnderTest(facts: HostFacts): Promise<readonly Class
   for (const wanted of containmentClasses.toReversed().filter((each) => isAtLeast(facts.ceiling, each))) {
     const containment = await hostContainment({ ...facts, ceiling: wanted });
     if (containment.achieved !== wanted || containment.mechanism === 'none') continue;
+    const { limits } = await containment.hold({
+      resources: leastGrants.limits,
+      directories: [facts.temporaryDirectory],
+    });
     const attempts = allAttempts.flatMap((attempt) => {
-      const promised = promisedOf(attempt, wanted, facts.uid === 0);
+      const promised = promisedOf(attempt, wanted, limits);
       return promised === null ? [] : [{ attempt, promised }];
     });
     found.push({ class: wanted, containment, attempts });

@@ -1,3 +1,4 @@
+import type { HeldLimit } from '../../grants/scope-object.ts';
 import type { ContainmentClass } from '../../wire/containment-class.ts';
 import type { ProcessGrants } from '../launch/process-grants.ts';
 import type { AttemptTools } from './attempt-tools.ts';
@@ -24,8 +25,8 @@ interface AttemptBase {
   /** What is tried, as a clause for a person. */
   readonly title: string;
   readonly promises: Promises;
-  /** Where the kernel treats root otherwise. */
-  readonly promisesToRoot?: Promises;
+  /** What is promised only where the limit of the session on it is held by something. */
+  readonly limit?: HeldLimit['resource'];
   /** What it cannot be tried without. */
   readonly needs?: readonly (keyof AttemptTools)[];
 }

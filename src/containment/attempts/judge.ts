@@ -1,3 +1,4 @@
+import type { HeldLimit } from '../../grants/scope-object.ts';
 import type { ContainmentClass } from '../../wire/containment-class.ts';
 import type { Attempt, Promised } from './attempt.ts';
 import type { Seen } from './seen.ts';
@@ -5,10 +6,12 @@ import type { Seen } from './seen.ts';
 /** `more`: stopped although nothing was promised. */
 export type Judgement = 'as promised' | 'more' | 'not as promised';
 
-/** What a class promises of an attempt to this user; null where the attempt means nothing. */
-export function promisedOf(attempt: Attempt, wanted: ContainmentClass, isRoot: boolean): Promised | null {
-  const promises = isRoot ? (attempt.promisesToRoot ?? attempt.promises) : attempt.promises;
-  return promises[wanted];
+/** What a class promises of an attempt where these limits are held; null where the attempt means nothing. */
+export function promisedOf(attempt: Attempt, wanted: ContainmentClass, limits: readonly HeldLimit[]): Promised | null {
+  const promised = attempt.promises[wanted];
+  if (attempt.limit === undefined || promised === null) return promised;
+  const isHeld = limits.some(({ resource, held_by: by }) => resource === attempt.limit && by !== 'none');
+  return isHeld ? promised : 'open';
 }
 
 /** Holds what was seen to what was promised. What is unclear keeps no promise, not even none. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 import { containedHome } from '../contained-environment.ts';
-import type { Containment } from '../containment.ts';
+import { type Containment, openPlace } from '../containment.ts';
 import { barePlan, encodeLaunchPlan } from '../launch/launch-plan.ts';
 import { type LaunchAttempt, stopped, stoppedFromScoped, works } from './attempt.ts';
 import { leastGrants } from '../launch/process-grants.ts';
@@ -61,7 +61,7 @@ async function launchInSession(
   place: Surroundings,
   { scope, args }: { readonly scope: string; readonly args: readonly string[] },
 ): Promise<Seen> {
-  const session = containment.open(place);
+  const session = await openPlace(containment, place, leastGrants.limits);
   try {
     const launcher = session.launcher({ ...leastGrants, scope });
     const outcome = await launcher.launch({ command: place.program, args, env: {}, stdin: 'null' });

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 
 import { containedEnvironment } from '../contained-environment.ts';
-import type { Containment } from '../containment.ts';
+import { type Containment, openPlace } from '../containment.ts';
 import type { Launcher, LaunchedProcess } from '../launcher.ts';
 import type { Attempt, ProgramAttempt } from './attempt.ts';
 import type { AttemptTools } from './attempt-tools.ts';
@@ -44,7 +44,7 @@ export async function runAttempt(attempt: Attempt, host: AttemptHost): Promise<S
 async function tryProgram(attempt: ProgramAttempt, host: AttemptHost, place: Surroundings): Promise<Seen> {
   const operands = (await attempt.operands?.(place)) ?? [];
   const grants = { ...leastGrants, ...(await attempt.grants?.(place)) };
-  const session = host.containment.open(place);
+  const session = await openPlace(host.containment, place, grants.limits);
   let answer: Seen | 'tried';
   try {
     answer = await launched(session.launcher(grants), [attempt.program, ...operands], host, place);

@@ -40,12 +40,18 @@ function words(over: Partial<Omit<PlanRequest, 'grants'>> & { grants?: Partial<P
     files,
     workdir: '/tmp/work',
     processesRunning: 40,
-    cgroupProcs: null,
+    cgroups: { joins: [], room: null },
+    users: null,
     ...over,
     grants: { ...grants, ...over.grants },
   });
   const operations = new Set([
     'cgroup',
+    'room',
+    'users',
+    'mounts',
+    'processes',
+    'around',
     'unshare',
     'hostname',
     'loopback',
@@ -257,10 +263,15 @@ describe('the plan of a launch behind a filter alone', () => {
 
 describe('a control group', () => {
   it('is joined in every class, before anything is given up', () => {
-    const cgroupProcs = '/sys/fs/cgroup/one/cgroup.procs';
+    const cgroups = {
+      joins: ['/sys/fs/cgroup/one/tasks', '/sys/fs/cgroup/two/tasks'],
+      room: { count: '/sys/fs/cgroup/one/pids.current', most: 128 },
+    };
     for (const enforcement of [sealed, scoped, { class: 'advisory' }] as const) {
-      const plan = words({ enforcement, cgroupProcs });
-      expect(plan).toMatch(/^svc-launch-plan 1\ncgroup \/sys\/fs\/cgroup\/one\/cgroup.procs\n/);
+      const plan = words({ enforcement, cgroups });
+      expect(plan).toMatch(
+        /^svc-launch-plan 1\ncgroup \/sys\/fs\/cgroup\/one\/tasks\ncgroup \/sys\/fs\/cgroup\/two\/tasks\nroom \/sys\/fs\/cgroup\/one\/pids.current 128\n/,
+      );
       expect(plan).toMatch(/\nlimit 6 1(28|68) 1(28|68)\n/);
     }
   });

@@ -2,10 +2,11 @@ import { join } from 'node:path';
 
 import type { ResourceLimits } from '../../grants/effective-grants.ts';
 import { containedHome } from '../contained-environment.ts';
+import { countsApart, launchesAreBounded, type LimitHold, sessionProcesses } from '../limits/held-limits.ts';
 import { composeRoot, sharedMemory, temporary } from './compose-root.ts';
 import type { ComposedRoot } from './host-ability.ts';
 import { fileRights, handledRights, tcpRight } from './landlock-rights.ts';
-import type { LandlockRules, LaunchPlan, Namespace, ResourceLimit } from './launch-plan.ts';
+import type { KeptUsers, LandlockRules, LaunchPlan, Namespace, ResourceLimit } from './launch-plan.ts';
 import { devices, type NeededFiles } from './needed-files.ts';
 import { connects, type ProcessGrants } from './process-grants.ts';
 import { storePlace } from './store-place.ts';
@@ -21,33 +22,61 @@ export interface PlanRequest {
   readonly enforcement: Enforcement;
   readonly files: NeededFiles;
   readonly grants: ProcessGrants;
-  /** The control group to join; null where there is none. */
-  readonly cgroupProcs: string | null;
+  readonly cgroups: LaunchPlan['cgroups'];
+  /** The user namespaces that launches of the session share; null where there are none. */
+  readonly users: SessionNamespaces | null;
   /** The accessible workdir, links resolved. */
   readonly workdir: string;
   /** Processes of this user that run already; of no matter where `countsAlone`. */
   readonly processesRunning: number;
 }
 
+/** The user namespaces of a session, without what a launch in them may do. */
+export type SessionNamespaces = Omit<KeptUsers, 'processes' | 'around'>;
+
+/** Beside the program of a launch, the two processes that watch over it. */
+export const supervisors = 2;
+
+/** Who they are, where a namespace has more than one user. */
+const aroundUser = 1;
+
 /** Where contained programs find the egress proxy, inside their own network namespace. */
 export const egressPort = 3128;
 
 /** Asks nothing of the host: the same request gives the same plan. */
 export function composePlan(request: PlanRequest): LaunchPlan {
-  const { enforcement, grants, cgroupProcs, workdir } = request;
+  const { enforcement, grants, cgroups, users, workdir } = request;
   const sealed = enforcement.class === 'sealed' ? enforcement : null;
   return {
     identity: null,
-    cgroupProcs,
-    namespaces: sealed === null ? [] : namespacesOf(sealed.root),
+    cgroups,
+    users: users === null ? null : joinedUsers(users, grants.limits),
+    namespaces: sealed === null ? [] : namespacesOf(sealed.root, users !== null && !launchesAreBounded(grants.limits)),
     inside: null,
     hostname: sealed === null ? null : 'capsule',
     network: networkOf(sealed !== null, grants),
-    root: sealed === null ? [] : composeRoot({ ...request, proc: sealed.root.proc }),
+    root: sealed === null ? [] : composeRoot({ ...request, proc: sealed.root.proc, mapped: users?.mounts != null }),
     cwd: join(workdir, grants.scope),
-    limits: limitsOf(grants.limits, countsAlone(enforcement) ? 0 : request.processesRunning),
+    limits: limitsOf(grants.limits, processesBeside(request)),
     landlock: enforcement.class === 'advisory' ? null : landlockOf(request, enforcement),
   };
+}
+
+/** A program is only started where there is room for it beside the process that starts it. */
+function joinedUsers(users: SessionNamespaces, limits: ResourceLimits): KeptUsers {
+  const most = sessionProcesses(limits);
+  if (!countsApart(heldBy(users), limits)) return { ...users, processes: most + supervisors, around: null };
+  return { ...users, processes: most + 1, around: aroundUser };
+}
+
+function heldBy({ mounts }: SessionNamespaces): Pick<LimitHold, 'users'> {
+  return { users: mounts === null ? 'own' : 'mapped' };
+}
+
+/** What counts against the limit of a launch beside its programs. */
+function processesBeside({ enforcement, users, grants, processesRunning }: PlanRequest): number {
+  if (!countsAlone(enforcement)) return processesRunning;
+  return users === null || countsApart(heldBy(users), grants.limits) ? 0 : supervisors;
 }
 
 /** In a user namespace a process's limit counts what is in it; elsewhere all that its user runs, by which the limit is raised. */
@@ -55,9 +84,10 @@ export function countsAlone(enforcement: Enforcement): boolean {
   return enforcement.class === 'sealed' && enforcement.root.userNamespace;
 }
 
-function namespacesOf({ userNamespace }: ComposedRoot): readonly Namespace[] {
+/** Where what launches of a session share does for each of them too, none has a user namespace of its own beside it. */
+function namespacesOf({ userNamespace }: ComposedRoot, isShared: boolean): readonly Namespace[] {
   const own: readonly Namespace[] = ['mount', 'pid', 'ipc', 'net', 'uts', 'cgroup'];
-  return userNamespace ? ['user', ...own] : own;
+  return userNamespace && !isShared ? ['user', ...own] : own;
 }
 
 /** In a network of its own a process reaches what the proxy lets it reach, and nothing without one. */
@@ -72,14 +102,14 @@ const [cpuSeconds, fileBytes, dataBytes, coreBytes, processes, openFiles] = [0, 
  * `dataBytes` counts private memory alone: programs reserve address space far beyond what they use. `processes` counts all of a user,
  * not those of one launch, so that what runs already is added.
  */
-function limitsOf(limits: ResourceLimits, processesRunning: number): readonly ResourceLimit[] {
+function limitsOf(limits: ResourceLimits, beside: number): readonly ResourceLimit[] {
   const bounds: readonly (readonly [number, number])[] = [
     [cpuSeconds, limits.cpu],
     [fileBytes, limits.file_size],
     [dataBytes, limits.memory],
     // None at all would still go to a program that collects them.
     [coreBytes, 1],
-    [processes, limits.processes + processesRunning],
+    [processes, Math.min(limits.processes, sessionProcesses(limits)) + beside],
     [openFiles, limits.open_files],
   ];
   return bounds.map(([resource, most]) => ({ resource, soft: BigInt(most), hard: BigInt(most) }));

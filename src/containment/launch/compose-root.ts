@@ -12,12 +12,14 @@ export interface RootRequest {
   readonly workdir: string;
   /** Whether a `proc` of its own can be had. */
   readonly proc: boolean;
+  /** Whether files show with the owners that the session's namespace of mounts gives them. */
+  readonly mapped: boolean;
 }
 
 export const temporary = '/tmp';
 export const sharedMemory = '/dev/shm';
 
-const { readOnly, noSuid, noDev, noExec } = mountAttribute;
+const { readOnly, noSuid, noDev, noExec, mapped: mappedOwners } = mountAttribute;
 const mebibyte = 1024 * 1024;
 const temporaryBytes = 256 * mebibyte;
 
@@ -25,15 +27,16 @@ const temporaryBytes = 256 * mebibyte;
  * The root of a sealed process: the files its programs need, read-only; a `/tmp`, devices and `/proc` of its own; its stores; the workdir
  * where the host has it. In an order in which nothing hides what came before: `/tmp` ahead of a workdir inside it.
  */
-export function composeRoot({ files, grants, workdir, proc }: RootRequest): readonly RootStep[] {
+export function composeRoot({ files, grants, workdir, proc, mapped }: RootRequest): readonly RootStep[] {
   const mounted = outermost([...files.execute, ...files.read]);
+  const owners = mapped ? mappedOwners : 0;
   const links = files.links.filter(({ path }) => !mounted.some((directory) => isBelow(path, directory)));
   return [
     { kind: 'tmp', attributes: noSuid | noDev | noExec, bytes: temporaryBytes, target: temporary },
     ...links.map(({ path, target }): RootStep => ({ kind: 'symlink', text: target, target: path })),
     ...mounted.map((path): RootStep => ({
       kind: 'bind',
-      attributes: readOnly | noSuid | noDev,
+      attributes: readOnly | noSuid | noDev | owners,
       source: path,
       target: path,
     })),
@@ -41,11 +44,11 @@ export function composeRoot({ files, grants, workdir, proc }: RootRequest): read
     ...(proc ? [procStep] : []),
     ...grants.stores.map((store): RootStep => ({
       kind: 'bind',
-      attributes: noSuid | noDev | noExec,
+      attributes: noSuid | noDev | noExec | owners,
       source: store.path,
       target: storePlace(store, workdir),
     })),
-    ...workdirSteps(grants, workdir),
+    ...workdirSteps(grants, workdir, owners),
   ];
 }
 
@@ -68,8 +71,12 @@ const deviceSteps: readonly RootStep[] = [
 ];
 
 /** The home lies in the workdir and is the process's own also where the scope leaves it out. */
-function workdirSteps({ scope, writable, workdirExec }: ProcessGrants, workdir: string): readonly RootStep[] {
-  const kept = noSuid | noDev | (workdirExec ? 0 : noExec);
+function workdirSteps(
+  { scope, writable, workdirExec }: ProcessGrants,
+  workdir: string,
+  owners: number,
+): readonly RootStep[] {
+  const kept = owners | noSuid | noDev | (workdirExec ? 0 : noExec);
   const bind = (path: string, attributes: number): RootStep => ({
     kind: 'bind',
     attributes,

@@ -6,6 +6,8 @@ export interface HostAbility {
   readonly landlockAbi: number | null;
   /** How a root of its own could be composed; null where it could not. */
   readonly root: ComposedRoot | null;
+  /** A user namespace could be kept and joined by many launches, and the number of processes in it was held. */
+  readonly users: boolean;
   /** A clause for a person for what cannot be had; null for what can. */
   readonly obstacles: Obstacles;
 }

@@ -14,7 +14,8 @@ describe('the bytes of a launch plan', () => {
   it('hold every operation once, in the order in which they are carried out', () => {
     const plan: LaunchPlan = {
       identity: { uid: 1000, gid: 1001 },
-      cgroupProcs: '/sys/fs/cgroup/svc/cgroup.procs',
+      cgroups: { joins: ['/cg/pids/tasks', '/cg/memory/tasks'], room: { count: '/cg/pids/pids.current', most: 9 } },
+      users: { programs: '/proc/7/fd/20', uid: 0, gid: 2, mounts: '/proc/7/fd/21', processes: 130, around: 1 },
       namespaces: ['user', 'mount', 'pid', 'ipc', 'net', 'uts', 'cgroup'],
       inside: { uid: 5, gid: 6 },
       hostname: 'capsule',
@@ -37,7 +38,8 @@ describe('the bytes of a launch plan', () => {
     };
     expect(words(plan)).toEqual(
       [
-        'svc-launch-plan 1 cgroup /sys/fs/cgroup/svc/cgroup.procs id 1000 1001',
+        'svc-launch-plan 1 cgroup /cg/pids/tasks cgroup /cg/memory/tasks room /cg/pids/pids.current 9 id 1000 1001',
+        'users /proc/7/fd/20 0 2 mounts /proc/7/fd/21 processes 130 around 1',
         'unshare user,mount,pid,ipc,net,uts,cgroup map 5 6 hostname capsule listen 3128',
         'tmp 6 4096 /tmp bind 9 /usr /usr tmpfs 2097152 8192 /dev proc 15 /proc directory /run symlink usr/bin /bin',
         'cwd /work limit 7 1024 18446744073709551615',

@@ -2,7 +2,15 @@
 export type Namespace = 'user' | 'mount' | 'pid' | 'ipc' | 'net' | 'uts' | 'cgroup';
 
 /** Attributes of a mount, as `mount_setattr` knows them. */
-export const mountAttribute = { readOnly: 1, noSuid: 2, noDev: 4, noExec: 8, noSymlinks: 0x20_0000 } as const;
+export const mountAttribute = {
+  readOnly: 1,
+  noSuid: 2,
+  noDev: 4,
+  noExec: 8,
+  /** For `bind`: files show with the owners that the user namespace `mounts` gives them. */
+  mapped: 0x10_0000,
+  noSymlinks: 0x20_0000,
+} as const;
 
 /** One step in the making of a root, in order. Targets are absolute paths in the new root. */
 export type RootStep =
@@ -29,12 +37,36 @@ export interface ResourceLimit {
   readonly hard: bigint;
 }
 
+/** User namespaces that were made before, for many launches, by their paths. */
+export interface KeptUsers {
+  readonly programs: string;
+  /** Whom to become inside. */
+  readonly uid: number;
+  readonly gid: number;
+  /** By which binds with the attribute `mapped` are mapped; null where owners need no mapping. */
+  readonly mounts: string | null;
+  /** That may live in the namespace together, the helper's own included; null sets no limit. */
+  readonly processes: number | null;
+  /** As whom the processes around the program count; null counts them as the program's. */
+  readonly around: number | null;
+}
+
+/** Control groups that a launch joins. */
+export interface JoinedGroups {
+  /** The files by which they are joined: `cgroup.procs`, of version 1 `tasks`. At most four. */
+  readonly joins: readonly string[];
+  /** The file that says how many are in one, and how many there may be with the one that joins; null where nobody counts. */
+  readonly room: { readonly count: string; readonly most: number } | null;
+}
+
 /** Everything `svc-launch` does before it starts a program, whatever the program (`native/svc-launch/PLAN.md`). */
 export interface LaunchPlan {
-  /** The `cgroup.procs` file to join, still as who we are; null joins none. */
-  readonly cgroupProcs: string | null;
+  /** Opened as who we are, joined as the program. */
+  readonly cgroups: JoinedGroups;
   /** Whom to become; null stays who we are. */
   readonly identity: { readonly uid: number; readonly gid: number } | null;
+  /** Null joins none. Not together with `identity`. */
+  readonly users: KeptUsers | null;
   readonly namespaces: readonly Namespace[];
   /** Who we are inside a `user` namespace; null keeps the numbers. */
   readonly inside: { readonly uid: number; readonly gid: number } | null;
@@ -54,7 +86,8 @@ const maxBytes = 1024 * 1024;
 /** A plan that asks for nothing. */
 export const barePlan: LaunchPlan = {
   identity: null,
-  cgroupProcs: null,
+  cgroups: { joins: [], room: null },
+  users: null,
   namespaces: [],
   inside: null,
   hostname: null,
@@ -75,9 +108,11 @@ export function encodeLaunchPlan(plan: LaunchPlan): Buffer {
 }
 
 function* wordsOf(plan: LaunchPlan): Generator<string> {
-  const { identity, cgroupProcs, namespaces, inside, hostname, network, root, cwd, limits, landlock } = plan;
-  if (cgroupProcs !== null) yield* ['cgroup', cgroupProcs];
+  const { identity, cgroups, users, namespaces, inside, hostname, network, root, cwd, limits, landlock } = plan;
+  for (const group of cgroups.joins) yield* ['cgroup', group];
+  if (cgroups.room !== null) yield* ['room', cgroups.room.count, `${cgroups.room.most}`];
   if (identity !== null) yield* ['id', `${identity.uid}`, `${identity.gid}`];
+  if (users !== null) yield* usersWords(users);
   if (namespaces.length > 0) yield* ['unshare', namespaces.join(',')];
   if (inside !== null) yield* ['map', `${inside.uid}`, `${inside.gid}`];
   if (hostname !== null) yield* ['hostname', hostname];
@@ -87,6 +122,13 @@ function* wordsOf(plan: LaunchPlan): Generator<string> {
   yield* ['cwd', cwd];
   for (const { resource, soft, hard } of limits) yield* ['limit', `${resource}`, `${soft}`, `${hard}`];
   if (landlock !== null) yield* landlockWords(landlock);
+}
+
+function* usersWords({ programs, uid, gid, mounts, processes, around }: KeptUsers): Generator<string> {
+  yield* ['users', programs, `${uid}`, `${gid}`];
+  if (mounts !== null) yield* ['mounts', mounts];
+  if (processes !== null) yield* ['processes', `${processes}`];
+  if (around !== null) yield* ['around', `${around}`];
 }
 
 function rootWords(step: RootStep): string[] {

@@ -2,7 +2,7 @@ import { closeSync, openSync, realpathSync, unlinkSync, writeFileSync } from 'no
 import { join } from 'node:path';
 
 import { withoutAgentsPrograms } from './agents-programs.ts';
-import { composePlan, countsAlone, type Enforcement } from './compose-plan.ts';
+import { composePlan, countsAlone, type Enforcement, type PlanRequest } from './compose-plan.ts';
 import { encodeLaunchPlan } from './launch-plan.ts';
 import { linkPrograms } from './linked-programs.ts';
 import type { NeededFiles } from './needed-files.ts';
@@ -30,8 +30,8 @@ interface ComposedPlan {
 export interface LaunchSheetsOptions {
   readonly enforcement: Enforcement;
   readonly grants: ProcessGrants;
-  /** The control group that launches join, by its `cgroup.procs`; null where there is none. */
-  readonly cgroupProcs: string | null;
+  readonly cgroups: PlanRequest['cgroups'];
+  readonly users: PlanRequest['users'];
   readonly workdir: string;
   /** Owner-only; holds a file for a moment. */
   readonly privateDirectory: string;
@@ -87,11 +87,11 @@ export class LaunchSheets {
   }
 
   #compose(programs: readonly string[], searchPath: readonly string[]): ComposedPlan {
-    const { enforcement, grants, cgroupProcs, workdir, privateDirectory, filesOf, countProcesses } = this.#options;
+    const { enforcement, grants, cgroups, users, workdir, privateDirectory, filesOf, countProcesses } = this.#options;
     const { workdirExec, reads = [] } = grants;
     const files = withoutAgentsPrograms(filesOf(programs, searchPath, reads), { workdir, workdirExec });
     const processesRunning = countsAlone(enforcement) ? 0 : countProcesses();
-    const plan = composePlan({ enforcement, files, grants, cgroupProcs, workdir, processesRunning });
+    const plan = composePlan({ enforcement, files, grants, cgroups, users, workdir, processesRunning });
     const searchFirst = enforcement.class === 'scoped' ? linkPrograms(files, join(privateDirectory, 'bin')) : null;
     return { plan: this.#write(encodeLaunchPlan(plan)), files, searchFirst };
   }
