@@ -119,8 +119,18 @@ describe('what is not stopped', () => {
 
   it('is no sum and no number that something holds', () => {
     const timeOfEach = 'Processor time is limited for each process: many together can take more.';
-    expect(under('sealed', { limits: held('user-namespace', 'none') })).toEqual([neverAFile, eachProcess, hiddenFiles, kernelBugs]);
-    expect(under('sealed', { limits: held('cgroup-v1', 'cgroup-v1') })).toEqual([neverAFile, timeOfEach, hiddenFiles, kernelBugs]);
+    expect(under('sealed', { limits: held('user-namespace', 'none') })).toEqual([
+      neverAFile,
+      eachProcess,
+      hiddenFiles,
+      kernelBugs,
+    ]);
+    expect(under('sealed', { limits: held('cgroup-v1', 'cgroup-v1') })).toEqual([
+      neverAFile,
+      timeOfEach,
+      hiddenFiles,
+      kernelBugs,
+    ]);
     expect(under('sealed', { limits: held('user-namespace', 'watched') })).toEqual([
       neverAFile,
       'The memory of all programs is added up four times a second, without what they share: a fast one can take more for a moment. Processor time is limited for each process.',
