@@ -12,6 +12,7 @@ import { backgroundEnds, residueOf } from '../session/background-ends.ts';
 import type { Conversations } from '../session/conversations.ts';
 import { SessionEventIds } from '../session/event-ids.ts';
 import { EventStream } from '../session/event-stream.ts';
+import { FrameStore } from '../session/frame-store.ts';
 import { Session, type SessionStatus } from '../session/session.ts';
 import { SpendMeter } from '../session/spend-meter.ts';
 import { TaskBoard } from '../session/task-board.ts';
@@ -291,7 +292,9 @@ function buildSession(
   const { sessionStart, spend, hooks } = parts;
   const { manifest, systemPrompt } = launch.loaded;
   const { inference, lifecycle } = manifest;
-  const stream = new EventStream(onFrame);
+  const store = new FrameStore(directories.session);
+  onClose(() => store.close());
+  const stream = new EventStream(onFrame, { store, onLost: (lost) => session.trap(lost) });
   const ids = new SessionEventIds();
   const clock = systemClock;
   const { workdir } = directories;
@@ -308,7 +311,7 @@ function buildSession(
     queueDepth: lifecycle.queue_depth,
     afterTask: lifecycle.after_task,
   };
-  return new Session({
+  const session: Session = new Session({
     id: sessionId,
     background: {
       stop: async () => void (await Promise.all([staged.background.stop(), delegating?.delegations.stop()])),
@@ -339,6 +342,7 @@ function buildSession(
       writeResult: (text) => workdirFiles.writeResult(text),
     },
   });
+  return session;
 }
 
 function traceStart(trace: Trace, { loaded, scope }: PreparedLaunch, inventory: Inventory): TraceEventId {

@@ -12,6 +12,7 @@ import type { Attempt } from './attempt.ts';
 import { callTrace } from './call-trace.ts';
 import type { SessionClock } from './clock.ts';
 import { compactIfNear } from './compaction.ts';
+import { conversationLength, longestConversation } from './conversation-limits.ts';
 import { ContextWindow, type ContextLimit } from './context-window.ts';
 import { elapsedMs } from './elapsed.ts';
 import type { SpendMeter } from './spend-meter.ts';
@@ -92,6 +93,12 @@ type Inferred =
 
 type TurnEnd = { readonly kind: 'next' } | AttemptEnd;
 
+const conversationTooLong: AttemptEnd = {
+  kind: 'driver-failed',
+  error: `the conversation holds more than ${longestConversation} characters, which no model takes`,
+  trapped: false,
+};
+
 class AgentLoop {
   readonly messages: Message[];
   readonly #attempt: Attempt;
@@ -131,6 +138,7 @@ class AgentLoop {
     const failure = await this.#compact();
     this.#attempt.throwIfCanceled();
     if (failure !== null) return { kind: 'compaction-failed', error: failure };
+    if (conversationLength(this.messages) > longestConversation) return conversationTooLong;
     const request = this.#request();
     const refusal = this.#deps.spend.check(request);
     if (refusal !== null) return { kind: 'spend-refused', refusal };
@@ -255,6 +263,7 @@ class AgentLoop {
     this.#window.measured(this.messages, usage);
     if (verdict.kind === 'complete') return { kind: 'completed', reply: verdict.reply, replyWasStreamed };
     for (const block of verdict.calls) {
+      if (conversationLength(this.messages) > longestConversation) return conversationTooLong;
       const { content, isError } = await this.#dispatch(turn, block);
       this.messages.push({ role: 'tool', toolCallId: block.id, isError, content: [{ type: 'text', text: content }] });
     }

@@ -70,15 +70,19 @@ export class Attempt {
   /** Chunks of a driver or a tool. Nothing is written once the task is canceled. */
   text(text: string): void {
     if (this.task.signal.aborted) return;
-    this.#textChunks += 1;
-    this.#chunks += 1;
-    this.#stream.publish(this.#ids.chunks.next(), { event: 'text', taskId: this.task.id, text, final: false });
+    for (const piece of piecesOf(text)) {
+      this.#textChunks += 1;
+      this.#chunks += 1;
+      this.#stream.publish(this.#ids.chunks.next(), { event: 'text', taskId: this.task.id, text: piece, final: false });
+    }
   }
 
   thinking(text: string): void {
     if (this.task.signal.aborted) return;
-    this.#chunks += 1;
-    this.#stream.publish(this.#ids.chunks.next(), { event: 'thinking', taskId: this.task.id, text });
+    for (const piece of piecesOf(text)) {
+      this.#chunks += 1;
+      this.#stream.publish(this.#ids.chunks.next(), { event: 'thinking', taskId: this.task.id, text: piece });
+    }
   }
 
   /**
@@ -123,4 +127,20 @@ export class Attempt {
   #markText(text: string): void {
     this.#stream.publish(this.#ids.chunks.next(), { event: 'text', taskId: this.task.id, text, final: true });
   }
+}
+
+/** Of one frame, in characters; a driver or a tool may emit hundreds of megabytes at once. */
+const longestChunk = 1024 * 1024;
+
+/** The text whole, nearly always; a longer one in pieces that cut no character. */
+function piecesOf(text: string): readonly string[] {
+  if (text.length <= longestChunk) return [text];
+  const pieces: string[] = [];
+  for (let from = 0; from < text.length;) {
+    const end = from + longestChunk;
+    const isWithin = /[\uD800-\uDBFF]/.test(text[end - 1] ?? '') && end < text.length;
+    pieces.push(text.slice(from, isWithin ? end - 1 : end));
+    from = isWithin ? end - 1 : end;
+  }
+  return pieces;
 }

@@ -12,13 +12,16 @@ export class FrameRing<Frame> {
     return this.#slots.length;
   }
 
-  push(frame: Frame): void {
+  /** The one whose place it took, if so. */
+  push(frame: Frame): Frame | undefined {
     if (this.#slots.length < this.#capacity) {
       this.#slots.push(frame);
-      return;
+      return undefined;
     }
+    const oldest = this.#slots[this.#oldest];
     this.#slots[this.#oldest] = frame;
     this.#oldest = (this.#oldest + 1) % this.#capacity;
+    return oldest;
   }
 
   /** Everything held, oldest first. */

@@ -15,8 +15,9 @@ export const replayCapacity = 512;
 export class ReplayBuffer {
   readonly #kept = new FrameRing<WrittenFrame>(replayCapacity);
 
+  /** The frame that has to go for it is let go. */
   push(frame: WrittenFrame): void {
-    this.#kept.push(frame);
+    this.#kept.push(frame)?.letGo();
   }
 
   /** Frames after `lastEventId` in buffer order; ids are labels, so this compares them and never counts (D1 "Replay" 4). */

@@ -29,6 +29,9 @@ export interface Submission {
   readonly task: Task;
 }
 
+/** Characters of all waiting tasks together, whatever `queue_depth` says: a message may bring 10 million. */
+const mostWaitingText = 64 * 1024 * 1024;
+
 /** How long a cancel waits for what it stops, so that its answer shows the end. */
 const cancelPatienceMs = 2000;
 
@@ -78,7 +81,7 @@ export class TaskBoard {
   submit(source: TaskSource): Submission {
     const task = this.#taskOf(source);
     if (this.#closed) return { kind: 'closed', task };
-    if (!this.#hasRoom()) return { kind: 'rejected', task };
+    if (!this.#hasRoom(task)) return { kind: 'rejected', task };
     this.#stopMetTasks = false;
     return this.#accept(task);
   }
@@ -209,8 +212,10 @@ export class TaskBoard {
     this.#retire(task);
   }
 
-  #hasRoom(): boolean {
+  #hasRoom({ text }: Task): boolean {
     const { taskAcceptance, queueDepth } = this.#deps.acceptance;
+    const held = this.#lanes.all().reduce((sum, task) => sum + task.text.length, 0);
+    if (held + text.length > mostWaitingText) return false;
     if (taskAcceptance !== 'queue') return this.#accepted === 0;
     const waiting = this.#lanes.all().filter((task) => !this.#delivered.has(task)).length;
     const live = waiting + (this.#running === null ? 0 : 1);

@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+
 import { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
 import { noHooks, type SessionHooks } from '../../src/hooks/session-hooks.ts';
 import { statelessConversations, type Conversations } from '../../src/session/conversations.ts';
@@ -5,6 +7,7 @@ import { threadedConversations } from '../../src/session/threaded-conversations.
 import { backgroundEnds } from '../../src/session/background-ends.ts';
 import { SessionEventIds } from '../../src/session/event-ids.ts';
 import { EventStream } from '../../src/session/event-stream.ts';
+import { FrameStore } from '../../src/session/frame-store.ts';
 import { Session } from '../../src/session/session.ts';
 import { SpendMeter } from '../../src/session/spend-meter.ts';
 import { TaskBoard, type Acceptance } from '../../src/session/task-board.ts';
@@ -64,7 +67,12 @@ export class SessionFixture {
   /** Shared with whatever asks the model beside the tasks. */
   readonly spend: SpendMeter;
   readonly session: Session;
-  readonly stream = new EventStream((frame, id) => this.#see(id, encodeNumberedFrame(id, frame)));
+  readonly stream = new EventStream((frame, id) => this.#see(id, encodeNumberedFrame(id, frame)), {
+    store: new FrameStore(tmpdir()),
+    onLost: (lost) => {
+      throw lost;
+    },
+  });
   readonly #onSeen: (frame: SeenFrame) => void;
   #traceFails = false;
   #watchers: (() => void)[] = [];
