@@ -1,6 +1,6 @@
 import { ProviderFailure } from './provider-failure.ts';
 
-/** An `error-code` of `wasi:http`, or a `stream-error` of `wasi:io` while the request was sent. */
+/** An `error-code` of `wasi:http`. */
 export interface HttpErrorCode {
   readonly tag: string;
   readonly val?: unknown;
@@ -13,8 +13,6 @@ const sentences: ReadonlyMap<string, string> = new Map([
   ['TLS-certificate-error', 'its certificate is not trusted'],
   ['connection-refused', 'connection refused'],
   ['connection-terminated', 'connection closed before a response'],
-  ['closed', 'connection closed while the request was sent'],
-  ['last-operation-failed', 'connection closed while the request was sent'],
   ['connection-timeout', 'connection timed out'],
 ]);
 

@@ -48,12 +48,15 @@ function exchange(url: string, { method, headers, content }: Exchange): PostResp
   outgoing.setAuthority(authority);
   outgoing.setPathWithQuery(path);
   const origin = `${scheme}://${authority}`;
-  const future = content === null ? sendBare(origin, outgoing) : send(origin, outgoing, content);
-  return new WasiResponse(awaitHead(origin, future));
+  return new WasiResponse(content === null ? sendBare(origin, outgoing) : send(origin, outgoing, content));
 }
 
 /** A body that is asked for is announced to the server, also an empty one. */
-function sendBare(origin: string, outgoing: OutgoingRequest): FutureIncomingResponse {
+function sendBare(origin: string, outgoing: OutgoingRequest): IncomingResponse {
+  return awaitHead(origin, handOver(origin, outgoing));
+}
+
+function handOver(origin: string, outgoing: OutgoingRequest): FutureIncomingResponse {
   try {
     return handle(outgoing, null);
   } catch (error) {
@@ -66,23 +69,26 @@ function fieldsOf(headers: PostRequest['headers']): Fields {
   return Fields.fromList(headers.map(([name, value]) => [name, encoder.encode(value)]));
 }
 
-function send(origin: string, outgoing: OutgoingRequest, content: readonly Uint8Array[]): FutureIncomingResponse {
+function send(origin: string, outgoing: OutgoingRequest, content: readonly Uint8Array[]): IncomingResponse {
   const body = outgoing.body();
-  let future: FutureIncomingResponse | null = null;
+  let isSent = false;
   try {
-    future = handle(outgoing, null);
-    writeAll(body, content);
-  } catch (error) {
-    body[Symbol.dispose]();
-    future?.[Symbol.dispose]();
-    throw failureOf(origin, error);
+    const future = handOver(origin, outgoing);
+    isSent = writeAll(body, content);
+    if (isSent) finish(body);
+    // A broken stream says only that it broke. What the request came to says why: nobody listened, or the server went away.
+    return awaitHead(origin, future);
+  } finally {
+    if (!isSent) body[Symbol.dispose]();
   }
+}
+
+/** What is wrong with the request is told with its response. */
+function finish(body: OutgoingBody): void {
   try {
     OutgoingBody.finish(body, null);
-    return future;
   } catch (error) {
-    future[Symbol.dispose]();
-    throw failureOf(origin, error);
+    if (!isErrorCode(payloadOf(error))) throw error;
   }
 }
 
@@ -95,20 +101,27 @@ function isErrorCode(value: unknown): value is ErrorCode {
   return isObject(value) && typeof value['tag'] === 'string';
 }
 
-function writeAll(body: OutgoingBody, content: readonly Uint8Array[]): void {
+/** Whether the connection took all of it. */
+function writeAll(body: OutgoingBody, content: readonly Uint8Array[]): boolean {
   using stream = body.write();
-  for (const part of content) {
-    for (let sent = 0; sent < part.length;) {
-      const room = stream.checkWrite();
-      if (room === 0) {
-        using writable = stream.subscribe();
-        writable.block();
+  try {
+    for (const part of content) {
+      for (let sent = 0; sent < part.length;) {
+        const room = stream.checkWrite();
+        if (room === 0) {
+          using writable = stream.subscribe();
+          writable.block();
+        }
+        stream.write(part.subarray(sent, sent + room));
+        sent += room;
       }
-      stream.write(part.subarray(sent, sent + room));
-      sent += room;
     }
+    stream.blockingFlush();
+    return true;
+  } catch (error) {
+    if (!isErrorCode(payloadOf(error))) throw error;
+    return false;
   }
-  stream.blockingFlush();
 }
 
 function awaitHead(origin: string, future: FutureIncomingResponse): IncomingResponse {
