@@ -121,6 +121,52 @@ function readSources(): Sources {
   return new Map(files.map((file) => [file, readFileSync(new URL(file, root), 'utf8')]));
 }
 
+/** A command prints through an `Output`, and only what is known to be clean is made so by hand. */
+const streamWriter = 'cli/terminal/output.ts';
+const cleaners: ReadonlySet<string> = new Set([
+  'cli/terminal/shown.ts',
+  // Renderers that clean each text that they are given, and views that lay out what `InertText` has cleaned.
+  'cli/follow-stream.ts',
+  'cli/live-view.ts',
+  'cli/progress-line.ts',
+  'cli/render-failure.ts',
+  'cli/run.ts',
+  'cli/table.ts',
+  'cli/watch-view.ts',
+]);
+
+/** Ways past the one writer of the commands. */
+function printingPast(sources: Sources): string[] {
+  const found: string[] = [];
+  const ownStream = /(?<!std(?:out|err)|output|#out|\bthis\.#context\.stderr)\.write\(/;
+  for (const [file, source] of sources) {
+    if (folderOf(file) !== 'cli' || file.endsWith('.test.ts')) continue;
+    const code = withoutComments(source);
+    if (file !== streamWriter && ownStream.test(code)) found.push(`${file} writes to a stream`);
+    if (file !== 'cli/standard-streams.ts' && /\bprocess\.std(?:out|err)\b|\bconsole\./.test(code)) {
+      found.push(`${file} opens a stream`);
+    }
+    if (!cleaners.has(file) && /\bShown\.cleaned\(/.test(code)) found.push(`${file} calls a text clean`);
+  }
+  return found;
+}
+
+describe('what a command prints', () => {
+  it('goes through one writer, which takes no plain text', () => {
+    expect(printingPast(readSources())).toEqual([]);
+  });
+
+  it.each([
+    ["process.stdout.write('x');", ['cli/a.ts opens a stream']],
+    ["console.log('x');", ['cli/a.ts opens a stream']],
+    ['socket.write(text);', ['cli/a.ts writes to a stream']],
+    ['context.stdout.write(Shown.cleaned(text));', ['cli/a.ts calls a text clean']],
+    ['context.stdout.write(say`x`);', []],
+  ])('does not with %s', (source, found) => {
+    expect(printingPast(new Map([['cli/a.ts', source]]))).toEqual(found);
+  });
+});
+
 describe('the architecture', () => {
   it('holds in every file', () => {
     expect(violations(readSources())).toEqual([]);

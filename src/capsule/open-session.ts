@@ -36,6 +36,7 @@ import { makeSessionDirectories, type SessionDirectories } from './session-direc
 import type { SessionPeerFiles } from './stage-peer-files.ts';
 import { stageSession, type StagedSession } from './stage.ts';
 import { systemClock } from './system-clock.ts';
+import { tellingFailures } from './told-failures.ts';
 import { version } from './version.ts';
 import { claimWorkdir, type WorkdirFiles } from './workdir-files.ts';
 
@@ -49,6 +50,7 @@ export interface OpenSessionRequest {
   readonly url: string;
   readonly onFrame: (frame: NumberedFrame) => void;
   readonly onRetry: (reason: string) => void;
+  readonly onTaskFailed: (reason: string) => void;
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
@@ -167,8 +169,10 @@ async function closeAll(closing: readonly (() => Promise<void> | void)[]): Promi
   if (failures.length > 0) throw failures[0];
 }
 
-function openTrace({ launch, sessionId }: OpenSessionRequest, directories: SessionDirectories): Trace {
-  return openFileTrace({ path: directories.trace, sessionId, ids: systemClock, redact: recordRedaction(launch) });
+function openTrace({ launch, sessionId, onTaskFailed }: OpenSessionRequest, directories: SessionDirectories): Trace {
+  const redact = recordRedaction(launch);
+  const trace = openFileTrace({ path: directories.trace, sessionId, ids: systemClock, redact });
+  return tellingFailures(trace, { redact, tell: onTaskFailed });
 }
 
 interface StagedParts {

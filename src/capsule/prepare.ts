@@ -12,6 +12,7 @@ import { driverConfig } from './driver-config.ts';
 import { findInitialTask, type InitialTask } from './initial-task.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { scopeOfLaunch, type LaunchScope } from './scope-of-launch.ts';
+import { weakPrograms } from './weak-programs.ts';
 
 /** What is known of a launch that nothing refuses so far. */
 export interface ScopedLaunch extends Omit<LaunchScope, 'refusals' | 'warnings'> {
@@ -68,5 +69,7 @@ export async function prepareLaunch(
     lock: 'hold',
   });
   for (const warning of checkHooks(loaded, artifacts)) onWarning(warning);
+  const weak = weakPrograms(loaded, artifacts, scoped.containment);
+  if (weak !== null) onWarning(weak);
   return { ...scoped, driverConfig: driverConfig(loaded), packageRoot: places.packageRoot, artifacts };
 }

@@ -98,8 +98,10 @@ async function runBound(bound: BoundLaunch): Promise<EndedSession> {
   const url = listener.advertised;
   const onFrame = observer.onFrame.bind(observer);
   const onRetry = observer.onRetry.bind(observer);
+  const onTaskFailed = observer.onTaskFailed.bind(observer);
   const onWarning = observer.onWarning.bind(observer);
-  const open = await openSession({ request, launch, sessionId, membership, url, onFrame, onRetry, onWarning });
+  const hears = { onFrame, onRetry, onTaskFailed, onWarning };
+  const open = await openSession({ request, launch, sessionId, membership, url, ...hears });
   let forget = (): void => {};
   try {
     forget = listSession(bound, open);
@@ -205,6 +207,7 @@ function runningCapsule(
     workdir: open.directories.workdir,
     driver: open.driver,
     model: inference.model,
+    hasTask: launch.initialTask !== null,
     skills: artifacts.filter(({ runtime }) => runtime === 'skill').length,
   };
 }

@@ -54,6 +54,8 @@ export interface RunningCapsule {
   /** The artifact for `transport: http`, the command for `transport: process`. */
   readonly driver: string;
   readonly model: string;
+  /** Whether it begins with a task; without one it waits for a message. */
+  readonly hasTask: boolean;
   /** Declared skills. */
   readonly skills: number;
 }
@@ -66,6 +68,8 @@ export interface RunObserver {
   onFrame(frame: NumberedFrame): void;
   /** The driver asks the model again within a turn; `reason` is a clause for a person. */
   onRetry(reason: string): void;
+  /** Why a task failed, in the words of the trace, before the task's last frame. */
+  onTaskFailed(reason: string): void;
 }
 
 export type RunOutcome = SessionOutcome;

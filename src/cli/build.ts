@@ -7,6 +7,7 @@ import { checkArtifact } from './check-artifact.ts';
 import type { CommandContext } from './command-context.ts';
 import { buildFromSource, checkAgainstSource } from './component-source.ts';
 import { render } from './render-failure.ts';
+import { exactLine, jsonLine, say } from './terminal/shown.ts';
 
 interface BuildOptions {
   readonly out: string;
@@ -27,7 +28,7 @@ export function buildCommand(context: CommandContext): Command {
       if (options.check === true) {
         const warnings = await checkAgainstSource(directory);
         if (warnings.length > 0) context.stderr.write(render(warnings, context));
-        context.stderr.write('component.wasm is what component.ts builds\n');
+        context.stderr.write(say`component.wasm is what component.ts builds\n`);
         return;
       }
       const repeatable = await buildFromSource(directory);
@@ -48,10 +49,10 @@ export function buildCommand(context: CommandContext): Command {
       if (warnings.length > 0) context.stderr.write(render(warnings, context));
       if (options.json === true) {
         const built = { path, name: ref.name, version: ref.version, kind, sha256, bytes };
-        context.stdout.write(`${JSON.stringify(built)}\n`);
+        context.stdout.write(jsonLine(built));
         return;
       }
-      context.stderr.write(`packed ${kind} ${ref.name}@${ref.version}, ${bytes} bytes, sha256 ${sha256}\n`);
-      context.stdout.write(`${path}\n`);
+      context.stderr.write(say`packed ${kind} ${ref.name}@${ref.version}, ${bytes} bytes, sha256 ${sha256}\n`);
+      context.stdout.write(exactLine`${path}\n`);
     });
 }

@@ -64,11 +64,14 @@ export function refusedCall(address: string, method: string, answer: unknown): D
   return new Diagnostic('E-IO-003', message, { hint: 'it may be another version of svc, or no capsule at all' });
 }
 
+const longestFault = 500;
+
 function faultMessage(answer: unknown): string {
   if (typeof answer !== 'object' || answer === null || !('error' in answer)) return 'neither a result nor an error';
   const { error } = answer;
-  if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
-  return String(error);
+  const said = typeof error === 'object' && error !== null && 'message' in error ? error.message : error;
+  const text = typeof said === 'string' ? said : JSON.stringify(said);
+  return text.length > longestFault ? `${text.slice(0, longestFault)}\u2026` : text;
 }
 
 /** The `E-IO-003` of a stream that ended without `capsule-closed` (D1 "`svc watch` behaviour"). */

@@ -1,11 +1,12 @@
+import type { Output } from './terminal/output.ts';
+
 /** What a command may touch of the outside: its arguments aside, everything comes through here. */
 export interface CommandContext {
   readonly cwd: string;
   readonly home: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly stdout: NodeJS.WritableStream;
-  readonly stderr: NodeJS.WritableStream;
-  readonly stderrIsTerminal: boolean;
+  readonly stdout: Output;
+  readonly stderr: Output;
   /** Told by `svc run` once its listener is up: what a start needs has been compiled by then. */
   readonly onStarted?: () => void;
 }

@@ -17,6 +17,7 @@ import { printable } from '../diagnostics/printable.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
 import type { CommandContext } from './command-context.ts';
 import { stopOnSignals } from './stop-signals.ts';
+import { jsonLine, say, type Shown } from './terminal/shown.ts';
 
 export interface AttemptsRequest {
   readonly facts: HostFacts;
@@ -39,7 +40,7 @@ export async function checkContainment({ facts, context, json }: AttemptsRequest
   const classes = await classesUnderTest(facts);
   if (classes.length === 0) {
     const { reason } = await hostContainment(facts);
-    context.stderr.write(`nothing is promised here, for nothing is enforced: ${printable(reason ?? '')}\n`);
+    context.stderr.write(say`nothing is promised here, for nothing is enforced: ${reason ?? ''}\n`);
   }
   const stop = stopOnSignals(context);
   const searchPath = context.env['PATH'] ?? ['/usr/bin', '/bin'].join(delimiter);
@@ -47,11 +48,13 @@ export async function checkContainment({ facts, context, json }: AttemptsRequest
     let isSound = true;
     for (const each of classes) {
       if (stop.signal.aborted) break;
-      if (context.stderrIsTerminal) context.stderr.write(`making ${each.attempts.length} attempts in ${each.class}\n`);
+      if (context.stderr.isTerminal) {
+        context.stderr.write(say`making ${each.attempts.length} attempts in ${each.class}\n`);
+      }
       const counts: Counts = { asPromised: 0, notAsPromised: 0, notMade: 0 };
       for await (const result of makeAttempts(each, { facts, searchPath, signal: stop.signal })) {
         count(counts, result);
-        context.stdout.write(json ? jsonLine(each.class, result) : textLine(each.class, result));
+        context.stdout.write(json ? resultLine(each.class, result) : textLine(each.class, result));
       }
       if (!stop.signal.aborted) context.stdout.write(summary(each, counts, json));
       isSound &&= counts.notAsPromised === 0 && !stop.signal.aborted;
@@ -83,33 +86,33 @@ function count(counts: Counts, result: AttemptResult): void {
   else counts.asPromised++;
 }
 
-function textLine(wanted: ContainmentClass, result: AttemptResult): string {
+function textLine(wanted: ContainmentClass, result: AttemptResult): Shown {
   const { attempt, promised } = result;
   const name = `${wanted.padEnd(8)}  ${attempt.name}: ${attempt.title}`;
-  if (result.kind === 'not made') return `not made            ${name} (there is no ${toolNames[result.lacking]})\n`;
+  if (result.kind === 'not made') return say`not made            ${name} (there is no ${toolNames[result.lacking]})\n`;
   const mark = result.judgement === 'not as promised' ? 'NOT as promised' : 'ok';
   const remark = promised === 'open' ? ', and nothing is promised' : promised === 'works' ? ', as it is granted' : '';
-  return `${mark.padEnd(18)}  ${name} (${printable(formatSeen(result.seen))}${remark})\n`;
+  return say`${mark.padEnd(18)}  ${name} (${formatSeen(result.seen)}${remark})\n`;
 }
 
-function jsonLine(wanted: ContainmentClass, result: AttemptResult): string {
+function resultLine(wanted: ContainmentClass, result: AttemptResult): Shown {
   const { attempt, promised } = result;
   const outcome =
     result.kind === 'made'
       ? { seen: formatSeen(result.seen), as_promised: result.judgement !== 'not as promised' }
       : { seen: null, as_promised: null, lacking: result.lacking };
-  return `${JSON.stringify({ class: wanted, attempt: attempt.name, title: attempt.title, promised, ...outcome })}\n`;
+  return jsonLine({ class: wanted, attempt: attempt.name, title: attempt.title, promised, ...outcome });
 }
 
-function summary({ class: wanted, containment }: ClassUnderTest, counts: Counts, json: boolean): string {
+function summary({ class: wanted, containment }: ClassUnderTest, counts: Counts, json: boolean): Shown {
   const { asPromised, notAsPromised, notMade } = counts;
   if (json) {
     const summed = { as_promised: asPromised, not_as_promised: notAsPromised, not_made: notMade };
-    return `${JSON.stringify({ class: wanted, mechanism: containment.mechanism, ...summed })}\n`;
+    return jsonLine({ class: wanted, mechanism: containment.mechanism, ...summed });
   }
   const rest = [
     ...(notAsPromised === 0 ? [] : [`${notAsPromised} NOT as promised`]),
     ...(notMade === 0 ? [] : [`${notMade} not made`]),
   ];
-  return `${wanted}: ${[`${asPromised} as promised`, ...rest].join(', ')}\n`;
+  return say`${wanted}: ${[`${asPromised} as promised`, ...rest].join(', ')}\n`;
 }

@@ -4,6 +4,7 @@ import { systemFiles } from '../containment/closure/file-host.ts';
 import { neededFiles } from '../containment/closure/needed-files.ts';
 import { hostContainment, type HostFacts } from '../containment/host-containment.ts';
 import { findHelper } from '../containment/launch/helper-path.ts';
+import { joined, say, type Shown } from './terminal/shown.ts';
 
 /** What this host offers, as `svc doctor --json` spells it. */
 export interface HostReport {
@@ -38,7 +39,7 @@ export async function reportHost(facts: HostFacts, home: string): Promise<HostRe
 }
 
 /** `key:` and value, a line each. */
-export function renderHost(report: HostReport): string {
+export function renderHost(report: HostReport): Shown {
   const fields: readonly (readonly [string, string])[] = [
     ['node', report.node],
     ['home', `${report.home} (${report.home_writable ? 'writable' : 'NOT writable'})`],
@@ -49,7 +50,7 @@ export function renderHost(report: HostReport): string {
     ['helper', report.helper ?? '(none)'],
     ...report.problems.map((problem): [string, string] => ['problem', problem]),
   ];
-  return fields.map(([name, value]) => `${`${name}:`.padEnd(14)} ${value}\n`).join('');
+  return joined(fields.map(([name, value]) => say`${`${name}:`.padEnd(14)} ${value}\n`));
 }
 
 function isWritable(directory: string): boolean {

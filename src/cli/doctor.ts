@@ -4,6 +4,7 @@ import { hostFacts } from '../capsule/host-facts.ts';
 import { parseCeiling } from '../containment/floor.ts';
 import { findPackageRoot } from '../store/package-root.ts';
 import type { CommandContext } from './command-context.ts';
+import { jsonLine } from './terminal/shown.ts';
 
 interface DoctorOptions {
   readonly containment?: boolean;
@@ -28,6 +29,6 @@ export function doctorCommand(context: CommandContext): Command {
       }
       const { renderHost, reportHost } = await import('./doctor-host.ts');
       const report = await reportHost(facts, home);
-      context.stdout.write(json ? `${JSON.stringify(report)}\n` : renderHost(report));
+      context.stdout.write(json ? jsonLine(report) : renderHost(report));
     });
 }

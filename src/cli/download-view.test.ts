@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 
 import { DownloadView } from './download-view.ts';
+import { Output } from './terminal/output.ts';
 
 const mebibyte = 1024 * 1024;
 const erased = '\r\u001B[2K';
@@ -10,7 +11,7 @@ const erased = '\r\u001B[2K';
 function view(isShown: boolean): { readonly view: DownloadView; readonly written: () => string } {
   const stderr = new PassThrough();
   return {
-    view: new DownloadView({ stderr }, isShown),
+    view: new DownloadView({ stderr: new Output(() => stderr) }, isShown),
     written: () => (stderr.read() as Buffer | null)?.toString() ?? '',
   };
 }

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import type { CatalogueEntry } from '../diagnostics/catalogue-entry.ts';
 import { catalogue } from '../diagnostics/catalogue.ts';
 import type { CommandContext } from './command-context.ts';
+import { say } from './terminal/shown.ts';
 
 /** `svc explain <code>`: what a diagnostic code means and what to do about it. */
 export function explainCommand(context: CommandContext): Command {
@@ -12,6 +13,6 @@ export function explainCommand(context: CommandContext): Command {
     .action((code: string, _options: unknown, command: Command) => {
       const entry = (catalogue as Readonly<Record<string, CatalogueEntry>>)[code.toUpperCase()];
       if (entry === undefined) command.error(`error: there is no code ${code}`);
-      else context.stdout.write(`${code.toUpperCase()}: ${entry.title}\n\n${entry.explanation}\n`);
+      else context.stdout.write(say`${code.toUpperCase()}: ${entry.title}\n\n${entry.explanation}\n`);
     });
 }

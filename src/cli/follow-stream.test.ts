@@ -3,6 +3,7 @@ import { PassThrough, Readable, Writable } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
 
 import { followStream, type StreamEnd } from './follow-stream.ts';
+import { Output } from './terminal/output.ts';
 
 interface Followed {
   readonly end: StreamEnd;
@@ -19,10 +20,14 @@ async function follow(source: Readable, json = false, onPrinted: () => void = ()
     printed += text;
     onPrinted();
   });
-  const end = await followStream(source, { json, stdout, stderr });
+  const end = await followStream(source, { json, stdout: new Output(() => stdout), stderr: new Output(() => stderr) });
   stdout.end();
   await new Promise((resolve) => stdout.once('end', resolve));
   return { end, stdout: printed, stderr: (stderr.read() as string | null) ?? '' };
+}
+
+function outputs(stdout: Writable): { readonly stdout: Output; readonly stderr: Output } {
+  return { stdout: new Output(() => stdout), stderr: new Output(() => new PassThrough()) };
 }
 
 function stream(...pieces: readonly string[]): Readable {
@@ -133,7 +138,7 @@ describe('stdout that holds back', () => {
         yield frame;
       }
     }
-    const end = await followStream(Readable.from(frames()), { json: false, stdout, stderr: new PassThrough() });
+    const end = await followStream(Readable.from(frames()), { json: false, ...outputs(stdout) });
     expect(end).toEqual({ kind: 'lost', lastId: 1n });
     stdout.end();
     await once(stdout, 'finish');
@@ -153,7 +158,7 @@ describe('stdout that holds back', () => {
       },
     });
     source.push(Buffer.from(hello.repeat(10)));
-    const end = await followStream(source, { json: false, stdout, stderr: new PassThrough() });
+    const end = await followStream(source, { json: false, ...outputs(stdout) });
     expect(end).toEqual({ kind: 'unread' });
     expect(source.destroyed).toBe(true);
   });

@@ -5,12 +5,15 @@ import { parseLastEventId } from '../wire/event-id.ts';
 import type { EventId } from '../wire/frames.ts';
 import { renderFrameJson } from './frame-json.ts';
 import { FrameReader, type ReceivedFrame } from './frame-reader.ts';
+import type { Output } from './terminal/output.ts';
+import { pageOf } from './terminal/page.ts';
+import { joined, Shown } from './terminal/shown.ts';
 import { renderNotice, WatchView } from './watch-view.ts';
 
 export interface WatchOutput {
   readonly json: boolean;
-  readonly stdout: NodeJS.WritableStream;
-  readonly stderr: NodeJS.WritableStream;
+  readonly stdout: Output;
+  readonly stderr: Output;
 }
 
 export type StreamEnd =
@@ -26,7 +29,7 @@ export type StreamEnd =
  */
 export async function followStream(source: Readable, output: WatchOutput): Promise<StreamEnd> {
   const unread = new AbortController();
-  output.stdout.once('error', () => {
+  output.stdout.stream.once('error', () => {
     unread.abort();
     source.destroy();
   });
@@ -64,30 +67,32 @@ async function* untilCut(source: Readable): AsyncGenerator<Uint8Array> {
 class Printer {
   readonly #output: WatchOutput;
   readonly #unread: AbortSignal;
-  readonly #view = new WatchView();
+  readonly #view: WatchView;
 
   constructor(output: WatchOutput, unread: AbortSignal) {
     this.#output = output;
+    this.#view = new WatchView(pageOf(output.stdout));
     this.#unread = unread;
   }
 
   /** Prints what one chunk brought in one piece; resolves once stdout takes more, or nobody reads it. */
   async print(frames: readonly ReceivedFrame[]): Promise<void> {
-    const render = this.#output.json ? renderFrameJson : (frame: ReceivedFrame): string => this.#view.show(frame);
-    await this.#write(frames.map(render).join(''));
-    const notices = frames.map(renderNotice).join('');
-    if (notices !== '') this.#output.stderr.write(notices);
+    const text = this.#output.json
+      ? joined(frames.map(renderFrameJson))
+      : Shown.cleaned(frames.map((frame) => this.#view.show(frame)).join(''), 'laid out');
+    await this.#write(text);
+    for (const notice of frames.map(renderNotice)) if (notice !== null) this.#output.stderr.write(notice);
   }
 
   /** Ends a line that a lost stream left open. */
   async end(): Promise<void> {
-    await this.#write(this.#view.end());
+    await this.#write(Shown.cleaned(this.#view.end(), 'laid out'));
   }
 
-  async #write(text: string): Promise<void> {
-    if (text === '' || this.#output.stdout.write(text)) return;
+  async #write(text: Shown): Promise<void> {
+    if (this.#output.stdout.write(text)) return;
     try {
-      await once(this.#output.stdout, 'drain', { signal: this.#unread });
+      await once(this.#output.stdout.stream, 'drain', { signal: this.#unread });
     } catch (error) {
       if (!this.#unread.aborted) throw error;
     }

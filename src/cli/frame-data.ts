@@ -9,7 +9,13 @@ const anyText = z.catch(z.string(), '');
 export const acknowledgementData = z.object({ conversation_mode: z.string() });
 export const statusData = z.object({ id: anyText, status: z.object({ state: z.string(), message: anyText }) });
 export const artifactData = z.object({
-  artifact: z.object({ tool_name: anyText, content: z.string(), is_error: z.catch(z.boolean(), false) }),
+  artifact: z.object({
+    tool_name: anyText,
+    content: z.string(),
+    is_error: z.catch(z.boolean(), false),
+    fence_source: z.catch(z.nullable(z.string()), null),
+    exit_code: z.catch(z.nullable(z.int()), null),
+  }),
 });
 export const textData = z.object({ id: anyText, text: anyText, final: z.catch(z.boolean(), false) });
 const errorData = z.object({ error: z.string() });

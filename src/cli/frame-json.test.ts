@@ -24,10 +24,10 @@ it.each([
   [{ id: 'a"b', event: 'new "kind"', data: '' }, '{"id":"a\\"b","event":"new \\"kind\\"","data":""}'],
   [{ id: '', event: 'message', data: 'null' }, '{"id":"","event":"message","data":null}'],
 ])('%j is one line of JSON with its data as it came', (frame, line) => {
-  expect(renderFrameJson(frame)).toBe(`${line}\n`);
+  expect(renderFrameJson(frame).text).toBe(`${line}\n`);
 });
 
 it('shows data that nests too deep to be checked as a string', () => {
   const data = '['.repeat(501) + ']'.repeat(501);
-  expect(JSON.parse(renderFrameJson({ id: undefined, event: 'x', data }))).toEqual({ event: 'x', data });
+  expect(JSON.parse(renderFrameJson({ id: undefined, event: 'x', data }).text)).toEqual({ event: 'x', data });
 });

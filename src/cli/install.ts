@@ -17,7 +17,8 @@ import { interruptible } from './interruption.ts';
 import { openProject, placesOf, type Project } from './project.ts';
 import { lazySources, registryChoice } from './registry.ts';
 import { render } from './render-failure.ts';
-import { renderTable } from './table.ts';
+import { type Column, renderTable } from './table.ts';
+import { jsonLine, say } from './terminal/shown.ts';
 
 interface InstallOptions {
   readonly manifest: string;
@@ -33,6 +34,13 @@ interface InstalledRow extends ArtifactRef {
   readonly platform: string | null;
   readonly sha256: string;
 }
+
+const columns: readonly Column[] = [
+  { title: 'NAME', keeps: 24 },
+  { title: 'VERSION', keeps: 7 },
+  { title: 'FROM', keeps: 12 },
+  { title: 'SHA256' },
+];
 
 /** `svc install`: what the manifest needs, or what one argument names, into a store (D1 "Command line", contracts §2). */
 export function installCommand(context: CommandContext): Command {
@@ -69,7 +77,7 @@ interface InstallRun {
 async function install(target: InstallTarget | null, run: InstallRun): Promise<readonly InstalledRow[]> {
   const { options, context, signal } = run;
   const choice = registryChoice(context, { flag: options.registry, signal });
-  const view = new DownloadView(context, context.stderrIsTerminal);
+  const view = new DownloadView(context, context.stderr.isTerminal);
   const request = requestOf(target, { run, choice, view });
   const rows =
     target === null ? await installAll(request) : await installTarget(target, request, { run, choice, view });
@@ -142,14 +150,14 @@ async function installTarget(
 function write(rows: readonly InstalledRow[], options: InstallOptions, context: CommandContext): void {
   if (options.json === true) {
     for (const { name, version, origin, platform, sha256 } of rows) {
-      context.stdout.write(`${JSON.stringify({ name, version, origin, platform, sha256 })}\n`);
+      context.stdout.write(jsonLine({ name, version, origin, platform, sha256 }));
     }
     return;
   }
   if (rows.length === 0) {
-    context.stderr.write('the manifest needs no artifact\n');
+    context.stderr.write(say`the manifest needs no artifact\n`);
     return;
   }
   const cells = rows.map((row) => [row.name, row.version, row.origin, row.sha256.slice(0, 12)]);
-  context.stdout.write(renderTable(['NAME', 'VERSION', 'FROM', 'SHA256'], cells));
+  context.stdout.write(renderTable(columns, cells, context.stdout));
 }

@@ -9,7 +9,8 @@ import { resolveEach } from '../store/resolve.ts';
 import type { CommandContext } from './command-context.ts';
 import { openProject, placesOf, type Project } from './project.ts';
 import { render, renderFailure } from './render-failure.ts';
-import { renderTable } from './table.ts';
+import { type Column, renderTable } from './table.ts';
+import { jsonLine, say } from './terminal/shown.ts';
 
 interface ListOptions {
   readonly manifest: string;
@@ -25,6 +26,15 @@ interface ListRow extends ArtifactRef {
   readonly sha256: string | null;
   readonly location: string | null;
 }
+
+const columns: readonly Column[] = [
+  { title: 'NAME', keeps: 24 },
+  { title: 'VERSION', keeps: 7 },
+  { title: 'KIND' },
+  { title: 'FROM' },
+  { title: 'PLATFORM', keeps: 8 },
+  { title: 'SHA256' },
+];
 
 /** `svc list`: the artifacts of the manifest and where each comes from; with `--all`, what every local place holds. */
 export function listCommand(context: CommandContext): Command {
@@ -82,11 +92,11 @@ async function manifestRows(project: Project, context: CommandContext): Promise<
 
 function write(rows: readonly ListRow[], options: ListOptions, context: CommandContext): void {
   if (options.json === true) {
-    for (const row of rows) context.stdout.write(`${JSON.stringify(row)}\n`);
+    for (const row of rows) context.stdout.write(jsonLine(row));
     return;
   }
   if (rows.length === 0) {
-    context.stderr.write(options.all === true ? 'the stores are empty\n' : 'the manifest needs no artifact\n');
+    context.stderr.write(options.all === true ? say`the stores are empty\n` : say`the manifest needs no artifact\n`);
     return;
   }
   const cells = rows.map((row) => [
@@ -97,5 +107,5 @@ function write(rows: readonly ListRow[], options: ListOptions, context: CommandC
     row.platform ?? '-',
     row.sha256?.slice(0, 12) ?? '-',
   ]);
-  context.stdout.write(renderTable(['NAME', 'VERSION', 'KIND', 'FROM', 'PLATFORM', 'SHA256'], cells));
+  context.stdout.write(renderTable(columns, cells, context.stdout));
 }

@@ -3,10 +3,12 @@ import { expect, it } from 'vitest';
 
 import type { TaskId } from '../wire/ids.ts';
 import { LiveView } from './live-view.ts';
+import { Output } from './terminal/output.ts';
+import { terminalOf } from './terminal/terminal-kind.ts';
 
 it('shows a name that a model made up on one line, without control sequences', () => {
   const out = new PassThrough();
-  new LiveView(out, false).show({
+  new LiveView(new Output(() => out, terminalOf({ TERM: 'xterm' })), false).show({
     event: 'artifact',
     taskId: 'tsk_1' as TaskId,
     toolName: '\u001B]0;owned\u0007sh\nfake\u001B[2J',
@@ -18,11 +20,13 @@ it('shows a name that a model made up on one line, without control sequences', (
     exitCode: 0,
     truncated: false,
   });
-  expect(String(out.read())).toBe('✓ sh fake exit 0 5 ms\n');
+  expect(String(out.read())).toBe('\u001B[?7l✓ sh fake exit 0 5 ms\n\u001B[?7h');
 });
 
 it('says why the model is asked again, on one line', () => {
   const out = new PassThrough();
-  new LiveView(out, false).retry('the provider answered 429\n\u001B[2J');
-  expect(String(out.read())).toBe('• asking the model again: the provider answered 429 \n');
+  new LiveView(new Output(() => out, terminalOf({ TERM: 'xterm' })), false).retry(
+    'the provider answered 429\n\u001B[2J',
+  );
+  expect(String(out.read())).toBe('\u001B[?7l• asking the model again: the provider answered 429\n\u001B[?7h');
 });

@@ -2,38 +2,42 @@ import pc from 'picocolors';
 
 import type { NumberedFrame } from '../wire/frames.ts';
 import { redactHandles } from '../resources/handle-id.ts';
-import { plainText } from './plain-text.ts';
+import { cutToWidth } from './terminal/cell-width.ts';
+import { inertLine } from './terminal/inert-text.ts';
+import type { Output } from './terminal/output.ts';
+import { type Page, pageOf } from './terminal/page.ts';
+import { exact, say, Shown } from './terminal/shown.ts';
+import { unfenced } from './unfenced.ts';
 
-const longestLine = 100;
+const longestName = 40;
+const longestLine = 400;
 
 /**
  * Shows a session's work on a terminal while it happens: each turn, each call with its outcome, the reply as it streams
- * (contracts §2). What a model or tool wrote reaches the terminal without control sequences.
+ * (contracts §2). What a model or tool wrote stands behind the gutter, inert.
  */
 export class LiveView {
-  readonly #out: NodeJS.WritableStream;
+  readonly #out: Output;
+  readonly #page: Page;
   readonly #color: ReturnType<typeof pc.createColors>;
-  #inText = false;
+  #quoted: 'text' | 'thinking' | null = null;
 
-  constructor(out: NodeJS.WritableStream, useColor: boolean) {
+  constructor(out: Output, useColor: boolean) {
     this.#out = out;
+    this.#page = pageOf(out);
     this.#color = pc.createColors(useColor);
   }
 
   show(frame: NumberedFrame): void {
     switch (frame.event) {
       case 'text':
-        return this.#text(frame.text, frame.final);
+        this.#quote('text', frame.text);
+        if (frame.final) this.#endQuote();
+        return;
       case 'thinking':
-        return this.#stream(this.#color.dim(plainText(frame.text)));
-      case 'artifact': {
-        const mark = frame.isError ? this.#color.red('✗') : this.#color.green('✓');
-        const exit = frame.exitCode === null ? '' : ` exit ${frame.exitCode}`;
-        const took = frame.durationMs === null ? '' : ` ${frame.durationMs} ms`;
-        return this.#line(
-          `${mark} ${oneLine(frame.toolName)}${this.#color.dim(`${exit}${took}`)}${this.#reason(frame)}`,
-        );
-      }
+        return this.#quote('thinking', frame.text);
+      case 'artifact':
+        return this.#artifact(frame);
       case 'status':
         return this.#status(frame.state, frame.message);
     }
@@ -41,47 +45,64 @@ export class LiveView {
 
   /** The driver asks the model again within a turn. */
   retry(reason: string): void {
-    this.#line(this.#color.yellow(`• asking the model again: ${oneLine(reason)}`));
+    this.#own(`${this.#color.yellow(say`\u2022 asking the model again: ${inertLine(reason, longestLine)}`.text)}\n`);
   }
 
-  #reason(frame: { isError: boolean; content: string }): string {
-    if (!frame.isError) return '';
-    const line = plainText(frame.content)
+  /** Rows of `svc` between those of the view. */
+  say(rows: Shown): void {
+    this.#own(rows.text);
+  }
+
+  #artifact(frame: Extract<NumberedFrame, { readonly event: 'artifact' }>): void {
+    const { green, red, dim } = this.#color;
+    const { toolName, isError, exitCode, durationMs, content, fenceSource } = frame;
+    const hasFailed = isError || (exitCode ?? 0) !== 0;
+    const exit = exitCode === null ? '' : ` exit ${exitCode}`;
+    const took = durationMs === null ? '' : ` ${durationMs} ms`;
+    const name = cutToWidth(exact(inertLine(toolName, longestLine)), longestName);
+    this.#own(`${hasFailed ? red('\u2717') : green('\u2713')} ${name}${dim(`${exit}${took}`)}\n`);
+    if (!isError) return;
+    const line = unfenced(content.slice(0, longestLine * 4), fenceSource)
       .split('\n')
-      .find((each) => each !== '' && !each.startsWith('<untrusted-content'));
-    return line === undefined ? '' : this.#color.dim(` — ${line.slice(0, longestLine)}`);
+      .find((each) => each.trim() !== '' && !each.startsWith('<untrusted-content '));
+    if (line === undefined) return;
+    this.#write(dim(this.#page.quote(redactHandles(inertLine(line, longestLine))) + this.#page.endQuote()));
   }
 
   #status(state: string, message: string): void {
     const { bold, cyan, dim, red, yellow } = this.#color;
-    if (state === 'input-required') return this.#line(yellow(`? ${plainText(message)}`));
-    if (state === 'working') return this.#line(cyan(`• ${plainText(message)}`));
-    if (state === 'completed') return this.#line(dim(bold('done')));
-    return this.#line(red(`${state}: ${plainText(message)}`));
+    switch (state) {
+      case 'input-required':
+        this.#own(`${yellow('? input is asked for')}\n`);
+        return this.#write(this.#page.quote(message) + this.#page.endQuote());
+      case 'working':
+        return this.#own(`${cyan(`\u2022 ${exact(message)}`)}\n`);
+      case 'completed':
+        return this.#own(`${dim(bold('done'))}\n`);
+      default:
+        return this.#own(`${red(say`${state}: ${message}`.text)}\n`);
+    }
   }
 
-  #text(text: string, final: boolean): void {
-    if (text !== '') this.#stream(plainText(text));
-    if (final) this.#endText();
+  #quote(kind: 'text' | 'thinking', piece: string): void {
+    if (piece === '') return;
+    if (this.#quoted !== kind) this.#endQuote();
+    this.#quoted = kind;
+    const shown = this.#page.quote(piece);
+    this.#write(kind === 'thinking' && shown !== '' ? this.#color.dim(shown) : shown);
   }
 
-  #stream(text: string): void {
-    this.#out.write(text);
-    this.#inText = !text.endsWith('\n');
+  #endQuote(): void {
+    this.#quoted = null;
+    this.#write(this.#page.endQuote());
   }
 
-  #endText(): void {
-    if (this.#inText) this.#out.write('\n');
-    this.#inText = false;
+  #own(rows: string): void {
+    this.#quoted = null;
+    this.#write(this.#page.own(Shown.cleaned(redactHandles(rows))));
   }
 
-  #line(text: string): void {
-    this.#endText();
-    this.#out.write(`${redactHandles(text)}\n`);
+  #write(text: string): void {
+    this.#out.write(Shown.cleaned(text, 'laid out'));
   }
-}
-
-/** A name that a model made up may hold line feeds, and be of any length. */
-function oneLine(text: string): string {
-  return plainText(text).replaceAll('\n', ' ').slice(0, longestLine);
 }

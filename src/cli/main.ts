@@ -9,6 +9,8 @@ import { redactHandles } from '../resources/handle-id.ts';
 import type { CommandContext } from './command-context.ts';
 import { commands } from './commands.ts';
 import { StandardStreams } from './standard-streams.ts';
+import { Output } from './terminal/output.ts';
+import { say, sayLines } from './terminal/shown.ts';
 
 /** Exit codes of `svc` (contracts §2). */
 const usageError = 2;
@@ -17,19 +19,17 @@ const bugInSvc = 70;
 /** `svc`: argv to command to exit code. `onStarted` is told when a capsule's listener is up. */
 export async function main(args: readonly string[], onStarted?: () => void): Promise<void> {
   const streams = new StandardStreams();
+  // How rows are laid out is read where somebody looks at them.
+  const terminal =
+    isatty(1) || isatty(2) ? (await import('./terminal/terminal-kind.ts')).terminalOf(process.env) : null;
   const context: CommandContext = {
     get cwd() {
       return workingDirectory();
     },
     home: process.env['HOME'] ?? homedir(),
     env: process.env,
-    get stdout() {
-      return streams.stdout;
-    },
-    get stderr() {
-      return streams.stderr;
-    },
-    stderrIsTerminal: isatty(2),
+    stdout: new Output(() => streams.stdout, isatty(1) ? terminal : null, process.env),
+    stderr: new Output(() => streams.stderr, isatty(2) ? terminal : null, process.env),
     ...(onStarted === undefined ? {} : { onStarted }),
   };
   process.on('uncaughtException', (error) => {
@@ -69,8 +69,8 @@ async function program(args: readonly string[], context: CommandContext): Promis
     .version(version)
     .showSuggestionAfterError()
     .configureOutput({
-      writeOut: (text) => context.stdout.write(text),
-      writeErr: (text) => context.stderr.write(redactHandles(text)),
+      writeOut: (text) => context.stdout.write(sayLines(text)),
+      writeErr: (text) => context.stderr.write(sayLines(redactHandles(text))),
     })
     .exitOverride();
   const asked = commands.filter((command) => command.name === args[0]);
@@ -94,9 +94,11 @@ function report(error: unknown, context: CommandContext): number {
 function reportBug(error: unknown, context: CommandContext): void {
   if (error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND') {
     const [missing = ''] = error.message.split('\n');
-    context.stderr.write(`svc: a part of svc ${version} is missing, install it again: ${missing}\n`);
+    context.stderr.write(say`svc: a part of svc ${version} is missing, install it again: ${missing}\n`);
     return;
   }
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  context.stderr.write(`svc: this is a bug in svc ${version}, please report it:\n${redactHandles(trace)}\n`);
+  context.stderr.write(
+    say`svc: this is a bug in svc ${version}, please report it:\n${sayLines(redactHandles(trace))}\n`,
+  );
 }

@@ -10,6 +10,7 @@ import { ioFault } from '../store/io-fault.ts';
 import { findPackageRoot } from '../store/package-root.ts';
 import type { CommandContext } from './command-context.ts';
 import { folderFiles, newKinds, type NewKind } from './new/folder-files.ts';
+import { exactLine, jsonLine, say, type Shown } from './terminal/shown.ts';
 
 interface NewOptions {
   readonly dir?: string;
@@ -30,11 +31,11 @@ export function newCommand(context: CommandContext): Command {
       const files = folderFiles({ kind, name, packageRoot: findPackageRoot(import.meta.filename) });
       await writeFolder(directory, files);
       if (options.json === true) {
-        context.stdout.write(`${JSON.stringify({ path: directory, name, kind, files: [...files.keys()] })}\n`);
+        context.stdout.write(jsonLine({ path: directory, name, kind, files: [...files.keys()] }));
         return;
       }
       context.stderr.write(nextSteps(kind, relative(context.cwd, directory) || '.'));
-      context.stdout.write(`${directory}\n`);
+      context.stdout.write(exactLine`${directory}\n`);
     });
 }
 
@@ -66,15 +67,15 @@ async function writeFolder(directory: string, files: ReadonlyMap<string, string>
   }
 }
 
-function nextSteps(kind: NewKind, directory: string): string {
+function nextSteps(kind: NewKind, directory: string): Shown {
   switch (kind) {
     case 'capsule':
-      return `next: cd ${directory} && svc run --task "Say hello"\n`;
+      return say`next: cd ${directory} && svc run --task "Say hello"\n`;
     case 'skill':
-      return `next: write ${join(directory, 'skill.md')}, then svc build ${directory}\n`;
+      return say`next: write ${join(directory, 'skill.md')}, then svc build ${directory}\n`;
     case 'tool':
     case 'hook':
     case 'driver':
-      return `next: cd ${directory} && npm install && svc build, after every change of component.ts\n`;
+      return say`next: cd ${directory} && npm install && svc build, after every change of component.ts\n`;
   }
 }

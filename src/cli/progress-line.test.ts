@@ -4,13 +4,14 @@ import { describe, expect, it } from 'vitest';
 
 import { DownloadView } from './download-view.ts';
 import { inMebibytes, ProgressLine } from './progress-line.ts';
+import { Output } from './terminal/output.ts';
 
 const textOf = (stream: PassThrough): string => (stream.read() as Buffer | null)?.toString() ?? '';
 
 describe('a line of progress', () => {
   it('is written over, and only when it changes', () => {
     const stderr = new PassThrough();
-    const line = new ProgressLine({ stderr }, true);
+    const line = new ProgressLine({ stderr: new Output(() => stderr) }, true);
     line.show('one');
     line.show('one');
     line.show('two');
@@ -21,8 +22,8 @@ describe('a line of progress', () => {
 
   it('is silent where there is no terminal, and shows no control characters of others', () => {
     const [silent, shown] = [new PassThrough(), new PassThrough()];
-    new ProgressLine({ stderr: silent }, false).say('a word');
-    new ProgressLine({ stderr: shown }, true).say('a \u001B[2J word');
+    new ProgressLine({ stderr: new Output(() => silent) }, false).say('a word');
+    new ProgressLine({ stderr: new Output(() => shown) }, true).say('a \u001B[2J word');
     expect(textOf(silent)).toBe('');
     expect(textOf(shown)).not.toContain('\u001B');
   });
@@ -35,7 +36,7 @@ describe('a line of progress', () => {
 describe('a view of downloads', () => {
   it('tells how far one has got or how far all have, and what is there', () => {
     const stderr = new PassThrough();
-    const view = new DownloadView({ stderr }, true);
+    const view = new DownloadView({ stderr: new Output(() => stderr) }, true);
     view.started('a@1', 2_097_152);
     view.received('a@1', 1_048_576);
     view.started('b@1', 1_048_576);

@@ -1,7 +1,9 @@
-import { printable } from '../diagnostics/printable.ts';
 import type { CommandContext } from './command-context.ts';
+import { cutToWidth } from './terminal/cell-width.ts';
+import { exact, say, Shown } from './terminal/shown.ts';
 
 const mebibyte = 1024 * 1024;
+const usualColumns = 80;
 const eraseLine = '\r\u001B[2K';
 
 /** One line on a terminal's standard error that tells how far something has got, below the lines that are said meanwhile. Silent anywhere else (contracts §2). */
@@ -17,19 +19,22 @@ export class ProgressLine {
 
   /** Writes only what has changed; an empty text erases the line. */
   show(text: string): void {
-    const line = printable(text);
+    const line = cutToWidth(
+      exact(text),
+      (this.#isShown ? (this.#context.stderr.columns ?? usualColumns) : usualColumns) - 1,
+    );
     if (line === this.#shown) return;
-    this.#write(`${this.#shown === '' ? '' : eraseLine}${line}`);
+    this.#write(Shown.cleaned(`${this.#shown === '' ? '' : eraseLine}${line}`, 'laid out'));
     this.#shown = line;
   }
 
   /** A line of its own. */
   say(text: string): void {
     this.show('');
-    this.#write(`${printable(text)}\n`);
+    this.#write(say`${text}\n`);
   }
 
-  #write(text: string): void {
+  #write(text: Shown): void {
     // The stream is opened when something is written to it.
     if (this.#isShown) this.#context.stderr.write(text);
   }

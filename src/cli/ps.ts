@@ -2,11 +2,21 @@ import { Command } from 'commander';
 
 import { readRunningRecords } from '../capsule/running-record.ts';
 import type { CommandContext } from './command-context.ts';
-import { renderTable } from './table.ts';
+import { type Column, renderTable } from './table.ts';
+import { jsonLine, say } from './terminal/shown.ts';
 
 interface PsOptions {
   readonly json?: boolean;
 }
+
+/** What the others leave a workdir in 80 columns is its start, which says little: `--json` has it whole. */
+const columns: readonly Column[] = [
+  { title: 'SESSION' },
+  { title: 'CAPSULE', keeps: 8 },
+  { title: 'URL', keeps: 15 },
+  { title: 'PID' },
+  { title: 'WORKDIR', keeps: 7 },
+];
 
 /** `svc ps`: the live sessions of this user, newest first. */
 export function psCommand(context: CommandContext): Command {
@@ -16,11 +26,11 @@ export function psCommand(context: CommandContext): Command {
     .action((options: PsOptions) => {
       const records = readRunningRecords(context.home);
       if (options.json === true) {
-        for (const record of records) context.stdout.write(`${JSON.stringify(record)}\n`);
+        for (const record of records) context.stdout.write(jsonLine(record));
         return;
       }
       if (records.length === 0) {
-        context.stderr.write('no capsule is running\n');
+        context.stderr.write(say`no capsule is running\n`);
         return;
       }
       const rows = records.map((record) => [
@@ -30,6 +40,6 @@ export function psCommand(context: CommandContext): Command {
         String(record.pid),
         record.workdir,
       ]);
-      context.stdout.write(renderTable(['SESSION', 'CAPSULE', 'URL', 'PID', 'WORKDIR'], rows));
+      context.stdout.write(renderTable(columns, rows, context.stdout));
     });
 }

@@ -21,6 +21,7 @@ import { interruptible } from './interruption.ts';
 import { inMebibytes, ProgressLine } from './progress-line.ts';
 import { registryChoice } from './registry.ts';
 import { render } from './render-failure.ts';
+import { exactLine, jsonLine, say } from './terminal/shown.ts';
 
 interface PublishOptions {
   readonly registry?: string;
@@ -88,7 +89,7 @@ async function publish(archive: Publishable, { options, context, signal }: Publi
       return 'local';
     case 'registry': {
       const { bytes } = archive;
-      const line = new ProgressLine(context, context.stderrIsTerminal);
+      const line = new ProgressLine(context, context.stderr.isTerminal);
       line.say(`publishing to ${registry.client.name}`);
       try {
         await registry.client.publish({ ...archive, body: { bytes, chunks: () => shownChunks(archive, line) } });
@@ -122,9 +123,11 @@ function write(
   registry: string,
   { options, context }: Pick<PublishRun, 'options' | 'context'>,
 ): void {
-  const line =
-    options.json === true
-      ? JSON.stringify({ name, version, platforms, sha256, registry })
-      : `${name}@${version} ${sha256}`;
-  context.stdout.write(`${line}\n`);
+  if (options.json === true) context.stdout.write(jsonLine({ name, version, platforms, sha256, registry }));
+  else {
+    context.stdout.write(exactLine`${name}@${version} ${sha256}\n`);
+    if (context.stderr.isTerminal) {
+      context.stderr.write(say`published to ${registry === 'local' ? storeRoot(context.home) : registry}\n`);
+    }
+  }
 }

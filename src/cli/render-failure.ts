@@ -4,23 +4,24 @@ import { Diagnostic, DiagnosticList } from '../diagnostics/diagnostic.ts';
 import { renderDiagnostics } from '../diagnostics/render.ts';
 import { redactHandles } from '../resources/handle-id.ts';
 import type { CommandContext } from './command-context.ts';
+import { Shown } from './terminal/shown.ts';
 
 /** Coded failures and warnings as a person reads them, for stderr, with no peer handle in them (D3 "Peer handle"). */
-export function render(diagnostics: readonly Diagnostic[], context: CommandContext): string {
-  return redactHandles(renderDiagnostics(diagnostics, { color: usesColor(context), sourceOf }));
+export function render(diagnostics: readonly Diagnostic[], context: CommandContext): Shown {
+  return Shown.cleaned(redactHandles(renderDiagnostics(diagnostics, { color: usesColor(context), sourceOf })));
 }
 
 /** The lines of a coded failure; null for anything else, which is a bug. */
-export function renderFailure(error: unknown, context: CommandContext): string | null {
+export function renderFailure(error: unknown, context: CommandContext): Shown | null {
   if (error instanceof Diagnostic) return render([error], context);
   if (error instanceof DiagnosticList) return render(error.diagnostics, context);
   return null;
 }
 
 /** Plain text under `NO_COLOR` and away from a terminal (contracts §2). */
-export function usesColor({ env, stderrIsTerminal }: CommandContext): boolean {
-  const { NO_COLOR: noColor = '', TERM: terminal } = env;
-  return stderrIsTerminal && noColor === '' && terminal !== 'dumb';
+export function usesColor({ env, stderr }: CommandContext): boolean {
+  const { NO_COLOR: noColor = '' } = env;
+  return stderr.terminal?.hasControls === true && noColor === '';
 }
 
 function sourceOf(file: string): string | undefined {

@@ -4,16 +4,18 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { runCapsule } from '../capsule/run-capsule.ts';
 import type { RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
 import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Secret } from '../diagnostics/secret.ts';
+import type { FetchObserver } from '../store/artifact-source.ts';
 import { parseArtifactRef } from '../store/artifact-ref.ts';
 import { containmentClasses, type ContainmentClass } from '../wire/containment-class.ts';
 import { isSessionId, type SessionId } from '../wire/ids.ts';
 import type { CommandContext } from './command-context.ts';
-import { DownloadView } from './download-view.ts';
 import { lateSources } from './late-sources.ts';
-import { LiveView } from './live-view.ts';
+import type { LiveView } from './live-view.ts';
 import { render, usesColor } from './render-failure.ts';
 import { stopOnSignals, usualEndMs } from './stop-signals.ts';
+import { exactLine, joined, jsonLine, jsonText, say, Shown } from './terminal/shown.ts';
 
 interface RunOptions {
   readonly task?: string;
@@ -113,11 +115,11 @@ async function explain(options: RunOptions, context: CommandContext): Promise<vo
   const { scope, json, refusals, warnings, redact } = await explainScope(scopeRequest(options, context));
   if (warnings.length > 0) context.stderr.write(render(warnings, context));
   const isJson = options.json === true;
-  context.stdout.write(isJson ? `${json}\n` : redact(renderScopeReport(scope)));
+  context.stdout.write(isJson ? jsonText(json) : Shown.cleaned(redact(renderScopeReport(scope))));
   if (refusals.length === 0) return;
-  const reportOnly = redact(renderReportOnly(refusals));
+  const reportOnly = Shown.cleaned(redact(renderReportOnly(refusals)));
   if (isJson) context.stderr.write(reportOnly);
-  else context.stdout.write(`\n${reportOnly}`);
+  else context.stdout.write(say`\n${reportOnly}`);
 }
 
 async function run(options: RunOptions, context: CommandContext): Promise<number> {
@@ -140,13 +142,13 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
         stopWithinMs,
         bind: options.bind,
         sources: options.offline === true ? () => [] : lateSources(context, choice),
-        fetchObserver: new DownloadView(context, isLive(options, context)),
+        fetchObserver: isLive(options, context) ? await downloadView(context) : null,
         stop: stop.signal,
       },
-      observer(options, context),
+      await observer(options, context),
     );
     if (outcome.trap !== null) context.stderr.write(render([outcome.trap], context));
-    if (options.json !== true) context.stdout.write(`status:  ${outcome.status}\n`);
+    if (options.json !== true) context.stdout.write(exactLine`status:  ${outcome.status}\n`);
     return exitCodeOf(outcome);
   } finally {
     endWatch();
@@ -159,25 +161,47 @@ async function approvalOfParent(): Promise<Secret> {
   return await readSpawnApproval(process.stdin);
 }
 
-function observer(options: RunOptions, context: CommandContext): RunObserver {
-  const view = isLive(options, context) ? new LiveView(context.stderr, usesColor(context)) : null;
+async function observer(options: RunOptions, context: CommandContext): Promise<RunObserver> {
+  const view = isLive(options, context) ? await liveView(context) : null;
+  const tell = (rows: Shown): void => {
+    if (view === null) context.stderr.write(rows);
+    else view.say(rows);
+  };
   return {
-    onWarning: (warning) => context.stderr.write(render([warning], context)),
+    onWarning: (warning) => tell(render([warning], context)),
     onListening: (capsule) => {
-      context.stdout.write(options.json === true ? jsonLine(capsule) : lines(capsule, options));
+      context.stdout.write(options.json === true ? runLine(capsule) : lines(capsule, options));
+      // A child of a capsule gets its task from that; nobody reads along.
+      if (!capsule.hasTask) view?.say(say`waiting for a message at ${capsule.reachableAt}; svc stop ends it\n`);
       context.onStarted?.();
     },
     onFrame: (frame) => view?.show(frame),
     onRetry: (reason) => view?.retry(reason),
+    onTaskFailed: (reason) => tell(render([taskFailed(reason)], context)),
   };
 }
 
+async function downloadView(context: CommandContext): Promise<FetchObserver> {
+  const { DownloadView } = await import('./download-view.ts');
+  return new DownloadView(context, true);
+}
+
+async function liveView(context: CommandContext): Promise<LiveView> {
+  const { LiveView } = await import('./live-view.ts');
+  return new LiveView(context.stderr, usesColor(context));
+}
+
+/** In one line, in the words of the trace (contracts §1 "Standard error of a piped `svc run`"). */
+function taskFailed(reason: string): Diagnostic {
+  return new Diagnostic('E-RUN-059', `the task failed: ${reason}`);
+}
+
 function isLive(options: RunOptions, context: CommandContext): boolean {
-  return context.stderrIsTerminal && options.json !== true;
+  return context.stderr.isTerminal && options.json !== true;
 }
 
 /** Written in one piece: a caller reads exactly one line (D1 "Run result line"). */
-function jsonLine(capsule: RunningCapsule): string {
+function runLine(capsule: RunningCapsule): Shown {
   const line = {
     url: capsule.url,
     pid: capsule.pid,
@@ -186,18 +210,18 @@ function jsonLine(capsule: RunningCapsule): string {
     version: capsule.version,
     workdir: capsule.workdir,
   };
-  return `${JSON.stringify(line)}\n`;
+  return jsonLine(line);
 }
 
 /** D1 "Human-readable run output". */
-function lines(capsule: RunningCapsule, { verbose = false }: RunOptions): string {
-  const shown = [`svc: url ${capsule.reachableAt}`, `session: ${capsule.sessionId}`];
+function lines(capsule: RunningCapsule, { verbose = false }: RunOptions): Shown {
+  const shown = [exactLine`svc: url ${capsule.reachableAt}\n`, exactLine`session: ${capsule.sessionId}\n`];
   if (verbose) {
-    shown.push(`workdir: ${capsule.workdir}`, `manifest: ${capsule.name} v${capsule.version}`);
-    shown.push(`driver: ${capsule.driver} (${capsule.model === '' ? 'no model' : capsule.model})`);
-    if (capsule.skills > 0) shown.push(`skills: ${capsule.skills} installed`);
+    shown.push(exactLine`workdir: ${capsule.workdir}\n`, exactLine`manifest: ${capsule.name} v${capsule.version}\n`);
+    shown.push(exactLine`driver: ${capsule.driver} (${capsule.model === '' ? 'no model' : capsule.model})\n`);
+    if (capsule.skills > 0) shown.push(exactLine`skills: ${capsule.skills} installed\n`);
   }
-  return shown.map((line) => `${line}\n`).join('');
+  return joined(shown);
 }
 
 /** contracts §1: `ok` 0, `failed` 1, `trapped` 2; a stop that met no live task is 0 whatever came before. */

@@ -5,11 +5,12 @@ import { entryOfIndex, localEntries, search, type SearchEntry } from '../store/s
 import { registryInUse, type RegistryInUse } from '../store/sources/registry-in-use.ts';
 import type { CommandContext } from './command-context.ts';
 import { interruptible } from './interruption.ts';
-import { plainText } from './plain-text.ts';
 import { placesOf } from './project.ts';
 import { registryChoice } from './registry.ts';
 import { render } from './render-failure.ts';
-import { renderTable } from './table.ts';
+import { type Column, renderTable } from './table.ts';
+import { inertLine } from './terminal/inert-text.ts';
+import { jsonLine, say } from './terminal/shown.ts';
 
 interface SearchOptions {
   readonly manifest: string;
@@ -18,6 +19,15 @@ interface SearchOptions {
 }
 
 const longestDescription = 60;
+
+const columns: readonly Column[] = [
+  { title: 'NAME', keeps: 20 },
+  { title: 'VERSION', keeps: 7 },
+  { title: 'KIND', keeps: 7 },
+  { title: 'PLATFORM', keeps: 8 },
+  { title: 'TAGS', keeps: 6 },
+  { title: 'DESCRIPTION', keeps: 20 },
+];
 
 /** `svc search [words]`: the artifacts of the registry in use that all the words are found in (contracts §2). */
 export function searchCommand(context: CommandContext): Command {
@@ -45,7 +55,9 @@ async function entriesOf(
     case 'registry':
       return (await registry.client.index()).map(entryOfIndex);
     case 'local':
-      context.stderr.write('no registry is in use: this searches what is bundled and the stores of project and user\n');
+      context.stderr.write(
+        say`no registry is in use: this searches what is bundled and the stores of project and user\n`,
+      );
       return await localEntries(placesOf(context, options.manifest), (fault) => {
         context.stderr.write(render(fault instanceof DiagnosticList ? fault.diagnostics : [fault], context));
       });
@@ -71,12 +83,12 @@ function write(
 ): void {
   if (isJson) {
     for (const { name, version, kind, platforms, description, tags } of found) {
-      context.stdout.write(`${JSON.stringify({ name, version, kind, platforms, description, tags, registry })}\n`);
+      context.stdout.write(jsonLine({ name, version, kind, platforms, description, tags, registry }));
     }
     return;
   }
   if (found.length === 0) {
-    context.stderr.write('nothing is found\n');
+    context.stderr.write(say`nothing is found\n`);
     return;
   }
   const cells = found.map(({ name, version, kind, platforms, description, tags }) => [
@@ -87,12 +99,6 @@ function write(
     tags.length === 0 ? '-' : tags.join(' '),
     description,
   ]);
-  // What others wrote reaches the terminal in one line and without control sequences.
-  const shown = cells.map((row) => row.map((cell) => cut(plainText(cell).replaceAll(/\s+/g, ' '))));
-  context.stdout.write(renderTable(['NAME', 'VERSION', 'KIND', 'PLATFORM', 'TAGS', 'DESCRIPTION'], shown));
-}
-
-function cut(text: string): string {
-  const characters = Array.from(text);
-  return characters.length <= longestDescription ? text : `${characters.slice(0, longestDescription - 1).join('')}…`;
+  const shown = cells.map((row) => row.map((cell) => inertLine(cell, longestDescription)));
+  context.stdout.write(renderTable(columns, shown, context.stdout));
 }

@@ -4,12 +4,12 @@ import * as z from 'zod/mini';
 
 import { isAlive, type RunningRecord } from '../capsule/running-record.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { printable } from '../diagnostics/printable.ts';
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 import { callCapsule } from './capsule-client.ts';
 import { approachCapsule, sendTokenHelp, type TokenChoice } from './approach-capsule.ts';
 import type { CommandContext } from './command-context.ts';
 import { locateCapsule, type LocatedCapsule } from './locate-capsule.ts';
+import { say, type Shown } from './terminal/shown.ts';
 
 /** How long the capsule may take to stop its tasks before its process is ended all the same. */
 const answerMs = 5000;
@@ -76,14 +76,14 @@ function failed(message: string): StopAnswer {
 }
 
 /** Ends the process of the session that answered, when it is one of this user's; what there is to say of it. */
-async function endStopped({ address, record }: LocatedCapsule, report: z.infer<typeof stopResult>): Promise<string> {
+async function endStopped({ address, record }: LocatedCapsule, report: z.infer<typeof stopResult>): Promise<Shown> {
   const { canceled, residue, session_id: sessionId } = report;
   const isOurs = record?.session_id === sessionId;
   if (isOurs) await endProcess(record, ownEndMs);
   const tasks = `${canceled.length} ${canceled.length === 1 ? 'task' : 'tasks'} canceled`;
   const left = residue.length === 0 ? '' : `, left running: ${JSON.stringify(residue)}`;
   const end = isOurs ? '' : `; the process at ${address} is not of this user and was not signaled`;
-  return `${printable(`stopped ${sessionId}: ${tasks}${left}${end}`)}\n`;
+  return say`stopped ${sessionId}: ${tasks}${left}${end}\n`;
 }
 
 /** Who listens at an address that did not answer nobody knows: only a session that was named itself is signaled. */
@@ -93,9 +93,9 @@ async function endUnanswered(
   context: CommandContext,
 ): Promise<void> {
   if (record === null || named === 'address') throw failure;
-  context.stderr.write(`svc: ${printable(failure.message)}; its process ${record.pid} is sent SIGTERM\n`);
+  context.stderr.write(say`svc: ${failure.message}; its process ${record.pid} is sent SIGTERM\n`);
   await endProcess(record, 0);
-  context.stderr.write(`stopped ${record.session_id}\n`);
+  context.stderr.write(say`stopped ${record.session_id}\n`);
 }
 
 async function endProcess(record: RunningRecord, ownMs: number): Promise<void> {

@@ -1,6 +1,10 @@
+import { PassThrough } from 'node:stream';
+
 import { describe, expect, it } from 'vitest';
 
 import type { ReceivedFrame } from './frame-reader.ts';
+import { Output } from './terminal/output.ts';
+import { pageOf } from './terminal/page.ts';
 import { renderNotice, WatchView } from './watch-view.ts';
 
 const task = 'tsk_0123456789abcdef';
@@ -32,7 +36,7 @@ function artifact(fields: Readonly<Record<string, unknown>>): ReceivedFrame {
 
 /** What goes to stdout, the end of a line left open included. */
 function shown(...frames: readonly ReceivedFrame[]): string {
-  const view = new WatchView();
+  const view = new WatchView(pageOf(new Output(() => new PassThrough())));
   return frames.map((each) => view.show(each)).join('') + view.end();
 }
 
@@ -101,8 +105,8 @@ describe('text', () => {
   });
 
   it('cannot drive the terminal', () => {
-    expect(shown(text('\u001B]0;owned\u0007a\u001B[2Jb\u009B1mc\rd\u0008e\u0000\tf'))).toBe('abcde\tf\n');
-    expect(shown(text('a\u001B'), text('[2Jb'))).toBe('a[2Jb\n');
+    expect(shown(text('\u001B]0;owned\u0007a\u001B[2Jb\u009B1mc\rd\u0008e\u0000\tf'))).toBe('abc\nde\tf\n');
+    expect(shown(text('a\u001B'), text('[2Jb'))).toBe('ab\n');
   });
 
   it('keeps an open line open when nothing of a chunk is left', () => {
@@ -122,7 +126,7 @@ describe('an artifact', () => {
   });
 
   it('cannot drive the terminal, and has its name on one line', () => {
-    expect(shown(artifact({ tool_name: 'sh\nfake\u001B[2J', content: 'a\u001B[31mb' }))).toBe('[sh fake ok] ab\n');
+    expect(shown(artifact({ tool_name: 'sh\nfake\u001B[2J', content: 'a\u001B[31mb' }))).toBe('["sh fake" ok] ab\n');
   });
 
   it.each([
@@ -188,7 +192,7 @@ describe('a repeated id', () => {
     expect(shown(...ids.map((id) => frame('text', { id: task, text: id, final: true }, id)))).toBe(
       '5\n4611686018427387903\n3\n18446744073709551615\n0\n',
     );
-    expect(ids.map((id) => renderNotice(frame('text', {}, id))).join('')).toBe('');
+    expect(ids.flatMap((id) => renderNotice(frame('text', {}, id)) ?? [])).toEqual([]);
   });
 });
 
@@ -196,28 +200,28 @@ describe('a notice', () => {
   it.each(['0', '9007199254740993', '18446744073709551615'])(
     'of a gap warns that frames may be gone, and names %s exactly [D1-WATCH-06]',
     (id) => {
-      expect(renderNotice(frame('gap', `{"first_available_id":${id}}`))).toBe(
+      expect(renderNotice(frame('gap', `{"first_available_id":${id}}`))?.text).toBe(
         `warning: earlier frames may be gone; the first available id is ${id}\n`,
       );
     },
   );
 
   it('of a gap without an id warns all the same', () => {
-    expect(renderNotice(frame('gap', 'no JSON'))).toBe(
+    expect(renderNotice(frame('gap', 'no JSON'))?.text).toBe(
       'warning: earlier frames may be gone; the first available id is not named\n',
     );
   });
 
   it('of an error is given whether or not its data is JSON [D1-FRAME-52]', () => {
-    expect(renderNotice(frame('error', '{"error":"internal error: queue send failed"}'))).toBe(
+    expect(renderNotice(frame('error', '{"error":"internal error: queue send failed"}'))?.text).toBe(
       'the capsule reported an error: internal error: queue send failed\n',
     );
-    expect(renderNotice(frame('error', '{"error":"Invalid params: "role" is \u001B[2Jmissing"}'))).toBe(
+    expect(renderNotice(frame('error', '{"error":"Invalid params: "role" is \u001B[2Jmissing"}'))?.text).toBe(
       'the capsule reported an error: Invalid params: "role" is \\u{1b}[2Jmissing\n',
     );
   });
 
   it('of the end says that the capsule closed its stream', () => {
-    expect(renderNotice(frame('capsule-closed', '{}'))).toBe('the capsule closed its stream\n');
+    expect(renderNotice(frame('capsule-closed', '{}'))?.text).toBe('the capsule closed its stream\n');
   });
 });

@@ -1,5 +1,6 @@
 import { artifactCodes } from './artifact-codes.ts';
 import type { CatalogueEntry } from './catalogue-entry.ts';
+import { commandCodes } from './command-codes.ts';
 import { serverCodes } from './server-codes.ts';
 
 /**
@@ -93,16 +94,6 @@ export const catalogue = {
     title: 'a remote side failed: registry authentication or parsing, or a lost watch connection',
     explanation:
       'The registry refused the key or answered something unreadable, or the connection to a capsule was lost.',
-  },
-  'E-IO-004': {
-    title: 'something else answers where a session is to listen',
-    explanation:
-      'svc watch and svc stop ask for the agent card of a session at the address it bound before they send anything else. The card is of another session, or there is none. Nothing was sent to it.',
-  },
-  'E-IO-005': {
-    title: 'a capsule that is no session of this user asks for a token',
-    explanation:
-      'SVC_LISTENER_TOKEN goes by itself only to sessions of this user, at the very address they bound: whoever else listens at a host:port could keep it. --send-token sends it there all the same.',
   },
   'E-RUN-003': {
     title: 'an artifact differs from svc.lock',
@@ -302,6 +293,7 @@ export const catalogue = {
     explanation:
       'Components are held to every grant by svc itself; commands, native tools and process drivers by the kernel, and this host, or its operator, offers less than the manifest declares. Declare capabilities.containment to refuse such a host.',
   },
+  ...commandCodes,
   ...serverCodes,
 } as const satisfies Record<string, CatalogueEntry>;
 

@@ -6,9 +6,12 @@ import type { DriverOutcome } from './driver.ts';
 /** A longer line is not read. */
 export const maxLineBytes: number = 16 * 1024 * 1024;
 
-/** How much of what a driver says on its stderr is kept, for a failure. */
+/** How much of the end of what a driver says on its stderr is kept, for a failure. */
 export const stderrTailBytes = 4096;
-const stderrLines = 5;
+/** And of its start, where many programs say what is wrong before they list where. */
+export const stderrHeadBytes = 1024;
+const firstLines = 2;
+const lastLines = 5;
 
 export type DriverLineReading =
   | { readonly kind: 'value'; readonly value: unknown }
@@ -34,7 +37,7 @@ export interface EarlyEnd {
   readonly end: LaunchEnd;
   /** In the middle of a line. */
   readonly midLine: boolean;
-  /** The end of what it said on its stderr. */
+  /** The start and the end of what it said on its stderr. */
   readonly stderr: string;
 }
 
@@ -42,8 +45,14 @@ export interface EarlyEnd {
 export function exitSentence(who: string, { end, midLine, stderr }: EarlyEnd): string {
   const how = end.kind === 'exited' ? `exited with status ${end.exitCode}` : `was ended by ${end.signal}`;
   const where = midLine ? 'in the middle of a line, before its response' : 'before its response';
-  const said = stderr.split('\n').slice(-stderrLines).join('\n');
+  const said = firstAndLast(stderr);
   return `${who} ${how} ${where}${said === '' ? '' : `: ${said}`}`;
+}
+
+function firstAndLast(text: string): string {
+  const lines = text.split('\n');
+  if (lines.length <= firstLines + lastLines) return text;
+  return [...lines.slice(0, firstLines), '…', ...lines.slice(-lastLines).filter((line) => line !== '…')].join('\n');
 }
 
 function failed(error: string): DriverLineReading {

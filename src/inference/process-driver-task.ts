@@ -4,7 +4,7 @@ import { OutputTail } from '../containment/output-tail.ts';
 import { readLines, type OutputLine } from '../containment/read-lines.ts';
 import type { DriverOutcome, DriverTask, InferenceCall, InferenceRequest } from './driver.ts';
 import { decodeDriverLine, encodeDriverRequest } from './driver-json.ts';
-import { exitSentence, maxLineBytes, readDriverLine, stderrTailBytes } from './driver-lines.ts';
+import { exitSentence, maxLineBytes, readDriverLine, stderrHeadBytes, stderrTailBytes } from './driver-lines.ts';
 import { redactedOutcome } from './redacted-outcome.ts';
 
 const who = 'the driver';
@@ -65,7 +65,7 @@ export class ProcessDriverTask implements DriverTask {
 class RunningDriver {
   readonly #launched: LaunchedProcess;
   readonly #settings: ProcessDriverTaskSettings;
-  readonly #stderr = new OutputTail(stderrTailBytes);
+  readonly #stderr = new OutputTail(stderrTailBytes, stderrHeadBytes);
   readonly #finished: Promise<void>;
   #exchange: Exchange | null = null;
   /** What went wrong first; every later exchange gets it too. */

@@ -4,15 +4,15 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 
 import { commands } from '../../src/cli/commands.ts';
+import { Output } from '../../src/cli/terminal/output.ts';
 
 const reference = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
 const context = {
   cwd: '/',
   home: '/',
   env: {},
-  stdout: new PassThrough(),
-  stderr: new PassThrough(),
-  stderrIsTerminal: false,
+  stdout: new Output(() => new PassThrough()),
+  stderr: new Output(() => new PassThrough()),
 };
 
 /** The text below `## \`svc <name>\`` up to the next heading. */

@@ -199,7 +199,7 @@ describe('a process driver that goes wrong', () => {
       'exit',
       {
         kind: 'failed',
-        error: 'the driver exited with status 3 before its response: two\nthree\nfour\nfive\nsix',
+        error: 'the driver exited with status 3 before its response: one\ntwo\nthree\nfour\nfive\nsix',
       },
     ],
     ['exit-at-once', { kind: 'failed', error: 'the driver exited with status 9 before its response' }],

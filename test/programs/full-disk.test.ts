@@ -45,6 +45,27 @@ describe('a disk that refuses (needs root, to mount one)', () => {
     });
   });
 
+  it.skipIf(!isRoot)('the result of a task fails the task, and standard error says so', async () => {
+    const reply = 'x'.repeat(100_000);
+    const workspace = capsule({
+      script: `- content: [{ type: text, text: ${reply} }]\n  stop_reason: end_turn\n`,
+      files: taskFile,
+    });
+    const small = join(workspace.folder, 'small');
+    mkdirSync(small);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', small]);
+    try {
+      const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', small]);
+      expect(stderr).toBe(
+        `error[E-RUN-059]: the task failed: out/result.txt cannot be written in ${small}: no space left on the device\n`,
+      );
+      expect(stdout).toMatch(/\nstatus: {2}failed\n$/);
+      expect(code).toBe(1);
+    } finally {
+      execFileSync('umount', [small]);
+    }
+  });
+
   it.skipIf(!isRoot)('a workdir on a read-only file system is a coded error before anything is said', async () => {
     const workspace = capsule({ files: taskFile });
     const sealed = join(workspace.folder, 'sealed');

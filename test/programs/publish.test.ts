@@ -6,6 +6,8 @@ import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { publishCommand } from '../../src/cli/publish.ts';
+import { Output } from '../../src/cli/terminal/output.ts';
+import { terminalOf } from '../../src/cli/terminal/terminal-kind.ts';
 import { key, RegistryKit } from '../registry/registry-kit.ts';
 import { StandInServer } from '../sources/stand-in-server.ts';
 import { archiveBytes, componentBytes, manifestText } from '../store/artifacts.ts';
@@ -189,13 +191,22 @@ describe('svc publish on a terminal', () => {
     writeFileSync(join(workspace.folder, 'large.zip'), await archiveBytes(files));
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
     const { folder: cwd, home } = workspace;
-    const command = publishCommand({ cwd, home, env, stdout, stderr, stderrIsTerminal: true }).exitOverride();
+    const command = publishCommand({
+      cwd,
+      home,
+      env,
+      stdout: new Output(() => stdout),
+      stderr: new Output(() => stderr, terminalOf({ TERM: 'xterm' })),
+    }).exitOverride();
     await command.parseAsync(['large.zip'], { from: 'user' });
     expect(String(stdout.read())).toMatch(/^large@1\.0\.0 [0-9a-f]{64}\n$/);
-    const [first = '', ...shown] = String(stderr.read()).split('\r\u001B[2K');
+    const [first = '', ...shown] = String(stderr.read())
+      .replaceAll('\u001B[?7l', '')
+      .replaceAll('\u001B[?7h', '')
+      .split('\r\u001B[2K');
     expect(first).toBe(`publishing to ${env['SVC_REGISTRY_URL']}\npublishing large@1.0.0: 0.1 of 2.0 MiB`);
     expect(shown.at(-2)).toBe('publishing large@1.0.0: 2.0 of 2.0 MiB');
-    expect(shown.at(-1)).toBe('');
+    expect(shown.at(-1)).toBe(`published to ${env['SVC_REGISTRY_URL']}\n`);
   });
 });
 

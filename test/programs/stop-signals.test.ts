@@ -2,6 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
+import { readTrace } from '../../src/trace/read.ts';
+import { tracePath } from '../support/capsule-folders.ts';
 import { runsCommand, scriptCapsule } from '../support/script-capsule.ts';
 import { startCapsule, svc, SvcProcess } from '../support/svc-process.ts';
 
@@ -19,7 +21,7 @@ async function busyCapsule() {
   onTestFinished(() => void process.child.kill('SIGKILL'));
   const watch = new SvcProcess(workspace, ['watch']);
   await watch.printed(/inference turn 2/);
-  return { workspace, process, watch, commandPid: await pidIn(join(line.workdir, 'pid')) };
+  return { workspace, process, line, watch, commandPid: await pidIn(join(line.workdir, 'pid')) };
 }
 
 async function pidIn(file: string): Promise<number> {
@@ -51,14 +53,26 @@ function stateOf(pid: number): string | null {
 }
 
 describe('a capsule that is told to stop', () => {
-  it('at once, by a second signal, leaves nothing of its agent running', async () => {
+  it('at once, by a later signal, leaves nothing of its agent running', async () => {
     const { workspace, process, watch, commandPid } = await busyCapsule();
-    // Two signals of their own: the command ignores both, so a clean stop would take its time.
+    // The command ignores them all, so a clean stop would take its time.
+    const again = setInterval(() => process.child.kill('SIGTERM'), 50);
+    process.child.kill('SIGINT');
+    const { code } = await process.ended;
+    clearInterval(again);
+    expect(code).toBe(143);
+    await watch.ended;
+    expect(await isGone(commandPid)).toBe(true);
+    workspace.remove();
+  });
+
+  it('by two signals that come together, as of npm and a terminal, ends in order', async () => {
+    const { workspace, process, line, commandPid } = await busyCapsule();
     process.child.kill('SIGINT');
     process.child.kill('SIGTERM');
-    const { code } = await process.ended;
-    expect([130, 143]).toContain(code);
-    await watch.ended;
+    process.child.kill('SIGINT');
+    expect(await process.ended).toMatchObject({ code: 1, signal: null });
+    expect(readTrace(tracePath(workspace, line.session_id)).at(-1)).toMatchObject({ event_type: 'session_end' });
     expect(await isGone(commandPid)).toBe(true);
     workspace.remove();
   });

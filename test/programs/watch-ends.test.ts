@@ -140,7 +140,13 @@ hint: it may be another version of svc, or no capsule at all
     const records = join(workspace.home, '.svc', 'running');
     mkdirSync(records, { recursive: true });
     for (const [index, id] of ids.entries()) {
-      const record = { session_id: id, url: `localhost:${index + 1}`, pid: process.pid, process_start: null };
+      const record = {
+        session_id: id,
+        url: `localhost:${index + 1}`,
+        address: `127.0.0.1:${index + 1}`,
+        pid: process.pid,
+        process_start: null,
+      };
       const rest = { name: 'demo', version: '1.0.0', workdir: '/', started_at_ms: index };
       writeFileSync(join(records, `${id}.json`), JSON.stringify({ ...record, ...rest }));
     }

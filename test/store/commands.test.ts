@@ -9,6 +9,8 @@ import type { Command } from 'commander';
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { buildCommand } from '../../src/cli/build.ts';
+import { Output } from '../../src/cli/terminal/output.ts';
+import { terminalOf } from '../../src/cli/terminal/terminal-kind.ts';
 import type { CommandContext } from '../../src/cli/command-context.ts';
 import { installCommand } from '../../src/cli/install.ts';
 import { listCommand } from '../../src/cli/list.ts';
@@ -76,7 +78,13 @@ async function run(
   { stderrIsTerminal = false }: { readonly stderrIsTerminal?: boolean } = {},
 ): Promise<Run> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const context: CommandContext = { cwd: project, home, env: {}, stdout, stderr, stderrIsTerminal };
+  const context: CommandContext = {
+    cwd: project,
+    home,
+    env: {},
+    stdout: new Output(() => stdout),
+    stderr: new Output(() => stderr, stderrIsTerminal ? terminalOf({ TERM: 'xterm' }) : null),
+  };
   await make(context).exitOverride().parseAsync(args, { from: 'user' });
   const textOf = (stream: PassThrough): string => (stream.read() as Buffer | null)?.toString() ?? '';
   return { stdout: textOf(stdout), stderr: textOf(stderr) };

@@ -18,12 +18,21 @@ export class ProgramProcess {
   readonly #name: string;
   #changed: (() => void)[] = [];
 
-  /** `program` is the file that Node runs. */
-  constructor(program: string, args: readonly string[], options: Pick<SpawnOptions, 'cwd' | 'env' | 'uid' | 'gid'>) {
+  /** `program` is the file that Node runs. A line of stderr that `unseen` matches is left out of what it is said to have printed. */
+  constructor(
+    program: string,
+    args: readonly string[],
+    { unseen, ...options }: Pick<SpawnOptions, 'cwd' | 'env' | 'uid' | 'gid'> & { readonly unseen?: RegExp },
+  ) {
     this.#name = basename(program, '.cjs');
     this.child = spawn(process.execPath, [program, ...args], { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
     this.child.stdout?.on('data', (chunk: Buffer) => this.#note(() => (this.stdout += chunk.toString())));
-    this.child.stderr?.on('data', (chunk: Buffer) => this.#note(() => (this.stderr += chunk.toString())));
+    this.child.stderr?.on('data', (chunk: Buffer) =>
+      this.#note(() => {
+        const text = this.stderr + chunk.toString();
+        this.stderr = unseen === undefined ? text : text.replace(unseen, '');
+      }),
+    );
     this.ended = once(this.child, 'close').then(([code, signal]) => {
       this.#note(() => {});
       const { stdout, stderr } = this;

@@ -3,7 +3,7 @@ import type { LaunchedProcess } from '../../containment/launcher.ts';
 import { OutputTail } from '../../containment/output-tail.ts';
 import { readLines, type OutputLine } from '../../containment/read-lines.ts';
 import type { DriverOutcome, InferenceCall } from '../driver.ts';
-import { exitSentence, maxLineBytes, readDriverLine, stderrTailBytes } from '../driver-lines.ts';
+import { exitSentence, maxLineBytes, readDriverLine, stderrHeadBytes, stderrTailBytes } from '../driver-lines.ts';
 import type { CliDecoder, CliEvent } from './cli-dialect.ts';
 
 export interface ProgramRunOptions {
@@ -19,7 +19,7 @@ export interface ProgramRunOptions {
 /** One run of a program, from its first line to its end. */
 export class ProgramRun {
   readonly #options: ProgramRunOptions;
-  readonly #stderr = new OutputTail(stderrTailBytes);
+  readonly #stderr = new OutputTail(stderrTailBytes, stderrHeadBytes);
   #outcome: DriverOutcome | null = null;
   #ending: NodeJS.Timeout | null = null;
   /** Whether anything of it has been shown. */

@@ -1,0 +1,68 @@
+import type { Shown } from './shown.ts';
+
+/** What the terminal behind an output can do. */
+export interface Terminal {
+  /** Understands control sequences; one that calls itself dumb, or nothing, does not. */
+  readonly hasControls: boolean;
+  /** The first characters of every row that others wrote; no row of `svc` begins so. */
+  readonly gutter: string;
+  /** Rows of `svc` of so many columns: too long ones are continued behind blanks, none begins with the gutter. */
+  wrapped(text: string, columns: number): string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const usualColumns = 80;
+const fewestColumns = 20;
+/** Terminals do not go on in a new row between these: a row that they count wider than `svc` does is cut, not continued. */
+const cutRows = '\u001B[?7l';
+const continueRows = '\u001B[?7h';
+
+/**
+ * One of the two streams that a command prints to, and the only way to them. On a terminal a long row of `svc` goes on in rows that begin with
+ * blanks, and none begins with the gutter, whatever is in it.
+ */
+export class Output {
+  readonly #open: () => NodeJS.WritableStream;
+  readonly terminal: Terminal | null;
+  readonly #env: Environment;
+
+  constructor(open: () => NodeJS.WritableStream, terminal: Terminal | null = null, env: Environment = {}) {
+    this.#open = open;
+    this.terminal = terminal;
+    this.#env = env;
+  }
+
+  /** For its events alone: `error`, `drain`. Opened when first asked for. */
+  get stream(): NodeJS.WritableStream {
+    return this.#open();
+  }
+
+  get isTerminal(): boolean {
+    return this.terminal !== null;
+  }
+
+  /** The width that rows have to fit, now; null where nothing has one: a file, a pipe without `COLUMNS`. */
+  get columns(): number | null {
+    const stream = this.terminal === null ? {} : (this.#open() as { columns?: number });
+    const known = stream.columns ?? Number.parseInt(this.#env['COLUMNS'] ?? '', 10);
+    if (Number.isInteger(known) && known > 0) return Math.max(known, fewestColumns);
+    return this.terminal === null ? null : usualColumns;
+  }
+
+  /** The width of a terminal's rows. */
+  get rowWidth(): number {
+    return this.columns ?? usualColumns;
+  }
+
+  /** False when the stream takes no more for now: `drain` tells when. */
+  write({ text, layout }: Shown): boolean {
+    const { terminal } = this;
+    if (text === '') return true;
+    if (terminal === null || layout === 'exact') return this.#open().write(text);
+    const rows = layout === 'rows' ? terminal.wrapped(text, this.rowWidth) : text;
+    // A piece of a row may come behind one that the terminal counts wider.
+    const needsCut = terminal.hasControls && (layout === 'laid out' || /[^\n -~]/.test(rows));
+    return this.#open().write(needsCut ? cutRows + rows + continueRows : rows);
+  }
+}

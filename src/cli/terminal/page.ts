@@ -1,0 +1,83 @@
+import { InertText } from './inert-text.ts';
+import type { Output, Terminal } from './output.ts';
+import { QuotedRows } from './quoted-rows.ts';
+import type { Shown } from './shown.ts';
+
+/** Where a view puts rows of `svc` and text of others, one behind the other. Everything it returns is to be shown in that order. */
+export interface Page {
+  /** Whole rows of `svc`; ends the text of others first. */
+  own(rows: Shown): string;
+  /** The next piece of a text of others. */
+  quote(piece: string): string;
+  /** The end of such a text, and of its last row. */
+  endQuote(): string;
+  /** What others wrote about a row of `svc`: a label such as `[sh ok]`. */
+  headed(label: Shown, text: string): string;
+}
+
+/** As text goes into a file or to a program: inert, and otherwise as it came. */
+class PlainPage implements Page {
+  readonly #text = new InertText();
+  #isOpen = false;
+
+  own({ text }: Shown): string {
+    return this.endQuote() + text;
+  }
+
+  quote(piece: string): string {
+    return this.#note(this.#text.push(piece));
+  }
+
+  endQuote(): string {
+    const rest = this.#note(this.#text.end());
+    const end = this.#isOpen ? '\n' : '';
+    this.#isOpen = false;
+    return rest + end;
+  }
+
+  headed({ text: label }: Shown, text: string): string {
+    const cleaning = new InertText();
+    const inert = cleaning.push(text) + cleaning.end();
+    return `${this.endQuote()}${label}${inert === '' ? '' : ` ${inert}`}\n`;
+  }
+
+  #note(text: string): string {
+    if (text !== '') this.#isOpen = !text.endsWith('\n');
+    return text;
+  }
+}
+
+/** On a terminal: text of others behind the gutter, rows of `svc` without it. */
+class TerminalPage implements Page {
+  readonly #terminal: Terminal;
+  readonly #columns: () => number;
+  readonly #rows: QuotedRows;
+
+  constructor(terminal: Terminal, columns: () => number) {
+    this.#terminal = terminal;
+    this.#columns = columns;
+    this.#rows = new QuotedRows(terminal, columns);
+  }
+
+  own({ text }: Shown): string {
+    return this.endQuote() + this.#terminal.wrapped(text, this.#columns());
+  }
+
+  quote(piece: string): string {
+    return this.#rows.push(piece);
+  }
+
+  endQuote(): string {
+    return this.#rows.end();
+  }
+
+  headed(label: Shown, text: string): string {
+    const row = `${this.endQuote()}${this.#terminal.wrapped(label.text, this.#columns())}\n`;
+    return text === '' ? row : row + this.#rows.push(text) + this.#rows.end();
+  }
+}
+
+export function pageOf(output: Output): Page {
+  const { terminal } = output;
+  return terminal === null ? new PlainPage() : new TerminalPage(terminal, () => output.rowWidth);
+}
