@@ -2,12 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
 
 import { compiledFileName } from '../../src/components/compiler/compile-component.ts';
 import { decodeTranspiled, type TranspiledComponent } from '../../src/components/compiler/transpiled-component.ts';
 import { createComponentHost } from '../../src/components/component-host.ts';
-import { needsExtendedConst } from '../../src/components/extended-const.ts';
 import { compileModules } from '../../src/components/guest/compile-modules.ts';
 import { linkInstance } from '../../src/components/guest/linked-instance.ts';
 import { Mailbox } from '../../src/components/guest/mailbox.ts';
@@ -75,7 +73,6 @@ const context: ToolCallContext = {
 type Run = (input: { readonly arguments: string; readonly callId: string }) => unknown;
 
 function linkHere(transpiled: TranspiledComponent): Run {
-  if (needsExtendedConst()) setFlagsFromString('--experimental-wasm-extended-const');
   const { glue } = transpiled;
   const modules = compileModules(transpiled.modules, maxMemoryBytes);
   const offered = offeredImports(new Mailbox(), { directories: [], env: {}, seed: [0n, 0n], output: new OutputTail() });

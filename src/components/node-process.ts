@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 
-import { needsExtendedConst } from './extended-const.ts';
 import { BadFrame, encodeFrame, FrameAssembler, messageDescriptor } from './frames.ts';
 
 /** Processes of the runtime's own, in which untrusted components are compiled and run. */
@@ -162,7 +161,6 @@ function engineFlags(heapMegabytes: number): string[] {
     // One thread in the background, for the code of what runs often.
     '--v8-pool-size=1',
     '--no-warnings',
-    ...(needsExtendedConst() ? ['--experimental-wasm-extended-const'] : []),
   ];
 }
 

@@ -1,6 +1,7 @@
 import { $init, generate } from '@bytecodealliance/jco-transpile/component';
 
 import { receive, sendLast } from '../channel.ts';
+import { allowExtendedConst } from '../extended-const.ts';
 import { MalformedWasm } from '../wasm-reader.ts';
 import type { CompilerAnswer } from './compiler-messages.ts';
 import { harmfulName } from './core-names.ts';
@@ -46,5 +47,6 @@ function answer(component: Uint8Array): CompilerAnswer {
   }
 }
 
+allowExtendedConst();
 await $init;
 sendLast(answer(receive() as Uint8Array));

@@ -1,4 +1,5 @@
 import type { CoreModule } from '../compiler/transpiled-component.ts';
+import { allowExtendedConst } from '../extended-const.ts';
 import { capGrowth } from '../growth-cap.ts';
 
 export interface LinkedModule extends Pick<CoreModule, 'name'> {
@@ -9,6 +10,7 @@ export interface LinkedModule extends Pick<CoreModule, 'name'> {
 
 /** The core modules as the engine reads them, held to what they may grow to. Throws an error that says why one cannot be used. */
 export function compileModules(modules: readonly CoreModule[], maxMemoryBytes: number): readonly LinkedModule[] {
+  allowExtendedConst();
   const outcome = capGrowth(
     modules.map(({ bytes }) => bytes),
     maxMemoryBytes,
