@@ -11,6 +11,6 @@ export default defineConfig({
       'test/referee/{spawn,register,deregister,slots,identity,artifact-registry}.test.ts',
     ],
     pool: 'forks',
-    testTimeout: 20_000,
+    testTimeout: 120_000,
   },
 });
