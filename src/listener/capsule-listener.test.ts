@@ -347,6 +347,22 @@ describe('session/stop', () => {
 });
 
 describe('the method name', () => {
+  it.each([
+    ['2.0', { messageId: 'm', role: 'user', parts: [{ text: 'a' }] }, undefined],
+    ['1.0', { messageId: 'm', role: 'user', parts: [{ text: 'a' }] }, -32600],
+    ['2.0', { messageId: 'm', parts: [{ text: 'a' }] }, -32602],
+    ['2.0', { role: 'user', parts: [{ text: 'a' }] }, -32602],
+    ['2.0', { messageId: 'm', role: 'user', parts: [{}] }, -32602],
+  ])(
+    'is not looked at before the shape of its request: %s with %j [D1-SEND-02, D1-SEND-03]',
+    async (jsonrpc, sent, code) => {
+      const { url } = await sleeping([]);
+      const body = JSON.stringify({ jsonrpc, id: 1, method: 'message/send', params: { message: sent } });
+      const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+      expect(((await answer.json()) as { error?: { code: number } }).error?.code).toBe(code);
+    },
+  );
+
   it.each(['Message/Send', 'message/send ', ' message/send', 'tasks/resubscribe', '', 'constructor', '__proto__'])(
     'is matched exactly: %j [D1-HTTP-06, D1-HTTP-07]',
     async (method) => {

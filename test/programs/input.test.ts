@@ -50,7 +50,7 @@ describe('a task that asks for input', () => {
     ]);
   });
 
-  it('names the context that was made for it when the message named none [D1-FRAME-08]', async () => {
+  it('names the context that was made for it when the message named none [D1-FRAME-08, D1-CARD-13]', async () => {
     const capsule = await capsules.script({ manifest: asker + staysUp, script: question });
     const stream = await capsule.submit('Paint the door.');
     const { data } = await stream.status('input-required', 'Which colour?');
