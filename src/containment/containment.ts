@@ -1,15 +1,11 @@
-import { join } from 'node:path';
-
 import type { ResourceLimits } from '../grants/effective-grants.ts';
 import type { ContainmentClass } from '../wire/containment-class.ts';
 import type { LogBudget } from '../trace/log-budget.ts';
-import { createDirectLauncher } from './direct-launcher.ts';
+import { lateSession } from './late-session.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
 import type { Launcher } from './launcher.ts';
 import { type LimitHold, unheld } from './limits/held-limits.ts';
 import type { LadderRequest } from './limits/ladder.ts';
-import { namedPipes } from './make-pipes.ts';
-import { PipeStock } from './pipe-stock.ts';
 
 /** What this host contains processes with. */
 export interface Containment {
@@ -67,12 +63,6 @@ export function noContainment(reason: string): Containment {
     reason,
     usernsGrant: 'n/a',
     hold: async ({ resources }) => unheld(resources),
-    open: ({ workdir, privateDirectory }) => {
-      const pipes = new PipeStock(namedPipes(privateDirectory));
-      return {
-        launcher: ({ scope }) => createDirectLauncher({ cwd: join(workdir, scope), refusesLinks: true, pipes }),
-        close: () => pipes.close(),
-      };
-    },
+    open: (place) => lateSession(async () => (await import('./direct-session.ts')).openDirectSession(place)),
   };
 }

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { kernelContainment, type LaunchMachinery } from './kernel-containment.ts';
+import { kernelContainment } from './kernel-containment.ts';
+import type { LaunchMachinery } from './session-launches.ts';
 import { unheld } from './limits/held-limits.ts';
 import type { SessionContainment } from './containment.ts';
 import { leastGrants, type ProcessGrants } from './launch/process-grants.ts';

@@ -9,14 +9,15 @@ import type { ContainmentPlace } from './containment.ts';
 import { EgressLog } from './egress/egress-log.ts';
 import { EgressProxy } from './egress/egress-proxy.ts';
 import { systemResolver } from './egress/resolver.ts';
-import type { EgressDoor, LaunchMachinery } from './kernel-containment.ts';
-import { egressPort } from './launch/compose-plan.ts';
+
 import type { ProcessGrants } from './launch/process-grants.ts';
 import { enterGroups } from './limits/ladder.ts';
 import { keepUsers, unusedUser } from './limits/kept-users.ts';
 import { ownGroupFacts, ownGroupId } from './own-facts.ts';
 import { filterFor } from './process-filter.ts';
 import type { Architecture } from './seccomp/architecture.ts';
+import { egressPort } from './service-address.ts';
+import type { EgressDoor, LaunchMachinery } from './session-launches.ts';
 
 /** What launches on this host are made of: filters of its architecture, the files of its disk, a way out through its network. */
 export function launchMachinery(architecture: Architecture, uid: number): LaunchMachinery {

@@ -1,4 +1,5 @@
-import { egressPort, type Enforcement } from './launch/compose-plan.ts';
+import type { Enforcement } from './launch/compose-plan.ts';
+import { egressPort } from './service-address.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
 
 const proxyNames = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'];

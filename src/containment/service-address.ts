@@ -1,5 +1,7 @@
 import type { ContainmentClass } from '../wire/containment-class.ts';
-import { egressPort } from './launch/compose-plan.ts';
+
+/** Where contained programs find the egress proxy, inside their own network namespace. */
+export const egressPort = 3128;
 
 /**
  * `host:port` at which a contained process finds a port of this host's loopback that its grants name as the runtime's own. In a

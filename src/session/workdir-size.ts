@@ -6,7 +6,8 @@ import { isSystemError } from '../diagnostics/system-reason.ts';
 import { openWithoutLinks, type OpenPath } from '../store/open-without-links.ts';
 import type { SessionClock } from './clock.ts';
 import { treeBytes, UnmeasurableTree } from './tree-bytes.ts';
-import { unlinkedBytes } from './unlinked-bytes.ts';
+
+type UnlinkedBytes = (workdir: string) => Generator<void, number>;
 
 /** Measuring never takes more than this share of the time between two measures. */
 const restPerMeasure = 20;
@@ -80,7 +81,9 @@ export class WorkdirSize {
   async #measure(): Promise<void> {
     const { clock, maxBytes } = this.#limit;
     const startedMs = clock.monotonicMs();
-    const found = await this.#inSlices(this.#found());
+    // Few capsules start programs before their model has answered.
+    const unlinked = this.#limit.programsRun() ? (await import('./unlinked-bytes.ts')).unlinkedBytes : null;
+    const found = await this.#inSlices(this.#found(unlinked));
     const endedMs = clock.monotonicMs();
     this.#notBeforeMs = endedMs + (endedMs - startedMs) * restPerMeasure;
     if (found === null || (typeof found === 'number' && found <= maxBytes)) return;
@@ -89,13 +92,13 @@ export class WorkdirSize {
   }
 
   /** A link that has come to be on the way leads to what is not the workdir, and does not count. */
-  *#found(): Generator<void, number | UnmeasurableTree> {
-    const { workdir, uid, programsRun } = this.#limit;
+  *#found(unlinked: UnlinkedBytes | null): Generator<void, number | UnmeasurableTree> {
+    const { workdir, uid } = this.#limit;
     const base = openOrNull(workdir);
     if (base === null) return 0;
     try {
       const bytes = yield* treeBytes(base, uid);
-      return programsRun() ? bytes + (yield* unlinkedBytes(workdir)) : bytes;
+      return unlinked === null ? bytes : bytes + (yield* unlinked(workdir));
     } catch (error) {
       if (error instanceof UnmeasurableTree) return error;
       throw error;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { ResourceLimits } from '../../grants/effective-grants.ts';
 import { containedHome } from '../contained-environment.ts';
 import { countsApart, launchesAreBounded, type LimitHold, sessionProcesses } from '../limits/held-limits.ts';
+import { egressPort } from '../service-address.ts';
 import { composeRoot, sharedMemory, temporary } from './compose-root.ts';
 import type { ComposedRoot } from './host-ability.ts';
 import { fileRights, handledRights, tcpRight } from './landlock-rights.ts';
@@ -39,9 +40,6 @@ export const supervisors = 2;
 
 /** Who they are, where a namespace has more than one user. */
 const aroundUser = 1;
-
-/** Where contained programs find the egress proxy, inside their own network namespace. */
-export const egressPort = 3128;
 
 /** Asks nothing of the host: the same request gives the same plan. */
 export function composePlan(request: PlanRequest): LaunchPlan {
