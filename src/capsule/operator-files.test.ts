@@ -97,4 +97,34 @@ describe('the files that an operator names in a command', () => {
     symlinkSync('../driver.mjs', join(root, 'home/project/work/link.mjs'));
     for (const word of ['./work/x.mjs', './work/link.mjs']) expect(named('node', word).reads).toEqual([]);
   });
+
+  it('are not what a link beside the manifest opens elsewhere', () => {
+    for (const path of ['.netrc', 'other/package.json', 'other/index.js']) put(`home/${path}`);
+    symlinkSync('../.netrc', join(root, 'home/project/data.json'));
+    symlinkSync('../other/index.js', join(root, 'home/project/part.mjs'));
+    for (const word of ['./data.json', './part.mjs']) expect(named('node', word).reads).toEqual([]);
+    symlinkSync('../.netrc', join(root, 'home/project/package.json'));
+    for (const [index, target] of ['../other', '..', '../..', '/'].entries()) {
+      rmSync(join(root, 'home/project/node_modules'), { force: true });
+      symlinkSync(target, join(root, 'home/project/node_modules'));
+      expect(named('node', './driver.mjs').reads, `link ${index}`).toEqual(['/home/project/driver.mjs']);
+    }
+  });
+
+  it('are what a link leads to among installed packages', () => {
+    for (const path of ['tool/package.json', 'tool/cli.mjs']) put(`home/all/node_modules/${path}`);
+    put('home/project/package.json');
+    symlinkSync('../all/node_modules', join(root, 'home/project/node_modules'));
+    symlinkSync('../all/node_modules/tool/cli.mjs', join(root, 'home/project/tool.mjs'));
+    expect(named('node', './driver.mjs').reads).toEqual([
+      '/home/project/driver.mjs',
+      '/home/project/package.json',
+      '/home/project/node_modules',
+    ]);
+    expect(named('node', './tool.mjs').reads).toEqual([
+      '/home/project/tool.mjs',
+      '/home/all/node_modules/tool',
+      '/home/all/node_modules',
+    ]);
+  });
 });

@@ -1,5 +1,5 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
-import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 
 import { isSystemError } from '../diagnostics/system-reason.ts';
 
@@ -22,7 +22,8 @@ export interface OperatorCommand {
  * The files that an operator names in a command of the manifest. A word is one when it names a regular file from the manifest's directory, and
  * holds a slash or, after the first, a dot. Such a file can be read, and the package it belongs to: the directory of the nearest `package.json`
  * with the `node_modules` around it. Of a package that holds the workspace, the home, or an `.env` or `.svc` of any kind, only `package.json`
- * and `node_modules`. Never those themselves, nor anything of the workdir.
+ * and `node_modules`. Never those themselves, nor anything of the workdir, nor what a link beside the manifest opens elsewhere: a manifest comes
+ * with its folder, and who reads it does not see where the links in there lead.
  */
 export function operatorFiles(words: readonly string[], places: OperatorPlaces): OperatorCommand {
   const reads = new Set<string>();
@@ -67,6 +68,7 @@ function fileNamed(word: string, isProgram: boolean, { manifestDirectory }: Oper
 function readsOf(file: string, places: OperatorPlaces): readonly string[] {
   const real = realpathSync(file);
   if (isSecret(real, places) || [file, real].some((path) => contains(realOf(places.workdir), path))) return [];
+  if (leadsAway(file, real, places)) return [];
   return [file, ...packageOf(real, places)];
 }
 
@@ -84,7 +86,22 @@ function packageOf(file: string, places: OperatorPlaces): readonly string[] {
             .join(sep),
         ];
   const own = holdsSecrets(root, places) ? [join(root, 'package.json'), join(root, 'node_modules')] : [root];
-  return [...own, ...shared].filter((path) => existsSync(path) && !isSecret(realpathSync(path), places));
+  return [...own, ...shared].filter(
+    (path) => existsSync(path) && isItself(path) && !isSecret(realpathSync(path), places),
+  );
+}
+
+/** Packages that are installed elsewhere may be linked to, as their managers do. */
+function leadsAway(file: string, real: string, { manifestDirectory }: OperatorPlaces): boolean {
+  const own = realOf(manifestDirectory);
+  if (!contains(manifestDirectory, file) && !contains(own, file)) return false;
+  return !contains(own, real) && !real.split(sep).includes('node_modules');
+}
+
+/** A `package.json` or `node_modules` may be a link to another one, and to nothing else. */
+function isItself(path: string): boolean {
+  const real = realpathSync(path);
+  return real === path || basename(real) === basename(path);
 }
 
 /** Neither the root of all nor the user's home is a package, whatever lies there. */
