@@ -16,11 +16,13 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Writable } from 'node:stream';
 import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { systemClock } from '../capsule/system-clock.ts';
+import { unlinkedBytes } from './unlinked-bytes.ts';
 import { WorkdirSize, type WorkdirLimit } from './workdir-size.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -174,6 +176,8 @@ describe('the size of a workdir', () => {
       'mapped',
       'import mmap, os; f = open("removed", "w+b"); f.write(b"x" * 5000); f.flush(); m = mmap.mmap(f.fileno(), 0); f.close(); os.unlink("removed")',
     ],
+    ['mapped and not open', `${mapsOnly('"removed"')}; os.close(fd)`],
+    ['mapped, with a carriage return in its name', `${mapsOnly('"remo\\rved"')}; os.close(fd)`],
   ])('counts a removed file that a program has %s (skipped without /proc)', async (_how, source) => {
     const program = spawn('python3', ['-c', `${source}; print("ready", flush=True); input()`], { cwd: workdir });
     try {
@@ -181,6 +185,54 @@ describe('the size of a workdir', () => {
       await expect(check()).resolves.toBeUndefined();
       await expect(check({ programsRun: () => true })).rejects.toMatchObject({ code: 'E-RUN-028' });
       await expect(check({ programsRun: () => true, workdir: join(workdir, 'deep') })).resolves.toBeUndefined();
+    } finally {
+      program.kill('SIGKILL');
+    }
+  });
+});
+
+describe('looking for removed files', () => {
+  it.skipIf(!hasProc)(
+    'counts one whose path is too long to be told, of a child alone (skipped without /proc)',
+    async () => {
+      const source =
+        'import os; [(os.mkdir("d" * 250), os.chdir("d" * 250)) for _ in range(20)]; f = open("removed", "w"); f.write("x" * 100); f.flush(); os.unlink("removed"); print("ready", flush=True); input()';
+      const child = spawn('python3', ['-c', source], { cwd: workdir });
+      try {
+        await new Promise((resolve) => child.stdout.once('data', resolve));
+        await expect(check({ programsRun: () => true })).rejects.toThrow('the workdir holds 100 bytes');
+      } finally {
+        child.kill('SIGKILL');
+      }
+      const orphan = spawn('sh', ['-c', 'python3 -c "$0" <&3 & echo started', source], {
+        cwd: join(workdir, 'deep'),
+        stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
+      });
+      try {
+        await new Promise((resolve) => orphan.once('exit', resolve));
+        await new Promise((resolve) =>
+          orphan.stdout?.on('data', (text) => String(text).includes('ready') && resolve(null)),
+        );
+        await expect(check({ programsRun: () => true })).resolves.toBeUndefined();
+      } finally {
+        (orphan.stdio[3] as Writable).end();
+      }
+    },
+  );
+
+  it.skipIf(!hasProc)('takes a step for each mapping of a program (skipped without /proc)', async () => {
+    const mappings = 2000;
+    // Neighbours of one kind are one mapping.
+    const source = `${mapsOnly('"removed"')}; [map(4096, 0) for _ in range(${mappings})]`;
+    const program = spawn('python3', ['-c', `${source}; print("ready", flush=True); input()`], { cwd: workdir });
+    try {
+      await new Promise((resolve) => program.stdout.once('data', resolve));
+      const look = unlinkedBytes(workdir);
+      let steps = 0;
+      let step = look.next();
+      for (; step.done !== true; step = look.next()) steps += 1;
+      expect(step.value).toBe(5000);
+      expect(steps).toBeGreaterThan(mappings);
     } finally {
       program.kill('SIGKILL');
     }
@@ -224,6 +276,19 @@ describe('measuring a large workdir', () => {
     expect(heldBelow(root)).toEqual([]);
   });
 });
+
+/** Python that writes a file of 5000 bytes and removes it; `map` maps it without a descriptor of its own. */
+function mapsOnly(name: string): string {
+  return [
+    'import ctypes, os',
+    `fd = os.open(${name}, os.O_RDWR | os.O_CREAT)`,
+    'os.write(fd, b"x" * 5000)',
+    'libc = ctypes.CDLL(None)',
+    'map = lambda length, offset: libc.mmap(None, ctypes.c_size_t(length), 1, 1, fd, ctypes.c_long(offset))',
+    `os.unlink(${name})`,
+    'map(8192, 0)',
+  ].join('; ');
+}
 
 function heldBelow(directory: string): readonly string[] {
   const open = readdirSync('/proc/self/fd').filter((name) => existsSync(`/proc/self/fdinfo/${name}`));
