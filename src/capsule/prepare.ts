@@ -66,6 +66,7 @@ export async function prepareLaunch(
     ...places,
     entries: declaredArtifacts(loaded.manifest),
     manifestDir: source.manifestDirectory,
+    manifestFile: source.manifestFile,
     lock: 'hold',
   });
   for (const warning of checkHooks(loaded, artifacts)) onWarning(warning);

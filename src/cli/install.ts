@@ -98,7 +98,7 @@ function requestOf(target: InstallTarget | null, { run, choice, view }: InstallP
   // For the user's store a project is needed only where its manifest says what to install.
   const project: Project =
     isGlobal && target !== null
-      ? { ...placesOf(context, options.manifest), entries: [] }
+      ? { ...placesOf(context, options.manifest), entries: [], manifestFile: options.manifest }
       : openProject(context, options.manifest);
   const compile = createCompileAhead(project);
   return {

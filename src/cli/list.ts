@@ -1,10 +1,13 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { Command } from 'commander';
 
-import { DiagnosticList } from '../diagnostics/diagnostic.ts';
+import { Diagnostic, DiagnosticList } from '../diagnostics/diagnostic.ts';
 import { kindOfArchive } from '../store/archive-kind.ts';
-import type { ArtifactRef } from '../store/artifact-ref.ts';
+import { type ArtifactRef, spell } from '../store/artifact-ref.ts';
 import { listStored } from '../store/list-stored.ts';
 import { localPlaces, type StorePlaces } from '../store/locate.ts';
+import { commandWith } from '../store/manifest-option.ts';
 import { resolveEach } from '../store/resolve.ts';
 import type { CommandContext } from './command-context.ts';
 import { openProject, placesOf, type Project } from './project.ts';
@@ -36,6 +39,8 @@ const columns: readonly Column[] = [
   { title: 'SHA256' },
 ];
 
+const whereIs = { bundled: 'bundled', project: "in the project's store", user: "in the user's store" } as const;
+
 /** `svc list`: the artifacts of the manifest and where each comes from; with `--all`, what every local place holds. */
 export function listCommand(context: CommandContext): Command {
   return new Command('list')
@@ -47,9 +52,32 @@ export function listCommand(context: CommandContext): Command {
       const rows =
         options.all === true
           ? await storedRows(placesOf(context, options.manifest), context)
-          : await manifestRows(openProject(context, options.manifest), context);
+          : await manifestRows(projectOf(options, context), context);
       write(rows, options, context);
     });
+}
+
+/** Where there is no manifest, the refusal says what can be listed without one. */
+function projectOf(options: ListOptions, context: CommandContext): Project {
+  try {
+    return openProject(context, options.manifest);
+  } catch (error) {
+    if (!(error instanceof DiagnosticList) || existsSync(resolve(context.cwd, options.manifest))) throw error;
+    const [missing, ...others] = error.diagnostics;
+    if (missing?.code !== 'E-IO-001' || others.length > 0) throw error;
+    const hint = `${missing.hint}; ${elsewhere(options, context)}`;
+    throw new Diagnostic('E-IO-001', missing.message, { hint, cause: error });
+  }
+}
+
+/** How much every local place holds, and the command that lists it. */
+function elsewhere({ manifest }: ListOptions, context: CommandContext): string {
+  const counts = localPlaces(placesOf(context, manifest)).flatMap(({ origin, root }) => {
+    const count = new Set(listStored(root).map(spell)).size;
+    return count === 0 ? [] : [`${count} ${whereIs[origin]}`];
+  });
+  const command = commandWith('svc list --all', manifest);
+  return counts.length === 0 ? 'the stores are empty' : `${counts.join(', ')}: ${command} lists them`;
 }
 
 async function storedRows(places: StorePlaces, context: CommandContext): Promise<ListRow[]> {
@@ -96,7 +124,11 @@ function write(rows: readonly ListRow[], options: ListOptions, context: CommandC
     return;
   }
   if (rows.length === 0) {
-    context.stderr.write(options.all === true ? say`the stores are empty\n` : say`the manifest needs no artifact\n`);
+    context.stderr.write(
+      options.all === true
+        ? say`the stores are empty\n`
+        : say`the manifest needs no artifact; ${elsewhere(options, context)}\n`,
+    );
     return;
   }
   const cells = rows.map((row) => [

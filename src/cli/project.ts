@@ -14,6 +14,8 @@ import { render } from './render-failure.ts';
 /** The artifacts that a manifest needs, and where to look for them. */
 export interface Project extends StorePlaces {
   readonly entries: readonly ArtifactEntry[];
+  /** As the user named it. */
+  readonly manifestFile: string;
 }
 
 /** Reads the manifest at a path for the commands that run nothing; its warnings go to stderr. It has no source beyond this machine. */
@@ -26,7 +28,7 @@ export function openProject(context: CommandContext, manifestPath: string): Proj
     purpose: 'inspect',
   });
   if (warnings.length > 0) context.stderr.write(render(warnings, context));
-  return { ...places, entries: declaredArtifacts(manifest) };
+  return { ...places, entries: declaredArtifacts(manifest), manifestFile: manifestPath };
 }
 
 /** Where the artifacts of the manifest at a path are looked for, whether there is such a manifest or not. */

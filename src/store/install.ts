@@ -5,6 +5,7 @@ import { type ArtifactRef, spell } from './artifact-ref.ts';
 import type { ArtifactOrigin, FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
 import { locate, type Location, type StorePlaces } from './locate.ts';
 import { readLock, upsertLock } from './lockfile.ts';
+import { commandWith, usualManifest } from './manifest-option.ts';
 import { openBundled } from './open-bundled.ts';
 import { openFromStore } from './open-from-store.ts';
 import { openStored } from './open-stored.ts';
@@ -16,6 +17,8 @@ import { putArchive } from './store-put.ts';
 export interface InstallRequest extends StorePlaces {
   /** What the manifest needs; only this is recorded in `svc.lock`. */
   readonly entries: readonly ArtifactEntry[];
+  /** The manifest as the user named it: hints repeat it. */
+  readonly manifestFile?: string;
   /** Makes an artifact ready for its first run; what it throws refuses the whole install. */
   readonly prepare: (artifact: FoundArtifact) => Promise<void>;
   /** Told of each artifact once it is in the store that it is installed into (`fetching.into`). */
@@ -100,14 +103,14 @@ export async function record(installed: readonly InstalledRef[], request: Instal
   }
   const resolutions = await resolveEach(entries, { ...request, sources: () => [] });
   const missing = resolutions.flatMap((resolution) => (resolution.kind === 'failed' ? [resolution.entry] : []));
-  if (missing.length > 0) request.onWarning(lockNotMade(missing));
+  if (missing.length > 0) request.onWarning(lockNotMade(missing, request.manifestFile));
   else await upsertLock(manifestDir, resolutions.flatMap(foundIn).map(lockedAs));
 }
 
-function lockNotMade(missing: readonly ArtifactEntry[]): Diagnostic {
+function lockNotMade(missing: readonly ArtifactEntry[], manifestFile = usualManifest): Diagnostic {
   const what = missing.map(spell).join(', ');
   return new Diagnostic('W-REG-002', `svc.lock is not written yet: the manifest also needs ${what}`, {
-    hint: 'svc install without an argument installs all that the manifest needs, and writes svc.lock',
+    hint: `${commandWith('svc install', manifestFile)} installs all that the manifest needs, and writes svc.lock`,
   });
 }
 

@@ -5,7 +5,7 @@ import * as z from 'zod/mini';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { artifactName, exactVersion } from '../manifest/names.ts';
 import { readSmallText, unreadableFile } from '../manifest/read-text.ts';
-import { type ArtifactRef, spell } from './artifact-ref.ts';
+import type { ArtifactRef } from './artifact-ref.ts';
 import { writeDurably } from './durable-file.ts';
 import { withGuard } from './file-guard.ts';
 import { platformShape } from './platform.ts';
@@ -68,56 +68,10 @@ export async function upsertLock(manifestDir: string, artifacts: readonly Locked
   });
 }
 
-/** What finds that an artifact differs from the lock: a run, or an install that may not change it. */
-export type LockHolder = 'run' | 'frozen';
-
-const codes = { run: 'E-RUN-003', frozen: 'E-REG-005' } as const;
-const withoutFrozen: Readonly<Record<LockHolder, string>> = { run: '', frozen: ' without --frozen' };
-
-/** Where the artifacts found differ from the lock: an `E-RUN-003` each, `E-REG-005` with `--frozen`, in the order of `found`. */
-export function lockFaults(
-  lock: readonly LockedArtifact[],
-  found: readonly (LockedArtifact & { readonly location: string })[],
-  holder: LockHolder = 'run',
-): Diagnostic[] {
-  return found.flatMap((artifact) => {
-    const fault = lockFault(lock, artifact, holder);
-    return fault === null ? [] : [fault];
-  });
-}
-
-/** `E-REG-005` of an install that may not write what is missing. */
-export function lockMissing(manifestDir: string): Diagnostic {
-  return new Diagnostic('E-REG-005', `there is no ${lockPath(manifestDir)}, and --frozen does not write it`, {
-    hint: 'Run svc install without --frozen and commit svc.lock.',
-  });
-}
-
-function lockFault(
-  lock: readonly LockedArtifact[],
-  artifact: LockedArtifact & { readonly location: string },
-  holder: LockHolder,
-): Diagnostic | null {
-  const sameName = lock.filter((locked) => locked.name === artifact.name);
-  const sameVersion = sameName.filter((locked) => locked.version === artifact.version);
-  const locked = sameVersion.find((candidate) => candidate.platform === artifact.platform);
-  if (locked?.sha256 === artifact.sha256) return null;
-  if (locked !== undefined) {
-    return new Diagnostic(
-      codes[holder],
-      `artifact ${spell(artifact)} has sha256 ${artifact.sha256} (${artifact.location}), but svc.lock records ${locked.sha256}`,
-      {
-        hint: `Run svc install${withoutFrozen[holder]} to accept the change, or put back the artifact that svc.lock records.`,
-      },
-    );
-  }
-  const variant = artifact.platform === null ? '' : ` for ${artifact.platform}`;
-  const recorded = sameName[0] === undefined || sameVersion.length > 0 ? 'nothing' : spell(sameName[0]);
-  return new Diagnostic(
-    codes[holder],
-    `artifact ${spell(artifact)}${variant} has sha256 ${artifact.sha256} (${artifact.location}), but svc.lock records ${recorded} for it`,
-    { hint: `Run svc install${withoutFrozen[holder]} to bring svc.lock up to date with the manifest.` },
-  );
+/** Whether the lock records every one of these, with these very bytes. */
+export function recordsAll(lock: readonly LockedArtifact[], found: readonly LockedArtifact[]): boolean {
+  const recorded = new Map(lock.map((locked) => [lockKey(locked), locked.sha256]));
+  return found.every((artifact) => recorded.get(lockKey(artifact)) === artifact.sha256);
 }
 
 function replaces(artifact: LockedArtifact, old: LockedArtifact): boolean {
@@ -157,6 +111,7 @@ function unreadable(path: string, reason: string): Diagnostic {
   });
 }
 
-function lockPath(manifestDir: string): string {
+/** Where the lock of a project lies. */
+export function lockPath(manifestDir: string): string {
   return join(manifestDir, 'svc.lock');
 }

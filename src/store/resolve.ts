@@ -5,7 +5,7 @@ import { openBundled } from './open-bundled.ts';
 import { checkIdentity, skillFile } from './inspect-content.ts';
 import type { FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
 import { locate, type StorePlaces } from './locate.ts';
-import { createLock, type LockedArtifact, lockFaults, lockMissing, readLock } from './lockfile.ts';
+import { createLock, type LockedArtifact, readLock, recordsAll } from './lockfile.ts';
 import { inParallel } from './in-parallel.ts';
 
 export interface ResolveRequest extends StorePlaces {
@@ -15,6 +15,8 @@ export interface ResolveRequest extends StorePlaces {
    * artifact has to agree with it. `ignore`: nothing is held to it but what a source serves.
    */
   readonly lock: 'hold' | 'frozen' | 'ignore';
+  /** The manifest as the user named it: hints repeat it. */
+  readonly manifestFile?: string;
 }
 
 /** What became of one entry. */
@@ -33,13 +35,20 @@ const mostAtOnce = 4;
  */
 export async function resolveArtifacts(request: ResolveRequest): Promise<readonly InstalledArtifact[]> {
   const frozen = request.lock === 'frozen' ? readLock(request.manifestDir) : null;
-  if (request.lock === 'frozen' && frozen === null) throw lockMissing(request.manifestDir);
+  if (request.lock === 'frozen' && frozen === null) {
+    const { lockMissing } = await import('./lock-faults.ts');
+    throw lockMissing(request.manifestDir, request.manifestFile);
+  }
   const resolutions = await resolveEach(request.entries, request);
   const faults = resolutions.flatMap((resolution) => (resolution.kind === 'failed' ? listed(resolution.fault) : []));
   refuse(faults);
   const artifacts = resolutions.flatMap(foundIn);
-  if (request.lock === 'hold') await holdToLock(request.manifestDir, artifacts);
-  if (frozen !== null) refuse(lockFaults(frozen, artifacts.map(lockedAs), 'frozen'));
+  const found = artifacts.map(lockedAs);
+  const lock = request.lock === 'hold' ? await lockOfRun(request.manifestDir, found) : frozen;
+  if (lock === null || recordsAll(lock, found)) return artifacts;
+  const { lockFaults } = await import('./lock-faults.ts');
+  const { manifestFile } = request;
+  refuse(lockFaults(lock, found, { by: request.lock === 'frozen' ? 'frozen' : 'run', manifestFile }));
   return artifacts;
 }
 
@@ -94,11 +103,12 @@ async function findFor(entry: ArtifactEntry, places: StorePlaces): Promise<Found
   return await openFromStore(location, places.platform);
 }
 
-async function holdToLock(manifestDir: string, artifacts: readonly InstalledArtifact[]): Promise<void> {
-  if (artifacts.length === 0) return;
-  const found = artifacts.map(lockedAs);
-  const lock = readLock(manifestDir) ?? (await createLock(manifestDir, found));
-  refuse(lockFaults(lock, found));
+/** The lock that a run is held to, made where there is none yet; null for a run that needs no artifact. */
+async function lockOfRun(
+  manifestDir: string,
+  found: readonly LockedArtifact[],
+): Promise<readonly LockedArtifact[] | null> {
+  return found.length === 0 ? null : (readLock(manifestDir) ?? (await createLock(manifestDir, found)));
 }
 
 export function listed(fault: Diagnostic | DiagnosticList): readonly Diagnostic[] {

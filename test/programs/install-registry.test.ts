@@ -82,7 +82,7 @@ describe('svc install with a registry in use', () => {
     });
     expect(first.stderr).toBe(
       'warning[W-REG-002]: svc.lock is not written yet: the manifest also needs style@1.0.0\n' +
-        'hint: svc install without an argument installs all that the manifest needs, and writes svc.lock\n',
+        'hint: svc install installs all that the manifest needs, and writes svc.lock\n',
     );
     expect(readdirSync(store())).toEqual(['tone']);
     expect(readFileSync(join(store(), 'tone', '1.0.0', 'tone-1.0.0.zip'), 'latin1')).toContain('Be tone.');
@@ -294,7 +294,7 @@ describe('svc.lock', () => {
     const frozen = await install('--frozen');
     expect(frozen.code).toBe(1);
     expect(frozen.stderr).toMatch(
-      /^error\[E-REG-005\]: artifact style@1\.0\.0 has sha256 .*\nhint: Run svc install without --frozen/,
+      /^error\[E-REG-005\]: artifact style@1\.0\.0 has sha256 .*\nhint: run svc install without --frozen/,
     );
     expect(lockText()).toBe(changed);
     expect((await install()).code).toBe(0);

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { createLock, type LockedArtifact, lockFaults, readLock, upsertLock } from '../../src/store/lockfile.ts';
+import { lockFaults } from '../../src/store/lock-faults.ts';
+import { createLock, type LockedArtifact, readLock, upsertLock } from '../../src/store/lockfile.ts';
 import { codesOf, temporaryDirectory } from './artifacts.ts';
 
 const a: LockedArtifact = { name: 'a', version: '1.0.0', platform: null, sha256: 'a'.repeat(64) };
