@@ -279,16 +279,13 @@ describe('with task_acceptance none', () => {
 });
 
 describe('tasks/get', () => {
-  it('returns the task of params.id, with its result once completed [D1-CARD-18, D1-SEND-04]', async () => {
+  it('returns the task of params.id, with its result once completed [D1-CARD-18]', async () => {
     const { fixture, url } = await sleeping([says('There are 3.')]);
     void fixture.session.run();
-    const sent = (await rpc(url, { method: 'message/send', params: say('Count.') })) as {
-      result: { id: string; contextId: string };
-    };
+    const sent = (await rpc(url, { method: 'message/send', params: say('Count.') })) as { result: { id: string } };
     await fixture.frame((frame) => frame.data['final'] === true && frame.event === 'status');
     const task = {
-      id: sent.result.id,
-      contextId: sent.result.contextId,
+      ...sent.result,
       status: { state: 'completed', message: 'session ended' },
       artifacts: [{ name: 'response', parts: [{ text: 'There are 3.' }] }],
     };
@@ -298,13 +295,11 @@ describe('tasks/get', () => {
 
   it('tells an unknown task from a bad id', async () => {
     const { url } = await sleeping([]);
-    expect(await rpc(url, { method: 'tasks/get', params: { id: 'tsk_0' } })).toMatchObject({
-      error: { code: -32001, message: 'Task not found: tsk_0' },
-    });
-    expect(await rpc(url, { method: 'tasks/get', params: { id: 5 } })).toMatchObject({
-      error: { code: -32602, message: 'Invalid params: id must be a string' },
-    });
-    expect(await rpc(url, { method: 'tasks/get', params: ['tsk_0'] })).toMatchObject({ error: { code: -32602 } });
+    const get = async (params: unknown): Promise<unknown> => await rpc(url, { method: 'tasks/get', params });
+    const fault = (code: number, message: string): object => ({ error: { code, message } });
+    expect(await get({ id: 'tsk_0' })).toMatchObject(fault(-32001, 'Task not found: tsk_0'));
+    expect(await get({ id: 5 })).toMatchObject(fault(-32602, 'Invalid params: id must be a string'));
+    expect(await get(['tsk_0'])).toMatchObject({ error: { code: -32602 } });
   });
 });
 
@@ -321,9 +316,8 @@ describe('tasks/cancel', () => {
 
   it('needs an id', async () => {
     const { url } = await sleeping([]);
-    expect(await rpc(url, { method: 'tasks/cancel' })).toMatchObject({
-      error: { code: -32602, message: 'Invalid params: id is required' },
-    });
+    const error = { code: -32602, message: 'Invalid params: id is required' };
+    expect(await rpc(url, { method: 'tasks/cancel' })).toMatchObject({ error });
   });
 });
 

@@ -84,6 +84,20 @@ describe('a task that waits in the queue', () => {
       '- capsule-closed {}',
     ]);
   });
+
+  it('is the one that tasks/get and tasks/cancel mean by its id, and not the running one [D1-SEND-04, D1-CARD-18, D1-CARD-19]', async () => {
+    const capsule = await capsules.script({ manifest: queueOf(1), script: busy });
+    const gate = new Gate(capsule.line.workdir);
+    const running = await capsule.send('First.');
+    await gate.reached();
+    const waiting = await capsule.send('Second.');
+    const state = async (id: string): Promise<unknown> => (await capsule.task(id)).status.state;
+    expect(await state(running.id)).toBe('working');
+    expect(await state(waiting.id)).toBe('submitted');
+    await capsule.rpc('tasks/cancel', { id: waiting.id });
+    expect(await state(waiting.id)).toBe('canceled');
+    expect(await state(running.id)).toBe('working');
+  });
 });
 
 describe('a running task', () => {
