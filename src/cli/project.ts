@@ -3,6 +3,7 @@ import { arch, platform } from 'node:process';
 
 import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
 import { loadEnvironment } from '../manifest/env-file.ts';
+import { decidesInstall } from '../manifest/install-keys.ts';
 import { loadCapsuleManifest } from '../manifest/load.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import type { StorePlaces } from '../store/locate.ts';
@@ -26,6 +27,7 @@ export function openProject(context: CommandContext, manifestPath: string): Proj
     file: resolve(context.cwd, manifestPath),
     env,
     purpose: 'inspect',
+    needs: decidesInstall,
   });
   if (warnings.length > 0) context.stderr.write(render(warnings, context));
   return { ...places, entries: declaredArtifacts(manifest), manifestFile: manifestPath };

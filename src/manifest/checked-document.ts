@@ -19,6 +19,8 @@ export interface DocumentRequest<Schema extends $ZodType> {
   readonly env?: Environment;
   /** True for the keys whose references are not resolved. */
   readonly leave?: (path: KeyPath) => boolean;
+  /** False for the keys whose variables may be unset; nothing is said of their values then. */
+  readonly needs?: ((path: KeyPath) => boolean) | undefined;
   /** Rules across keys; `data` is what the file holds, of any shape. */
   readonly rules?: (data: unknown, findings: Findings) => void;
 }
@@ -36,12 +38,20 @@ export interface CheckedDocument<Schema extends $ZodType> {
  */
 export function readDocument<Schema extends $ZodType>(request: DocumentRequest<Schema>): CheckedDocument<Schema> {
   const source = parseYaml(request.file, request.text);
-  const resolution = resolveReferences({ source, env: request.env, leave: request.leave ?? (() => false) });
+  const resolution = resolveReferences({
+    source,
+    env: request.env,
+    leave: request.leave ?? (() => false),
+    needs: request.needs,
+  });
   const findings = new FileFindings(source, resolution);
   const reading = { data: resolution.value ?? {}, source, resolution, findings };
   const value = parseWithoutUnknown(request.schema, reading);
   request.rules?.(reading.data, findings);
-  if (value === undefined || findings.hasError()) throw new DiagnosticList(findings.list());
+  if (value === undefined || findings.hasError()) {
+    const isUnclear = !findings.hasError();
+    throw new DiagnosticList([...findings.list(), ...(isUnclear ? resolution.passedOver.values() : [])]);
+  }
   return { value: value.output, warnings: findings.list(), source, references: resolution.references };
 }
 
@@ -52,7 +62,7 @@ interface Reading {
   readonly findings: Findings;
 }
 
-/** Parses, and once more without the keys the schema does not know, which only warn (contracts §3). */
+/** Parses, and once more without the keys the schema does not know, which only warn (contracts §3), or whose variables may be unset. */
 function parseWithoutUnknown<Schema extends $ZodType>(
   schema: Schema,
   reading: Reading,
@@ -62,6 +72,7 @@ function parseWithoutUnknown<Schema extends $ZodType>(
   let refused = false;
   for (const issue of first.error.issues) {
     if (issue.code === 'unrecognized_keys') dropUnknown(issue, schema, reading);
+    else if (reading.resolution.passedOver.has(renderKeyPath(keyPathOf(issue.path)))) drop(issue, reading.data);
     else {
       refused = true;
       reportIssue(issue, reading);
@@ -80,8 +91,8 @@ function parsed<Schema extends $ZodType>(schema: Schema, data: unknown): ReturnT
 function dropUnknown(issue: $ZodIssue & { code: 'unrecognized_keys' }, schema: $ZodType, reading: Reading): void {
   const block = keyPathOf(issue.path);
   const known = knownKeys(schema, block);
-  const values = block.reduce<unknown>((value, key) => (value as Record<string | number, unknown>)[key], reading.data);
-  for (const key of issue.keys) delete (values as Record<string, unknown>)[key];
+  const values = blockAt(block, reading.data);
+  for (const key of issue.keys) delete values[key];
   for (const key of issue.keys.slice(0, mostFindings)) {
     const meant = closestName(key, known);
     const where = block.length === 0 ? '' : ` of ${renderKeyPath(block)}`;
@@ -93,4 +104,16 @@ function dropUnknown(issue: $ZodIssue & { code: 'unrecognized_keys' }, schema: $
       hint: meant === undefined ? `known keys here: ${known.join(', ')}` : `did you mean ${meant}?`,
     });
   }
+}
+
+/** A key whose value stands in a variable that may be unset. */
+function drop(issue: $ZodIssue, data: unknown): void {
+  const path = keyPathOf(issue.path);
+  const key = path.at(-1);
+  if (key !== undefined) delete blockAt(path.slice(0, -1), data)[key];
+}
+
+function blockAt(block: KeyPath, data: unknown): Record<string | number, unknown> {
+  const value = block.reduce<unknown>((outer, key) => (outer as Record<string | number, unknown>)[key], data);
+  return value as Record<string | number, unknown>;
 }

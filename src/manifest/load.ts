@@ -24,6 +24,8 @@ export interface LoadRequest {
    * those who look at a manifest and run nothing (D2 "Daemon options" 6).
    */
   readonly purpose?: 'launch' | 'inspect';
+  /** False for the keys whose variables may be unset; absent, each one has to be set. */
+  readonly needs?: (path: KeyPath) => boolean;
 }
 
 export interface LoadedManifest {
@@ -60,6 +62,7 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     text: request.text ?? readManifestText(file),
     schema: capsuleManifest,
     env,
+    needs: request.needs,
     leave: (path) => purpose === 'inspect' && renderKeyPath(path) === apiKeyPath,
     rules: (data, findings) => {
       checkCapsuleRules(data, findings);

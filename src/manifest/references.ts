@@ -25,6 +25,8 @@ export interface Resolution {
   readonly references: ReadonlyMap<string, Reference>;
   /** One `E-MAN-003` for each variable that is not set, at most a hundred. */
   readonly problems: readonly Diagnostic[];
+  /** The same by path of those that may be unset, for when the file cannot be understood without them. */
+  readonly passedOver: ReadonlyMap<string, Diagnostic>;
 }
 
 export interface ResolveRequest {
@@ -33,12 +35,15 @@ export interface ResolveRequest {
   readonly env: Environment | undefined;
   /** True where a reference stays as it is written. */
   readonly leave: (path: KeyPath) => boolean;
+  /** False where a variable may be unset; absent, each one has to be set. */
+  readonly needs?: ((path: KeyPath) => boolean) | undefined;
 }
 
 /** The data of a file with every reference replaced by the variable's value. */
-export function resolveReferences({ source, env, leave }: ResolveRequest): Resolution {
+export function resolveReferences({ source, env, leave, needs }: ResolveRequest): Resolution {
   const references = new Map<string, Reference>();
   const problems: Diagnostic[] = [];
+  const passedOver = new Map<string, Diagnostic>();
 
   const resolved = (value: unknown, path: KeyPath): unknown => {
     if (Array.isArray(value)) return value.map((item, index) => resolved(item, [...path, index]));
@@ -52,11 +57,12 @@ export function resolveReferences({ source, env, leave }: ResolveRequest): Resol
     const found = Object.hasOwn(env, name) ? env[name] : undefined;
     references.set(where, { variable: name, value: found });
     if (found !== undefined) return found;
-    if (problems.length < mostProblems) problems.push(notSet({ name, where, source, path }));
+    if (needs?.(path) === false) passedOver.set(where, notSet({ name, where, source, path }));
+    else if (problems.length < mostProblems) problems.push(notSet({ name, where, source, path }));
     return value;
   };
 
-  return { value: resolved(source.value, []), references, problems };
+  return { value: resolved(source.value, []), references, problems, passedOver };
 }
 
 interface Unresolved {

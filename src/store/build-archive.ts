@@ -3,6 +3,7 @@ import { join } from 'node:path';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
+import { decidesInstall } from '../manifest/install-keys.ts';
 import { loadCapsuleManifest } from '../manifest/load.ts';
 import type { Environment } from '../manifest/references.ts';
 import type { ArtifactManifest } from '../manifest/schema.ts';
@@ -65,7 +66,7 @@ export async function readFolder({ directory, env, checkArtifact }: FolderReques
     const stale = content.has(componentFile) ? await staleComponent(directory) : null;
     return { content, warnings: stale === null ? warnings : [...warnings, stale] };
   }
-  const { manifest, warnings } = loadCapsuleManifest({ file, text, env, purpose: 'inspect' });
+  const { manifest, warnings } = loadCapsuleManifest({ file, text, env, purpose: 'inspect', needs: decidesInstall });
   return { content: await readCapsuleDirectory(directory, manifest), warnings };
 }
 
