@@ -15,56 +15,71 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function find(flag?: string): InitialTask | null {
-  return findInitialTask({ flag, cwd: folder, manifestDirectory: folder, taskAcceptance: 'none', isDelegated: false });
+const readInput = async (): Promise<string> => 'from standard input';
+
+async function find(flag?: string): Promise<InitialTask | null> {
+  return await findInitialTask({
+    flag,
+    readInput,
+    cwd: folder,
+    manifestDirectory: folder,
+    taskAcceptance: 'none',
+    isDelegated: false,
+  });
 }
 
 describe('the first task', () => {
-  it("of a delegated capsule is its parent's, whatever lies beside its manifest [D2-DELEG-05]", () => {
+  it("of a delegated capsule is its parent's, whatever lies beside its manifest [D2-DELEG-05]", async () => {
     writeFileSync(join(folder, 'task.md'), 'Its own task.');
-    const request = { flag: undefined, cwd: folder, manifestDirectory: folder, isDelegated: true };
-    expect(findInitialTask({ ...request, taskAcceptance: 'single' })).toBeNull();
-    expect(findInitialTask({ ...request, taskAcceptance: 'queue' })).toBeNull();
-    expect(() => findInitialTask({ ...request, taskAcceptance: 'none' })).toThrow(
+    const request = { flag: undefined, cwd: folder, manifestDirectory: folder, isDelegated: true, readInput };
+    expect(await findInitialTask({ ...request, taskAcceptance: 'single' })).toBeNull();
+    expect(await findInitialTask({ ...request, taskAcceptance: 'queue' })).toBeNull();
+    await expect(findInitialTask({ ...request, taskAcceptance: 'none' })).rejects.toThrow(
       'a capsule that is delegated to takes messages, and lifecycle.task_acceptance is none',
     );
   });
 
-  it.each([300, 5000, 100_000])('may be a text of %i characters [D1-CLI-02]', (length) => {
+  it.each([300, 5000, 100_000])('may be a text of %i characters [D1-CLI-02]', async (length) => {
     const text = 'x'.repeat(length);
-    expect(find(text)).toEqual({ text, warnings: [] });
+    expect(await find(text)).toEqual({ text, warnings: [] });
   });
 
-  it.each(['loop', 'loop/below', 'file/below', 'a\0b'])('is the text %j when no file can be there', (text) => {
+  it.each(['loop', 'loop/below', 'file/below', 'a\0b'])('is the text %j when no file can be there', async (text) => {
     symlinkSync('loop', join(folder, 'loop'));
     writeFileSync(join(folder, 'file'), '');
-    expect(find(text)?.text).toBe(text);
+    expect((await find(text))?.text).toBe(text);
   });
 
-  it('is the text of a directory’s name', () => {
+  it('is the text of a directory’s name', async () => {
     mkdirSync(join(folder, 'docs'));
-    expect(find('docs')).toEqual({ text: 'docs', warnings: [] });
+    expect(await find('docs')).toEqual({ text: 'docs', warnings: [] });
   });
 
-  it('is a copy of its file, byte for byte', () => {
+  it('is a copy of its file, byte for byte', async () => {
     writeFileSync(join(folder, 'task.txt'), '\uFEFFGrüße\r\n');
-    expect(find('task.txt')?.text).toBe('\uFEFFGrüße\r\n');
+    expect((await find('task.txt'))?.text).toBe('\uFEFFGrüße\r\n');
   });
 
   it.each([
     ['is not UTF-8', Buffer.from([0x47, 0xfc, 0x0a]), 'it is not UTF-8 text'],
     ['is larger than 10 MiB', Buffer.alloc(10 * 1024 * 1024 + 1, 0x61), 'it is larger than 10 MiB'],
-  ])('is refused when its file %s', (_name, bytes, reason) => {
+  ])('is refused when its file %s', async (_name, bytes, reason) => {
     writeFileSync(join(folder, 'task.md'), bytes);
     for (const flag of ['task.md', undefined]) {
-      expect(() => find(flag)).toThrow(
+      await expect(find(flag)).rejects.toThrow(
         expect.objectContaining({ code: 'E-IO-001', message: expect.stringContaining(reason) }),
       );
     }
   });
 
-  it('may be a file of 10 MiB', () => {
+  it('may be a file of 10 MiB', async () => {
     writeFileSync(join(folder, 'task.md'), Buffer.alloc(10 * 1024 * 1024, 0x61));
-    expect(find()?.text).toHaveLength(10 * 1024 * 1024);
+    expect((await find())?.text).toHaveLength(10 * 1024 * 1024);
+  });
+
+  it('of - is standard input, unless a file has that name', async () => {
+    expect(await find('-')).toEqual({ text: 'from standard input', warnings: [] });
+    writeFileSync(join(folder, '-'), 'from the file');
+    expect((await find('-'))?.text).toBe('from the file');
   });
 });

@@ -11,6 +11,8 @@ const largestTask = 10 * 1024 * 1024;
 export interface InitialTaskRequest {
   /** What `--task` gave; undefined without the flag. */
   readonly flag: string | undefined;
+  /** Reads what the flag `-` stands for: all of standard input, which is not empty. */
+  readonly readInput: () => Promise<string>;
   /** What a relative path of the flag is relative to. */
   readonly cwd: string;
   readonly manifestDirectory: string;
@@ -26,11 +28,11 @@ export interface InitialTask {
 
 /**
  * The first task: `--task` as the contents of an existing file or else verbatim, without it `task.md` beside the manifest
- * (D1 "Command line", contracts §2). Null when there is none and messages may come; `E-RUN-024` when they may not.
+ * (D1 "Command line", contracts §2); `-` that names no file is standard input (ADR 0084). Null when there is none and messages may come; `E-RUN-024` when they may not.
  */
-export function findInitialTask(request: InitialTaskRequest): InitialTask | null {
-  const { flag, cwd, manifestDirectory, taskAcceptance } = request;
-  if (flag !== undefined) return taskOfFlag(flag, cwd);
+export async function findInitialTask(request: InitialTaskRequest): Promise<InitialTask | null> {
+  const { flag, manifestDirectory, taskAcceptance } = request;
+  if (flag !== undefined) return await taskOfFlag(flag, request);
   if (request.isDelegated) return awaitedTask(taskAcceptance);
   const path = join(manifestDirectory, 'task.md');
   if (isFile(path)) return { text: nonEmpty(readTask(path), path), warnings: [] };
@@ -52,9 +54,10 @@ function awaitedTask(taskAcceptance: InitialTaskRequest['taskAcceptance']): null
   );
 }
 
-function taskOfFlag(flag: string, cwd: string): InitialTask {
+async function taskOfFlag(flag: string, { cwd, readInput }: InitialTaskRequest): Promise<InitialTask> {
   const file = resolve(cwd, flag);
   if (isFile(file)) return { text: nonEmpty(readTask(file), file), warnings: [] };
+  if (flag === '-') return { text: await readInput(), warnings: [] };
   return { text: nonEmpty(flag, '--task'), warnings: looksLikePath(flag) ? [takenAsText(flag)] : [] };
 }
 

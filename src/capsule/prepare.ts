@@ -45,8 +45,9 @@ export async function scopeLaunch(
   for (const warning of warnings) onWarning(warning);
   if (refusals.length > 0) throw new DiagnosticList(refusals);
   const { loaded, source } = launch;
-  const initialTask = findInitialTask({
+  const initialTask = await findInitialTask({
     flag: request.task,
+    readInput: request.readTask,
     cwd: request.cwd,
     manifestDirectory: source.manifestDirectory,
     taskAcceptance: loaded.manifest.lifecycle.task_acceptance,

@@ -23,6 +23,8 @@ export interface RunRequest {
   readonly stopWithinMs: number;
   /** `--task` as given. */
   readonly task: string | undefined;
+  /** What `--task -` means; called at most once, when nothing refuses the launch so far. */
+  readonly readTask: () => Promise<string>;
   readonly bind: string;
   readonly readEnvFile: boolean;
   /** What is asked for artifacts that are not on this machine; nobody with `--offline`. */

@@ -40,7 +40,7 @@ interface RunOptions {
 export function runCommand(context: CommandContext): Command {
   return new Command('run')
     .description('Start the capsule of the manifest: it runs its task behind an HTTP door.')
-    .option('--task <path or text>', 'a file with the task, or the task itself')
+    .option('--task <path or text>', 'a file with the task, or the task itself; - reads it from standard input')
     .option('--manifest <path>', 'the manifest', './svc.yaml')
     .option('--workdir <dir>', 'the directory the agent reads and writes, instead of a fresh one')
     .option('--capsule <name>', 'run a published capsule from the store instead of a manifest file')
@@ -59,6 +59,9 @@ export function runCommand(context: CommandContext): Command {
     .action(async (options: RunOptions, command: Command) => {
       if ((options.capsule === undefined) !== (options.capsuleVersion === undefined)) {
         command.error('error: --capsule and --capsule-version go together');
+      }
+      if (options.task === '-' && options.spawnApprovalStdin === true) {
+        command.error('error: standard input holds the approval, and cannot hold the task too');
       }
       if (options.explainScope === true) await explain(options, context);
       else process.exitCode = await run(options, context);
@@ -137,6 +140,10 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
       {
         ...scopeRequest(options, context),
         task: options.task,
+        readTask: async () => {
+          const { readTaskInput } = await import('./task-input.ts');
+          return await readTaskInput(process.stdin, { context, stop: stop.signal });
+        },
         approval,
         sessionId: options.sessionId ?? null,
         stopWithinMs,

@@ -17,6 +17,11 @@ export const commandCodes = {
     explanation:
       'The message is the true reason, in the words that task_end of the trace has. The status frame says only what clients are to know.',
   },
+  'E-RUN-060': {
+    title: 'the task cannot be read from standard input',
+    explanation:
+      'With --task -, all of standard input is the task: UTF-8 text of at most 10 MiB. It was longer, was no text, could not be read, or svc run was stopped before its end. Nothing has been run.',
+  },
   'W-RUN-059': {
     title: 'programs run with less than scoped containment',
     explanation:

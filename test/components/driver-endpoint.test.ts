@@ -28,6 +28,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
       published: null,
       workdir: null,
       task: 'x',
+      readTask: async () => 'x',
       approval: null,
       sessionId: null,
       stopWithinMs: 18_000,

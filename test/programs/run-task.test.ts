@@ -1,5 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
 import { readTrace } from '../../src/trace/read.ts';
@@ -8,6 +11,7 @@ import { runsCommand } from '../support/script-capsule.ts';
 import { svc } from '../support/svc-process.ts';
 
 const capsule = useCapsules();
+const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
 
 describe('svc run with a task beside its manifest', () => {
   it('runs it once and ends [D1-CORE-01, D1-CORE-03, D1-HUMAN-08]', async () => {
@@ -118,11 +122,26 @@ describe('the task', () => {
     expect(readFileSync(join(workspace.folder, 'workdir', onlySession(workspace), 'task.md'), 'utf8')).toBe(text);
   });
 
-  it('is warned about when it looks like a missing file', async () => {
-    const workspace = capsule({ files: taskFile });
-    const { code, stderr } = await svc(workspace, ['run', '--task', './tsk.md']);
-    expect(stderr).toContain('warning[W-RUN-001]: there is no file ./tsk.md');
-    expect(code).toBe(0);
+  it('that looks like a missing file stays text, and is warned about before the model is asked [D1-CLI-02]', async () => {
+    const workspace = capsule();
+    const [said, seen] = ['stderr.txt', 'seen.txt'].map((name) => join(workspace.folder, name));
+    const answer = '{"type":"response","response":{"content":[{"type":"text","text":"Hi."}],"stop_reason":"end_turn"}}';
+    workspace.write('ask.sh', `read line\ncp ${said} ${seen}\necho '${answer}'\ncat > /dev/null\n`);
+    const command = `[sh, ${join(workspace.folder, 'ask.sh')}]`;
+    workspace.write(
+      'svc.yaml',
+      `name: demo\nversion: 1.0.0\ninference: { transport: process, model: local, command: ${command} }\n`,
+    );
+    const stderr = openSync(said ?? '', 'w');
+    const child = spawn(process.execPath, [program, 'run', '--task', './x.md'], {
+      cwd: workspace.folder,
+      env: { PATH: process.env['PATH'], HOME: workspace.home, SVC_CONTAINMENT_CEILING: 'advisory' },
+      stdio: ['ignore', 'ignore', stderr],
+    });
+    closeSync(stderr);
+    expect(await once(child, 'close')).toEqual([0, null]);
+    expect(readFileSync(seen ?? '', 'utf8')).toContain('warning[W-RUN-001]: there is no file ./x.md');
+    expect(readFileSync(join(workspace.folder, 'workdir', onlySession(workspace), 'task.md'), 'utf8')).toBe('./x.md');
   });
 
   it('has to come from somewhere when no message may bring it', async () => {
