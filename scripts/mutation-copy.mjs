@@ -29,6 +29,8 @@ const longestRunMs = 300_000;
 export class CheckoutCopy {
   /** @type {string} */
   folder;
+  /** What runs then is ended, as of `performance.now()`. */
+  deadline = Infinity;
   /** @type {string[]} */
   #testFiles;
   /** @type {import('node:child_process').ChildProcess | undefined} */
@@ -95,7 +97,8 @@ export class CheckoutCopy {
   }
 
   /**
-   * Runs the tests of these files whose titles name one of the clauses; with `untilFailed` no more once one has failed.
+   * Runs the tests of these files whose titles name one of the clauses; with `untilFailed` no more once one has failed. `hung` when they
+   * were ended: at the deadline, or those of a single clause after five minutes.
    * @param {readonly string[]} files
    * @param {readonly string[]} clauses
    * @param {{ untilFailed?: boolean }} [options]
@@ -134,9 +137,9 @@ export class CheckoutCopy {
    * @param {readonly string[]} args of Node
    * @param {Record<string, string>} env
    * @param {number} [limitMs]
-   * @returns {Promise<{ code: number | null, output: string }>} No code when it took longer than the limit.
+   * @returns {Promise<{ code: number | null, output: string }>} No code when it took longer than the limit, or the deadline passed.
    */
-  async #run(args, env, limitMs) {
+  async #run(args, env, limitMs = Infinity) {
     return await new Promise((resolve, reject) => {
       // A group of its own: what the tests started ends with them.
       const child = spawn(process.execPath, args, {
@@ -149,7 +152,8 @@ export class CheckoutCopy {
       let output = '';
       let hung = false;
       for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
-      const timer = limitMs === undefined ? undefined : setTimeout(() => ((hung = true), endGroup(child.pid)), limitMs);
+      const limit = Math.min(limitMs, Math.max(1, this.deadline - performance.now()));
+      const timer = limit === Infinity ? undefined : setTimeout(() => ((hung = true), endGroup(child.pid)), limit);
       child.once('error', reject);
       child.once('exit', (code, signal) => {
         clearTimeout(timer);
