@@ -204,7 +204,7 @@ export const catalogue = {
   'E-RUN-058': {
     title: 'the event stream of a session cannot be kept',
     explanation:
-      'Frames longer than 64 KiB, such as the whole result of a tool, are kept in a nameless file of the session directory until 512 newer ones have come. It could not be written or read, mostly because the disk is full, and the session ended.',
+      'Frames longer than 64 KiB, such as the whole result of a tool, are kept in a nameless file of the session directory until 512 newer ones have come. It could not be written or read, mostly because the disk is full, more than 16 MiB were held in memory already, and the session ended.',
   },
   'E-RUN-064': {
     title: 'the model did not answer in time',

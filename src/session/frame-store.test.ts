@@ -74,9 +74,15 @@ describe('the store of long frames', () => {
     expect(heldFiles()).toBe(0);
   });
 
-  it('says so when it cannot write', () => {
+  it('holds in memory what it cannot write, and says so beyond 16 MiB', () => {
     const nowhere = new FrameStore(join(directory, 'none'));
-    expect(() => nowhere.keep(Buffer.from('a'))).toThrow(expect.objectContaining({ code: 'E-RUN-058' }) as Error);
+    const first = nowhere.keep(Buffer.alloc(10 * 1024 * 1024, 'a'));
+    expect(first.read(5, 3)?.toString()).toBe('aaa');
+    const next = Buffer.alloc(7 * 1024 * 1024, 'b');
+    expect(() => nowhere.keep(next)).toThrow(expect.objectContaining({ code: 'E-RUN-058' }) as Error);
+    first.release();
+    expect(first.read(0, 1)).toBeNull();
+    expect(nowhere.keep(next).read(0, 1)?.toString()).toBe('b');
   });
 });
 
@@ -103,7 +109,7 @@ describe('an event stream with a store', () => {
     const lost: unknown[] = [];
     const broken = new FrameStore(join(directory, 'none'));
     const stream = new EventStream(() => {}, { store: broken, onLost: (why) => lost.push(why.code) });
-    stream.publish(1n, artifact('x'.repeat(100_000)));
+    stream.publish(1n, artifact('x'.repeat(17 * 1024 * 1024)));
     stream.publish(2n, artifact('x'));
     expect(lost).toEqual(['E-RUN-058']);
     expect(stream.replayFrom(0n).frames.map(({ id }) => id)).toEqual([2n]);

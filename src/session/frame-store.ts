@@ -15,6 +15,9 @@ export interface StoredBytes {
 /** A file is given back when all that is in it has been released, so that a few old bytes hold no more than this. */
 const segmentBytes = 256 * 1024 * 1024;
 
+/** Of frames that no file takes, as on a full disk: what a session needs to come to an end with its own words. */
+const mostHeldBytes = 16 * 1024 * 1024;
+
 interface Segment {
   readonly descriptor: number;
   /** Where the next bytes go. */
@@ -29,14 +32,37 @@ export class FrameStore {
   readonly #segments = new Set<Segment>();
   #current: Segment | null = null;
   #made = 0;
+  #heldBytes = 0;
 
   /** `directory` is written to by `svc` alone. */
   constructor(directory: string) {
     this.#directory = directory;
   }
 
-  /** Throws `E-RUN-058` when they cannot be written. */
+  /** What no file takes is held in memory, up to 16 MiB in all. Throws `E-RUN-058` beyond that. */
   keep(bytes: Buffer): StoredBytes {
+    try {
+      return this.#write(bytes);
+    } catch (error) {
+      if (!(error instanceof Diagnostic) || this.#heldBytes + bytes.length > mostHeldBytes) throw error;
+      return this.#held(bytes);
+    }
+  }
+
+  #held(bytes: Buffer): StoredBytes {
+    this.#heldBytes += bytes.length;
+    let held: Buffer | null = bytes;
+    return {
+      length: bytes.length,
+      read: (position, most) => held?.subarray(position, position + most) ?? null,
+      release: () => {
+        if (held !== null) this.#heldBytes -= held.length;
+        held = null;
+      },
+    };
+  }
+
+  #write(bytes: Buffer): StoredBytes {
     return this.#guarded(() => {
       const segment = this.#segmentWithRoom();
       const begin = segment.end;

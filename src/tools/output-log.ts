@@ -39,12 +39,13 @@ export class OutputLog {
     const { maxBytes, budget } = this.#limits;
     const wanted = Math.min(chunk.length, maxBytes - this.#bytes);
     const fitting = chunk.subarray(0, budget.take(wanted));
-    if (fitting.length > 0 || wanted === 0)
+    if (fitting.length > 0) {
       await this.#keepGoing(async () => {
         this.#file ??= await this.#create();
         await this.#file.appendFile(fitting);
         this.#bytes += fitting.length;
       });
+    }
     if (fitting.length < wanted) {
       const all = `all logs of a session hold ${budget.maxBytes} bytes at most`;
       this.#problem ??= `only the first ${this.#bytes} bytes are kept: ${all}`;

@@ -1,4 +1,4 @@
-import { chmodSync, lchownSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, lchownSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
@@ -123,10 +123,12 @@ describe.each(asOneself)('in $name', (setup) => {
   });
 });
 
+/** Of file systems whose owners the kernel maps for a mount: ext4, xfs, btrfs, tmpfs. */
+const mappable: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994]);
 const asRoot = process.getuid?.() === 0 ? asOneself : [];
 
 describe.skipIf(asRoot.length === 0).each(asRoot)('in $name (skipped without root)', (setup) => {
-  it("the model is told that a workdir in another user's home cannot be reached", async (context) => {
+  it("a workdir in another user's home is bound before privileges are given up, or the model is told", async (context) => {
     const home = mkdtempSync('/var/tmp/svc-home-');
     context.onTestFinished(() => rmSync(home, { recursive: true }));
     lchownSync(home, 1000, 1000);
@@ -136,9 +138,11 @@ describe.skipIf(asRoot.length === 0).each(asRoot)('in $name (skipped without roo
       capabilities: 'shell: { allow: [bash] }',
       args: ['--workdir', workdir],
     });
-    expect(await capsule.result('anything')).toEqual({
-      text: `bash could not be started: it could not be contained: ${workdir} cannot be reached without the privileges that are given up first`,
-      isError: true,
-    });
+    const refusal = `bash could not be started: it could not be contained: ${workdir} cannot be reached without the privileges that are given up first`;
+    expect(await capsule.result('anything')).toEqual(
+      setup.name.startsWith('sealed') && mappable.has(statfsSync(home).type)
+        ? { text: 'exit code: 0\nstdout:\nhere\nstderr: (empty)', isError: false }
+        : { text: refusal, isError: true },
+    );
   });
 });

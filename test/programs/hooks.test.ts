@@ -225,7 +225,9 @@ describe('reopen-task', { timeout: compileTimeoutMs }, () => {
     const capsule = await start({ hooks: { judge: doneByOne }, script: script(says(said)), manifest });
     const watch = await capsule.watch();
     await capsule.send('Go.');
-    await watch.until(() => watch.frames.filter(({ data }) => data['final'] === true).length === most + 1);
+    const isEnd = ({ event, data }: (typeof watch.frames)[number]): boolean =>
+      event === 'status' && data['final'] === true;
+    await watch.until(() => watch.frames.filter(isEnd).length === most + 1);
     const next = await capsule.send('Go on.');
     await watch.until(({ data }) => data['id'] === next.id);
     expect(capsule.trace.filter((line) => line['event_type'] === 'task_reopened')).toHaveLength(most);

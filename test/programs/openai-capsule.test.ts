@@ -231,6 +231,9 @@ function expectedTrace(session: string): unknown[] {
         env_allow: [],
         plan_submit: false,
         interpreter_runtime: ['sh'],
+        limits: expect.arrayContaining([
+          { resource: 'processes', of: 'session', max: 128, held_by: expect.any(String) },
+        ]),
         staged_runtime: ['svc-tool-editor@1.0.0', 'house-style@1.0.0', 'svc-driver-openai@1.0.0'],
       },
     },
