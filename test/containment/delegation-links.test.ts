@@ -33,6 +33,8 @@ beforeEach(() => {
 afterEach(() => rmSync(scratch, { recursive: true, force: true }));
 
 const hearsOfEnds = 'lifecycle: { task_acceptance: queue, queue_depth: 4, after_task: sleep, shell_grace_secs: 1 }\n';
+/** The only task beside that of the message is then the end of the child, however long a command takes. */
+const hearsOfChildren = 'lifecycle: { task_acceptance: queue, queue_depth: 4, after_task: sleep, shell_grace_secs: 60 }\n';
 const commands = 'shell: { allow: [sh, cat, ln, ls, mv, sleep] }';
 
 /** Waits for something, for 20 s at most, as text for a shell. */
@@ -102,7 +104,7 @@ describe('a child whose parent puts a link on the path of its directory', () => 
     async ({ part, moved, ceiling }) => {
       const goOn = `${waitFor('[ -e .svc/children/worker-*/ready ]')}; ${swap(part)}; cd ${moved} && echo > go`;
       const lead = {
-        manifest: `${hearsOfEnds}capabilities: { spawn: { allow: [worker] }, ${commands} }\n`,
+        manifest: `${hearsOfChildren}capabilities: { spawn: { allow: [worker] }, ${commands} }\n`,
         script: [
           calls('delegate-task', { capsule: 'worker', version: '1.0.0', task: 'Look around.' }, 'Begin'),
           calls('sh', { command: goOn }, 'Begin'),
