@@ -14,6 +14,7 @@
 #include "kernel.h"
 #include "namespaces.h"
 #include "pipes.h"
+#include "privileges.h"
 #include "report.h"
 
 enum { first_descriptor = 3, most_forks = 4096 };
@@ -34,7 +35,11 @@ static noreturn void enter_for(int entered, int left, const char *map) {
   const unsigned uid = geteuid();
   const unsigned gid = getegid();
   if (unshare(CLONE_NEWUSER) != 0) fail("unshare", NULL);
-  if (map == NULL) map_identity(&same, uid, gid);
+  if (map == NULL) {
+    map_identity(&same, uid, gid);
+    /* Who is not root opens the namespace of a process only where it may look at that. */
+    become_transparent();
+  }
   const char here = 1;
   char nothing = 0;
   if (write(entered, &here, sizeof here) != sizeof here) _exit(exit_launch_failed);

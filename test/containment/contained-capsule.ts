@@ -51,6 +51,8 @@ export interface ContainedOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Its calls can be made more than once. */
   readonly stays?: boolean;
+  /** After so long a command goes on in the background, while the next call is made. */
+  readonly graceSecs?: number;
   /** Flags of `svc run`. */
   readonly args?: readonly string[];
   /** Before `svc` starts; gives variables for it that depend on where the workspace is. */
@@ -159,10 +161,11 @@ function withoutCommand(text: string, { tool, input: { command } }: ScriptedCall
 
 function capsuleOf(
   setup: Setup<ContainmentClass>,
-  { calls, capabilities, manifest = '', files = {}, stays = false }: ContainedOptions,
+  { calls, capabilities, manifest = '', files = {}, stays = false, graceSecs }: ContainedOptions,
 ): ScriptCapsule {
+  const grace = graceSecs === undefined ? '' : `, shell_grace_secs: ${graceSecs}`;
   return {
-    manifest: `${manifest}lifecycle: { task_acceptance: ${stays ? 'queue, after_task: sleep' : 'single'} }
+    manifest: `${manifest}lifecycle: { task_acceptance: ${stays ? 'queue, after_task: sleep' : 'single'}${grace} }
 capabilities:
   containment: ${setup.class}
 ${capabilities.replaceAll(/^/gm, '  ')}
@@ -181,7 +184,8 @@ function scriptOf(calls: readonly ScriptedCall[]): string {
   ]);
 }
 
-function giveAway(directory: string, uid: number): void {
+/** Makes everything in a directory a user's, the directory too. */
+export function giveAway(directory: string, uid: number): void {
   lchownSync(directory, uid, uid);
   for (const entry of readdirSync(directory, { recursive: true, encoding: 'utf8' })) {
     lchownSync(join(directory, entry), uid, uid);

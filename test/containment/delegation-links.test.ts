@@ -34,7 +34,8 @@ afterEach(() => rmSync(scratch, { recursive: true, force: true }));
 
 const hearsOfEnds = 'lifecycle: { task_acceptance: queue, queue_depth: 4, after_task: sleep, shell_grace_secs: 1 }\n';
 /** The only task beside that of the message is then the end of the child, however long a command takes. */
-const hearsOfChildren = 'lifecycle: { task_acceptance: queue, queue_depth: 4, after_task: sleep, shell_grace_secs: 60 }\n';
+const hearsOfChildren =
+  'lifecycle: { task_acceptance: queue, queue_depth: 4, after_task: sleep, shell_grace_secs: 60 }\n';
 const commands = 'shell: { allow: [sh, cat, ln, ls, mv, sleep] }';
 
 /** Waits for something, for 20 s at most, as text for a shell. */

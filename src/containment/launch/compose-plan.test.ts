@@ -107,7 +107,7 @@ limit 0 3600 3600
 limit 1 4096 4096
 limit 2 8192 8192
 limit 4 1 1
-limit 6 128 128
+limit 6 130 130
 limit 7 1024 1024
 landlock 65535 3 3
 allow 13 /usr/bin/dash
@@ -272,7 +272,7 @@ describe('a control group', () => {
       expect(plan).toMatch(
         /^svc-launch-plan 1\ncgroup \/sys\/fs\/cgroup\/one\/tasks\ncgroup \/sys\/fs\/cgroup\/two\/tasks\nroom \/sys\/fs\/cgroup\/one\/pids.current 128\n/,
       );
-      expect(plan).toMatch(/\nlimit 6 1(28|68) 1(28|68)\n/);
+      expect(plan).toMatch(/\nlimit 6 1(30|68) 1(30|68)\n/);
     }
   });
 });

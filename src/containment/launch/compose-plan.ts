@@ -2,7 +2,13 @@ import { join } from 'node:path';
 
 import type { ResourceLimits } from '../../grants/effective-grants.ts';
 import { containedHome } from '../contained-environment.ts';
-import { countsApart, launchesAreBounded, type LimitHold, sessionProcesses } from '../limits/held-limits.ts';
+import {
+  countsAlone,
+  countsApart,
+  launchesAreBounded,
+  type LimitHold,
+  sessionProcesses,
+} from '../limits/held-limits.ts';
 import { egressPort } from '../service-address.ts';
 import { composeRoot, sharedMemory, temporary } from './compose-root.ts';
 import type { ComposedRoot } from './host-ability.ts';
@@ -74,12 +80,7 @@ function heldBy({ mounts }: SessionNamespaces): Pick<LimitHold, 'users'> {
 /** What counts against the limit of a launch beside its programs. */
 function processesBeside({ enforcement, users, grants, processesRunning }: PlanRequest): number {
   if (!countsAlone(enforcement)) return processesRunning;
-  return users === null || countsApart(heldBy(users), grants.limits) ? 0 : supervisors;
-}
-
-/** In a user namespace a process's limit counts what is in it; elsewhere all that its user runs, by which the limit is raised. */
-export function countsAlone(enforcement: Enforcement): boolean {
-  return enforcement.class === 'sealed' && enforcement.root.userNamespace;
+  return users !== null && countsApart(heldBy(users), grants.limits) ? 0 : supervisors;
 }
 
 /** Where what launches of a session share does for each of them too, none has a user namespace of its own beside it. */

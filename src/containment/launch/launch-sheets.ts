@@ -2,7 +2,8 @@ import { closeSync, openSync, realpathSync, unlinkSync, writeFileSync } from 'no
 import { join } from 'node:path';
 
 import { withoutAgentsPrograms } from './agents-programs.ts';
-import { composePlan, countsAlone, type Enforcement, type PlanRequest } from './compose-plan.ts';
+import { countsAlone } from '../limits/held-limits.ts';
+import { composePlan, type Enforcement, type PlanRequest } from './compose-plan.ts';
 import { encodeLaunchPlan } from './launch-plan.ts';
 import { linkPrograms } from './linked-programs.ts';
 import type { NeededFiles } from './needed-files.ts';

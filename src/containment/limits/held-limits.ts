@@ -1,6 +1,7 @@
 /** What bounds the processes and the memory of a session, and by what mechanism each bound is held here. */
 import type { ResourceLimits } from '../../grants/effective-grants.ts';
 import type { HeldBy, HeldLimit } from '../../grants/scope-object.ts';
+import type { Enforcement } from '../launch/compose-plan.ts';
 
 /** What of the ladder of mechanisms a session climbs. The decision is made once: what is reported is what is carried out. */
 export interface LimitHold {
@@ -12,6 +13,8 @@ export interface LimitHold {
    * by a map of the mounts; `own` for an ordinary user; null where there is none.
    */
   readonly users: 'mapped' | 'own' | null;
+  /** Around each program stand two processes of `svc-launch`. */
+  readonly isSupervised: boolean;
   /** Memory is added up by `svc`, which ends the programs of the session when they take more. */
   readonly watchesMemory: boolean;
 }
@@ -43,12 +46,18 @@ export function countsApart({ users }: Pick<LimitHold, 'users'>, resources: Reso
   return users === 'mapped' && !launchesAreBounded(resources);
 }
 
+/** In a user namespace a process's limit counts what is in it; elsewhere all that its user runs, by which the limit is raised. */
+export function countsAlone(enforcement: Enforcement): boolean {
+  return enforcement.class === 'sealed' && enforcement.root.userNamespace;
+}
+
 /** The limits of a session as the scope report has them. */
 export function heldLimits(resources: ResourceLimits, steps: HeldBySteps): readonly HeldLimit[] {
   const memory = resources.session_memory ?? null;
   const isEachAlone = steps.sessionProcesses === null;
+  const isProgramHeldAlone = steps.sessionProcesses === 'none' && steps.programProcesses !== 'none';
   const program: readonly HeldLimit[] =
-    launchesAreBounded(resources) || isEachAlone
+    launchesAreBounded(resources) || isEachAlone || isProgramHeldAlone
       ? [{ resource: 'processes', of: 'program', max: resources.processes, held_by: steps.programProcesses }]
       : [];
   const most = isEachAlone ? null : sessionProcesses(resources);
@@ -68,5 +77,5 @@ export function unheld(resources: ResourceLimits): LimitHold {
     programMemory: 'none',
     sessionMemory: 'none',
   });
-  return { limits, groups: { processes: null, memory: null }, users: null, watchesMemory: false };
+  return { limits, groups: { processes: null, memory: null }, users: null, isSupervised: false, watchesMemory: false };
 }

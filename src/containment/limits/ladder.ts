@@ -8,7 +8,7 @@ import { type GroupPlaceLook, lookForGroupPlace, type OwnGroupFacts } from '../c
 import type { Enforcement } from '../launch/compose-plan.ts';
 import type { HostAbility } from '../launch/host-ability.ts';
 import { lookForGroupsV1 } from './control-group-v1.ts';
-import { type GroupVersion, heldLimits, type LimitHold } from './held-limits.ts';
+import { countsAlone, type GroupVersion, heldLimits, type LimitHold } from './held-limits.ts';
 import { isMappable } from './mappable.ts';
 
 export interface LadderRequest {
@@ -33,14 +33,17 @@ export function climb({ resources, directories }: LadderRequest, facts: LadderFa
   const watchesMemory = resources.session_memory !== undefined && memory === null && canWatch(facts);
   // The kernel counts for root only in a namespace where it is somebody else.
   const counted: HeldBy = facts.isSuperuser ? (users === 'mapped' ? 'user-namespace' : 'none') : 'user';
+  // In a namespace of its own each launch is counted without the others.
+  const isShared = users !== null || !countsAlone(facts.enforcement);
   const isEachAlone = !facts.isSuperuser && resources.session_processes === undefined;
   const limits = heldLimits(resources, {
-    sessionProcesses: processes ?? (isEachAlone ? null : counted),
+    sessionProcesses: processes ?? (isEachAlone ? null : isShared ? counted : 'none'),
     programProcesses: counted,
     programMemory: 'rlimit',
     sessionMemory: memory ?? (watchesMemory ? 'watched' : 'none'),
   });
-  return { limits, groups: { processes, memory }, users, watchesMemory };
+  const isSupervised = facts.enforcement.class === 'sealed';
+  return { limits, groups: { processes, memory }, users, isSupervised, watchesMemory };
 }
 
 /** Only a composed root leaves no way to the files that the owner's number would open. */
@@ -48,7 +51,7 @@ function usersFor(
   { resources, directories }: LadderRequest,
   { enforcement, ability, isSuperuser, own }: LadderFacts,
 ): LimitHold['users'] {
-  if (enforcement.class !== 'sealed' || !enforcement.root.userNamespace || !ability.users) return null;
+  if (!countsAlone(enforcement) || !ability.users) return null;
   // An ordinary user has no second number for the processes around a program: they would count as its own.
   if (!isSuperuser) return resources.session_processes === undefined ? null : 'own';
   return directories.every((directory) => isMappable(nearestThere(directory), own.mounts)) ? 'mapped' : null;

@@ -78,7 +78,7 @@ export class LimitWatch {
 
   #look(): void {
     const { hold, resources } = this.#options;
-    const around = hold.users === null ? 0 : supervisors;
+    const around = hold.isSupervised ? supervisors : 0;
     let [threads, bytes] = [0, 0];
     for (const each of this.#live) {
       const sum = sumOfTree(each.pid);
