@@ -57,7 +57,7 @@ describe('a disk that refuses (needs root, to mount one)', () => {
     try {
       const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', small]);
       expect(stderr).toBe(
-        `error[E-RUN-059]: the task failed: out/result.txt cannot be written in ${small}: no space left on the device\n`,
+        `error[E-RUN-059]: the task failed: E-IO-001: out/result.txt cannot be written in ${small}: no space left on the device\n`,
       );
       expect(stdout).toMatch(/\nstatus: {2}failed\n$/);
       expect(code).toBe(1);
