@@ -20,7 +20,7 @@ export interface SvcOptions {
 const anyHost = { SVC_CONTAINMENT_CEILING: 'advisory' };
 
 /** So it is not told either that programs are contained no better. */
-const classWarning = /^warning\[W-RUN-059\]: [^\n]*\n/m;
+export const classWarning: RegExp = /^warning\[W-RUN-059\]: [^\n]*\n/m;
 
 /** A running `svc`. */
 export class SvcProcess extends ProgramProcess {
