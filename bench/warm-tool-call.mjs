@@ -5,6 +5,8 @@ import { loadSubject } from './support/bundle.mjs';
 import { alternate } from './support/rounds.mjs';
 
 const callsPerRound = 500;
+/** After which the engine has compiled what runs often, on both sides. */
+const callsBefore = 10_000;
 
 /** What the runtime adds to a call of a tool that is ready: the way to its process and back, and the checks. */
 /** @type {import('./support/row.mjs').Row} */
@@ -18,6 +20,8 @@ export const warmToolCall = {
     );
     const tool = await openWarmTool(fileURLToPath(new URL('../', import.meta.url)));
     try {
+      await tool.throughRuntime(callsBefore);
+      tool.componentAlone(callsBefore);
       const { subject, floor } = await alternate({
         rounds: 15,
         subject: () => tool.throughRuntime(callsPerRound),

@@ -11,8 +11,72 @@ export const firstGivenDescriptor = 4;
 export const lengthBytes = 4;
 const lengthSpace = Buffer.alloc(lengthBytes);
 
-/** What may be in a message: plain objects, arrays, strings, numbers, big integers, bytes, `undefined`. */
+/** What V8's serialization begins with; JSON never does. */
+const serializedMark = 0xff;
+/** Of values in a message, and of characters in their texts and names, up to which JSON is tried. */
+const mostShortValues = 64;
+const mostShortCharacters = 4_096;
+/** More than any of those takes with every character escaped. */
+const longestJsonBytes = 64 * 1024;
+
+/**
+ * What may be in a message: plain objects, arrays, strings, numbers, big integers, bytes, `undefined`. Short ones that JSON carries unchanged are
+ * JSON, which takes a fifth of the time; all others are V8's serialization.
+ */
 export function encodeFrame(message: unknown): Buffer {
+  return isShortJson(message, { values: mostShortValues, characters: mostShortCharacters })
+    ? jsonFrame(JSON.stringify(message))
+    : serializedFrame(message);
+}
+
+interface Room {
+  values: number;
+  characters: number;
+}
+
+/** Whether JSON gives back the same: an undefined property is an absent one, as options of components have it. */
+function isShortJson(value: unknown, room: Room): boolean {
+  room.values -= 1;
+  if (room.values < 0) return false;
+  switch (typeof value) {
+    case 'string':
+      room.characters -= value.length;
+      return room.characters >= 0;
+    case 'number':
+      return Number.isFinite(value) && !Object.is(value, -0);
+    case 'boolean':
+      return true;
+    case 'object':
+      return value === null || (Array.isArray(value) ? isShortArray(value, room) : isShortObject(value, room));
+    default:
+      return false;
+  }
+}
+
+function isShortArray(values: readonly unknown[], room: Room): boolean {
+  for (const value of values) if (!isShortJson(value, room)) return false;
+  return true;
+}
+
+function isShortObject(value: object, room: Room): boolean {
+  if (Object.getPrototypeOf(value) !== Object.prototype) return false;
+  for (const name in value) {
+    const member = (value as Readonly<Record<string, unknown>>)[name];
+    room.characters -= name.length;
+    if (member !== undefined && !isShortJson(member, room)) return false;
+  }
+  return true;
+}
+
+function jsonFrame(json: string): Buffer {
+  const body = Buffer.byteLength(json);
+  const frame = Buffer.allocUnsafe(lengthBytes + body);
+  frame.writeUInt32LE(body);
+  frame.write(json, lengthBytes);
+  return frame;
+}
+
+function serializedFrame(message: unknown): Buffer {
   const serializer = new DefaultSerializer();
   serializer.writeRawBytes(lengthSpace);
   serializer.writeHeader();
@@ -23,7 +87,8 @@ export function encodeFrame(message: unknown): Buffer {
 }
 
 /** The value of a frame without its length. Bytes in it are views of `body`. Throws when `body` is no such value. */
-export function decodeBody(body: Uint8Array): unknown {
+export function decodeBody(body: Buffer): unknown {
+  if (body[0] !== serializedMark) return JSON.parse(body.toString('utf8', 0, longestJsonBytes));
   const deserializer = new DefaultDeserializer(body);
   deserializer.readHeader();
   return deserializer.readValue();

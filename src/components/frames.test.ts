@@ -1,0 +1,39 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { decodeBody, encodeFrame, FrameAssembler, lengthBytes } from './frames.ts';
+
+const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constant('\ud800'), fc.constant('x'.repeat(5_000)));
+const values = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4, withCrossShrink: true },
+    text,
+    fc.double(),
+    fc.bigInt(),
+    fc.boolean(),
+    fc.constantFrom(undefined, null, -0, Number.NaN),
+    fc.uint8Array(),
+    fc.array(tie('value'), { maxLength: 80 }),
+    fc.dictionary(text, tie('value'), { noNullPrototype: true }),
+  ),
+})).value;
+
+test('every value that a message may hold comes back the same, short or long, whole or in pieces', () => {
+  fc.assert(
+    fc.property(values, fc.integer({ min: 1, max: 64 }), (value, cut) => {
+      const frame = encodeFrame({ kind: 'call', value });
+      expect(frame.readUInt32LE()).toBe(frame.length - lengthBytes);
+      const received: unknown[] = [];
+      const assembler = new FrameAssembler(frame.length);
+      const at = Math.min(cut, frame.length);
+      assembler.push(frame.subarray(0, at), (message) => received.push(message));
+      if (at < frame.length) assembler.push(frame.subarray(at), (message) => received.push(message));
+      expect(received).toEqual([{ kind: 'call', value }]);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('what is neither of the two forms, or JSON longer than any that is sent, is refused', () => {
+  for (const body of ['', 'nonsense', `"${'x'.repeat(70_000)}"`]) expect(() => decodeBody(Buffer.from(body))).toThrow();
+});
