@@ -35,5 +35,6 @@ test('every value that a message may hold comes back the same, short or long, wh
 });
 
 test('what is neither of the two forms, or JSON longer than any that is sent, is refused', () => {
-  for (const body of ['', 'nonsense', `"${'x'.repeat(70_000)}"`]) expect(() => decodeBody(Buffer.from(body))).toThrow();
+  for (const body of ['', 'nonsense', `"${'x'.repeat(70_000)}"`])
+    expect(() => decodeBody(Buffer.from(body))).toThrow(SyntaxError);
 });
