@@ -1,7 +1,8 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 
 import { isSystemError } from '../diagnostics/system-reason.ts';
+import { contains } from './session-directories.ts';
 
 export interface OperatorPlaces {
   /** What a relative path of the manifest is relative to. */
@@ -122,11 +123,6 @@ function isSecret(path: string, { manifestDirectory, home }: OperatorPlaces): bo
   if (path.split(sep).some((name) => name === '.svc' || name === '.ssh' || name === '.env' || name.startsWith('.env.')))
     return true;
   return [manifestDirectory, home].some((place) => realOf(place) === path);
-}
-
-function contains(directory: string, path: string): boolean {
-  const way = relative(directory, path);
-  return way !== '..' && !way.startsWith(`..${sep}`);
 }
 
 /** With links resolved, where there is something. */

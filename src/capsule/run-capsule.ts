@@ -105,6 +105,7 @@ async function runBound(bound: BoundLaunch): Promise<EndedSession> {
   let forget = (): void => {};
   try {
     forget = listSession(bound, open);
+    await warnOfSharing(bound, open);
     openDoor(open.door);
     observer.onListening(runningCapsule(launch, open, listener));
     const outcome = await runSession(open, { stop: request.stop, closeDoor });
@@ -135,6 +136,15 @@ function listSession({ request, launch, listener }: BoundLaunch, open: OpenSessi
     if (error instanceof Diagnostic) diagnosticOf(() => open.writeEnd('trapped', error.message));
     throw error;
   }
+}
+
+/** A workdir that svc or a parent made belongs to one session. */
+async function warnOfSharing({ request, observer }: BoundLaunch, { session, directories }: OpenSession): Promise<void> {
+  if (request.workdir === null || request.approval !== null) return;
+  const { sharedWorkdir } = await import('./shared-workdir.ts');
+  const { workdir } = directories;
+  const warning = sharedWorkdir({ home: request.home, sessionId: session.id, workdir });
+  if (warning !== null) observer.onWarning(warning);
 }
 
 interface SessionEnds {

@@ -91,7 +91,8 @@ function installationOf(packageRoot: string): string {
   return basename(beside) === 'node_modules' ? beside : packageRoot;
 }
 
-function contains(directory: string, path: string): boolean {
+/** Whether a path is the directory or below it; both absolute, with links resolved. */
+export function contains(directory: string, path: string): boolean {
   const way = relative(directory, path);
   return way !== '..' && !way.startsWith(`..${sep}`);
 }

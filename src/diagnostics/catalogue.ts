@@ -270,6 +270,11 @@ export const catalogue = {
     explanation:
       'svc wrote a file into the workdir in an earlier session, and it has been changed since, by the agent or by you. This session writes to that place again, so that what stood there has got the name in the message.',
   },
+  'W-RUN-060': {
+    title: 'two sessions work in one directory',
+    explanation:
+      'The directory of --workdir, or one around it or below it, is the workdir of another live session of this user. Both go on. Each replaces what the other wrote to task.md and out/result.txt, their agents change the same files, and workdir_max_bytes counts what both write. svc ps --json lists the live sessions with their workdirs.',
+  },
   'W-SEC-007': {
     title: 'a capability of an artifact is wider than the capsule grants',
     explanation:

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 
 import { readTrace } from '../../src/trace/read.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
-import { svc } from '../support/svc-process.ts';
+import { startCapsule, svc } from '../support/svc-process.ts';
 
 const capsule = useCapsules();
 
@@ -58,6 +58,44 @@ describe('the workdir of --workdir', () => {
     const workspace = capsule({ files: taskFile });
     expect((await svc(workspace, ['run', '--workdir', 'work'])).code).toBe(0);
     expect(readFileSync(join(workspace.folder, 'work', 'out', 'result.txt'), 'utf8')).toBe('Done.');
+  });
+});
+
+describe('two runs that are given one workdir', () => {
+  /** The first stays up with its task done. */
+  const staying = { files: taskFile, manifest: 'lifecycle: { task_acceptance: queue, after_task: sleep }' };
+
+  it.each([
+    ['the same folder', 'work', 'is also that of'],
+    ['a link to it', 'link', 'is also that of'],
+    ['a folder in it', 'work/deep', 'is not apart from PLACE/work, the workdir of'],
+    ['a folder around it', 'around', 'is not apart from PLACE/around/work, the workdir of'],
+  ])('the second is told of the first when its own is %s', async (_, second, words) => {
+    const workspace = capsule(staying);
+    symlinkSync('work', join(workspace.folder, 'link'));
+    const first = await startCapsule(workspace, ['--workdir', second === 'around' ? 'around/work' : 'work']);
+    const other = await startCapsule(workspace, ['--workdir', second]);
+    const { session_id: id, name, version, pid, workdir } = first.line;
+    const place = `the workdir ${other.line.workdir} ${words.replace('PLACE', join(workdir, second === 'around' ? '../..' : '..'))}`;
+    first.process.child.kill('SIGTERM');
+    other.process.child.kill('SIGTERM');
+    expect((await first.process.ended).stderr).toBe('');
+    expect((await other.process.ended).stderr).toBe(
+      `warning[W-RUN-060]: ${place} ${name}@${version}, session ${id}, process ${pid}, which is running\n` +
+        `hint: each replaces the files of the other: name another directory with --workdir, or end that session with svc stop ${id}\n`,
+    );
+  });
+
+  it('are told nothing when the other has ended, lies beside, or was given none', async () => {
+    const workspace = capsule(staying);
+    const beside = await startCapsule(workspace, ['--workdir', 'work-2']);
+    const own = await startCapsule(workspace);
+    const ended = await startCapsule(workspace, ['--workdir', 'work']);
+    ended.process.child.kill('SIGTERM');
+    await ended.process.ended;
+    const again = await startCapsule(workspace, ['--workdir', 'work']);
+    for (const { process } of [beside, own, again]) process.child.kill('SIGTERM');
+    for (const { process } of [beside, own, ended, again]) expect((await process.ended).stderr).toBe('');
   });
 });
 
