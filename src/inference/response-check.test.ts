@@ -3,8 +3,16 @@ import { describe, expect, it } from 'vitest';
 import type { ContentBlock, InferenceResponse } from './driver.ts';
 import { judgeResponse } from './response-check.ts';
 
-const call: ContentBlock = { type: 'tool_call', id: 'c1', name: 'bash', input: { command: 'ls' } };
+const call = { type: 'tool_call', id: 'c1', name: 'bash', input: { command: 'ls' } } as const;
 const secondCall: ContentBlock = { type: 'tool_call', id: 'c2', name: 'git', input: {} };
+
+function named(name: string): ContentBlock {
+  return { ...call, name };
+}
+
+function withId(id: string): ContentBlock {
+  return { ...call, id };
+}
 
 function response(stopReason: string, content: readonly ContentBlock[] = []): InferenceResponse {
   return { stopReason, content };
@@ -32,6 +40,33 @@ describe('judging a response', () => {
       kind: 'failed',
       error: 'the driver announced a tool call and gave none',
     });
+  });
+
+  it.each([
+    ['1,025 calls', 'more than 1024 tool calls at once', Array.from({ length: 1_025 }, () => call)],
+    [
+      'a name of megabytes',
+      'a tool call with an id or a name of more than 4096 characters',
+      [named('n'.repeat(4_097))],
+    ],
+    [
+      'an id of megabytes',
+      'a tool call with an id or a name of more than 4096 characters',
+      [withId('i'.repeat(4_097))],
+    ],
+  ])('fails %s, which frames and trace would repeat', (_, what, content) => {
+    expect(judgeResponse(response('tool_call', content))).toEqual({ kind: 'failed', error: `the driver gave ${what}` });
+  });
+
+  it('fails a continuation id that no provider gives, and takes one that is as long as may be', () => {
+    const continued = (continuationId: string): InferenceResponse => ({ ...response('end_turn'), continuationId });
+    expect(judgeResponse(continued('c'.repeat(65_537)))).toEqual({
+      kind: 'failed',
+      error: 'the driver gave a continuation id of more than 65536 characters',
+    });
+    expect(judgeResponse(continued('c'.repeat(65_536))).kind).toBe('complete');
+    const longest = [named('n'.repeat(4_096)), withId('i'.repeat(4_096))];
+    expect(judgeResponse(response('tool_call', longest))).toEqual({ kind: 'calls', calls: longest });
   });
 
   it('fails an error stop with its text', () => {

@@ -1,5 +1,6 @@
 import type { HookArtifact } from '../hooks/session-hooks.ts';
 import type { Usage } from '../inference/driver.ts';
+import { chunkPieces } from '../wire/chunk-pieces.ts';
 import type { ArtifactFrame } from '../wire/frames.ts';
 import { TaskCanceled, type Task } from './task.ts';
 import type { EventIdCounter, SessionEventIds } from './event-ids.ts';
@@ -70,7 +71,7 @@ export class Attempt {
   /** Chunks of a driver or a tool. Nothing is written once the task is canceled. */
   text(text: string): void {
     if (this.task.signal.aborted) return;
-    for (const piece of piecesOf(text)) {
+    for (const piece of chunkPieces(text)) {
       this.#textChunks += 1;
       this.#chunks += 1;
       this.#stream.publish(this.#ids.chunks.next(), { event: 'text', taskId: this.task.id, text: piece, final: false });
@@ -79,7 +80,7 @@ export class Attempt {
 
   thinking(text: string): void {
     if (this.task.signal.aborted) return;
-    for (const piece of piecesOf(text)) {
+    for (const piece of chunkPieces(text)) {
       this.#chunks += 1;
       this.#stream.publish(this.#ids.chunks.next(), { event: 'thinking', taskId: this.task.id, text: piece });
     }
@@ -127,20 +128,4 @@ export class Attempt {
   #markText(text: string): void {
     this.#stream.publish(this.#ids.chunks.next(), { event: 'text', taskId: this.task.id, text, final: true });
   }
-}
-
-/** Of one frame, in characters; a driver or a tool may emit hundreds of megabytes at once. */
-const longestChunk = 1024 * 1024;
-
-/** The text whole, nearly always; a longer one in pieces that cut no character. */
-function piecesOf(text: string): readonly string[] {
-  if (text.length <= longestChunk) return [text];
-  const pieces: string[] = [];
-  for (let from = 0; from < text.length;) {
-    const end = from + longestChunk;
-    const isWithin = /[\uD800-\uDBFF]/.test(text[end - 1] ?? '') && end < text.length;
-    pieces.push(text.slice(from, isWithin ? end - 1 : end));
-    from = isWithin ? end - 1 : end;
-  }
-  return pieces;
 }

@@ -1,5 +1,6 @@
 import { toUSVString } from 'node:util';
 
+import { fittingLength } from '../wire/json-length.ts';
 import type { ArgumentCheck } from './argument-check.ts';
 import type { OtherTools, Tool, ToolCallContext, ToolKind, ToolOutcome } from './tool.ts';
 import { fenceUntrusted } from './untrusted-fence.ts';
@@ -33,7 +34,7 @@ export interface DispatchContext extends Omit<ToolCallContext, 'callId' | 'tools
 export interface DispatchedCall {
   readonly toolName: string;
   readonly kind: ToolKind | 'unknown';
-  /** Exactly what the model receives, fenced when `fenceSource` is a string. */
+  /** Exactly what the model receives, fenced when `fenceSource` is a string; cut at `longestResultBytes`, which `truncated` tells. */
   readonly content: string;
   readonly fenceSource: string | null;
   /** The content before fencing. Text of a stranger wherever `fenceSource` is a string. */
@@ -66,6 +67,12 @@ export interface DispatchDeps {
   readonly toolsFor: (context: DispatchContext) => OtherTools;
 }
 
+/**
+ * Of what one call gives, as the JSON that frames and drivers hold it in: as much as a native tool may answer. NUL characters take six times
+ * their number there.
+ */
+export const longestResultBytes: number = 16 * 1024 * 1024;
+
 /** Carries out one call. Rejects only with the reason of an aborted signal, or for a bug. */
 export async function dispatchCall(
   call: RequestedCall,
@@ -81,23 +88,32 @@ export async function dispatchCall(
       : await callChecked(found, call.input, { ...context, callId, tools: deps.toolsFor(context) });
   const reached = outcome.reached !== false;
   const fenceSource = reached && found?.tool.kind !== 'skill' ? `tool:${call.name}` : null;
-  // No driver can pass on half a surrogate pair: frame, trace and model are to hold the same text.
-  const content = toUSVString(outcome.content);
+  const { text: content, isCut } = shownText(outcome.content);
   return {
     toolName: call.name,
     kind: found?.tool.kind ?? 'unknown',
     content: fenceSource === null ? content : fenceUntrusted(fenceSource, content),
     fenceSource,
     unfenced: content,
-    output: outcome.output === undefined ? content : toUSVString(outcome.output),
+    output: outcome.output === undefined ? content : shownText(outcome.output).text,
     callId,
     isError: !reached || outcome.status !== 'passed',
     durationMs: Math.max(0, Math.round(deps.clock.monotonicMs() - startedMs)),
     exitCode: reached ? outcome.exitCode : null,
-    truncated: reached && outcome.truncated,
+    truncated: reached && (outcome.truncated || isCut),
     reached,
     denied: outcome.denied === true,
   };
+}
+
+/** Text of a tool as frame, trace and model hold it: the same for all, so without halves of characters, and cut for all. */
+function shownText(given: string): { readonly text: string; readonly isCut: boolean } {
+  // Of what is cut off, not even the halves of characters are looked at.
+  const text = toUSVString(given.slice(0, longestResultBytes));
+  const length = fittingLength(text, longestResultBytes);
+  if (length === given.length) return { text, isCut: false };
+  const note = `[${given.length - length} more characters are not shown: as JSON, a result has at most ${longestResultBytes} bytes]`;
+  return { text: `${text.slice(0, length)}\n${note}`, isCut: true };
 }
 
 interface DispatchOutcome extends ToolOutcome {

@@ -197,4 +197,26 @@ describe('a call that never reaches a tool', () => {
     const result = await inventory(absent).dispatch({ id: '1', name: 'absent', input: {} }, context);
     expect(result).toMatchObject({ ...neverReached, kind: 'shell', content: 'no such command' });
   });
+
+  it('cuts a result of which frame, trace and model would hold hundreds of megabytes', async () => {
+    const big = inventory(
+      tool('nul', { call: answering({ content: '\0'.repeat(30_000_000), output: '\0'.repeat(30_000_000) }) }),
+      tool('text', { call: answering({ content: 'x'.repeat(200_000_000) }) }),
+      tool('fits', { call: answering({ content: `${'"'.repeat(8_388_607)}ab` }) }),
+      tool('halves', { call: answering({ content: '\u{1f600}'.repeat(4_194_305) }) }),
+    );
+    const kept = Math.floor(16_777_216 / 6);
+    const note = (count: number): string =>
+      `\n[${count} more characters are not shown: as JSON, a result has at most 16777216 bytes]`;
+    const nul = await big.dispatch({ id: 'c', name: 'nul', input: {} }, context);
+    expect(nul.unfenced === `${'\0'.repeat(kept)}${note(30_000_000 - kept)}`).toBe(true);
+    expect([nul.output === nul.unfenced, nul.truncated, nul.isError]).toEqual([true, true, false]);
+    const text = await big.dispatch({ id: 'c', name: 'text', input: {} }, context);
+    expect(text.unfenced === `${'x'.repeat(16_777_216)}${note(200_000_000 - 16_777_216)}`).toBe(true);
+    expect(text.content.length).toBeLessThan(16_777_216 + 300);
+    const fits = await big.dispatch({ id: 'c', name: 'fits', input: {} }, context);
+    expect([fits.unfenced.length, fits.truncated]).toEqual([8_388_609, false]);
+    const halves = await big.dispatch({ id: 'c', name: 'halves', input: {} }, context);
+    expect(halves.unfenced.slice(-120)).toBe(`${'\u{1f600}'.repeat(60)}${note(2)}`.slice(-120));
+  });
 });

@@ -4,6 +4,9 @@ import { ComponentFault, type Component, type HostFunctions } from '../component
 import { neverReached } from './dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
 
+/** A question is shown whole to whoever may answer it: in a frame, in the task, on a terminal. */
+const longestPromptBytes = 64 * 1024;
+
 const runExport = 'svc:tool/run@0.1.0#run';
 
 export interface WasmToolSettings extends Pick<Tool, 'name' | 'description' | 'inputSchema'> {
@@ -71,6 +74,9 @@ function hostFunctions(context: ToolCallContext, waits: InputWaits): HostFunctio
     'svc:text/chunks@0.1.0#emit-chunk': context.emitText,
     'svc:text/chunks@0.1.0#emit-thinking-chunk': context.emitThinking,
     'svc:task/task@0.1.0#request-input': async (prompt: string): Promise<string> => {
+      if (Buffer.byteLength(prompt) > longestPromptBytes) {
+        throw new Error(`the prompt is longer than ${longestPromptBytes} bytes`);
+      }
       const answer = await context.requestInput(prompt);
       if (answer.kind === 'answered') return answer.text;
       waits.timedOut = true;

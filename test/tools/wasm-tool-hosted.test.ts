@@ -44,6 +44,25 @@ describe('a tool that is a WebAssembly component', () => {
     });
   });
 
+  it('is refused a question that is longer than 64 KiB, and asks one that is as long', async () => {
+    const context = recordingContext({ answer: { kind: 'answered', text: 'me' } });
+    const longest = 'ä'.repeat(32 * 1024);
+    expect(await tool.call({ op: 'ask', prompt: longest }, context)).toMatchObject({ content: 'answered: me' });
+    for (const prompt of [`${longest}?`, '?'.repeat(5_000_000)]) {
+      expect(await tool.call({ op: 'ask', prompt }, context)).toMatchObject({
+        status: 'passed',
+        content: 'refused: the prompt is longer than 65536 bytes',
+      });
+    }
+    expect(context.prompts).toEqual([longest]);
+  });
+
+  it('tells a chunk of megabytes in pieces, between which the session does other work', async () => {
+    const context = recordingContext();
+    await tool.call({ op: 'flood', count: 1, size: 2_500_000 }, context);
+    expect(context.texts.map(({ length }) => length)).toEqual([1_048_576, 1_048_576, 402_848]);
+  });
+
   it('streams text through svc:text/chunks', async () => {
     const context = recordingContext();
     await tool.call({ op: 'emit', texts: ['a', 'b'] }, context);

@@ -1,3 +1,4 @@
+import { chunkPieces } from '../../wire/chunk-pieces.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { Imports } from './offered-imports.ts';
 import { valueSize } from './value-size.ts';
@@ -29,7 +30,12 @@ export function runtimeImports(mailbox: Mailbox): Imports {
 function forward(mailbox: Mailbox, key: string, kind: 'posted' | 'awaited'): (...args: unknown[]) => unknown {
   return (...args) => {
     valueSize(args);
-    return kind === 'posted' ? mailbox.post(key, args) : mailbox.askRuntime(key, args);
+    if (kind === 'awaited') return mailbox.askRuntime(key, args);
+    const [text] = args;
+    if (typeof text !== 'string') throw new TypeError(`${key} takes a text`);
+    // The session handles a message in one go, and other work between two.
+    for (const piece of chunkPieces(text)) mailbox.post(key, [piece]);
+    return undefined;
   };
 }
 
