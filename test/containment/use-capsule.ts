@@ -52,6 +52,19 @@ function skipped(context: TestContext, reason: string): never {
   throw new Error('a skipped test ends there');
 }
 
+/** What `start` makes; the test is skipped where the host lacks the class that this asks for. */
+export async function whereClassIs<T>(
+  context: TestContext,
+  wanted: ContainmentClass,
+  start: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await start();
+  } catch (error) {
+    return skipped(context, lackOf(wanted, error));
+  }
+}
+
 /** A sentence instead where the host lacks the class, which is a failure where nothing may be lacking. */
 async function startWhereClassIs(
   setup: Setup<ContainmentClass>,
@@ -61,10 +74,15 @@ async function startWhereClassIs(
   try {
     return await ContainedCapsule.start(setup, options);
   } catch (error) {
-    const refusal = /error\[E-CAP-003\].*/.exec(String(error))?.[0];
-    if (refusal === undefined || process.env['REQUIRE_CONTAINMENT'] === 'sealed') throw error;
-    return `needs a host that achieves ${setup.class}: ${refusal}`;
+    return lackOf(setup.class, error);
   }
+}
+
+/** The sentence of a refusal for want of the class; any other error is thrown, and this one too where nothing may be lacking. */
+function lackOf(wanted: ContainmentClass, error: unknown): string {
+  const refusal = /error\[E-CAP-003\].*/.exec(String(error))?.[0];
+  if (refusal === undefined || process.env['REQUIRE_CONTAINMENT'] === 'sealed') throw error;
+  return `needs a host that achieves ${wanted}: ${refusal}`;
 }
 
 function canRun({ uid }: Setup<ContainmentClass>): boolean {

@@ -1,11 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { describe, expect, it, vi } from 'vitest';
+import { join } from 'node:path';
+import { describe, expect, it, type TestContext, vi } from 'vitest';
 
 import type { ComponentSource } from '../../src/components/compiler/compile-cache.ts';
 import { readTrace } from '../../src/trace/read.ts';
 import { componentText, toolRunning } from '../components/support/component-text.ts';
 import { fixtureComponent } from '../components/support/fixture-component.ts';
+import { whereClassIs } from '../containment/use-capsule.ts';
 import { tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { componentProcesses } from '../support/component-processes.ts';
 import { addComponentTool } from '../support/component-tool.ts';
@@ -22,11 +24,16 @@ const capsules = useStreamedCapsules();
 
 /** Calls the tool `it` once for each of the inputs, one a turn, and then says `Done.` */
 function calls(...inputs: readonly unknown[]): string {
-  const turns = inputs.map(
-    (input, at) =>
-      `- content: [{ type: tool_call, id: call_${at}, name: it, input: ${JSON.stringify(input)} }]\n  stop_reason: tool_call\n`,
-  );
-  return [...turns, '- content: [{ type: text, text: Done. }]\n  stop_reason: end_turn\n'].join('');
+  return [...inputs.map((input) => turn('it', input)), says('Done.')].join('');
+}
+
+/** A turn with one call. */
+function turn(tool: string, input: unknown): string {
+  return `- content: [{ type: tool_call, id: call_1, name: ${tool}, input: ${JSON.stringify(input)} }]\n  stop_reason: tool_call\n`;
+}
+
+function says(text: string): string {
+  return `- content: [{ type: text, text: ${text} }]\n  stop_reason: end_turn\n`;
 }
 
 function capsule(tool: ComponentSource, { manifest = '', ...options }: ScriptCapsule): Workspace {
@@ -84,12 +91,22 @@ describe('a session', () => {
   });
 });
 
+interface LoopingCapsule {
+  /** Lines of the manifest beside its life. */
+  readonly manifest?: string;
+  /** Turns before the component is called. */
+  readonly before?: string;
+  readonly life?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** A capsule with a component whose first call says so and runs round and round. */
-async function looping(manifest = ''): Promise<{ running: StreamedCapsule; pid: number }> {
+async function looping(options: LoopingCapsule = {}): Promise<{ running: StreamedCapsule; pid: number }> {
+  const { manifest = '', before = '', life = staysUp, env } = options;
   const body = '(if (i32.gt_u (local.get 1) (i32.const 2)) (then (call $emit) (loop $again (br $again))))';
   const tool = await componentText(toolRunning(body));
-  const script = calls({ op: 'loop' }, {});
-  const running = await capsules.from(capsule(tool, { manifest: `${staysUp}${manifest}`, script }));
+  const script = `${before}${calls({ op: 'loop' }, {})}`;
+  const running = await capsules.from(capsule(tool, { manifest: `${life}${manifest}`, script }), env);
   const stream = await running.submit('Loop.');
   await stream.until(({ event }) => event === 'text');
   // The component of the driver is done soon, and waits.
@@ -133,9 +150,8 @@ describe('the process of a component', () => {
     await gone(...all);
   });
 
-  it('is gone when the session has ended, and so is a command in the background', async () => {
-    const manifest = 'capabilities: { shell: { allow: [sh] } }\n';
-    const { running, pid } = await looping(manifest);
+  it('is gone when the session has ended', async () => {
+    const { running, pid } = await looping();
     const all = [...componentProcesses(running.line.pid), ...guardsOf(running.line.pid)];
     expect(all).toContain(pid);
     await running.terminate();
@@ -143,7 +159,7 @@ describe('the process of a component', () => {
   });
 
   it('may hold three times its memory and 576 MiB, leaves no core file, and is the first to go where memory ends', async () => {
-    const { pid } = await looping('capabilities: { limits: { memory: 32Mi } }\n');
+    const { pid } = await looping({ manifest: 'capabilities: { limits: { memory: 32Mi } }\n' });
     expect(limitOf(pid, 'Max data size')).toBe(String((576 + 3 * 32) * 1024 * 1024));
     expect(limitOf(pid, 'Max core file size')).toBe('0');
     expect(readFileSync(`/proc/${pid}/oom_score_adj`, 'latin1')).toBe('1000\n');
@@ -158,6 +174,62 @@ describe('the process of a component', () => {
     expect(kinds.filter((kind) => !/^(socket:|pipe:|anon_inode:|\/dev\/(null|urandom)$)/.test(kind))).toEqual([]);
     const given = open.filter((target) => target.startsWith('socket:'));
     expect(given.length).toBeLessThanOrEqual(2);
+  });
+});
+
+/** Waits in the background, and has said as which process. */
+const command = 'echo $$ > self; exec sleep 1000';
+
+/** The same capsule in `scoped`, whose commands are processes among all others; its model has started one that goes on in the background. */
+async function loopingBesideCommand(
+  context: TestContext,
+): Promise<{ running: StreamedCapsule; pid: number; background: number }> {
+  const options = {
+    before: turn('sh', { command }),
+    life: 'lifecycle: { task_acceptance: queue, after_task: sleep, shell_grace_secs: 1 }\n',
+    manifest: 'capabilities: { containment: scoped, shell: { allow: [sh, sleep] } }\n',
+    env: { SVC_CONTAINMENT_CEILING: 'scoped' },
+  };
+  const { running, pid } = await whereClassIs(context, 'scoped', async () => await looping(options));
+  const background = Number(readFileSync(join(running.line.workdir, 'self'), 'utf8'));
+  expect({ gone: isGone(background), states: statesOf(running) }).toEqual({ gone: false, states: ['moved'] });
+  return { running, pid, background };
+}
+
+/** What the trace says became of the command. */
+function statesOf({ trace }: StreamedCapsule): readonly unknown[] {
+  return trace.filter(({ event_type: type }) => type === 'background_command').map(({ state }) => state);
+}
+
+describe('a command that goes on in the background in scoped', () => {
+  it('outlives a component that aborts, as its session does, and is gone when the session has ended', async (context) => {
+    const { running, pid, background } = await loopingBesideCommand(context);
+    const stream = await running.watch();
+    process.kill(pid, 'SIGABRT');
+    await stream.until(({ data }) => data['final'] === true);
+    expect(isGone(background)).toBe(false);
+    await running.terminate();
+    expect({ gone: isGone(background), states: statesOf(running) }).toEqual({
+      gone: true,
+      states: ['moved', 'stopped'],
+    });
+    expect(running.trace.at(-1)).toMatchObject({ event_type: 'session_end', status: 'ok' });
+  });
+
+  it('is gone when the session has ended while its component is busy', async (context) => {
+    const { running, background } = await loopingBesideCommand(context);
+    await running.terminate();
+    expect({ gone: isGone(background), states: statesOf(running) }).toEqual({
+      gone: true,
+      states: ['moved', 'stopped'],
+    });
+  });
+
+  it('does not outlive a session that aborts', async (context) => {
+    const { running, background } = await loopingBesideCommand(context);
+    process.kill(running.line.pid, 'SIGABRT');
+    await gone(background);
+    expect(isGone(background)).toBe(true);
   });
 });
 
