@@ -1,0 +1,114 @@
+// Real programs that write byte by byte, and what the process of their session holds meanwhile.
+import { readFileSync } from 'node:fs';
+import { describe, expect, it, vi } from 'vitest';
+
+import { calls, mcpArtifact } from '../support/mcp-artifact.ts';
+import { scriptCapsule } from '../support/script-capsule.ts';
+import { staysUp, type StreamedCapsule, useStreamedCapsules } from '../support/streamed-capsule.ts';
+import { makeWorkspace, type Workspace } from '../support/workspace.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const capsules = useStreamedCapsules();
+
+const bytes = 8 * 1024 * 1024;
+/** What a session may take more when a program writes so much byte by byte. A buffer for each piece takes several times as much. */
+const mostMore = 40 * 1024 * 1024;
+
+/** A program that writes so many blanks to its standard output, one by one or all at once, and then the text. */
+const blanks = `
+import { writeSync } from 'node:fs';
+function writeAll(bytes) {
+  for (let at = 0; at < bytes.length;) {
+    try { at += writeSync(1, bytes, at); } catch (error) { if (error.code !== 'EAGAIN') throw error; }
+  }
+}
+function blanksAnd(text, way) {
+  const blank = Buffer.alloc(way === 'one by one' ? 1 : ${bytes}, ' ');
+  for (let left = ${bytes}; left > 0; left -= blank.length) writeAll(blank);
+  writeAll(Buffer.from(text));
+}
+`;
+
+const nativeTool = `#!/usr/bin/env node
+${blanks}
+let input = '';
+process.stdin.on('data', (chunk) => (input += chunk)).on('end', () => {
+  blanksAnd(JSON.stringify({ status: 'passed', content: 'written' }), JSON.parse(input).arguments.way);
+});
+`;
+
+const server = `#!/usr/bin/env node
+import { createInterface } from 'node:readline';
+${blanks}
+const results = {
+  initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }),
+  'tools/list': () => ({ tools: [{ name: 'write', inputSchema: { type: 'object' } }] }),
+  'tools/call': () => ({ content: [{ type: 'text', text: 'written' }] }),
+};
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  const answer = JSON.stringify({ jsonrpc: '2.0', id, result: results[method](params) }) + '\\n';
+  if (method === 'tools/call') blanksAnd(answer, params.arguments.way);
+  else writeAll(Buffer.from(answer));
+});
+`;
+
+const driver = `
+import { createInterface } from 'node:readline';
+${blanks}
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { messages } = JSON.parse(line).request;
+  const way = JSON.stringify(messages).includes('one by one') ? 'one by one' : 'at once';
+  const response = { content: [{ type: 'text', text: 'written' }], stop_reason: 'end_turn' };
+  blanksAnd(JSON.stringify({ type: 'response', response }) + '\\n', way);
+});
+`;
+
+const script = (name: string, way: string): Workspace =>
+  scriptCapsule({
+    manifest: `artifacts: [{ name: it, version: 1.0.0, source: ./it }]\n${staysUp}`,
+    script: calls([name, { way }]),
+    files: name === 'it' ? nativeFiles : mcpArtifact('it', server),
+  });
+
+const nativeFiles = {
+  'it/svc.yaml': 'name: it\nversion: 1.0.0\nruntime: tool\nimplementation: native\ndescription: Writes.\n',
+  'it/bin/it': nativeTool,
+};
+
+/** A capsule for each kind of program, in which one writes in the way that is the task. */
+const capsuleOf = {
+  'a native tool': (way: string) => script('it', way),
+  'an MCP server': (way: string) => script('it__write', way),
+  'a process driver': () =>
+    makeWorkspace({
+      'svc.yaml': `name: it\nversion: 1.0.0\ninference: { transport: process, command: [node, ./driver.mjs] }\n${staysUp}`,
+      'driver.mjs': driver,
+    }),
+} as const;
+
+describe('a program that writes 8 MiB byte by byte', () => {
+  it.each(['a native tool', 'an MCP server', 'a process driver'] as const)(
+    'takes no more memory of the session than one that writes them at once, as %s',
+    async (kind) => {
+      const most = async (way: string): Promise<number> => {
+        const running = await capsules.from(capsuleOf[kind](way));
+        return await mostMemoryOf(running, way);
+      };
+      const atOnce = await most('at once');
+      const oneByOne = await most('one by one');
+      expect(oneByOne - atOnce).toBeLessThan(mostMore);
+    },
+  );
+});
+
+/** The most memory that the process of a session has held after its first task, in bytes. */
+async function mostMemoryOf(running: StreamedCapsule, task: string): Promise<number> {
+  const { frames } = await (await running.submit(task)).untilClosed();
+  expect(JSON.stringify(frames)).toContain('written');
+  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${running.line.pid}/status`, 'utf8')) ?? [];
+  await running.terminate();
+  return Number(kilobytes) * 1024;
+}
