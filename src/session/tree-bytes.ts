@@ -1,4 +1,14 @@
-import { closeSync, constants, existsSync, lstatSync, opendirSync, openSync, type Dir, type Stats } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  lstatSync,
+  opendirSync,
+  openSync,
+  type Dir,
+  type Dirent,
+  type Stats,
+} from 'node:fs';
 
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 import { isErrno } from '../store/io-fault.ts';
@@ -27,7 +37,7 @@ export function* treeBytes(root: OpenPath, uid: number): Generator<void, number>
   let total = 0;
   let entries = 0;
   try {
-    for (let level = enter(`${root.path}/.`, '.', uid); level !== null || levels.length > 0;) {
+    for (let level = enter(Buffer.from(`${root.path}/.`), '.', uid); level !== null || levels.length > 0;) {
       if (level !== null) levels.push(level);
       level = null;
       const current = levels.at(-1);
@@ -54,40 +64,48 @@ export function* treeBytes(root: OpenPath, uid: number): Generator<void, number>
   }
 }
 
+interface Entry extends Pick<Dirent, 'isFile' | 'isDirectory'> {
+  /** Its bytes: an agent may give it any but a slash and NUL. */
+  readonly name: Buffer;
+}
+
 /** A directory that is being counted. */
 class Level {
   readonly #shown: string;
   readonly #fd: number;
-  readonly #path: string;
+  readonly #below: Buffer;
   readonly #directory: Dir;
 
-  constructor(path: string, shown: string) {
+  constructor(path: Buffer, shown: string) {
     this.#shown = shown;
     this.#fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     try {
-      this.#path = existsSync(`/proc/self/fd/${this.#fd}`) ? `/proc/self/fd/${this.#fd}` : path;
-      this.#directory = opendirSync(this.#path, { bufferSize: 256 });
+      const own = `/proc/self/fd/${this.#fd}`;
+      const reached = existsSync(own) ? Buffer.from(own) : path;
+      this.#below = Buffer.concat([reached, Buffer.from('/')]);
+      // Made into text and back, a name that is no UTF-8 would be that of nothing.
+      this.#directory = opendirSync(reached, { bufferSize: 256, encoding: 'buffer' as BufferEncoding });
     } catch (error) {
       closeSync(this.#fd);
       throw error;
     }
   }
 
-  next(): ReturnType<Dir['readSync']> {
+  next(): Entry | null {
     try {
-      return this.#directory.readSync();
+      return this.#directory.readSync() as unknown as Entry | null;
     } catch (error) {
       throw unmeasurable(error, this.#shown);
     }
   }
 
-  at(name: string): string {
-    return `${this.#path}/${name}`;
+  at(name: Buffer): Buffer {
+    return Buffer.concat([this.#below, name]);
   }
 
   /** The way from the root, for a person. */
-  shown(name: string): string {
-    return this.#shown === '.' ? name : `${this.#shown}/${name}`;
+  shown(name: Buffer): string {
+    return this.#shown === '.' ? name.toString() : `${this.#shown}/${name.toString()}`;
   }
 
   close(): void {
@@ -97,7 +115,7 @@ class Level {
 }
 
 /** Null when no directory is there any more, or none that holds anything of this user's. */
-function enter(path: string, shown: string, uid: number): Level | null {
+function enter(path: Buffer, shown: string, uid: number): Level | null {
   try {
     return new Level(path, shown);
   } catch (error) {
@@ -107,10 +125,10 @@ function enter(path: string, shown: string, uid: number): Level | null {
   }
 }
 
-function isClosedToUser(path: string, uid: number): boolean {
+function isClosedToUser(path: Buffer, uid: number): boolean {
   try {
     if (lstatSync(path).uid === uid) return false;
-    lstatSync(`${path}/.`);
+    lstatSync(Buffer.concat([path, Buffer.from('/.')]));
     return false;
   } catch (error) {
     return isErrno(error, 'EACCES');
@@ -118,7 +136,7 @@ function isClosedToUser(path: string, uid: number): boolean {
 }
 
 /** What is no regular file, or is gone, holds nothing. */
-function bytesAt(level: Level, name: string): number {
+function bytesAt(level: Level, name: Buffer): number {
   try {
     const found = lstatSync(level.at(name), { throwIfNoEntry: false });
     return found?.isFile() === true ? bytesTaken(found) : 0;

@@ -89,6 +89,14 @@ describe('the size of a workdir', () => {
     });
   });
 
+  it('counts files and directories whose names are no text', async () => {
+    const named = (...bytes: number[]): Buffer => Buffer.concat([Buffer.from(`${workdir}/`), Buffer.from(bytes)]);
+    writeFileSync(named(0xff), 'x'.repeat(4));
+    mkdirSync(named(0x64, 0xfe));
+    writeFileSync(named(0x64, 0xfe, 0x2f, 0xc3), 'x'.repeat(7));
+    await expect(check()).rejects.toThrow('the workdir holds 11 bytes, more than the 10 it may hold');
+  });
+
   it('leaves out what links in it lead to', async () => {
     writeFileSync(join(root, 'large'), 'x'.repeat(100));
     symlinkSync(join(root, 'large'), join(workdir, 'link'));
