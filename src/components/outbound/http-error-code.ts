@@ -10,6 +10,7 @@ export type HttpErrorCode =
         | 'connection-terminated'
         | 'connection-timeout'
         | 'connection-read-timeout'
+        | 'connection-write-timeout'
         | 'connection-limit-reached'
         | 'TLS-protocol-error'
         | 'TLS-certificate-error'

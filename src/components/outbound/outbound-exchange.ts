@@ -9,6 +9,8 @@ import { TextWatch } from './text-watch.ts';
 
 const defaultConnectTimeoutMs = 30_000;
 const largestResponseHead = 256 * 1024;
+/** Of a request that its server has answered and does not take on: what is more waits for the server. */
+const mostUnsentBytes = 1024 * 1024;
 const noBytes: Buffer = Buffer.alloc(0);
 
 /** Starts a request on a connection of the right kind. */
@@ -184,11 +186,20 @@ export class OutboundExchange {
       this.#fail({ tag: 'HTTP-request-body-size', val: BigInt(this.#sentBytes) });
     if (this.#failure !== null || request === null) return this.#writeAnswer();
     if (!request.write(bytes) && !request.destroyed) await this.#drained(request);
+    // Nobody reads on, and the guest would write for ever.
+    if (this.#ended && request.writableLength > mostUnsentBytes) {
+      return { kind: 'failed', error: { tag: 'connection-write-timeout' } };
+    }
     return this.#writeAnswer();
   }
 
-  /** Until the connection takes more, the server has answered, or nothing more can be sent. */
+  /** Until the connection takes more, the server has answered and little waits for it, or nothing more can be sent. */
   async #drained(request: ClientRequest): Promise<void> {
+    const isOver = (): boolean => {
+      if (this.#failure !== null || this.#ended) return true;
+      return this.#response !== null && request.writableLength <= mostUnsentBytes;
+    };
+    if (isOver()) return;
     await new Promise<void>((resolve) => {
       const done = (): void => {
         request.off('drain', done);
@@ -196,7 +207,7 @@ export class OutboundExchange {
         resolve();
       };
       const stop = this.onChange(() => {
-        if (this.#failure !== null || this.#response !== null) done();
+        if (isOver()) done();
       });
       request.once('drain', done);
     });
