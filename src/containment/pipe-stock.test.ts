@@ -56,6 +56,20 @@ describe('a stock of pipes', () => {
     await stock.close();
   });
 
+  it('makes no more while it has enough, however often it is asked', async () => {
+    let times = 0;
+    const stock = stockOf(async () => {
+      times += 1;
+      return descriptors(20);
+    });
+    for (let asked = 0; asked < 5; asked += 1) await stock.fill();
+    expect(times).toBe(1);
+    await stock.take(5);
+    await stock.fill();
+    expect(times).toBe(2);
+    await stock.close();
+  });
+
   it('has none where none can be made, and asks again the next time', async () => {
     const answers = [[], descriptors(20)];
     const stock = stockOf(async () => answers.shift() ?? []);

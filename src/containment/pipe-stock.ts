@@ -34,23 +34,27 @@ export class PipeStock {
   /** A descriptor of each pipe, the caller's to close; null where there are none to be had. */
   async take(count: number): Promise<readonly number[] | null> {
     this.#madeNone = false;
-    while (this.#held.length < count && !this.#madeNone && !this.#isClosed) await this.fill();
+    while (this.#held.length < count && !this.#madeNone && !this.#isClosed) await this.#made();
     if (this.#held.length < count || this.#isClosed) return null;
     const taken = this.#held.splice(0, count);
-    if (this.#held.length < lowWater) void this.fill();
+    void this.fill();
     return taken;
   }
 
-  /** Makes more of them; what is being made already counts. */
-  fill(): Promise<void> {
-    this.#making ??= this.#fill();
-    return this.#making;
+  /** Makes more of them where few are left; what is being made already counts. So there are never more than those few and what is made at once. */
+  async fill(): Promise<void> {
+    if (this.#held.length < lowWater) await this.#made();
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#making;
     for (const descriptor of this.#held.splice(0)) closeSync(descriptor);
+  }
+
+  #made(): Promise<void> {
+    this.#making ??= this.#fill();
+    return this.#making;
   }
 
   async #fill(): Promise<void> {

@@ -11,8 +11,8 @@ export interface TirelessCall {
 export interface TirelessOptions {
   /** What the model calls in the turn of this number, counted from 1; nothing ends the task. */
   readonly calls: (turn: number) => readonly TirelessCall[];
-  /** Told of each request once it has come whole. */
-  readonly onTurn: (turn: number, requestBytes: number, connection: object) => void;
+  /** Told of each request once it has come whole, and waited for before the answer. */
+  readonly onTurn: (turn: number, connection: object) => Promise<void>;
 }
 
 /** A Chat Completions server for conversations of thousands of turns: it keeps nothing of what it is sent. */
@@ -22,13 +22,17 @@ export class TirelessProvider {
 
   private constructor({ calls, onTurn }: TirelessOptions) {
     this.#server = createServer((request, response) => {
-      let bytes = 0;
-      request.on('data', (chunk: Buffer) => (bytes += chunk.length));
+      request.resume();
       request.on('end', () => {
         this.#turn += 1;
-        onTurn(this.#turn, bytes, request.socket);
-        response.writeHead(200, { 'content-type': 'text/event-stream' });
-        response.end(replyOf(calls(this.#turn), this.#turn));
+        const turn = this.#turn;
+        onTurn(turn, request.socket).then(
+          () => {
+            response.writeHead(200, { 'content-type': 'text/event-stream' });
+            response.end(replyOf(calls(turn), turn));
+          },
+          (error: unknown) => response.destroy(error as Error),
+        );
       });
     });
     // A connection is kept for as long as the client likes.
