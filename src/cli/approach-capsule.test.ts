@@ -26,7 +26,7 @@ async function sessionWith(serves: unknown): Promise<{ located: LocatedCapsule; 
 const choice = { token: 'a-token', isSentAnywhere: false, timeoutMs: 10_000 };
 
 describe('a card that says what is served', () => {
-  it('keeps a command from asking for anything else [D1-CARD-23]', async () => {
+  it('keeps a command from asking for anything else', async () => {
     const { located, asked } = await sessionWith({ methods: ['tasks/get', 'stream/watch'], planes: [] });
     await expect(approachCapsule(located, { ...choice, method: 'session/stop' })).rejects.toMatchObject({
       code: 'E-RUN-057',

@@ -38,7 +38,7 @@ const hello = 'id: 7\nevent: text\ndata: {"id":"t","text":"Hello","final":false}
 const closed = 'event: capsule-closed\ndata: {}\n\n';
 
 describe('a stream that is followed', () => {
-  it('may be silent for as long as it likes [D1-BEAT-06]', async () => {
+  it('may be silent for as long as it likes', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval'] });
     try {
       const source = new PassThrough();

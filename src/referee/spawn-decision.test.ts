@@ -32,7 +32,7 @@ describe('a session that asks for a child', () => {
   });
 
   it.each(['depthRemaining', 'liveChildren', 'liveCapsules'] as const)(
-    'gets the identity refusal when %s cannot be read [D2-BOUND-04]',
+    'gets the identity refusal when %s cannot be read',
     (figure) => {
       for (const unreadable of [Number.NaN, -1, 0.5, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 2 ** 53]) {
         expect(judgeAsking({ ...asking, [figure]: unreadable }, bounds)).toBe(identityRefusal);

@@ -60,7 +60,7 @@ describe('an agent card', () => {
 });
 
 describe('a client', () => {
-  it('reads serves on a card that has it, methods it does not know among them [D1-CARD-23]', () => {
+  it('reads serves on a card that has it, methods it does not know among them', () => {
     const card = {
       ...agentCard(facts),
       later: true,
@@ -75,7 +75,7 @@ describe('a client', () => {
     });
   });
 
-  it('takes a card without serves for one of v0.3.0 or earlier [D1-VER-01] [D1-CARD-23]', () => {
+  it('takes a card without serves for one of v0.3.0 or earlier', () => {
     expect(readAgentCard({ name: 'old', version: '0.3.0', url: 'localhost:1' })).toEqual({
       name: 'old',
       version: '0.3.0',

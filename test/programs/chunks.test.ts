@@ -118,7 +118,7 @@ describe('a tool that emits chunks', () => {
     return `artifact {"id":"task-1","artifact":{"tool_name":"probe","content":"<untrusted-content source=tool:probe>\\nemitted\\n</untrusted-content>","fence_source":"tool:probe","tool_call_id":"${id}","is_error":false,"duration_ms":<ms>,"exit_code":null,"truncated":false}}`;
   }
 
-  it('continues the chunk counter, which the next inference call sets back to the task counter [D1-FRAME-36, D1-FRAME-40, D1-ID-02, D1-ID-09, D1-ID-12]', async () => {
+  it('continues the chunk counter, which the next inference call sets back to the task counter [D1-FRAME-36, D1-FRAME-40, D1-ID-02, D1-ID-08, D1-ID-09, D1-ID-12]', async () => {
     const capsule = await start(
       calls(
         [

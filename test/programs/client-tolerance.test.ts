@@ -1,8 +1,12 @@
+import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { PlayedCapsule, streamHead } from '../support/played-capsule.ts';
 import { SvcProcess, type SvcEnd } from '../support/svc-process.ts';
 import { makeWorkspace } from '../support/workspace.ts';
+
+/** Makes the time pass in a program. */
+const later = fileURLToPath(new URL('../support/later.cjs', import.meta.url));
 
 const cleanups: (() => void)[] = [];
 
@@ -78,6 +82,30 @@ describe('svc watch', () => {
     expect(stderr).toBe(
       'warning: earlier frames may be gone; the first available id is 9\nthe capsule closed its stream\n',
     );
+  });
+
+  it('takes a pause of ten minutes for a capsule that is busy, and follows what comes after it [D1-BEAT-06]', async () => {
+    const capsule = await PlayedCapsule.open();
+    const workspace = makeWorkspace({});
+    const watch = new SvcProcess(workspace, ['watch', capsule.address], {
+      env: { NODE_OPTIONS: `--require=${later}` },
+    });
+    cleanups.push(() => {
+      watch.child.kill('SIGKILL');
+      capsule.close();
+      workspace.remove();
+    });
+    const { socket } = await capsule.connection();
+    socket.write(`${streamHead}${ack}${text('1', 't', 'Before')}`);
+    await watch.printed(/Before/);
+    watch.child.kill('SIGUSR2');
+    await watch.complained(/ten minutes have passed/);
+    socket.end(`:heartbeat\n\n${text('2', 't', 'After')}${closed}`);
+    expect(await watch.ended).toMatchObject({
+      code: 0,
+      stdout: 'Before\nAfter\n',
+      stderr: 'ten minutes have passed\nthe capsule closed its stream\n',
+    });
   });
 
   it('tries again, with longer and longer waits, where nothing listens yet [D1-CLI-23]', async () => {

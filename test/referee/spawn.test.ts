@@ -311,6 +311,18 @@ describe('the checks of POST /spawn come in their order [D2-SPAWN-06]', () => {
     expect(refusal(answer)).toEqual([403, sentence(identitySentence)]);
   });
 
+  it.each([Number.NaN, -1, 0.5])(
+    'the identity refusal for a record whose depth is %s and cannot be read [D2-BOUND-04]',
+    async (maxDepth) => {
+      const referee = await TestReferee.open({ maxDepth });
+      referee.registry.publish('lead', { spawnAllow: ['scout'] });
+      referee.registry.publish('scout');
+      const { credential } = await referee.session('lead');
+      expect(refusal(await referee.spawn(credential, 'scout'))).toEqual([403, sentence(identitySentence)]);
+      expect(referee.registry.asked).toEqual(['lead@1.0.0']);
+    },
+  );
+
   it('the name before the depth [D2-BOUND-01]', async () => {
     const referee = await TestReferee.open({ maxDepth: 0 });
     referee.registry.publish('lead', { spawnAllow: ['scout'] });

@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 
@@ -69,6 +70,20 @@ describe('svc-registry does not start', () => {
     expect([unusable.code, unusable.stderr]).toEqual([
       1,
       expect.stringMatching(/^error\[E-IO-001\]: cannot make the directory /),
+    ]);
+  });
+
+  it('on another address than 127.0.0.1:7800 where none is named [D3-LIMIT-09]', async () => {
+    // Where somebody has the port already, that is what is wanted.
+    const holder = createServer();
+    holder.on('error', () => {});
+    onTestFinished(() => void holder.close());
+    holder.listen(7800, '127.0.0.1');
+    await Promise.race([once(holder, 'listening'), once(holder, 'error')]);
+    const { code, stderr } = await runRegistry(['--data', temporaryDirectory()], { REGISTRY_API_KEY: key });
+    expect([code, stderr.split('\n')[0]]).toEqual([
+      1,
+      'error[E-REG-022]: cannot listen on 127.0.0.1:7800: it is taken',
     ]);
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { JsonRpcFault } from '../../src/wire/json-rpc.ts';
 import { says } from '../support/fake-driver.ts';
 import { completedBytes, hello, textBytes, useStreamDoors, type StreamDoor } from './stream-door.ts';
 
@@ -83,6 +84,21 @@ describe('message/stream', () => {
     expect(await bodyOf(door, params)).toBe(
       'event: error\ndata: {"error":"Invalid params: message.role must be a string"}\n\n',
     );
+  });
+
+  it('writes the text of an error as it is, so that its data may be no JSON [D1-FRAME-51]', async () => {
+    const onCompletion = (): never => {
+      throw new JsonRpcFault('completion-refused', 'no "delegation" of\\that name\nis open');
+    };
+    const door = await openDoor({ onCompletion });
+    const body = await bodyOf(door, hello, [
+      'x-svc-task-origin: completion',
+      `x-svc-completion-session: ${door.fixture.session.id}`,
+      'x-svc-delegation-id: dlg_1',
+    ]);
+    const data = '{"error":"Invalid params: no "delegation" of\\that name is open"}';
+    expect(body).toBe(`event: error\ndata: ${data}\n\n`);
+    expect(() => JSON.parse(data) as unknown).toThrow(SyntaxError);
   });
 
   it('writes a completion that is refused as an error frame', async () => {
