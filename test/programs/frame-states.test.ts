@@ -22,11 +22,11 @@ describe('the status frames of a running capsule', () => {
       script: script(asks('Which colour?'), says('Done.')),
     });
     const answered = await capsule.submit('Paint the door.');
-    await answered.status('input-required', 'Which colour?');
+    await answered.until(({ text }) => text.includes('Which colour?'));
     await capsule.send('blue');
     expect(await statesOf(answered)).toEqual(['working', 'input-required', 'working', 'working', 'completed']);
     const left = await capsule.submit('Paint the wall.');
-    const { data } = await left.status('input-required', 'Which colour?');
+    const { data } = await left.until(({ text }) => text.includes('Which colour?'));
     await capsule.rpc('tasks/cancel', { id: data['id'] });
     expect(await statesOf(left)).toEqual(['working', 'input-required', 'canceled']);
   });

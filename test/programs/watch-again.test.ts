@@ -47,7 +47,7 @@ describe('svc watch that is run again', () => {
     expect(await first.ended).toMatchObject({ code: null, signal: 'SIGINT' });
     await runTask(line.url);
     const second = new SvcProcess(workspace, ['watch', '--json']);
-    await second.printed(/session ended[^]*session ended[^]*session ended/);
+    await second.printed(/connection-ack/);
     process.child.kill('SIGTERM');
     expect((await second.ended).code).toBe(0);
 
