@@ -14,6 +14,14 @@ export interface RequestHead {
   readonly betweenBytesTimeoutMs: number | null;
 }
 
+/** Of a request, as `headerSectionBytes` counts; more is refused before it is handed over, and again where it arrives. */
+export const largestHeaderSection: number = 256 * 1024;
+
+/** As written: names, values, what stands between them. */
+export function headerSectionBytes(headers: RequestHead['headers']): number {
+  return headers.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
+}
+
 /** What there is of the body when the request is handed over. */
 export interface RequestBodyStart {
   readonly bytes: Uint8Array;

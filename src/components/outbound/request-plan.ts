@@ -1,7 +1,12 @@
 import type { Secret } from '../../diagnostics/secret.ts';
 import type { ComponentGrants } from '../component.ts';
 import type { HttpErrorCode } from './http-error-code.ts';
-import type { RequestBodyStart, RequestHead } from './remote-messages.ts';
+import {
+  headerSectionBytes,
+  largestHeaderSection,
+  type RequestBodyStart,
+  type RequestHead,
+} from './remote-messages.ts';
 
 export type HttpGrants = Pick<ComponentGrants, 'mayReach' | 'endpointOrigin' | 'credential' | 'onExchange'>;
 
@@ -43,7 +48,6 @@ const hostOwned: ReadonlySet<string> = new Set([
 const asItIs = ['accept-encoding', 'identity'] as const;
 const bodyExpected: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 const longestUri = 64 * 1024;
-const largestHeaderSection = 256 * 1024;
 
 /** Decides on one request: its address against the grants, its headers and framing against what HTTP allows. */
 export function planRequest(head: RequestHead, body: RequestBodyStart, grants: HttpGrants): RequestDecision {
@@ -55,10 +59,10 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
   const url = requestUrl(head);
   if (url === null) return refused({ tag: 'HTTP-request-URI-invalid' });
   if (!grants.mayReach(url)) return refused({ tag: 'HTTP-request-denied' });
+  const size = headerSectionBytes(head.headers);
+  if (size > largestHeaderSection) return refused({ tag: 'HTTP-request-header-section-size', val: size });
   const headers = head.headers.map(([name, value]) => [name, Buffer.from(value).toString('latin1')] as const);
   if (!headers.every(isSendable)) return refused({ tag: 'HTTP-protocol-error' });
-  const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
-  if (size > largestHeaderSection) return refused({ tag: 'HTTP-request-header-section-size', val: size });
   const framing = frame({ method, headers, body });
   if (framing.kind === 'refused') return framing;
   const keyed = withCredential(url, headers, grants);

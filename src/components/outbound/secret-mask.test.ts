@@ -58,4 +58,34 @@ describe('the mask of a secret', () => {
       }),
     );
   });
+
+  it('keeps back the longest end that begins a spelling, and no more, for keys that repeat themselves', () => {
+    const text = fc.array(fc.constantFrom('a', 'ab', 'aab', 'b'), { minLength: 16, maxLength: 60 });
+    fc.assert(
+      fc.property(text, text, fc.nat(80), (secretParts, behind, cut) => {
+        const secret = secretParts.join('');
+        const piece = Buffer.from(`-${secret.slice(0, cut)}${behind.join('')}${secret.slice(0, cut)}`);
+        const given = new SecretMask(secret).next(Buffer.from(piece));
+        const whole = new SecretMask(secret).whole(Buffer.from(piece)).toString();
+        const kept = longestEnd(whole, [secret, Buffer.from(secret).toString('hex')]);
+        expect(given.toString()).toBe(whole.slice(0, whole.length - kept));
+      }),
+    );
+  });
+
+  it('takes time in proportion to the key', () => {
+    const mask = new SecretMask(`${'a'.repeat(3_000_000)}b`);
+    expect(mask.next(Buffer.from(`${'a'.repeat(2_999_998)}c`)).length).toBe(2_999_999);
+    expect(mask.next(Buffer.from('a'.repeat(2_999_999))).length).toBe(0);
+    expect(mask.rest().length).toBe(2_999_999);
+  });
 });
+
+/** The length of the longest end of the text that one of the spellings begins with, and is not. */
+function longestEnd(text: string, spellings: readonly string[]): number {
+  for (let length = text.length; length > 0; length -= 1) {
+    const end = text.slice(text.length - length);
+    if (spellings.some((spelling) => spelling.length > length && spelling.startsWith(end))) return length;
+  }
+  return 0;
+}

@@ -29,12 +29,12 @@ function base64PartsOf(bytes: Buffer): readonly string[] {
 /** Covers a secret with stars in bytes that come in pieces, wherever they are cut; lengths stay as they are. */
 export class SecretMask {
   readonly #spellings: readonly Buffer[];
-  readonly #longest: number;
+  readonly #beginnings: readonly Beginning[];
   #tail: Buffer = Buffer.alloc(0);
 
   constructor(secret: string) {
     this.#spellings = secret.length < shortestMasked ? [] : spellingsOf(secret);
-    this.#longest = Math.max(0, ...this.#spellings.map(({ length }) => length));
+    this.#beginnings = this.#spellings.map((spelling) => new Beginning(spelling));
   }
 
   /** The bytes that can be given out now: an end that may be the beginning of the secret is kept until more has come. */
@@ -63,15 +63,38 @@ export class SecretMask {
   }
 
   #openEnd(bytes: Buffer): number {
-    for (let length = Math.min(this.#longest - 1, bytes.length); length > 0; length -= 1) {
-      const end = bytes.subarray(bytes.length - length);
-      if (
-        this.#spellings.some(
-          (spelling) => length < spelling.length && spelling.compare(end, 0, length, 0, length) === 0,
-        )
-      )
-        return length;
+    return Math.max(0, ...this.#beginnings.map((beginning) => beginning.lengthAtEndOf(bytes)));
+  }
+}
+
+/** The beginnings of one spelling that bytes may end with. It looks at each byte about twice, whatever the two repeat. */
+class Beginning {
+  readonly #spelling: Buffer;
+  /** By length of a beginning less one, the next shorter beginning that it ends with. */
+  readonly #shorter: Uint32Array;
+
+  constructor(spelling: Buffer) {
+    this.#spelling = spelling;
+    this.#shorter = new Uint32Array(spelling.length);
+    for (let at = 1, length = 0; at < spelling.length; at += 1) {
+      length = this.#onward(length, spelling[at]);
+      this.#shorter[at] = length;
     }
-    return 0;
+  }
+
+  /** Of the longest beginning, the whole excepted, that is the end of `bytes`, which do not hold the whole. */
+  lengthAtEndOf(bytes: Buffer): number {
+    let length = 0;
+    for (let at = Math.max(0, bytes.length - this.#spelling.length + 1); at < bytes.length; at += 1) {
+      length = this.#onward(length, bytes[at]);
+    }
+    return length;
+  }
+
+  /** The longest beginning that ends with `byte`, where the one before it was of `length`. */
+  #onward(length: number, byte: number | undefined): number {
+    let known = length;
+    while (known > 0 && this.#spelling[known] !== byte) known = this.#shorter[known - 1] ?? 0;
+    return this.#spelling[known] === byte ? known + 1 : known;
   }
 }

@@ -1,4 +1,9 @@
-import type { RequestHead } from '../../outbound/remote-messages.ts';
+import {
+  headerSectionBytes,
+  largestHeaderSection,
+  type OpenAnswer,
+  type RequestHead,
+} from '../../outbound/remote-messages.ts';
 import { IoError, type WaitingRoom } from '../io.ts';
 import type { Mailbox } from '../mailbox.ts';
 import { HostObject } from '../retained.ts';
@@ -24,11 +29,13 @@ export function http(mailbox: Mailbox, room: WaitingRoom): Readonly<Record<strin
   }
   const handle = (request: OutgoingRequest, options: RequestOptions | undefined): FutureIncomingResponse => {
     const body = request.requestBody;
-    const opened = mailbox.askRemote({
-      operation: 'open',
-      head: requestHead(request, options),
-      body: request.hasBody ? body.start() : { bytes: new Uint8Array(0), finished: true },
-    });
+    const head = requestHead(request, options);
+    const start = request.hasBody ? body.start() : { bytes: new Uint8Array(0), finished: true };
+    const size = headerSectionBytes(head.headers);
+    const opened: OpenAnswer =
+      size > largestHeaderSection
+        ? { kind: 'refused', error: { tag: 'HTTP-request-header-section-size', val: size } }
+        : mailbox.askRemote({ operation: 'open', head, body: start });
     request[Symbol.dispose]();
     options?.[Symbol.dispose]();
     const exchange = new HttpExchange(mailbox, opened);
