@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The processes that run components for the process `owner`, without the shells that watch over them. */
-export function componentProcesses(owner: number = process.pid): number[] {
+/** The processes that run components for the process `owner`, or compile them, without the shells that watch over them. */
+export function componentProcesses(owner: number = process.pid, script = 'component-process.cjs'): number[] {
   const parents = new Map(pids().map((pid) => [pid, parentOf(pid)]));
-  const isComponent = (pid: number): boolean => commandLine(pid).endsWith('component-process.cjs\0');
+  const isComponent = (pid: number): boolean => commandLine(pid).endsWith(`${script}\0`);
   return [...parents].filter(([pid, parent]) => parents.get(parent) === owner && isComponent(pid)).map(([pid]) => pid);
 }
 
