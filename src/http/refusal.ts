@@ -22,6 +22,8 @@ const statuses = {
   /** A name that is not loopback, asked of a loopback listener (DNS rebinding). */
   host_refused: 421,
   internal_error: 500,
+  /** Bodies or answers of all clients together take as much memory as they may. */
+  busy: 503,
   /** A transfer coding other than `chunked` alone. */
   unknown_transfer_coding: 501,
   /** HTTP/0.9, which carries no headers to check. */
@@ -52,4 +54,9 @@ export class HttpRefusal extends Error {
 /** A refusal of the kit, with the status of its table. */
 export function kitRefusal(code: KitRefusalCode, message: string, headers?: ReplyHeaders): HttpRefusal {
   return new HttpRefusal(statuses[code], code, message, headers);
+}
+
+/** What a client hears whose request was fine and came at a bad time. Nothing was done for it. */
+export function busy(): HttpRefusal {
+  return kitRefusal('busy', 'Too much is on its way to and from this address; ask again.', { 'retry-after': '1' });
 }

@@ -51,6 +51,7 @@ export function sendReply(response: ServerResponse, reply: Reply, options: SendO
       return;
     case 'json':
       response.writeHead(reply.status, headOf(reply, options.last));
+      if (heldBytes(reply) > 0) dropStalled(response);
       response.end(reply.text);
       return;
     case 'bytes':
@@ -59,6 +60,11 @@ export function sendReply(response: ServerResponse, reply: Reply, options: SendO
       if (reply.bytes.byteLength > largeReplyBytes) dropStalled(response);
       response.end(reply.bytes);
   }
+}
+
+/** What a reply holds in memory until its client has taken it; 0 where that is little, or bounded by whoever made it. */
+export function heldBytes(reply: Reply): number {
+  return reply.kind === 'json' && reply.text.length > largeReplyBytes ? reply.text.length : 0;
 }
 
 /** Nothing is begun for a client that has gone while its answer was made. */

@@ -4,15 +4,16 @@ import type { Duplex } from 'node:stream';
 
 import type { Secret } from '../diagnostics/secret.ts';
 import { bearerCheck, type BearerCheck } from './bearer.ts';
+import { ByteBudget } from './byte-budget.ts';
 import { announcedTooLarge, BodyAborted, readStreamed } from './body.ts';
 import { announcesBody, hygieneRefusal } from './hygiene.ts';
 import { KitRequest } from './kit-request.ts';
 import { isLoopbackAddress, isLoopbackHost } from './loopback.ts';
 import { isForeignPage } from './page-request.ts';
-import { HttpRefusal, kitRefusal } from './refusal.ts';
+import { busy, HttpRefusal, kitRefusal } from './refusal.ts';
 import type { Reply } from './reply.ts';
 import { RouteTable, type RouteMatch, type Handler, type RequestHead, type Route } from './route.ts';
-import { sendOverBody, sendReply, type SendOptions } from './send-reply.ts';
+import { heldBytes, sendOverBody, sendReply, type SendOptions } from './send-reply.ts';
 
 export interface HttpServerOptions {
   readonly routes: readonly Route[];
@@ -67,6 +68,11 @@ const timeLimits = {
 
 const maxHeaderBytes = 16 * 1024;
 
+/** Of all bodies that are read whole, until they are answered; each may have 64 KiB beside that. */
+const bodiesBytes = 64 * 1024 * 1024;
+/** Of all answers above 64 KiB that are made and not taken yet. One of any length is sent where there is no other. */
+const answersBytes = 128 * 1024 * 1024;
+
 /** Requests of one connection behind an answer that is not written yet. */
 const mostWaiting = 100;
 
@@ -74,7 +80,7 @@ const mostWaiting = 100;
  * An HTTP/1.1 server that routes on the request target as sent and lets a handler act only on a sound request (architecture
  * "Request hygiene"). It sends no CORS permission and takes no request of a foreign web page. On a loopback address it answers to loopback
  * names alone. A request that was sent behind another one has its handler once the answer to that one is written; a connection with more
- * than 100 such requests is cut.
+ * than 100 such requests is cut. What bodies and answers of all connections hold has a limit: beyond it the answer is 503.
  */
 export class HttpServer {
   readonly #server: Server<typeof KitRequest>;
@@ -87,6 +93,8 @@ export class HttpServer {
   readonly #onAnswered: ((answered: Answered) => void) | undefined;
   readonly #reply: SendOptions;
   readonly #lastReply: SendOptions;
+  readonly #bodies = new ByteBudget(bodiesBytes);
+  readonly #answers = new ByteBudget(answersBytes);
   /** Connections on which a request was answered over its unread body: what follows there is not looked at. */
   readonly #ending = new Set<Socket>();
   /** The answer that ends with its connection: what is asked behind it can never be answered. */
@@ -259,10 +267,12 @@ export class HttpServer {
       this.#answer(exchange, route.handle, { method, path, query, headers, body });
     } else if (announcesBody(request)) {
       if (expectsContinue) response.writeContinue();
-      request.readWhole(route.maxBytes, (body) => {
+      const take = (body: Buffer | HttpRefusal): void => {
         if (body instanceof HttpRefusal) this.#refuse(request, response, body);
         else this.#answer(exchange, route.handle, { method, path, query, headers, body });
-      });
+      };
+      const onCounted = (): void => void response.once('close', () => request.letGo());
+      request.readWhole({ maxBytes: route.maxBytes, budget: this.#bodies, onCounted, take });
     } else {
       this.#answer(exchange, route.handle, { method, path, query, headers, body: noBody });
     }
@@ -284,7 +294,7 @@ export class HttpServer {
     }
   }
 
-  #failed(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+  #failed(request: KitRequest, response: ServerResponse, error: unknown): void {
     if (error instanceof BodyAborted) return;
     if (error instanceof HttpRefusal) {
       this.#refuse(request, response, error);
@@ -295,11 +305,13 @@ export class HttpServer {
     this.#onBug(error);
   }
 
-  #refuse(request: IncomingMessage, response: ServerResponse, refusal: HttpRefusal): void {
+  #refuse(request: KitRequest, response: ServerResponse, refusal: HttpRefusal): void {
     this.#send(request, response, this.#renderRefusal(refusal));
   }
 
-  #send(request: IncomingMessage, response: ServerResponse, reply: Reply): void {
+  #send(request: KitRequest, response: ServerResponse, given: Reply): void {
+    request.letGo();
+    const reply = this.#mayHold(response, given) ? given : this.#renderRefusal(busy());
     if (reply.kind === 'stream') this.#streams.set(request.socket, response);
     if (request.complete || !announcesBody(request)) {
       sendReply(response, reply, this.#closing ? this.#lastReply : this.#reply);
@@ -309,6 +321,15 @@ export class HttpServer {
     this.#ending.add(socket);
     socket.once('close', () => this.#ending.delete(socket));
     sendOverBody(response, reply, this.#lastReply);
+  }
+
+  /** A client that does not read what it asked for must not fill the memory with answers. */
+  #mayHold(response: ServerResponse, reply: Reply): boolean {
+    const bytes = heldBytes(reply);
+    if (bytes === 0) return true;
+    if (!this.#answers.take(bytes)) return false;
+    response.once('close', () => this.#answers.giveBack(bytes));
+    return true;
   }
 }
 

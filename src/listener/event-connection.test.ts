@@ -20,7 +20,11 @@ it('a connection that has ended is cut when its reader takes nothing for a minut
   const [, response] = (await once(server, 'request')) as [unknown, ConstructorParameters<typeof EventConnection>[0]];
   const socket = response.socket as Socket;
   const gone: EventConnection[] = [];
-  const connection = new EventConnection(response, { closesOnFinal: false, onGone: (one) => gone.push(one) });
+  const connection = new EventConnection(response, {
+    closesOnFinal: false,
+    readers: () => 1,
+    onGone: (one) => gone.push(one),
+  });
   const bytes = Buffer.alloc(32 * 1024 * 1024, 'x');
   connection.deliver({ frames: [], bytes });
   expect(socket.timeout ?? 0).toBe(0);

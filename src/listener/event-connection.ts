@@ -12,7 +12,10 @@ import { encodeConnectionFrame, heartbeat, type ConnectionFrame } from '../wire/
 export const liveQueueCapacity = 128;
 
 /** Written to a connection at once, if there is that much; what is to follow waits until it has gone. */
-const atOnceBytes = 1024 * 1024;
+const mostAtOnce = 1024 * 1024;
+const leastAtOnce = 64 * 1024;
+/** Of all readers together, as far as the least of each allows. */
+const atOnceTogether = 64 * 1024 * 1024;
 
 /** How long a connection that has ended may take to take what was written to it before it is cut. */
 const lingerMs = 60_000;
@@ -20,6 +23,8 @@ const lingerMs = 60_000;
 export interface EventConnectionOptions {
   /** `message/stream` closes once a live final status is written; `stream/watch` does not. */
   readonly closesOnFinal: boolean;
+  /** How many connections are open, this one included. */
+  readonly readers: () => number;
   /** Called once, when the connection is gone for whatever reason. */
   readonly onGone: (connection: EventConnection) => void;
 }
@@ -27,7 +32,8 @@ export interface EventConnectionOptions {
 /**
  * One open event stream: an unchunked response whose body ends with the connection (D1 "`message/stream` and `stream/watch`").
  * While its reader keeps up it holds nothing. A reader that stalls costs a queue of 128 live frames, which all readers share,
- * beside at most 1 MiB that is on its way to it and the frames of its replay, long ones of which are in a file.
+ * beside at most 1 MiB that is on its way to it, less where there are more than 64 readers, and the frames of its replay, long ones of which
+ * are in a file.
  */
 export class EventConnection implements FrameSink {
   readonly #socket: Socket;
@@ -120,9 +126,10 @@ export class EventConnection implements FrameSink {
   /** Writes on until all is written, or as much as may be on its way at once. */
   #sendOn(backlog: Backlog): void {
     this.#socket.cork();
+    const most = Math.max(leastAtOnce, Math.min(mostAtOnce, Math.floor(atOnceTogether / this.#options.readers())));
     let flowing = true;
-    for (let written = 0; backlog.next < backlog.frames.length && written < atOnceBytes;) {
-      const piece = nextPiece(backlog, atOnceBytes - written);
+    for (let written = 0; backlog.next < backlog.frames.length && written < most;) {
+      const piece = nextPiece(backlog, most - written);
       if (piece === null) {
         this.#socket.destroy();
         return;

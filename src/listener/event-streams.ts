@@ -15,6 +15,7 @@ export class EventStreams {
   readonly #session: Session;
   readonly #conversationMode: 'stateless' | 'threaded';
   readonly #heartbeats: Heartbeats;
+  #readers = 0;
 
   constructor(session: Session, conversationMode: 'stateless' | 'threaded') {
     this.#session = session;
@@ -51,9 +52,12 @@ export class EventStreams {
     return {
       kind: 'stream',
       start: (response: ServerResponse) => {
+        this.#readers += 1;
         const connection = new EventConnection(response, {
           ...options,
+          readers: () => this.#readers,
           onGone: (gone) => {
+            this.#readers -= 1;
             events.unsubscribe(gone);
             this.#heartbeats.leave(gone);
           },

@@ -1,0 +1,152 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+import { jsonReply } from '../../src/http/reply.ts';
+import { HttpServer } from '../../src/http/server.ts';
+import { Secret } from '../../src/diagnostics/secret.ts';
+import { ask } from './raw-client.ts';
+
+const mebibyte = 1024 * 1024;
+const token = 'a-token-of-the-listener';
+let server: HttpServer;
+let port = 0;
+let taken: number[];
+const clients: Client[] = [];
+
+/** A client that sends what it is told, and reads when it is told. */
+class Client {
+  readonly socket: Socket;
+
+  constructor() {
+    this.socket = connect(port, '127.0.0.1');
+    this.socket.on('error', () => {});
+    this.socket.pause();
+    clients.push(this);
+  }
+
+  /** All that is answered until the connection closes. */
+  async read(): Promise<string> {
+    const pieces: Buffer[] = [];
+    this.socket.on('data', (piece: Buffer) => void pieces.push(piece));
+    this.socket.resume();
+    if (!this.socket.closed) await new Promise((resolve) => void this.socket.once('close', resolve));
+    return Buffer.concat(pieces).toString('latin1');
+  }
+
+  async send(bytes: string | Buffer): Promise<void> {
+    await new Promise((resolve) => void this.socket.write(bytes, resolve));
+  }
+}
+
+beforeEach(async () => {
+  taken = [];
+  server = new HttpServer({
+    token: new Secret(token),
+    onBug: (error) => {
+      throw error;
+    },
+    routes: [
+      {
+        method: 'POST',
+        path: '/',
+        open: true,
+        body: 'whole',
+        maxBytes: 10 * mebibyte,
+        handle: ({ body }) => {
+          taken.push(body.length);
+          return jsonReply({ bytes: body.length });
+        },
+      },
+      { method: 'GET', path: '/large', open: true, body: 'unread', handle: () => jsonReply('x'.repeat(60 * mebibyte)) },
+      { method: 'GET', path: '/huge', open: true, body: 'unread', handle: () => jsonReply('x'.repeat(200 * mebibyte)) },
+      { method: 'GET', path: '/small', open: true, body: 'unread', handle: () => jsonReply('x') },
+    ],
+  });
+  const bound = await server.bind({ address: '127.0.0.1', port: 0 });
+  if (bound.kind !== 'bound') throw new Error('the server did not bind');
+  port = bound.port;
+});
+
+afterEach(async () => {
+  for (const { socket } of clients.splice(0)) socket.destroy();
+  await server.close(0);
+});
+
+const head = (length: number, more = ''): string =>
+  `POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: ${length}\r\n${more}\r\n`;
+
+/** Begins a body of 10 MiB and sends all of it but the last byte. */
+async function nearlySent(): Promise<Client> {
+  const client = new Client();
+  await client.send(head(10 * mebibyte));
+  await client.send(Buffer.alloc(10 * mebibyte - 1, 'x'));
+  return client;
+}
+
+async function small(): Promise<number> {
+  return (await ask(port, 'POST / HTTP/1.1', { body: 'x'.repeat(60 * 1024) })).status;
+}
+
+describe('what many clients send at once', () => {
+  it('is held up to 64 MiB; what is more is answered 503, small bodies pass, and nothing that was taken is lost', async () => {
+    const begun = await Promise.all(Array.from({ length: 7 }, () => nearlySent()));
+    const refused = await Promise.race(
+      begun.map(async (client) => {
+        await once(client.socket, 'readable');
+        return client;
+      }),
+    );
+    const answer = await refused.read();
+    expect(answer).toMatch(/^HTTP\/1\.1 503 /);
+    expect(answer).toMatch(/\r\nretry-after: 1\r\n/);
+    expect(answer).toContain('"error":"busy"');
+    expect(await small()).toBe(200);
+    for (const client of begun.filter((one) => one !== refused)) {
+      await client.send('x');
+      expect(await client.read()).toMatch(/^HTTP\/1\.1 200 /);
+    }
+    expect(taken).toEqual([60 * 1024, ...Array.from({ length: 6 }, () => 10 * mebibyte)]);
+    const again = await nearlySent();
+    await again.send('x');
+    expect(await again.read()).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it('is given back when its clients leave in the middle', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const begun = await Promise.all(Array.from({ length: 6 }, () => nearlySent()));
+      for (const { socket } of begun) {
+        socket.destroy();
+        await once(socket, 'close');
+      }
+    }
+    // The server may hear of the last of them after their clients.
+    await vi.waitFor(async () => {
+      const last = await nearlySent();
+      await last.send('x');
+      expect(await last.read()).toMatch(/^HTTP\/1\.1 200 /);
+    });
+  });
+});
+
+describe('what many clients do not read', () => {
+  it('is held up to 128 MiB; what is more is answered 503, and what is read makes room', async () => {
+    const unread = [new Client(), new Client()];
+    for (const client of unread) {
+      await client.send('GET /large HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+      await once(client.socket, 'readable');
+    }
+    const large = await ask(port, 'GET /large HTTP/1.1');
+    expect([large.status, large.headers['retry-after']]).toEqual([503, '1']);
+    expect((await ask(port, 'GET /small HTTP/1.1')).status).toBe(200);
+    for (const client of unread) expect((await client.read()).length).toBeGreaterThan(60 * mebibyte);
+    expect((await ask(port, 'GET /large HTTP/1.1')).status).toBe(200);
+  });
+
+  it('does not keep an answer from anybody that is larger than the limit, where there is no other', async () => {
+    const client = new Client();
+    await client.send('GET /huge HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+    expect((await client.read()).length).toBeGreaterThan(200 * mebibyte);
+  });
+});
