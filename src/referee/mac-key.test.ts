@@ -37,4 +37,14 @@ describe('a key that seals texts', () => {
     );
     expect(key.open(shifted.join(''))).toBeNull();
   });
+
+  it('seals and opens payloads of up to 4,096 characters, and opens nothing longer that begins as one of them', () => {
+    const key = new MacKey('t1.', secret);
+    const longest = Buffer.alloc(3072, 'x');
+    const sealed = key.seal(longest);
+    expect(sealed).toHaveLength('t1.'.length + 43 + 4096);
+    expect(key.open(sealed)).toEqual(longest);
+    expect(key.open(`${sealed}AAAA`)).toBeNull();
+    expect(() => key.seal(Buffer.alloc(3073))).toThrow('the payload is too long for a token');
+  });
 });

@@ -66,6 +66,16 @@ describe('the options of svc-referee', () => {
     },
   );
 
+  it('take the highest number of each, and not the next', () => {
+    expect(settings('--port', '65535').port).toBe(65_535);
+    expect(parseOptions(['--port', '65536'], 2).kind).toBe('invalid');
+    expect(settings('--max-depth', '9007199254740991').bounds.maxDepth).toBe(9_007_199_254_740_991);
+  });
+
+  it('take what stands behind an equals sign for a value also where it begins as a flag', () => {
+    expect(settings('--registry-path=--here').registryPath).toBe('--here');
+  });
+
   it.each(['--port', '--registry-path', '--spawn-allow', '--max-depth'])('need a value for %s', (flag) => {
     const problem = `${flag} needs a value`;
     for (const args of [[flag], [`${flag}=`], [flag, ''], [flag, '--version'], [flag, '--max-total']]) {

@@ -164,6 +164,17 @@ describe('a record', () => {
     expect(records.admit({ id: 'd', depthRemaining: 3, capsule: other }).envelope).toBe(other.envelope);
   });
 
+  it('keeps the grants of an artifact no longer than its last session', () => {
+    const { records } = new Scene();
+    const copy = (): ResolvedCapsule => ({ ...capsule, envelope: { ...capsule.envelope } });
+    const sessions = ['a', 'b', 'c'].map((id) => records.admit({ id, depthRemaining: 3, capsule }));
+    for (const session of sessions.slice(1)) records.end(session, 'complete');
+    expect(records.admit({ id: 'd', depthRemaining: 3, capsule: copy() }).envelope).toBe(capsule.envelope);
+    for (const id of ['a', 'd']) records.end(records.find(id)!, 'complete');
+    const later = copy();
+    expect(records.admit({ id: 'e', depthRemaining: 3, capsule: later }).envelope).toBe(later.envelope);
+  });
+
   it('is made, spent, redeemed and ended once: anything else is a bug of the caller', () => {
     const scene = new Scene();
     const session = scene.admit();
@@ -171,6 +182,8 @@ describe('a record', () => {
     expect(() => scene.records.redeem(serial, scene.registration())).toThrow('approval 0 cannot be redeemed');
     scene.redeem(serial);
     expect(() => scene.records.spend(serial)).toThrow('approval 0 cannot be spent');
+    expect(() => scene.records.spend(7)).toThrow('approval 7 cannot be spent');
+    expect(() => scene.records.redeem(7, scene.registration())).toThrow('approval 7 cannot be redeemed');
     scene.records.end(session, 'complete');
     expect(() => scene.records.end(session, 'failed')).toThrow('session 0 has ended already');
     expect(() => scene.records.admit({ id: 'ses_1', depthRemaining: 3, capsule })).toThrow('registered already');

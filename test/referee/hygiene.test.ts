@@ -40,6 +40,23 @@ describe('the referee', () => {
     }
   });
 
+  it.each(['%', '%zz', '%ff', 'a%2', ''])('knows no session at /status/%s', async (id) => {
+    const referee = await TestReferee.open();
+    referee.registry.publish('lead');
+    await referee.session('lead');
+    expect(refusal(await referee.get(`/status/${id}`))).toEqual([404, sentence('session not found')]);
+  });
+
+  it('answers HEAD as GET, without the body', async () => {
+    const referee = await TestReferee.open();
+    referee.registry.publish('lead');
+    const { id } = await referee.session('lead');
+    for (const path of ['/health', `/status/${id}`]) {
+      const [got, head] = [await referee.get(path), await ask(referee.port, `HEAD ${path} HTTP/1.1`)];
+      expect([head.status, head.headers['content-length'], head.body]).toEqual([200, `${got.body.length}`, '']);
+    }
+  });
+
   it('takes a body of any media type, or none', async () => {
     const referee = await TestReferee.open();
     referee.registry.publish('lead');
