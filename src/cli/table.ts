@@ -20,13 +20,18 @@ export function renderTable(
   { columns: width }: Pick<Output, 'columns'>,
 ): Shown {
   const lines = [columns.map(({ title }) => title), ...rows.map((row) => row.map(oneCell))];
-  const widths = columns.map((_, index) => Math.max(...lines.map((line) => widthOf(line[index] ?? ''))));
+  const widths = columns.map((_, index) => widest(lines, index));
   if (width !== null) shrink(widths, columns, width);
   const text = lines.map((line) => {
     const cells = line.map((cell, index) => padded(cutToWidth(cell, widths[index] ?? 0), widths[index] ?? 0));
     return `${cells.join(gap).trimEnd()}\n`;
   });
   return Shown.cleaned(text.join(''));
+}
+
+/** One line after the other: a registry may have more artifacts than a call can have arguments. */
+function widest(lines: readonly (readonly string[])[], index: number): number {
+  return lines.reduce((most, line) => Math.max(most, widthOf(line[index] ?? '')), 0);
 }
 
 function shrink(widths: number[], columns: readonly Column[], width: number): void {

@@ -20,15 +20,19 @@ const embedded = z.object({
 
 const block = z.discriminatedUnion('type', [text, media, link, embedded]);
 
+/** Of one answer. A message holds millions of them, and each takes a hundred times its size to be looked at. */
+const mostBlocks = 1_000;
+
 /**
  * What the model is told of a result: its texts, a block a paragraph; of what is no text, that it is there and is not shown. Structured
- * content follows unless one of the texts is the same.
+ * content follows unless one of the texts is the same. Beyond 1,000 blocks, how many there are.
  */
 export function contentOf({ content, structuredContent }: CallResult): string {
-  const blocks = content.map((each) => block.safeParse(each));
+  const blocks = content.slice(0, mostBlocks).map((each) => block.safeParse(each));
   const shown = blocks.map((each) =>
     each.success ? contentOfBlock(each.data) : '[content of a kind that is not known]',
   );
+  if (content.length > mostBlocks) shown.push(`[${content.length - mostBlocks} more blocks of content: not shown]`);
   if (structuredContent === undefined) return shown.join('\n');
   const isRepeated = blocks.some(
     (each) => each.success && each.data.type === 'text' && says(each.data.text, structuredContent),

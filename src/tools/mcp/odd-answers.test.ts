@@ -27,7 +27,7 @@ function answersTo(method: Method): fc.Arbitrary<unknown> {
 }
 
 /** The server answers one method with what it is given, and the others as it should. */
-function serverThat(method: Method, answer: object): ToolServer {
+function serverThat(method: Method, answer: object, deadlineMs = 30): ToolServer {
   const launcher = new FakeLauncher(
     () =>
       new FakeProcess(({ id, method: asked }, process) => {
@@ -37,7 +37,7 @@ function serverThat(method: Method, answer: object): ToolServer {
   );
   const common = {
     name: 'odd',
-    deadlineMs: 30,
+    deadlineMs,
     sessionDirectory: '/nowhere',
     logs: new LogBudget(),
     version: '1',
@@ -70,3 +70,25 @@ it.each(['initialize', 'tools/list', 'tools/call'] as const)(
   },
   60_000,
 );
+
+it('a list of hundreds of thousands of tools is a failed call', async () => {
+  const server = serverThat('tools/list', { result: { tools: Array.from({ length: 300_000 }, () => 0) } }, 30_000);
+  const outcome = await server.call({ tool: 'echo', args: {}, signal: new AbortController().signal });
+  expect(outcome).toMatchObject({
+    status: 'failed',
+    content: 'the server of odd lists more than 10000 tools, or in more than 64 pages',
+  });
+  await server.close();
+});
+
+it('of a result of millions of blocks, a thousand are looked at', async () => {
+  const content = Array.from({ length: 2_000_000 }, () => 0);
+  const server = serverThat('tools/call', { result: { content } }, 30_000);
+  const outcome = await server.call({ tool: 'echo', args: {}, signal: new AbortController().signal });
+  expect(outcome.status).toBe('passed');
+  expect(outcome.content.split('\n').slice(-2)).toEqual([
+    '[content of a kind that is not known]',
+    '[1999000 more blocks of content: not shown]',
+  ]);
+  await server.close();
+});

@@ -74,10 +74,11 @@ export class ServerConnection {
   async list(limits: RequestLimits): Promise<ServerAnswer<readonly unknown[]>> {
     const tools: unknown[] = [];
     let cursor: string | undefined;
-    for (let page = 0; page < mostPages && tools.length <= mostListed; page += 1) {
+    for (let page = 0; page < mostPages; page += 1) {
       const params = cursor === undefined ? {} : { cursor };
       const answer = await this.#request('tools/list', { params, schema: toolPage, limits });
       if (answer.kind === 'failed') return answer;
+      if (tools.length + answer.value.tools.length > mostListed) break;
       tools.push(...answer.value.tools);
       cursor = answer.value.nextCursor;
       if (cursor === undefined) return { kind: 'answered', value: tools };
