@@ -5,6 +5,7 @@ import * as z from 'zod/mini';
 import { isAlive, type RunningRecord } from '../capsule/running-record.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
+import { listOf } from '../wire/bounded-lists.ts';
 import { callCapsule } from './capsule-client.ts';
 import { approachCapsule, sendTokenHelp, type TokenChoice } from './approach-capsule.ts';
 import type { CommandContext } from './command-context.ts';
@@ -25,7 +26,7 @@ interface StopOptions {
 
 const stopResult = z.object({
   session_id: z.string(),
-  canceled: z.array(z.string()),
+  canceled: listOf(z.string()),
   residue: z.array(z.unknown()),
 });
 

@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 
 import { decodeMessage, message } from '../inference/wit-messages.ts';
 import type { Message } from '../inference/driver.ts';
+import { holdsFewItems, longestList } from '../wire/bounded-lists.ts';
 
 /** A file that a hook puts beside the trace. */
 export interface ManifestFile {
@@ -50,6 +51,7 @@ const mostCharacters = {
 /** What a function of `svc:hook/lifecycle` gave. */
 export function decodeAnswer(value: unknown): HookAnswer {
   if (value === undefined) return { kind: 'observed' };
+  if (!holdsFewItems(value)) return { kind: 'error', error: `it answered lists of more than ${longestList} items` };
   const parsed = outcome.safeParse(value);
   if (!parsed.success) return { kind: 'error', error: 'it answered something that is no outcome' };
   const { data } = parsed;

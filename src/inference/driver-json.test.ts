@@ -145,3 +145,14 @@ describe('a line of a driver', () => {
     expect(line.kind === 'wrong' ? line.problem : '').toMatch(problem);
   });
 });
+
+it('a response of hundreds of thousands of blocks is wrong, and the input of a call may hold as much', () => {
+  const many = Array.from({ length: 300_000 }, () => 0);
+  expect(decodeDriverLine({ type: 'response', response: { content: many, stop_reason: 'end_turn' } })).toEqual({
+    kind: 'wrong',
+    problem: 'response.content has more than 16384 blocks',
+  });
+  const content = [{ type: 'tool_call', name: 'sum', input: { numbers: many } }];
+  const line = decodeDriverLine({ type: 'response', response: { content, stop_reason: 'tool_call' } });
+  expect(line.kind).toBe('response');
+});

@@ -1,7 +1,9 @@
 import * as z from 'zod/mini';
 
 import { issueClause } from '../manifest/issue-clause.ts';
+import { longestList } from '../wire/bounded-lists.ts';
 import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
+import { asJsonObject } from '../wire/json-object.ts';
 import { describeFirst } from './first-issue.ts';
 
 /** The JSON spelling of a request (contracts §11), ready to be written. */
@@ -70,11 +72,19 @@ export type DriverLine =
 
 /** Reads the parsed JSON of one line (contracts §11). Unknown keys are passed over. */
 export function decodeDriverLine(value: unknown): DriverLine {
+  if (hasTooManyBlocks(value))
+    return { kind: 'wrong', problem: `response.content has more than ${longestList} blocks` };
   const parsed = driverLine.safeParse(value, { error: issueClause });
   if (!parsed.success) return { kind: 'wrong', problem: describeFirst(parsed.error) };
   const line = parsed.data;
   if (line.type !== 'response') return { kind: line.type, text: line.text };
   return { kind: 'response', response: lowerResponse(line.response) };
+}
+
+/** The input of a call may hold any number of anything. */
+function hasTooManyBlocks(line: unknown): boolean {
+  const content = asJsonObject(asJsonObject(line)?.['response'])?.['content'];
+  return Array.isArray(content) && content.length > longestList;
 }
 
 function lowerResponse(wire: z.infer<typeof driverResponse>): InferenceResponse {

@@ -147,4 +147,9 @@ describe('a response of a component', () => {
   ])('is none when it is %j', (value) => {
     expect(decodeWitResponse(value)).toBeNull();
   });
+
+  it('is none with hundreds of thousands of blocks', () => {
+    const content = Array.from({ length: 300_000 }, () => 0);
+    expect(decodeWitResponse({ content, stopReason: { tag: 'end-turn' } })).toBeNull();
+  });
 });

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 
+import { holdsFewItems } from '../wire/bounded-lists.ts';
 import type { InferenceRequest, InferenceResponse } from './driver.ts';
 import { contentBlock, decodeBlock, encodeMessage, toCount } from './wit-messages.ts';
 
@@ -58,6 +59,7 @@ const response = z.lazy(() =>
 
 /** A `response` record; null when the value is none. */
 export function decodeWitResponse(value: unknown): InferenceResponse | null {
+  if (!holdsFewItems(value)) return null;
   const parsed = response.safeParse(value);
   if (!parsed.success) return null;
   const { content, usage, continuationId } = parsed.data;

@@ -101,6 +101,11 @@ describe('a client', () => {
     });
   });
 
+  it('takes a list of hundreds of thousands for absent', () => {
+    const methods = Array.from({ length: 300_000 }, () => 0);
+    expect(readAgentCard({ name: 'a', url: 'a:1', serves: { methods } })?.serves).toBeNull();
+  });
+
   it.each([
     null,
     [],

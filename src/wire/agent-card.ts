@@ -1,5 +1,7 @@
 import * as z from 'zod/mini';
 
+import { listOf } from './bounded-lists.ts';
+
 /** Every method `POST /` can answer, in the order the card lists them (D1 "Agent card"). */
 export const servableMethods = [
   'message/send',
@@ -89,7 +91,7 @@ export interface ReadCard {
   readonly serves: AgentServes | null;
 }
 
-const strings = z.lazy(() => z.array(z.string()));
+const strings = z.lazy(() => listOf(z.string()));
 
 const readable = z.lazy(() =>
   z.object({

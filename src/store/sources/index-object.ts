@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 
 import { printable } from '../../diagnostics/printable.ts';
+import { listOf } from '../../wire/bounded-lists.ts';
 import { parseJson } from './answer-text.ts';
 
 /** How an artifact is packaged (D3 "Registry", publish query `runtime`). */
@@ -12,9 +13,9 @@ const indexObject = z.object({
   version: z.string(),
   runtime: z.enum(packagings),
   artifact_runtime: z.enum(['tool', 'hook', 'driver', 'skill']),
-  platforms: z._default(z.array(z.tuple([z.string(), z.string()])), []),
+  platforms: z._default(listOf(z.tuple([z.string(), z.string()])), []),
   description: z._default(z.nullable(z.string()), null),
-  tags: z._default(z.array(z.string()), []),
+  tags: z._default(listOf(z.string()), []),
 });
 
 /** One version in the index of a registry (D3 "Registry index object"). */

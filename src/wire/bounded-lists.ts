@@ -1,0 +1,28 @@
+/** Lists of untrusted sides, counted before a schema looks at their items: it keeps an error for each that does not fit, a hundred times the item. */
+
+import * as z from 'zod/mini';
+
+/** More than anything well meant; beyond some ten thousand, what a schema says of them overflows the stack. */
+export const longestList = 16_384;
+
+/** A list of at most 16,384 items; none of a longer one is looked at. */
+export function listOf<Item extends z.ZodMiniType>(item: Item): z.ZodMiniType<z.output<Item>[]> {
+  return z.pipe(
+    z.array(z.unknown()).check(z.maxLength(longestList)),
+    z.array(item) as z.ZodMiniType<z.output<Item>[], unknown[]>,
+  );
+}
+
+/** Whether all lists in a value of plain data hold at most 16,384 items together. */
+export function holdsFewItems(value: unknown): boolean {
+  const pending: unknown[] = [value];
+  let items = 0;
+  while (pending.length > 0) {
+    const next = pending.pop();
+    if (typeof next !== 'object' || next === null || ArrayBuffer.isView(next)) continue;
+    if (Array.isArray(next)) items += next.length;
+    if (items > longestList) return false;
+    for (const each of Object.values(next) as unknown[]) pending.push(each);
+  }
+  return true;
+}
