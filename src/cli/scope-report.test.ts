@@ -136,7 +136,8 @@ Effective grants
     expect(renderScopeReport(nothingGranted).split('\n\n')[3]).toBe(`Not stopped
   - Code that was never a file can run: a script by its interpreter, instructions that a program writes into its memory.
   - Memory and processor time are limited for each process: what processes share does not count, and many together can take more.
-  - Files that were removed do not count toward workdir_max_bytes while the program that holds them hides its descriptors, or one of these is on its way through a socket.
+  - workdir_max_bytes is measured when a task begins and after tool calls: within one command more can be written, and removed again.
+  - Files that were removed do not count toward workdir_max_bytes while the program that holds them hides its descriptors, one of these is on its way through a socket, or the path was longer than 4,096 bytes and the program has detached itself.
   - A bug of the kernel can undo all of this.
 `);
   });

@@ -53,8 +53,10 @@ const neverAFile =
   'Code that was never a file can run: a script by its interpreter, instructions that a program writes into its memory.';
 const eachProcess =
   'Memory and processor time are limited for each process: what processes share does not count, and many together can take more.';
+const betweenMeasures =
+  'workdir_max_bytes is measured when a task begins and after tool calls: within one command more can be written, and removed again.';
 const hiddenFiles =
-  'Files that were removed do not count toward workdir_max_bytes while the program that holds them hides its descriptors, or one of these is on its way through a socket.';
+  'Files that were removed do not count toward workdir_max_bytes while the program that holds them hides its descriptors, one of these is on its way through a socket, or the path was longer than 4,096 bytes and the program has detached itself.';
 const anyProcesses =
   'The number of processes is not limited: svc runs as root, and nothing was found here that holds root to a number.';
 const kernelBugs = 'A bug of the kernel can undo all of this.';
@@ -92,6 +94,7 @@ describe('what is not stopped', () => {
       outlives,
       neverAFile,
       eachProcess,
+      betweenMeasures,
       hiddenFiles,
       anyProcesses,
       kernelBugs,
@@ -107,6 +110,7 @@ describe('what is not stopped', () => {
       outlives,
       neverAFile,
       eachProcess,
+      betweenMeasures,
       hiddenFiles,
       anyProcesses,
       kernelBugs,
@@ -114,7 +118,7 @@ describe('what is not stopped', () => {
   });
 
   it('is code without a file, sums of limits and the kernel itself where all is sealed', () => {
-    expect(under('sealed')).toEqual([neverAFile, eachProcess, hiddenFiles, anyProcesses, kernelBugs]);
+    expect(under('sealed')).toEqual([neverAFile, eachProcess, betweenMeasures, hiddenFiles, anyProcesses, kernelBugs]);
   });
 
   it('is no sum and no number that something holds', () => {
@@ -122,18 +126,21 @@ describe('what is not stopped', () => {
     expect(under('sealed', { limits: held('user-namespace', 'none') })).toEqual([
       neverAFile,
       eachProcess,
+      betweenMeasures,
       hiddenFiles,
       kernelBugs,
     ]);
     expect(under('sealed', { limits: held('cgroup-v1', 'cgroup-v1') })).toEqual([
       neverAFile,
       timeOfEach,
+      betweenMeasures,
       hiddenFiles,
       kernelBugs,
     ]);
     expect(under('sealed', { limits: held('user-namespace', 'watched') })).toEqual([
       neverAFile,
       'The memory of all programs is added up four times a second, without what they share: a fast one can take more for a moment. Processor time is limited for each process.',
+      betweenMeasures,
       hiddenFiles,
       kernelBugs,
     ]);
@@ -152,6 +159,7 @@ describe('what is not stopped', () => {
     expect(under('sealed', { limits })).toEqual([
       neverAFile,
       eachProcess,
+      betweenMeasures,
       hiddenFiles,
       'The number of processes is limited for each program that is started: many together can have more.',
       kernelBugs,

@@ -30,8 +30,11 @@ const memoryLookedAt: Gap = {
   text: 'The memory of all programs is added up four times a second, without what they share: a fast one can take more for a moment. Processor time is limited for each process.',
   when: (scope) => heldBy(scope, 'memory', 'session') === 'watched',
 };
+const betweenMeasures: Gap = {
+  text: 'workdir_max_bytes is measured when a task begins and after tool calls: within one command more can be written, and removed again.',
+};
 const hiddenFiles: Gap = {
-  text: 'Files that were removed do not count toward workdir_max_bytes while the program that holds them hides its descriptors, or one of these is on its way through a socket.',
+  text: 'Files that were removed do not count toward workdir_max_bytes while the program that holds them hides its descriptors, one of these is on its way through a socket, or the path was longer than 4,096 bytes and the program has detached itself.',
 };
 const timeOfEach: Gap = {
   text: 'Processor time is limited for each process: many together can take more.',
@@ -49,7 +52,15 @@ const processesOfUser: Gap = {
   text: 'The number of processes is counted for the user who runs svc: others of that user that end meanwhile make room for more.',
   when: (scope) => scope.limits.some((limit) => limit.resource === 'processes' && limit.held_by === 'user'),
 };
-const shared: readonly Gap[] = [memoryOfEach, memoryLookedAt, timeOfEach, hiddenFiles, anyProcesses, processesOfEach];
+const shared: readonly Gap[] = [
+  memoryOfEach,
+  memoryLookedAt,
+  timeOfEach,
+  betweenMeasures,
+  hiddenFiles,
+  anyProcesses,
+  processesOfEach,
+];
 const codeItIsGiven: Gap = {
   text: 'Code that was never a file can run: a script by its interpreter, instructions that a program writes into its memory.',
 };

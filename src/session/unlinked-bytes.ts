@@ -37,11 +37,12 @@ export function* unlinkedBytes(workdir: string): Generator<void, number> {
   const isRemoved = (place: string): boolean => place.endsWith(deleted) && place.startsWith(`${workdir}/`);
   // By number, so that a file counts once, however many have it.
   const found = new Map<number, number>();
+  const descending = new Map([[own, true]]);
   for (const pid of readdirSync('/proc')) {
     if (!/^\d+$/.test(pid) || pid === own) continue;
     yield;
     if ((startOf(pid) ?? -1) < since) continue;
-    const deviceOfLong = descendsFrom(pid, own) ? device : null;
+    const deviceOfLong = (yield* descends(pid, descending)) ? device : null;
     for (const descriptor of namesIn(`/proc/${pid}/fd`)) {
       yield;
       countOpen(`/proc/${pid}/fd/${descriptor}`, { isRemoved, deviceOfLong }, found);
@@ -59,18 +60,22 @@ function startOf(pid: string): number | null {
   return start === undefined ? null : Number(start);
 }
 
-/** Whether `ancestor` has started it, or who has. A process that outlives its parent descends from the one that took it in. */
-function descendsFrom(pid: string, ancestor: string): boolean {
+/**
+ * Whether one of which it is known has started it, or who has. A process that outlives its parent descends from the one that took it in. Each
+ * process is asked once: a program may make a long line of them.
+ */
+function* descends(pid: string, known: Map<string, boolean>): Generator<void, boolean> {
+  const line = new Set<string>();
   let current: string | undefined = pid;
-  for (let generations = 0; current !== undefined && generations < mostGenerations; generations += 1) {
-    if (current === ancestor) return true;
+  while (current !== undefined && !known.has(current) && !line.has(current)) {
+    line.add(current);
     current = factsOf(current)?.[1];
+    yield;
   }
-  return false;
+  const isDescendant = known.get(current ?? '') ?? false;
+  for (const one of line) known.set(one, isDescendant);
+  return isDescendant;
 }
-
-/** Of one more the files count as those of another program. */
-const mostGenerations = 1024;
 
 /** What /proc tells of a process behind its name; null when it is gone. */
 function factsOf(pid: string): readonly string[] | null {
