@@ -1,12 +1,12 @@
 // @ts-check
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 
 import { environment, program } from './support/capsule.mjs';
+import { manifestOf, serveModel } from './support/model.mjs';
 import { median } from './support/rounds.mjs';
 
 const turns = 1530;
@@ -38,60 +38,34 @@ async function millisecondsOfTurns() {
   const took = [];
   let turn = 0;
   let answeredAt = 0;
-  const model = createServer((request, response) => {
-    request.resume().on('end', () => {
+  const model = await serveModel({
+    onAsked: () => {
       if (answeredAt > 0) took.push(performance.now() - answeredAt);
       turn += 1;
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.end(replyOf(turn), () => (answeredAt = performance.now()));
-    });
+    },
+    reply: () => replyOf(turn),
+    onAnswered: () => (answeredAt = performance.now()),
   });
-  model.keepAliveTimeout = 0;
-  model.listen(0, '127.0.0.1');
-  await once(model, 'listening');
   try {
-    const { port } = /** @type {import('node:net').AddressInfo} */ (model.address());
-    await writeFile(join(folder, 'svc.yaml'), manifestOf(port));
+    await writeFile(join(folder, 'svc.yaml'), manifestOf(model.port, turns + 1));
     const args = [program, 'run', '--offline', '--task', 'Go on.', '--manifest', join(folder, 'svc.yaml')];
-    const capsule = spawn(process.execPath, args, {
-      cwd: folder,
-      env: { ...environment, HOME: folder },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    let said = '';
-    capsule.stderr.setEncoding('utf8').on('data', (text) => (said += text));
-    const [code] = await once(capsule, 'close');
-    if (code !== 0) throw new Error(`the capsule ended with ${code}: ${said.trim()}`);
+    // Rejects with what the capsule said when it fails.
+    await promisify(execFile)(process.execPath, args, { cwd: folder, env: { ...environment, HOME: folder } });
     return took;
   } finally {
-    model.closeAllConnections();
     model.close();
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-/** @param {number} port */
-function manifestOf(port) {
-  return `name: bench
-version: 1.0.0
-inference:
-  model: tireless
-  endpoint: http://127.0.0.1:${port}
-  driver: { artifact: svc-driver-openai }
-  max_turns: ${turns + 1}
-`;
-}
-
 /**
  * Calls a tool that there is not, which costs the runtime next to nothing, with some 300 bytes of conversation a turn.
  * @param {number} turn
+ * @returns {import('./support/model.mjs').Reply}
  */
 function replyOf(turn) {
+  if (turn > turns) return { delta: { content: 'Done.' }, finish: 'stop' };
   const call = { name: 'none', arguments: JSON.stringify({ path: 'src/file.txt', text: 'x'.repeat(60) }) };
   const toolCalls = [{ index: 0, id: `call_${turn}`, type: 'function', function: call }];
-  const [delta, finish] = turn > turns ? [{ content: 'Done.' }, 'stop'] : [{ tool_calls: toolCalls }, 'tool_calls'];
-  /** @type {(delta: object, finish: string | null) => string} */
-  const chunk = (part, reason) =>
-    `data: ${JSON.stringify({ choices: [{ index: 0, delta: part, finish_reason: reason }] })}\n\n`;
-  return `${chunk(delta, null)}${chunk({}, finish)}data: [DONE]\n\n`;
+  return { delta: { tool_calls: toolCalls }, finish: 'tool_calls' };
 }

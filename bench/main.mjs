@@ -26,6 +26,7 @@ import { streamP99, streamStalled } from './stream-latency.mjs';
 import { streamPeers } from './stream-peers.mjs';
 import { meets, renderTable } from './support/row.mjs';
 import { warmToolCall } from './warm-tool-call.mjs';
+import { workdirFirstQuestion } from './workdir-first-question.mjs';
 
 /** @type {readonly import('./support/row.mjs').Row[]} */
 const rows = [
@@ -35,6 +36,7 @@ const rows = [
   ...resourceReads,
   agentTurn,
   longConversation,
+  workdirFirstQuestion,
   firstToolCall,
   firstChildTurn,
   warmToolCall,
