@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { systemClock } from '../capsule/system-clock.ts';
 import { calls, hangs, says, type Turn } from '../../test/support/fake-driver.ts';
 import { fakeTool, passed, SessionFixture } from '../../test/support/session-fixture.ts';
 import { WorkdirSize } from './workdir-size.ts';
@@ -83,7 +84,7 @@ describe('a workdir that takes long to measure', () => {
 
   it('is measured after each call that a driver makes within one answer', async () => {
     let now = 0;
-    const clock = { monotonicMs: () => (now += 1), after: () => () => {} };
+    const clock = { monotonicMs: () => (now += 1), after: systemClock.after.bind(systemClock) };
     const size = new WorkdirSize({
       workdir,
       maxBytes: 299,

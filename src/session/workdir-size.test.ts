@@ -17,9 +17,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
-import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { systemClock } from '../capsule/system-clock.ts';
 import { unlinkedBytes } from './unlinked-bytes.ts';
@@ -278,10 +277,38 @@ describe('measuring a large workdir', () => {
     size.begin();
     await expect(size.settled(AbortSignal.abort())).resolves.toBeUndefined();
     size.close();
-    await turnOfTheEventLoop();
-    await turnOfTheEventLoop();
+    await vi.waitFor(() => expect(heldBelow(root)).toEqual([]));
     expect(size.breached.aborted).toBe(false);
-    expect(heldBelow(root)).toEqual([]);
+  });
+
+  it('rests after each slice while nobody waits for it, and never while somebody does', async () => {
+    const rests: number[] = [];
+    const after: WorkdirLimit['clock']['after'] = (ms, callback) => {
+      rests.push(ms);
+      return systemClock.after(ms, callback);
+    };
+    const size = sizeOf({ clock: { ...slowClock(), after } });
+    size.begin();
+    expect(rests).toEqual([2]);
+    await expect(size.settled(new AbortController().signal)).rejects.toThrow('the workdir holds 300 bytes');
+    expect(rests).toEqual([2]);
+  });
+
+  it('comes back as soon as if it had not rested', async () => {
+    let now = 0;
+    const after: WorkdirLimit['clock']['after'] = (_ms, callback) => {
+      now += 10_000;
+      return systemClock.after(0, callback);
+    };
+    const size = sizeOf({ maxBytes: 300, clock: { monotonicMs: () => (now += 1), after } });
+    size.begin();
+    await vi.waitFor(() => expect(heldBelow(root)).toEqual([]));
+    expect(now).toBeGreaterThan(50_000);
+    writeFileSync(join(workdir, 'more'), 'x');
+    // Twenty times what the slices took.
+    now += 1000;
+    size.begin();
+    await expect(size.settled(new AbortController().signal)).rejects.toThrow('the workdir holds 301 bytes');
   });
 });
 

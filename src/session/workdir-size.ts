@@ -11,12 +11,14 @@ type UnlinkedBytes = (workdir: string) => Generator<void, number>;
 
 /** Measuring never takes more than this share of the time between two measures. */
 const restPerMeasure = 20;
-/** How long measuring keeps the thread to itself. */
-const sliceMs = 4;
+/** How long measuring keeps the thread to itself: on its way to the model a question needs it again and again. */
+const sliceMs = 1;
+/** Between two slices of a measure that nobody waits for. */
+const restMs = 2;
 /** Of a measure, between two looks at the clock. */
 const stepsPerLook = 32;
 /** How long a turn waits for a measure before it asks the model meanwhile. */
-const patienceMs = 100;
+const patienceMs = 25;
 
 export interface WorkdirLimit {
   /** Canonical. */
@@ -39,6 +41,9 @@ export class WorkdirSize {
   #breach: Diagnostic | null = null;
   #measuring: Promise<void> | null = null;
   #notBeforeMs = 0;
+  #waiting = 0;
+  /** Of the measure under way. */
+  #restedMs = 0;
   #isClosed = false;
 
   constructor(limit: WorkdirLimit) {
@@ -69,7 +74,7 @@ export class WorkdirSize {
 
   /** Waits for the measure under way, unless the signal is aborted before. Throws the Diagnostic of a breach. */
   async settled(signal: AbortSignal): Promise<void> {
-    if (this.#measuring !== null) await unlessAborted(this.#measuring, signal);
+    if (this.#measuring !== null) await this.#waitFor(unlessAborted(this.#measuring, signal));
     if (this.#breach !== null) throw this.#breach;
   }
 
@@ -81,11 +86,12 @@ export class WorkdirSize {
   async #measure(): Promise<void> {
     const { clock, maxBytes } = this.#limit;
     const startedMs = clock.monotonicMs();
+    this.#restedMs = 0;
     // Few capsules start programs before their model has answered.
     const unlinked = this.#limit.programsRun() ? (await import('./unlinked-bytes.ts')).unlinkedBytes : null;
     const found = await this.#inSlices(this.#found(unlinked));
     const endedMs = clock.monotonicMs();
-    this.#notBeforeMs = endedMs + (endedMs - startedMs) * restPerMeasure;
+    this.#notBeforeMs = endedMs + (endedMs - startedMs - this.#restedMs) * restPerMeasure;
     if (found === null || (typeof found === 'number' && found <= maxBytes)) return;
     this.#breach = typeof found === 'number' ? this.#outgrown(found) : this.#unmeasurable(found);
     this.#breached.abort(this.#breach);
@@ -115,7 +121,8 @@ export class WorkdirSize {
       const step = work.next();
       if (step.done === true) return step.value;
       if (steps % stepsPerLook !== 0 || clock.monotonicMs() < sliceEndMs) continue;
-      await setImmediate();
+      if (this.#waiting > 0) await setImmediate();
+      else await this.#rest();
       if (this.#isClosed) {
         work.return(undefined as T);
         return null;
@@ -124,13 +131,30 @@ export class WorkdirSize {
     }
   }
 
+  async #rest(): Promise<void> {
+    const { clock } = this.#limit;
+    const startedMs = clock.monotonicMs();
+    await new Promise<void>((resolve) => void clock.after(restMs, resolve));
+    this.#restedMs += clock.monotonicMs() - startedMs;
+  }
+
   async #patiently(measuring: Promise<void>): Promise<void> {
     let takeBack = (): void => {};
     const patience = new Promise<void>((resolve) => {
       takeBack = this.#limit.clock.after(patienceMs, resolve);
     });
-    await Promise.race([measuring, patience]);
+    await this.#waitFor(Promise.race([measuring, patience]));
     takeBack();
+  }
+
+  /** What is waited for is measured without rests. */
+  async #waitFor(measured: Promise<void>): Promise<void> {
+    this.#waiting += 1;
+    try {
+      await measured;
+    } finally {
+      this.#waiting -= 1;
+    }
   }
 
   #outgrown(bytes: number): Diagnostic {
