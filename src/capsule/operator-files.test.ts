@@ -127,4 +127,27 @@ describe('the files that an operator names in a command', () => {
       '/home/all/node_modules',
     ]);
   });
+
+  it('lie in the directory of an artifact that is its source, and nowhere else', () => {
+    for (const path of ['srv/server.mjs', 'srv/lib/tool.mjs', 'package.json', 'node_modules/x/index.js'])
+      put(`home/other/${path}`);
+    symlinkSync(join(root, 'home/project/driver.mjs'), join(root, 'home/other/srv/link.mjs'));
+    const home = join(root, 'home');
+    const artifactDirectory = join(home, 'other/srv');
+    const places = {
+      manifestDirectory: join(home, 'project'),
+      home,
+      workdir: join(home, 'project/work'),
+      artifactDirectory,
+    };
+    const driver = join(home, 'project/driver.mjs');
+    const words = ['node', './server.mjs', 'lib/tool.mjs', '../../project/driver.mjs', driver, './link.mjs'];
+    const { reads } = operatorFiles(words, places);
+    expect(reads.map((path) => path.replace(root, ''))).toEqual([
+      '/home/other/srv/server.mjs',
+      '/home/other/package.json',
+      '/home/other/node_modules',
+      '/home/other/srv/lib/tool.mjs',
+    ]);
+  });
 });

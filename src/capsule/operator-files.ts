@@ -7,6 +7,11 @@ import { contains } from './session-directories.ts';
 export interface OperatorPlaces {
   /** What a relative path of the manifest is relative to. */
   readonly manifestDirectory: string;
+  /**
+   * Of the command of an artifact whose `source:` is a directory, that directory: its words are relative to it and name files in it alone. The
+   * operator has named the directory, and somebody else may have written the command.
+   */
+  readonly artifactDirectory?: string;
   readonly home: string;
   /** The accessible workdir, links resolved: what is in it is the agent's. */
   readonly workdir: string;
@@ -42,13 +47,10 @@ export function operatorFiles(words: readonly string[], places: OperatorPlaces):
  * Names what the last words of a program tell of that is there, beside the manifest or a file of the command, and that it cannot read. Null when there
  * is nothing of the kind.
  */
-export function hiddenIn(
-  said: string,
-  reads: readonly string[],
-  { manifestDirectory, workdir }: OperatorPlaces,
-): string | null {
+export function hiddenIn(said: string, reads: readonly string[], places: OperatorPlaces): string | null {
+  const { workdir } = places;
   const told = [...said.matchAll(/\/[^\s'":,)]+/g)].map(([path]) => resolve(path));
-  const near = [manifestDirectory, ...reads.map((path) => dirname(path))];
+  const near = [baseOf(places), ...reads.map((path) => dirname(path))];
   const open = [...reads, workdir];
   const hidden = [...new Set(told)].filter(
     (path) =>
@@ -56,13 +58,19 @@ export function hiddenIn(
   );
   if (hidden.length === 0) return null;
   const verb = hidden.length === 1 ? 'is' : 'are';
-  return `${hidden.slice(0, 3).join(', ')} ${verb} hidden from it: it can read the files that inference.command names, and the package of each`;
+  return `${hidden.slice(0, 3).join(', ')} ${verb} hidden from it: it can read the files that its command names, and the package of each`;
 }
 
-function fileNamed(word: string, isProgram: boolean, { manifestDirectory }: OperatorPlaces): string | null {
+/** Where the command stands. */
+function baseOf({ manifestDirectory, artifactDirectory }: OperatorPlaces): string {
+  return artifactDirectory ?? manifestDirectory;
+}
+
+function fileNamed(word: string, isProgram: boolean, places: OperatorPlaces): string | null {
   const mayBePath = word.includes('/') || (!isProgram && /^[^-].*\.\w+$/.test(word));
   if (!mayBePath || word.includes('\0')) return null;
-  const path = isAbsolute(word) ? word : resolve(manifestDirectory, word);
+  const path = isAbsolute(word) ? word : resolve(baseOf(places), word);
+  if (places.artifactDirectory !== undefined && !contains(places.artifactDirectory, path)) return null;
   return isFile(path) ? path : null;
 }
 
@@ -93,9 +101,10 @@ function packageOf(file: string, places: OperatorPlaces): readonly string[] {
 }
 
 /** Packages that are installed elsewhere may be linked to, as their managers do. */
-function leadsAway(file: string, real: string, { manifestDirectory }: OperatorPlaces): boolean {
-  const own = realOf(manifestDirectory);
-  if (!contains(manifestDirectory, file) && !contains(own, file)) return false;
+function leadsAway(file: string, real: string, places: OperatorPlaces): boolean {
+  const base = baseOf(places);
+  const own = realOf(base);
+  if (!contains(base, file) && !contains(own, file)) return false;
   return !contains(own, real) && !real.split(sep).includes('node_modules');
 }
 
@@ -113,7 +122,9 @@ function packageRoot(directory: string, places: OperatorPlaces): string | null {
   return above === directory ? null : packageRoot(above, places);
 }
 
-function holdsSecrets(root: string, { manifestDirectory, home, workdir }: OperatorPlaces): boolean {
+function holdsSecrets(root: string, { manifestDirectory, artifactDirectory, home, workdir }: OperatorPlaces): boolean {
+  // A package around the directory that was named is more than was named.
+  if (artifactDirectory !== undefined && !contains(realOf(artifactDirectory), root)) return true;
   if ([manifestDirectory, home, workdir].some((path) => contains(root, realOf(path)))) return true;
   return ['.env', '.svc', '.git', '.npmrc', '.ssh'].some((name) => existsSync(join(root, name)));
 }

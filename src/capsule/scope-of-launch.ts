@@ -88,7 +88,7 @@ export async function scopeOfLaunch(
     containment,
     grants,
     hold,
-    scope: encodeScope(grants, report, hold.limits),
+    scope: { ...encodeScope(grants, report, hold.limits), ...(await commandReads(request, source, loaded)) },
     delegation,
     refusals: [...missing, ...(refusal === null ? [] : [refusal]), ...unheldLimits(loaded, hold.limits), ...refusals],
     warnings: [
@@ -100,6 +100,23 @@ export async function scopeOfLaunch(
       absentCommands({ loaded, env, source }),
     ].flat(),
   };
+}
+
+/** What `inference.command` opens of the host. Commands of artifacts are not known before they are found. */
+async function commandReads(
+  { workdir, home }: ScopeRequest,
+  { root }: CapsuleSource,
+  { manifest, directory }: LoadedManifest,
+): Promise<Pick<ScopeObject, 'command_reads'>> {
+  const { transport, command } = manifest.inference;
+  if (transport !== 'process') return {};
+  const [{ driverWords }, { operatorFiles }] = await Promise.all([
+    import('../inference/process-driver.ts'),
+    import('./operator-files.ts'),
+  ]);
+  const places = { manifestDirectory: directory, home, workdir: workdir ?? join(root, 'workdir') };
+  const { reads } = operatorFiles(driverWords(command ?? ''), places);
+  return reads.length === 0 ? {} : { command_reads: reads };
 }
 
 /** Where the programs of the capsule will write, made or not. */

@@ -6,18 +6,20 @@ import type { InstalledArtifact } from '../store/installed-artifact.ts';
 import { stageProgram } from '../store/stage-native.ts';
 import type { Tool } from '../tools/tool.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
-import { toolProcess } from './tool-process.ts';
+import { namedFiles, toolProcess } from './tool-process.ts';
 
 /** The tools of an artifact with `implementation: mcp`, whose server is contained as a native tool is. */
 export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): Promise<readonly Tool[]> {
   const { launch, servers } = parts;
   const grants = grantsOf(launch, artifact.manifest.name);
+  const { words, reads, hiddenIn } = namedFiles(artifact, parts);
   return await (
     await servers()
   ).tools(artifact, {
-    ...toolProcess(parts, grants),
+    ...toolProcess(parts, grants, reads),
     command: await programOf(artifact, parts),
-    args: (artifact.manifest.command ?? []).slice(1),
+    args: words.slice(1),
+    hiddenIn,
     deadlineMs: grants.deadlineSecs * 1000,
   });
 }

@@ -5,7 +5,7 @@ import { stageNative } from '../store/stage-native.ts';
 import { createNativeTool } from '../tools/native-tool.ts';
 import type { Tool } from '../tools/tool.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
-import { toolProcess } from './tool-process.ts';
+import { namedFiles, toolProcess } from './tool-process.ts';
 
 /** The tool of an artifact with `implementation: native`, whose program is written into the session's directory. */
 export async function nativeTool(artifact: InstalledArtifact, parts: StageParts): Promise<Tool> {
@@ -14,5 +14,7 @@ export async function nativeTool(artifact: InstalledArtifact, parts: StageParts)
   const grants = grantsOf(launch, name);
   const program = await stageNative(artifact, join(directories.session, 'tools'));
   const deadlineMs = grants.deadlineSecs * 1000;
-  return createNativeTool({ name, description, inputSchema, deadlineMs, program, ...toolProcess(parts, grants) });
+  const { hiddenIn } = namedFiles(artifact, parts);
+  const process = toolProcess(parts, grants);
+  return createNativeTool({ name, description, inputSchema, deadlineMs, program, hiddenIn, ...process });
 }

@@ -39,6 +39,7 @@ function grantFields(scope: ScopeObject): readonly Field[] {
     ['workdir exec', [yesOrNo(scope.workdir_exec)]],
     ['read_only', [yesOrNo(scope.read_only)]],
     ['preopens', preopenLines(scope.preopens)],
+    ...commandReads(scope),
     ['network allow', [listed(scope.network_allow)]],
     ['unix sockets', [yesOrNo(scope.unix_sockets)]],
     ['shell allow', [listed(scope.shell_allow)]],
@@ -48,6 +49,11 @@ function grantFields(scope: ScopeObject): readonly Field[] {
     ['interpreter runtime', [listed(scope.interpreter_runtime)]],
     ['staged runtime', [listed(scope.staged_runtime)]],
   ];
+}
+
+/** Only for a driver that is a program, and whose command names a file. */
+function commandReads({ command_reads: reads = [] }: ScopeObject): readonly Field[] {
+  return reads.length === 0 ? [] : [['command reads', reads]];
 }
 
 function limitFields({ limits }: ScopeObject): readonly Field[] {

@@ -60,6 +60,11 @@ export interface ScopeObject {
   readonly staged_runtime: readonly string[];
   /** Beside the fields of D1: what bounds processes and memory here. */
   readonly limits: readonly HeldLimit[];
+  /**
+   * Beside them too: the files and folders of the host that the program of the driver may read since `inference.command` names them. Absent where it names
+   * none.
+   */
+  readonly command_reads?: readonly string[];
 }
 
 /** Declared destinations stay names: nothing is looked up (D1 "Scope report" 1). */

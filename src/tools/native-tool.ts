@@ -23,6 +23,8 @@ export interface NativeToolSettings extends Pick<Tool, 'name' | 'description' | 
   readonly env: Readonly<Record<string, string>>;
   /** `capabilities.limits.deadline` of the artifact. */
   readonly deadlineMs: number;
+  /** Names what its last words tell of that is hidden from it; null when there is nothing of the kind. */
+  readonly hiddenIn?: (said: string) => string | null;
 }
 
 /** What a native tool writes to its standard output: this object as JSON and nothing else. */
@@ -69,7 +71,8 @@ async function callProgram(
   return result;
 }
 
-async function finish(launched: LaunchedProcess, { name, deadlineMs }: NativeToolSettings): Promise<ToolOutcome> {
+async function finish(launched: LaunchedProcess, settings: NativeToolSettings): Promise<ToolOutcome> {
+  const { name, deadlineMs, hiddenIn } = settings;
   let late = false;
   const deadline = setTimeout(
     () => {
@@ -84,7 +87,12 @@ async function finish(launched: LaunchedProcess, { name, deadlineMs }: NativeToo
   const exitCode = end.kind === 'exited' ? end.exitCode : null;
   const failed = (reason: string): ToolOutcome => {
     const said = stderr.text();
-    const content = `the tool ${name} ${reason} (${endingOf(end)})${said === '' ? '' : `\nits last words on stderr:\n${said}`}`;
+    const hidden = hiddenIn?.(said) ?? null;
+    const content = [
+      `the tool ${name} ${reason} (${endingOf(end)})`,
+      ...(hidden === null ? [] : [hidden]),
+      ...(said === '' ? [] : [`its last words on stderr:\n${said}`]),
+    ].join('\n');
     return { status: 'failed', content, exitCode, truncated: false };
   };
   if (late) return failed(`did not end within ${deadlineMs / 1000} s`);

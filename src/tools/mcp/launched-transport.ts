@@ -30,6 +30,8 @@ export interface LaunchedTransportSettings {
   readonly launched: LaunchedProcess;
   /** What the launcher found that may keep it from running. */
   readonly problems: readonly string[];
+  /** Names what its last words tell of that is hidden from it; null when there is nothing of the kind. */
+  readonly hiddenIn: (said: string) => string | null;
   readonly sdk: Pick<
     typeof Sdk,
     'isJSONRPCErrorResponse' | 'isJSONRPCNotification' | 'isJSONRPCRequest' | 'isJSONRPCResultResponse'
@@ -78,8 +80,10 @@ export class LaunchedTransport implements Sdk.Transport {
   get hints(): readonly string[] {
     const stray = this.#straySample;
     const said = this.#stderr.text();
+    const hidden = this.#settings.hiddenIn(said);
     return [
       ...this.#settings.problems,
+      ...(hidden === null ? [] : [hidden]),
       ...(stray === null ? [] : [`lines of its standard output were no messages, the first: ${stray}`]),
       ...(said === '' ? [] : [`its last words on stderr:\n${said}`]),
     ];

@@ -19,6 +19,8 @@ export type ServerAnswer<T> =
 export interface ConnectionSettings {
   readonly launched: LaunchedProcess;
   readonly problems: readonly string[];
+  /** Names what its last words tell of that is hidden from it; null when there is nothing of the kind. */
+  readonly hiddenIn: (said: string) => string | null;
   /** Of this program, for the server. */
   readonly version: string;
   readonly endGraceMs: number;

@@ -25,6 +25,8 @@ export interface ToolServerSettings {
   readonly env: Readonly<Record<string, string>>;
   /** `capabilities.limits.deadline` of the artifact. */
   readonly deadlineMs: number;
+  /** Names what its last words tell of that is hidden from it; null when there is nothing of the kind. */
+  readonly hiddenIn?: (said: string) => string | null;
   /** Long answers are kept in its `logs/`. */
   readonly sessionDirectory: string;
   /** Of all logs of the session. */
@@ -143,7 +145,7 @@ export class ToolServer {
   }
 
   async #start(): Promise<Start> {
-    const { launcher, command, args, env, version, endGraceMs = 2000 } = this.#settings;
+    const { launcher, command, args, env, version, endGraceMs = 2000, hiddenIn = () => null } = this.#settings;
     if (this.#closing.signal.aborted) return { kind: 'refused', reason: 'the session is over' };
     const outcome = await launcher.launch({ command, args, env, stdin: 'pipe' });
     if (outcome.kind === 'refused') return outcome;
@@ -151,7 +153,14 @@ export class ToolServer {
     const onListChanged = (): void => {
       this.#isStale = true;
     };
-    const connection = await ServerConnection.open({ launched, problems, version, endGraceMs, onListChanged });
+    const connection = await ServerConnection.open({
+      launched,
+      problems,
+      hiddenIn,
+      version,
+      endGraceMs,
+      onListChanged,
+    });
     this.#connections.add(connection);
     const limits = this.#startLimits();
     const greeted = await connection.initialize(limits);
