@@ -146,6 +146,7 @@ describe('a hostile manifest', () => {
     ['flow lists nested without end', `a: ${'['.repeat(250_000)}`, 'nest'],
     ['block lists nested without end', `${'- '.repeat(125_000)}a`, 'nest'],
     ['a file above 256 KiB', `a: ${'x'.repeat(256 * 1024)}`, 'the file is larger than 256 KiB'],
+    ['a list of a hundred thousand', `tags: [${'0,'.repeat(99_000)}]`, 'the file has lists of more than 16384 items'],
   ])('with %s is refused soon', (_, text, expected) => {
     expect(problemsOf(text).some(({ message }) => message.includes(expected))).toBe(true);
   });

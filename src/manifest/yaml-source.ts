@@ -1,6 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type Node, type Pair } from 'yaml';
 
 import { Diagnostic, DiagnosticList, type SourceLocation } from '../diagnostics/diagnostic.ts';
+import { holdsFewItems, longestList } from '../wire/bounded-lists.ts';
 import type { KeyPath } from './key-path.ts';
 import { keyText, readNodes, type NodeReading } from './yaml-nodes.ts';
 
@@ -23,11 +24,7 @@ const mostProblems = 100;
  * Throws a `DiagnosticList` of `E-MAN-002` naming every syntax error.
  */
 export function parseYaml(file: string, text: string): YamlSource {
-  if (Buffer.byteLength(text) > largestFile) {
-    throw new DiagnosticList([
-      new Diagnostic('E-MAN-002', 'the file is larger than 256 KiB', { location: { file, line: 1, column: 1 } }),
-    ]);
-  }
+  if (Buffer.byteLength(text) > largestFile) throw tooMuch(file, 'the file is larger than 256 KiB');
   const lines = new LineCounter();
   const document = parseDocument(text, {
     lineCounter: lines,
@@ -42,14 +39,23 @@ export function parseYaml(file: string, text: string): YamlSource {
   const at = placesIn({ file, text, lines });
   refuseSyntaxErrors(document, at);
   const reading = readNodes(document.contents);
+  const problems = reading.faults.map(
+    (fault) => new Diagnostic(fault.code, fault.message, { location: at(fault.start, fault.end) }),
+  );
+  if (!holdsFewItems(reading.value)) {
+    const tooLong = tooMuch(file, `the file has lists of more than ${longestList} items`);
+    throw new DiagnosticList([...problems, ...tooLong.diagnostics]);
+  }
   return {
     file,
     value: reading.value,
-    problems: reading.faults.map(
-      (fault) => new Diagnostic(fault.code, fault.message, { location: at(fault.start, fault.end) }),
-    ),
+    problems,
     locate: (path, part) => locateIn({ root: document.contents, reading, at }, path, part),
   };
+}
+
+function tooMuch(file: string, message: string): DiagnosticList {
+  return new DiagnosticList([new Diagnostic('E-MAN-002', message, { location: { file, line: 1, column: 1 } })]);
 }
 
 type PlaceOf = (start: number, end: number) => SourceLocation;

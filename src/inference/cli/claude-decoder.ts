@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 
 import { issueClause } from '../../manifest/issue-clause.ts';
+import { listOf } from '../../wire/bounded-lists.ts';
 import type { Usage } from '../driver.ts';
 import { describeFirst } from '../first-issue.ts';
 import { serverName, type CliDecoder, type CliEvent } from './cli-dialect.ts';
@@ -11,8 +12,8 @@ function makeShapes() {
 
   const init = z.object({
     subtype: z.literal('init'),
-    tools: z.nullish(z.array(z.string())),
-    mcp_servers: z.nullish(z.array(z.object({ name: z.string(), status: z.string() }))),
+    tools: z.nullish(listOf(z.string())),
+    mcp_servers: z.nullish(listOf(z.object({ name: z.string(), status: z.string() }))),
   });
 
   const retry = z.object({ subtype: z.literal('api_retry'), attempt: z.number(), error: z.nullish(z.string()) });
@@ -35,7 +36,7 @@ function makeShapes() {
     parent_tool_use_id: z.nullish(z.string()),
     /** Of a message that the program made up to tell of a failure. */
     error: z.nullish(z.string()),
-    message: z.object({ id: z.string(), content: z.array(block) }),
+    message: z.object({ id: z.string(), content: listOf(block) }),
   });
 
   const count = z.int().check(z.minimum(0));
@@ -44,7 +45,7 @@ function makeShapes() {
     subtype: z.string(),
     is_error: z.boolean(),
     result: z.nullish(z.string()),
-    errors: z.nullish(z.array(z.string())),
+    errors: z.nullish(listOf(z.string())),
     stop_reason: z.nullish(z.string()),
     session_id: z.string(),
     usage: z.nullish(
