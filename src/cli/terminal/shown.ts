@@ -71,10 +71,17 @@ export function jsonLine(value: unknown): Shown {
   return jsonText(JSON.stringify(value));
 }
 
+/** Controls, marks that turn a text around or take no room, and the tags, which are written in two halves. */
+const actedOn =
+  /[\u007F-\u009F\u00AD\u061C\u180E\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB]|\uDB40[\uDC00-\uDFFF]/g;
+
 /** JSON as one line. It stays the same value: what a terminal would act on or hide is written as an escape, which stands inside strings only. */
 export function jsonText(json: string): Shown {
-  const escaped = json.replaceAll(/[\u007F-\u009F\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/g, (character) => {
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  const escaped = json.replaceAll(actedOn, (characters) => {
+    return characters
+      .split('')
+      .map((half) => `\\u${half.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join('');
   });
   return Shown.cleaned(`${escaped}\n`, 'exact');
 }
