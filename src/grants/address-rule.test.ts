@@ -71,6 +71,8 @@ describe('the addresses that nobody is asked for', () => {
     ['127.0.0.1', ['127.0.0.1']],
     ['[::1]', ['::1']],
     ['a.example', undefined],
+    ['a[::1]', undefined],
+    ['[::1]a', undefined],
     ['sub.localhost', undefined],
   ])('of %s are %j', (host, addresses) => {
     expect(fixedAddresses(host)).toEqual(addresses);

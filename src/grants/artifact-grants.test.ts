@@ -35,7 +35,8 @@ function narrow(
     entry: { name: 'part', version: '1', runtime, ...(capabilities === undefined ? {} : { capabilities }) },
     capsule: granted,
     path: ['artifacts', 3],
-    locate: () => ({ file: 'svc.yaml', line: 7, column: 9 }),
+    // The value of a key stands behind the key.
+    locate: (_path, part) => ({ file: 'svc.yaml', line: 7, column: part === 'value' ? 9 : 1 }),
   });
 }
 
@@ -106,7 +107,26 @@ describe('the grants of an artifact', () => {
   it('cannot make writable what the capsule makes read-only', () => {
     const { grants, warnings } = narrow('tool', { filesystem: { read_only: false } }, { ...capsule, readOnly: true });
     expect(grants.preopen).toEqual({ scope: 'out', writable: false });
-    expect(warnings).toHaveLength(1);
+    expect(warnings.map(({ message }) => message)).toEqual([
+      'artifacts[3].capabilities.filesystem.read_only of part: false is wider than the capsule grants and was dropped',
+    ]);
+  });
+
+  it('are told with the place of what was dropped, and with where it can be granted', () => {
+    const { warnings } = narrow('tool', { network: { allow: ['c.example'] }, limits: { memory: 2000 } });
+    expect(warnings.map(({ hint, location }) => `${location?.column} ${hint}`)).toEqual([
+      '9 grant it in capabilities.network.allow, or remove it here',
+      '9 grant it in capabilities.limits.memory, or remove it here',
+    ]);
+  });
+
+  it('are no more than the capsule has when a tool or a driver asks for none, and nothing of it for a hook', () => {
+    const granted = { ...capsule, workdirExec: true, unixSockets: true };
+    for (const runtime of ['tool', 'driver'] as const) {
+      expect(narrow(runtime, undefined, granted).grants).toMatchObject({ workdirExec: true, unixSockets: true });
+      expect(narrow(runtime).grants).toMatchObject({ workdirExec: false, unixSockets: false });
+    }
+    expect(narrow('hook', undefined, granted).grants).toMatchObject({ workdirExec: false, unixSockets: false });
   });
 
   it('bound a hook by 30 seconds unless it asks for more and the capsule has it', () => {

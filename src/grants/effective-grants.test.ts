@@ -163,6 +163,7 @@ describe('the scope object', () => {
 
   it.each<[string, string]>([
     ['model --fast', 'model'],
+    ['"  model  --fast"', 'model'],
     ['[./my model, --fast]', './my model'],
   ])('has a line for a driver that is a program, with the scope of the capsule: %s', (command, artifact) => {
     const text = `name: a\nversion: 1.0.0\ninference: { transport: process, command: ${command} }\n`;

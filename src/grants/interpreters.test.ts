@@ -3,11 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { isInterpreter } from './interpreters.ts';
 
 describe('an interpreter', () => {
-  it.each(['sh', 'bash', 'python', 'python3', 'python3.12', 'node', 'lua5.4', 'ruby-3.2'])('is %s', (command) => {
-    expect(isInterpreter(command)).toBe(true);
-  });
+  it.each(['sh', 'bash', 'python', 'python3', 'python3.12', 'node', 'lua5.4', 'ruby-3.2', 'python312', 'perl5.36.0'])(
+    'is %s',
+    (command) => {
+      expect(isInterpreter(command)).toBe(true);
+    },
+  );
 
-  it.each(['git', 'ls', 'nodemon', 'bashful', 'cat2', ''])('is not %s', (command) => {
+  it.each(['git', 'ls', 'nodemon', 'bashful', 'cat2', 'python3-config', 'node20.js', ''])('is not %s', (command) => {
     expect(isInterpreter(command)).toBe(false);
   });
 });

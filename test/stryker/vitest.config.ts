@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: [
+      'test/stryker/loads.stryker.ts',
       'src/wire/**/*.test.ts',
       'src/grants/**/*.test.ts',
       'src/referee/**/*.test.ts',

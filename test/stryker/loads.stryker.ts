@@ -1,0 +1,17 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const root = join(import.meta.dirname, '..', '..', 'src');
+const states = ['task-state', 'event-ids', 'replay-buffer', 'frame-ring', 'task-lanes', 'known-tasks'];
+const mutated = [
+  ...['wire', 'grants', 'referee'].flatMap((room) => readdirSync(join(root, room)).map((name) => join(room, name))),
+  ...states.map((name) => join('session', `${name}.ts`)),
+].filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && file !== join('referee', 'main.ts'));
+
+/** What cannot be loaded fails a whole file and no test of it, which a mutant would survive: so each file is loaded in a test too. */
+describe('a file that is mutated', () => {
+  it.each(mutated)('can be loaded: %s', async (file) => {
+    expect(await import(/* @vite-ignore */ join(root, file))).toBeDefined();
+  });
+});
