@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 
+import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 import { BadFrame, encodeFrame, FrameAssembler, messageDescriptor } from './frames.ts';
 
 /** Processes of the runtime's own, in which untrusted components are compiled and run. */
@@ -20,6 +21,8 @@ read -r line
 kill -KILL $!
 wait $!
 `;
+
+const shell = '/bin/sh';
 
 /** The stack of WebAssembly and of the engine, within the 8 MiB above. */
 const stackKilobytes = 3_900;
@@ -76,7 +79,7 @@ export class NodeProcess {
     const { heapMegabytes, otherMegabytes, script, descriptors = [] } = options;
     const dataKilobytes = (ownMegabytes + heapMegabytes + otherMegabytes) * 1024;
     const program = [process.execPath, ...engineFlags(heapMegabytes), script];
-    this.#child = spawn('/bin/sh', ['-c', guard, 'svc-component', String(dataKilobytes), ...program], {
+    this.#child = spawn(shell, ['-c', guard, 'svc-component', String(dataKilobytes), ...program], {
       stdio: ['pipe', 'ignore', 'pipe', 'pipe', ...descriptors],
       env: loaderEnvironment(),
       cwd: '/',
@@ -93,7 +96,7 @@ export class NodeProcess {
   #listen(): void {
     const child = this.#child;
     const frames = new FrameAssembler(this.#options.maxFrameBytes);
-    child.on('error', (error) => this.#ended({ kind: 'not-started', reason: error.message }));
+    child.on('error', (error) => this.#ended({ kind: 'not-started', reason: whyNotStarted(error) }));
     child.on('close', (code, signal) => this.#ended(endOf(code, signal, this.#stderr.toString('latin1'))));
     // If only the shell is gone, what it watched over goes too.
     child.on('exit', () => this.#endGroup());
@@ -167,6 +170,13 @@ export class NodeProcess {
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }
+}
+
+/** By its name the system means the shell, which nobody else has spoken of. */
+function whyNotStarted(error: Error): string {
+  if (!isSystemError(error)) return error.message;
+  if (error.code === 'ENOENT') return `there is no ${shell} here, which starts its process`;
+  return `${shell}, which starts its process, cannot be run: ${systemReason(error)}`;
 }
 
 function engineFlags(heapMegabytes: number): string[] {

@@ -6,6 +6,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or directory',
   ELOOP: 'too many symbolic links',
   ENAMETOOLONG: 'the path is too long',
+  EAGAIN: 'too many processes, or too little memory for one more',
   EMFILE: 'too many open files',
   ENFILE: 'too many open files on this machine',
   EROFS: 'the file system is read-only',

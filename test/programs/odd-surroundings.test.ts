@@ -1,5 +1,5 @@
-import { execFile } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -49,4 +49,29 @@ it('says that it is to be installed again when a part of it is missing', async (
   expect(stderr).toMatch(
     /^svc: a part of svc \S+ is missing, install it again: Cannot find module '\.\/late\/cli-list\.cjs'\n$/,
   );
+});
+
+const mayMount = spawnSync('unshare', ['-rm', 'true']).status === 0;
+
+it('says that there is no /bin/sh where a component is to be started (skipped without namespaces)', async (context) => {
+  context.skip(!mayMount, 'needs a namespace of mounts');
+  const folder = freshFolder();
+  writeFileSync(
+    join(folder, 'svc.yaml'),
+    `name: demo
+version: 1.0.0
+inference: { model: scripted, driver: { artifact: svc-driver-script, config: { script: script.yaml } } }
+`,
+  );
+  writeFileSync(join(folder, 'script.yaml'), '- content: [{ type: text, text: Done. }]\n  stop_reason: end_turn\n');
+  writeFileSync(join(folder, 'node'), '');
+  const inside = [
+    'cd "$1"',
+    `mount --bind "${process.execPath}" "$1/node"`,
+    'mount -t tmpfs none "$(readlink -f /bin)"',
+    `exec "$1/node" "${root}/bin/svc.cjs" run --task go`,
+  ].join(' && ');
+  const { code, stderr } = await sh(`exec unshare -rm /bin/sh -c '${inside}' sh "$1"`, folder);
+  expect(code).toBe(1);
+  expect(stderr).toContain('the component cannot start: there is no /bin/sh here, which starts its process\n');
 });
