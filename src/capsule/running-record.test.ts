@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { processStart, readRunningRecords, writeRunningRecord, type RunningRecord } from './running-record.ts';
+import { liveRecord } from '../../test/support/running-record.ts';
+import { readRunningRecords, writeRunningRecord } from './running-record.ts';
 
 let home: string;
 let directory: string;
@@ -17,17 +18,7 @@ afterEach(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const live: RunningRecord = {
-  session_id: 'ses_00000000000070008000000000000001',
-  url: 'localhost:4000',
-  address: '127.0.0.1:4000',
-  pid: process.pid,
-  process_start: processStart(process.pid),
-  name: 'demo',
-  version: '1.0.0',
-  workdir: '/w',
-  started_at_ms: 1,
-};
+const live = liveRecord();
 
 describe('the records of running sessions', () => {
   it('are there until they are taken away', () => {

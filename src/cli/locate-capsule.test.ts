@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { processStart, writeRunningRecord, type RunningRecord } from '../capsule/running-record.ts';
+import { liveRecord } from '../../test/support/running-record.ts';
+import { writeRunningRecord, type RunningRecord } from '../capsule/running-record.ts';
 import { Diagnostic, diagnosticOf } from '../diagnostics/diagnostic.ts';
 import { locateCapsule } from './locate-capsule.ts';
 
@@ -18,17 +19,7 @@ afterEach(() => {
 });
 
 function writeRecord(address: string): RunningRecord {
-  const record = {
-    session_id: 'ses_00000000000070008000000000000001',
-    url: 'localhost:4000',
-    address,
-    pid: process.pid,
-    process_start: processStart(process.pid),
-    name: 'demo',
-    version: '1.0.0',
-    workdir: '/w',
-    started_at_ms: 1,
-  };
+  const record = liveRecord({ address });
   writeRunningRecord(home, record);
   return record;
 }
