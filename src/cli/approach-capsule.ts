@@ -1,6 +1,7 @@
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { readAgentCard } from '../wire/agent-card.ts';
 import { getJson } from './capsule-client.ts';
+import type { CommandContext } from './command-context.ts';
 import type { LocatedCapsule } from './locate-capsule.ts';
 
 /** Where to call a capsule, and with which token. */
@@ -26,6 +27,14 @@ export interface TokenChoice {
 
 /** Of the option that sets `isSentAnywhere`. */
 export const sendTokenHelp = 'send SVC_LISTENER_TOKEN to a host:port that is not one of your sessions';
+
+/** As the options of a command and the environment have it. */
+export function tokenChoice(
+  { env }: Pick<CommandContext, 'env'>,
+  { sendToken = false, ...asked }: Pick<TokenChoice, 'method' | 'timeoutMs'> & { readonly sendToken?: boolean },
+): TokenChoice {
+  return { token: env['SVC_LISTENER_TOKEN'], isSentAnywhere: sendToken, ...asked };
+}
 
 const cardPath = '/.well-known/agent-card.json';
 

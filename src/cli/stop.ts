@@ -7,7 +7,7 @@ import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 import { listOf } from '../wire/bounded-lists.ts';
 import { callCapsule } from './capsule-client.ts';
-import { approachCapsule, sendTokenHelp, type TokenChoice } from './approach-capsule.ts';
+import { approachCapsule, sendTokenHelp, tokenChoice, type TokenChoice } from './approach-capsule.ts';
 import type { CommandContext } from './command-context.ts';
 import { locateCapsule, type LocatedCapsule } from './locate-capsule.ts';
 import { say, type Shown } from './terminal/shown.ts';
@@ -40,14 +40,9 @@ export function stopCommand(context: CommandContext): Command {
     .description('Stop a running capsule: its tasks are canceled, then its process ends.')
     .argument('[session]', 'session id, at least 4 of its last characters, or host:port; the newest when absent')
     .option('--send-token', sendTokenHelp)
-    .action(async (wanted: string | undefined, { sendToken = false }: StopOptions) => {
+    .action(async (wanted: string | undefined, options: StopOptions) => {
       const located = locateCapsule(context.home, wanted);
-      const choice = {
-        token: context.env['SVC_LISTENER_TOKEN'],
-        isSentAnywhere: sendToken,
-        method: 'session/stop',
-        timeoutMs: answerMs,
-      };
+      const choice = tokenChoice(context, { ...options, method: 'session/stop', timeoutMs: answerMs });
       const answer = await askToStop(located, choice);
       if (answer.kind === 'stopped') context.stderr.write(await endStopped(located, answer.report));
       else await endUnanswered(located, answer.failure, context);

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 
-import { approachCapsule, sendTokenHelp } from './approach-capsule.ts';
+import { approachCapsule, sendTokenHelp, tokenChoice } from './approach-capsule.ts';
 import { connectionLost } from './capsule-faults.ts';
 import type { CommandContext } from './command-context.ts';
 import { locateCapsule } from './locate-capsule.ts';
@@ -20,14 +20,9 @@ export function watchCommand(context: CommandContext): Command {
     .argument('[session]', 'session id, at least 4 of its last characters, or host:port; the newest when absent')
     .option('--json', 'write one JSON object per frame')
     .option('--send-token', sendTokenHelp)
-    .action(async (wanted: string | undefined, { json = false, sendToken = false }: WatchOptions) => {
+    .action(async (wanted: string | undefined, { json = false, ...options }: WatchOptions) => {
       const located = locateCapsule(context.home, wanted);
-      const choice = {
-        token: context.env['SVC_LISTENER_TOKEN'],
-        isSentAnywhere: sendToken,
-        method: 'stream/watch',
-        timeoutMs: cardMs,
-      };
+      const choice = tokenChoice(context, { ...options, method: 'stream/watch', timeoutMs: cardMs });
       const capsule = await approachCapsule(located, choice);
       const { address } = capsule;
       // Its shapes of frames are no part of the start of any other command.
