@@ -33,8 +33,7 @@ export async function main(args: readonly string[], onStarted?: () => void): Pro
     ...(onStarted === undefined ? {} : { onStarted }),
   };
   process.on('uncaughtException', (error) => {
-    reportBug(error, context);
-    process.exit(bugInSvc);
+    process.exit(report(error, context));
   });
   process.on('exit', () => {
     const loss = streams.loss();

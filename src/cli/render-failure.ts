@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import { Diagnostic, DiagnosticList } from '../diagnostics/diagnostic.ts';
 import { renderDiagnostics } from '../diagnostics/render.ts';
+import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 import { redactHandles } from '../resources/handle-id.ts';
 import type { CommandContext } from './command-context.ts';
 import { Shown } from './terminal/shown.ts';
@@ -15,7 +16,20 @@ export function render(diagnostics: readonly Diagnostic[], context: CommandConte
 export function renderFailure(error: unknown, context: CommandContext): Shown | null {
   if (error instanceof Diagnostic) return render([error], context);
   if (error instanceof DiagnosticList) return render(error.diagnostics, context);
+  if (lacksDescriptors(error)) return render([outOfDescriptors(error)], context);
   return null;
+}
+
+/** Any opening of a file can meet this limit, at any place: it is the machine's, and no bug. */
+function lacksDescriptors(error: unknown): error is Error & { readonly code: string } {
+  return isSystemError(error) && (error.code === 'EMFILE' || error.code === 'ENFILE');
+}
+
+function outOfDescriptors(error: Error & { readonly code: string }): Diagnostic {
+  return new Diagnostic('E-RUN-061', `no more files can be opened: ${systemReason(error)}`, {
+    hint: 'raise the limit: ulimit -n 1024',
+    cause: error,
+  });
 }
 
 /** Plain text under `NO_COLOR` and away from a terminal (contracts §2). */

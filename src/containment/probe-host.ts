@@ -172,6 +172,8 @@ class Probe {
         stdio: ['ignore', 'pipe', 'pipe', sheet.plan, 'pipe', sheet.filter],
       });
       const closed = once(child, 'close');
+      // Without descriptors to make them of there are no streams, and `closed` throws why.
+      if (child.pid === undefined) await closed;
       const { stdout, stderr, stdio } = child;
       const status = stdio[4];
       if (!(status instanceof Readable) || stdout === null || stderr === null) {

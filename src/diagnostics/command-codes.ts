@@ -22,6 +22,11 @@ export const commandCodes = {
     explanation:
       'With --task -, all of standard input is the task: UTF-8 text of at most 10 MiB. It was longer, was no text, could not be read, or svc run was stopped before its end. Nothing has been run.',
   },
+  'E-RUN-061': {
+    title: 'no more files can be opened',
+    explanation:
+      'svc met the limit of open files, its own or that of the whole machine, where it cannot go on without one. Raise it (ulimit -n); a session needs 64 and more with each component, command and connection.',
+  },
   'W-RUN-059': {
     title: 'programs run with less than scoped containment',
     explanation:

@@ -51,11 +51,7 @@ it('says that it is to be installed again when a part of it is missing', async (
   );
 });
 
-const mayMount = spawnSync('unshare', ['-rm', 'true']).status === 0;
-
-it('says that there is no /bin/sh where a component is to be started (skipped without namespaces)', async (context) => {
-  context.skip(!mayMount, 'needs a namespace of mounts');
-  const folder = freshFolder();
+function writeCapsule(folder: string): void {
   writeFileSync(
     join(folder, 'svc.yaml'),
     `name: demo
@@ -64,6 +60,14 @@ inference: { model: scripted, driver: { artifact: svc-driver-script, config: { s
 `,
   );
   writeFileSync(join(folder, 'script.yaml'), '- content: [{ type: text, text: Done. }]\n  stop_reason: end_turn\n');
+}
+
+const mayMount = spawnSync('unshare', ['-rm', 'true']).status === 0;
+
+it('says that there is no /bin/sh where a component is to be started (skipped without namespaces)', async (context) => {
+  context.skip(!mayMount, 'needs a namespace of mounts');
+  const folder = freshFolder();
+  writeCapsule(folder);
   writeFileSync(join(folder, 'node'), '');
   const inside = [
     'cd "$1"',
@@ -74,4 +78,14 @@ inference: { model: scripted, driver: { artifact: svc-driver-script, config: { s
   const { code, stderr } = await sh(`exec unshare -rm /bin/sh -c '${inside}' sh "$1"`, folder);
   expect(code).toBe(1);
   expect(stderr).toContain('the component cannot start: there is no /bin/sh here, which starts its process\n');
+});
+
+it.each([19, 20, 21, 22, 24, 28])('takes a limit of %d open files for no bug of its own', async (limit) => {
+  const folder = freshFolder();
+  writeCapsule(folder);
+  const line = `cd "$1" && ulimit -n ${limit} && exec "${process.execPath}" "${root}/bin/svc.cjs" run --task go`;
+  const { code, stderr } = await sh(line, folder);
+  expect(stderr).not.toContain('this is a bug');
+  expect(stderr).toMatch(/error\[E-(RUN|IO)-\d+\]: .*too many open files|^$/m);
+  expect([0, 1, 2]).toContain(code);
 });
