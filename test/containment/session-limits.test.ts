@@ -101,8 +101,10 @@ time.sleep(3)
 print("stayed", flush=True)' & done; wait`;
 
 describe('the memory of a session', () => {
+  const limits = { session_memory: 200 * mebibyte };
+
   it('is held by a control group: those that would take more are ended, and it is told', async (context) => {
-    const session = await open(context, { ceiling: 'scoped', limits: { session_memory: 200 * mebibyte } });
+    const session = await open(context, { ceiling: 'scoped', limits });
     const by = session.heldBy('memory', 'session') ?? '';
     context.skip(!by.startsWith('cgroup'), 'needs control groups that limit memory');
     const { out, reached } = await session.bash(fill);
@@ -114,7 +116,6 @@ describe('the memory of a session', () => {
   });
 
   it('is watched where nothing else holds it: all that run are ended, and it is told', async (context) => {
-    const limits = { session_memory: 200 * mebibyte };
     const session = await open(context, { ceiling: 'sealed', without: ['groups'], limits });
     expect(session.heldBy('memory', 'session')).toBe('watched');
     const { reached } = await session.bash(`${fill}; echo whole`);
@@ -125,7 +126,6 @@ describe('the memory of a session', () => {
   });
 
   it('is not said to be watched where programs can leave those by which they would be found', async (context) => {
-    const limits = { session_memory: 200 * mebibyte };
     const session = await open(context, { ceiling: 'scoped', without: ['groups'], limits });
     expect(session.heldBy('memory', 'session')).toBe('none');
   });
