@@ -49,6 +49,8 @@ export interface AgentLoopDeps {
 
 /** A driver decides itself how often it asks. */
 const mostRetriesTraced = 16;
+/** How often the workdir is measured while a call runs, at most. */
+const measureEveryMs = 1_000;
 
 /** How an attempt ended, before anything final is written. A cancel arrives as a rejection with `TaskCanceled`. */
 export type AttemptEnd =
@@ -104,7 +106,7 @@ class AgentLoop {
   readonly #attempt: Attempt;
   readonly #deps: AgentLoopDeps & { readonly taskStart: TraceEventId };
   readonly #window: ContextWindow;
-  /** Aborted when nobody wants the model's answer any more. */
+  /** Aborted when nobody wants an answer any more, of the model or a tool. */
   readonly #signal: AbortSignal;
   #continuationId: string | undefined;
 
@@ -276,31 +278,45 @@ class AgentLoop {
     const { task } = this.#attempt;
     this.#attempt.throwIfCanceled();
     let lost: unknown = null;
-    const dispatched = await inventory.dispatch(block, {
-      taskId: task.id,
-      signal: task.signal,
-      judge: (call) => hooks.judgeCall(hooked, { ...call, turn }),
-      emitText: (text) => this.#attempt.text(text),
-      emitThinking: (text) => this.#attempt.thinking(text),
-      record: (event) => {
-        lost ??= diagnosticOf(() => trace.write(event, taskStart));
-        return lost === null;
-      },
-      requestInput: async (prompt) => {
-        try {
-          return await requestInput(prompt);
-        } catch (error) {
-          lost ??= error;
-          throw error;
-        }
-      },
-    });
+    const stopMeasuring = this.#measureMeanwhile();
+    const dispatched = await inventory
+      .dispatch(block, {
+        taskId: task.id,
+        signal: this.#signal,
+        judge: (call) => hooks.judgeCall(hooked, { ...call, turn }),
+        emitText: (text) => this.#attempt.text(text),
+        emitThinking: (text) => this.#attempt.thinking(text),
+        record: (event) => {
+          lost ??= diagnosticOf(() => trace.write(event, taskStart));
+          return lost === null;
+        },
+        requestInput: async (prompt) => {
+          try {
+            return await requestInput(prompt);
+          } catch (error) {
+            lost ??= error;
+            throw error;
+          }
+        },
+      })
+      .finally(stopMeasuring);
     this.#attempt.throwIfCanceled();
     // A tool takes any failure of what it asks for an answer: one of the runtime's own must not end there.
     if (lost !== null) throw lost;
     trace.write(callTrace({ taskId: task.id, turn, input: block.input, call: dispatched }), taskStart);
     this.#show(dispatched);
     return { content: dispatched.content, isError: dispatched.isError };
+  }
+
+  /** A call that fills the workdir is ended before it has filled the disk. Gives what ends the measuring. */
+  #measureMeanwhile(): () => void {
+    const { clock, workdirSize } = this.#deps;
+    const again = (): void => {
+      workdirSize.begin();
+      takeBack = clock.after(measureEveryMs, again);
+    };
+    let takeBack = clock.after(measureEveryMs, again);
+    return () => takeBack();
   }
 
   /** One frame for each call that was dispatched; a denied one was not (D1 "Frame types", `artifact`). */

@@ -1,8 +1,9 @@
+import { once } from 'node:events';
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { systemClock } from '../capsule/system-clock.ts';
 import { calls, hangs, says, type Turn } from '../../test/support/fake-driver.ts';
@@ -105,5 +106,28 @@ describe('a workdir that takes long to measure', () => {
     const fixture = new SessionFixture({ workdirSize: size, turns: [fills], tools: [tool] });
     fixture.session.board.submit(userTask);
     await expect(fixture.session.run()).resolves.toMatchObject({ status: 'trapped', trap: { message: breach } });
+  });
+
+  it('is measured while a call runs, which a breach ends', async () => {
+    const size = new WorkdirSize({
+      workdir,
+      maxBytes: 299,
+      uid: process.getuid?.() ?? 0,
+      clock: systemClock,
+      programsRun: () => false,
+    });
+    const tool = fakeTool('fill', async (_args, { signal }) => {
+      fill();
+      await once(signal, 'abort');
+      throw signal.reason;
+    });
+    const fixture = new SessionFixture({ workdirSize: size, turns: [calls(['fill', {}])], tools: [tool] });
+    const { task } = fixture.session.board.submit(userTask);
+    const ended = fixture.session.run();
+    await vi.waitFor(() => {
+      fixture.clock.advance(1000);
+      expect(task.state).toBe('failed');
+    });
+    await expect(ended).resolves.toMatchObject({ status: 'trapped', trap: { message: breach } });
   });
 });

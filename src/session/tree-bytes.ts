@@ -2,6 +2,7 @@ import {
   closeSync,
   constants,
   existsSync,
+  fstatSync,
   lstatSync,
   opendirSync,
   openSync,
@@ -22,23 +23,28 @@ const deepest = 256;
 const mostEntries = 10_000_000;
 /** Space that a file has beyond its size up to which that is the file system's own rounding. */
 const rounding = 64 * 1024;
+/** Such space of all files, and that of directories and links, counts beyond this: what costs little once is made a million times. */
+const leftOutBytes = 64 * 1024 * 1024;
 
 /** Why a tree cannot be measured, as a clause for a person. */
 export class UnmeasurableTree extends Error {}
 
 /**
- * Counts the bytes of the regular files below an open directory. Nothing is reached by more than one name from an open directory, so that
+ * Counts the bytes of the regular files below an open directory, and of what else takes space there all but 64 MiB. Nothing is reached by more than one name from an open directory, so that
  * neither the length of a path nor a link that is put on the way changes what is counted. Yields often, so that the caller can do other
  * work in between; gives the sum. Throws `UnmeasurableTree` for what cannot be looked at, but for a directory of another user that this
  * user (`uid`) may not enter: no process of this user puts anything there.
  */
 export function* treeBytes(root: OpenPath, uid: number): Generator<void, number> {
   const levels: Level[] = [];
-  let total = 0;
+  const taken = new TakenBytes();
   let entries = 0;
   try {
     for (let level = enter(Buffer.from(`${root.path}/.`), '.', uid); level !== null || levels.length > 0;) {
-      if (level !== null) levels.push(level);
+      if (level !== null) {
+        levels.push(level);
+        taken.addOther(level.facts());
+      }
       level = null;
       const current = levels.at(-1);
       const entry = current?.next() ?? null;
@@ -49,22 +55,24 @@ export function* treeBytes(root: OpenPath, uid: number): Generator<void, number>
       yield;
       entries += 1;
       if (entries > mostEntries) throw new UnmeasurableTree(`it holds more than ${mostEntries} files and directories`);
-      if (entry.isFile()) total += bytesAt(current, entry.name);
-      if (!entry.isDirectory()) continue;
+      if (!entry.isDirectory()) {
+        if (entry.isFile() || entry.isSymbolicLink()) taken.add(factsAt(current, entry.name));
+        continue;
+      }
       if (levels.length === deepest) {
         throw new UnmeasurableTree(`${cut(current.shown(entry.name))} is more than ${deepest} directories deep`);
       }
       level = enter(current.at(entry.name), current.shown(entry.name), uid);
       // Something else has come to be there.
-      if (level === null) total += bytesAt(current, entry.name);
+      if (level === null) taken.add(factsAt(current, entry.name));
     }
-    return total;
+    return taken.bytes;
   } finally {
     for (const level of levels) level.close();
   }
 }
 
-interface Entry extends Pick<Dirent, 'isFile' | 'isDirectory'> {
+interface Entry extends Pick<Dirent, 'isFile' | 'isDirectory' | 'isSymbolicLink'> {
   /** Its bytes: an agent may give it any but a slash and NUL. */
   readonly name: Buffer;
 }
@@ -103,6 +111,10 @@ class Level {
     return Buffer.concat([this.#below, name]);
   }
 
+  facts(): Stats {
+    return fstatSync(this.#fd);
+  }
+
   /** The way from the root, for a person. */
   shown(name: Buffer): string {
     return this.#shown === '.' ? name.toString() : `${this.#shown}/${name.toString()}`;
@@ -135,13 +147,34 @@ function isClosedToUser(path: Buffer, uid: number): boolean {
   }
 }
 
-/** What is no regular file, or is gone, holds nothing. */
-function bytesAt(level: Level, name: Buffer): number {
+/** Null of what is gone. */
+function factsAt(level: Level, name: Buffer): Stats | null {
   try {
-    const found = lstatSync(level.at(name), { throwIfNoEntry: false });
-    return found?.isFile() === true ? bytesTaken(found) : 0;
+    return lstatSync(level.at(name), { throwIfNoEntry: false }) ?? null;
   } catch (error) {
     throw unmeasurable(error, level.shown(name));
+  }
+}
+
+/** What the entries of a tree take together. */
+class TakenBytes {
+  #files = 0;
+  #beside = 0;
+
+  add(found: Stats | null): void {
+    if (found?.isFile() === true) {
+      const bytes = bytesTaken(found);
+      this.#files += bytes;
+      this.#beside += Math.max(0, found.blocks * 512 - bytes);
+    } else if (found !== null) this.addOther(found);
+  }
+
+  addOther({ blocks }: Pick<Stats, 'blocks'>): void {
+    this.#beside += blocks * 512;
+  }
+
+  get bytes(): number {
+    return this.#files + Math.max(0, this.#beside - leftOutBytes);
   }
 }
 

@@ -4,6 +4,7 @@ import {
   chownSync,
   closeSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -102,6 +103,20 @@ describe('the size of a workdir', () => {
     symlinkSync(root, join(workdir, 'deep/link'));
     await expect(check()).resolves.toBeUndefined();
   });
+
+  it('counts what many links and small files take, beyond 64 MiB', async (context) => {
+    const link = join(workdir, 'link');
+    symlinkSync('x'.repeat(4000), link);
+    context.skip(lstatSync(link).blocks < 8, 'this file system keeps links and small files in less than 4 KiB');
+    writeFileSync(join(workdir, 'file'), 'x');
+    for (let index = 0; index < 9000; index += 1) {
+      symlinkSync('x'.repeat(4000), join(workdir, `deep/link-${index}`));
+      writeFileSync(join(workdir, `deep/file-${index}`), 'x');
+    }
+    await expect(check({ maxBytes: 1_000_000 })).rejects.toThrow(
+      /^the workdir holds \d{7} bytes, more than the 1000000 it may hold$/,
+    );
+  }, 60_000);
 
   it.skipIf(!hasProc).each(['work/child', 'work'])(
     'is not that of another directory, to which a link at %s leads (skipped without /proc)',
