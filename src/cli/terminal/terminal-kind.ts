@@ -41,8 +41,8 @@ function wrappedRow(
   for (const [piece] of row.matchAll(pieces)) {
     const cells = piece.startsWith('\u001B') || piece === '\r' ? 0 : cellsOf(piece, !hasControls);
     if (wide + cells > columns) {
-      // The last word goes to the new row, unless it is as long as a row itself.
-      if (wordCells + cells > columns - hang.length) flush();
+      // The last word goes to the new row, unless it is as long as a row itself, or ends where the row does.
+      if (piece === ' ' || wordCells + cells > columns - hang.length) flush();
       shown = `${shown.trimEnd()}\n${hang}`;
       wide = hang.length + wordCells;
       if (piece === ' ') continue;
