@@ -7,10 +7,13 @@ import type { LaunchedProcess, LaunchEnd, Launcher } from '../containment/launch
 import { OutputTail } from '../containment/output-tail.ts';
 import { readOutput } from '../containment/read-output.ts';
 import { GatheredBytes } from '../wire/gathered-bytes.ts';
+import { JsonShape, parseJsonText } from '../wire/json-text.ts';
 import { neverReached } from './dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
 
 const maxAnswerBytes = 16 * 1024 * 1024;
+/** Three are asked for; what a tool adds is left alone. */
+const mostAnswerValues = 32_768;
 const stderrTailBytes = 4096;
 const endGraceMs = 2000;
 /** A longer timer would fire at once. */
@@ -118,12 +121,18 @@ async function readAtMost(output: Readable, maxBytes: number): Promise<Buffer | 
 }
 
 function parseAnswer(bytes: Buffer): z.infer<typeof answerShape> | null {
+  const text = decodedUtf8(bytes);
+  // Before it is parsed: millions of values take the parser seconds and a gigabyte.
+  if (text === null || new JsonShape(mostAnswerValues).add(text, 0, text.length) !== 'fits') return null;
+  const parsed = parseJsonText(text);
+  return parsed.kind === 'json' ? (answerShape.safeParse(parsed.value).data ?? null) : null;
+}
+
+function decodedUtf8(bytes: Buffer): string | null {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    return answerShape.safeParse(JSON.parse(text)).data ?? null;
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
-    // Not UTF-8, or not JSON.
-    if (error instanceof TypeError || error instanceof SyntaxError) return null;
+    if (error instanceof TypeError) return null;
     throw error;
   }
 }

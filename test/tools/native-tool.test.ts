@@ -42,6 +42,10 @@ function run(script: string, { args = {}, context = recordingContext(), deadline
   return tool.call(args, context);
 }
 
+function nested(levels: number): string {
+  return `echo '{"status":"passed","content":"x","more":${'['.repeat(levels)}${']'.repeat(levels)}}'`;
+}
+
 function failed(content: string, exitCode: number | null): ToolOutcome {
   return { status: 'failed', content, exitCode, truncated: false };
 }
@@ -83,6 +87,11 @@ describe('a native tool', () => {
     ['two objects', `echo '{"status":"passed","content":"x"}{"status":"passed","content":"x"}'`],
     ['a number', 'echo 7'],
     ['bytes that are no text', String.raw`printf '{"status":"passed","content":"\377"}'`],
+    ['an object that nests deeper than anything is walked', nested(1000)],
+    [
+      'an object of more values than there is use for',
+      `echo '{"status":"passed","content":"x","more":[${'0,'.repeat(40_000)}0]}'`,
+    ],
   ])('has failed when it answers %s', async (_, script) => {
     expect(await run(script)).toEqual(
       failed('the tool odd did not answer with the JSON object of a tool result (exit code 0)', 0),
