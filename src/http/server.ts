@@ -9,6 +9,7 @@ import { announcedTooLarge, BodyAborted, readStreamed } from './body.ts';
 import { announcesBody, hygieneRefusal } from './hygiene.ts';
 import { KitRequest } from './kit-request.ts';
 import { isLoopbackAddress, isLoopbackHost } from './loopback.ts';
+import { mostConnections } from './most-connections.ts';
 import { isForeignPage } from './page-request.ts';
 import { busy, HttpRefusal, kitRefusal } from './refusal.ts';
 import type { Reply } from './reply.ts';
@@ -81,6 +82,7 @@ const mostWaiting = 100;
  * "Request hygiene"). It sends no CORS permission and takes no request of a foreign web page. On a loopback address it answers to loopback
  * names alone. A request that was sent behind another one has its handler once the answer to that one is written; a connection with more
  * than 100 such requests is cut. What bodies and answers of all connections hold has a limit: beyond it the answer is 503.
+ * It takes half as many connections as the process may have files open.
  */
 export class HttpServer {
   readonly #server: Server<typeof KitRequest>;
@@ -123,6 +125,8 @@ export class HttpServer {
       maxHeaderSize: maxHeaderBytes,
       insecureHTTPParser: false,
     });
+    // Beyond it a connection is closed as soon as it is there.
+    this.#server.maxConnections = mostConnections();
     this.#server.on('request', (request, response) => this.#accept(request, response, false));
     this.#server.on('checkContinue', (request, response) => this.#accept(request, response, true));
     this.#server.on('checkExpectation', (request, response) => {
