@@ -5,10 +5,8 @@ import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isSystemError } from '../diagnostics/system-reason.ts';
 import { openWithoutLinks, type OpenPath } from '../store/open-without-links.ts';
 import type { SessionClock } from './clock.ts';
-import type { UnmeasurableTree } from './tree-bytes.ts';
+import { treeBytes, UnmeasurableTree } from './tree-bytes.ts';
 
-/** Read with the first measure: a command that runs no session has none. */
-type TreeBytes = typeof import('./tree-bytes.ts');
 type UnlinkedBytes = (workdir: string) => Generator<void, number>;
 
 /** Measuring never takes more than this share of the time between two measures. */
@@ -91,7 +89,7 @@ export class WorkdirSize {
     this.#restedMs = 0;
     // Few capsules start programs before their model has answered.
     const unlinked = this.#limit.programsRun() ? (await import('./unlinked-bytes.ts')).unlinkedBytes : null;
-    const found = await this.#inSlices(this.#found(await import('./tree-bytes.ts'), unlinked));
+    const found = await this.#inSlices(this.#found(unlinked));
     const endedMs = clock.monotonicMs();
     this.#notBeforeMs = endedMs + (endedMs - startedMs - this.#restedMs) * restPerMeasure;
     if (found === null || (typeof found === 'number' && found <= maxBytes)) return;
@@ -100,10 +98,7 @@ export class WorkdirSize {
   }
 
   /** A link that has come to be on the way leads to what is not the workdir, and does not count. */
-  *#found(
-    { treeBytes, UnmeasurableTree }: TreeBytes,
-    unlinked: UnlinkedBytes | null,
-  ): Generator<void, number | UnmeasurableTree> {
+  *#found(unlinked: UnlinkedBytes | null): Generator<void, number | UnmeasurableTree> {
     const { workdir, uid } = this.#limit;
     const base = openOrNull(workdir);
     if (base === null) return 0;
