@@ -11,8 +11,8 @@ const script = new URL('../../scripts/build-native.mjs', import.meta.url).href;
 
 let dist: string;
 beforeEach((context) => {
-  needs(context, 'compiler');
   dist = mkdtempSync(join(tmpdir(), 'svc-dist-'));
+  needs(context, 'compiler');
 });
 afterEach(() => {
   rmSync(dist, { recursive: true, force: true });

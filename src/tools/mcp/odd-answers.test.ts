@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 
 import { FakeLauncher, FakeProcess } from '../../../test/support/fake-launcher.ts';
 import { LogBudget } from '../../trace/log-budget.ts';
@@ -11,6 +15,10 @@ const wellMeant = {
   'tools/list': { tools: listed.tools },
   'tools/call': { content: [{ type: 'text', text: 'hi' }] },
 } as const;
+
+/** Long answers are kept there. */
+const sessionDirectory = mkdtempSync(join(tmpdir(), 'svc-odd-'));
+afterAll(() => rmSync(sessionDirectory, { recursive: true }));
 
 type Method = keyof typeof wellMeant;
 
@@ -38,7 +46,7 @@ function serverThat(method: Method, answer: object, deadlineMs = 30): ToolServer
   const common = {
     name: 'odd',
     deadlineMs,
-    sessionDirectory: '/nowhere',
+    sessionDirectory,
     logs: new LogBudget(),
     version: '1',
     endGraceMs: 5,
