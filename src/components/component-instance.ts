@@ -14,6 +14,7 @@ import {
 } from './exchange.ts';
 import { filesystemGuard } from './filesystem-guard.ts';
 import { firstGivenDescriptor } from './frames.ts';
+import { readGuestMessage } from './guest-messages.ts';
 import { NodeProcess, type NodeProcessEnd } from './node-process.ts';
 import type { ConnectionRules } from './outbound/connections.ts';
 import { OutboundHttp } from './outbound/outbound-http.ts';
@@ -85,7 +86,7 @@ export class ComponentInstance {
         otherMegabytes: 2 * memory + transferMegabytes,
         maxFrameBytes: frameLimitBytes,
         descriptors,
-        onMessage: (message) => this.#receive(message as GuestMessage),
+        onMessage: (message) => this.#receive(readGuestMessage(message)),
         onEnd: (end) => this.end(faultOf(end)),
       });
     } catch (error) {
