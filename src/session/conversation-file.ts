@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 
 import type { ContentBlock, Message } from '../inference/driver.ts';
 import { redactedTexts } from '../trace/file-trace.ts';
+import { listUntilBad } from '../wire/bounded-lists.ts';
 import type { ContextId } from '../wire/ids.ts';
 
 const fileVersion = 1;
@@ -13,19 +14,19 @@ const block = z.discriminatedUnion('type', [
 ]);
 
 const message = z.discriminatedUnion('role', [
-  z.strictObject({ role: z.literal(['user', 'assistant']), content: z.array(block) }),
+  z.strictObject({ role: z.literal(['user', 'assistant']), content: listUntilBad(block) }),
   z.strictObject({
     role: z.literal('tool'),
     tool_call_id: z.string(),
     is_error: z.boolean(),
-    content: z.array(block),
+    content: listUntilBad(block),
   }),
 ]);
 
 const conversationFile = z.strictObject({
   version: z.literal(fileVersion),
   context_id: z.string(),
-  messages: z.array(message),
+  messages: listUntilBad(message),
 });
 
 type KeptMessage = z.infer<typeof message>;

@@ -196,6 +196,15 @@ describe('a kept conversation that is not what it should be', () => {
     expect(readdirSync(directory)).toEqual([file]);
   });
 
+  it('is refused at the first of a million things that do not belong there', () => {
+    const many = `${'0,'.repeat(1_000_000)}0`;
+    const texts = { '0': `[${many}]`, '0.content.0': `[{"role":"user","content":[${many}]}]` };
+    for (const [place, messages] of Object.entries(texts)) {
+      writeFileSync(join(directory, file), `{"version":1,"context_id":"ctx-1","messages":${messages}}`);
+      expect(() => open().history(context)).toThrow(broken(`messages.${place} is not what it should be`));
+    }
+  });
+
   it('is refused when it is no file, or too long', () => {
     mkdirSync(join(directory, file));
     expect(() => open().history(context)).toThrow(broken('it is not a file'));

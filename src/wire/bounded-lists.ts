@@ -13,6 +13,19 @@ export function listOf<Item extends z.ZodMiniType>(item: Item): z.ZodMiniType<z.
   );
 }
 
+/** A list of any length: the first item that does not fit ends the look at it. `item` must give what it takes, unchanged. */
+export function listUntilBad<Item extends z.ZodMiniType>(item: Item): z.ZodMiniType<z.output<Item>[]> {
+  const list = z.array(z.unknown()).check(({ value, issues }) => {
+    for (const [index, each] of value.entries()) {
+      const issue = item.safeParse(each).error?.issues[0];
+      if (issue === undefined) continue;
+      issues.push({ code: 'custom', message: issue.message, path: [index, ...issue.path], input: each });
+      return;
+    }
+  });
+  return list as z.ZodMiniType<z.output<Item>[], unknown[]>;
+}
+
 /** Whether all lists in a value of plain data hold at most 16,384 items together. */
 export function holdsFewItems(value: unknown): boolean {
   const pending: unknown[] = [value];

@@ -3,6 +3,8 @@ import { createServer } from 'node:net';
 
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
+import { GithubApi } from '../../src/store/sources/github-api.ts';
+import { HttpClient } from '../../src/store/sources/http-client.ts';
 import type { Publication } from '../../src/store/sources/registry-client.ts';
 import { archiveBytes, toolFiles } from '../store/artifacts.ts';
 import { client, echo, listening, rawServer, refusalOf } from './hostile-kit.ts';
@@ -54,6 +56,16 @@ describe('a registry that cannot be talked to', () => {
       message: expect.stringMatching(/: it does not speak TLS at this address$/) as string,
       hint: 'a registry without TLS is reached from its own machine alone, with http:// in its address',
     });
+  });
+});
+
+it('a release of a million assets is refused before they are looked at', async () => {
+  const server = await StandInServer.open(json(200, { tag_name: 'v1', assets: Array<number>(1_000_000).fill(0) }));
+  const access = { apiUrl: server.url, repo: 'a/b', token: null, tokenName: 'GITHUB_TOKEN' };
+  const api = new GithubApi(access, new HttpClient({ timeoutMs: 30_000 }));
+  expect(await refusalOf(api.releaseOf('v1'))).toMatchObject({
+    code: 'E-IO-003',
+    message: 'what github:a/b tells of a release cannot be understood',
   });
 });
 

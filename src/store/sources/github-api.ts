@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 
 import { Diagnostic } from '../../diagnostics/diagnostic.ts';
 import type { Secret } from '../../diagnostics/secret.ts';
+import { listOf } from '../../wire/bounded-lists.ts';
 import { archiveLimits } from '../archive-limits.ts';
 import type { FetchedArchive } from '../artifact-source.ts';
 import { parseJson, readErrorText } from './answer-text.ts';
@@ -19,7 +20,7 @@ export interface GithubAccess {
 
 const release = z.object({
   tag_name: z.string(),
-  assets: z.array(
+  assets: listOf(
     z.object({
       id: z.int(),
       name: z.string(),
