@@ -34,13 +34,13 @@ describe('the doors of a capsule', () => {
   });
 
   it('stay shut on an export root that leaves the workdir by a link [D1-ERR-06, D3-EXPORT-07, D3-ERR-19]', async () => {
-    const workspace = capsule({ manifest: 'exports: { files: { root: out } }\n', files: taskFile });
+    const workspace = capsule({ manifest: 'exports: { files: { root: public } }\n', files: taskFile });
     const work = join(workspace.folder, 'work');
     mkdirSync(work);
-    symlinkSync('/etc', join(work, 'out'));
+    symlinkSync('/etc', join(work, 'public'));
     const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', work]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^error\[E-CAP-007\]: exports\.files\.root "out" resolves outside the accessible workdir/);
+    expect(stderr).toMatch(/^error\[E-CAP-007\]: exports\.files\.root "public" resolves outside the accessible workdir/);
   });
 });
 
