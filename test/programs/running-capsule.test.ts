@@ -40,7 +40,9 @@ describe('the doors of a capsule', () => {
     symlinkSync('/etc', join(work, 'public'));
     const { code, stdout, stderr } = await svc(workspace, ['run', '--workdir', work]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^error\[E-CAP-007\]: exports\.files\.root "public" resolves outside the accessible workdir/);
+    expect(stderr).toMatch(
+      /^error\[E-CAP-007\]: exports\.files\.root "public" resolves outside the accessible workdir/,
+    );
   });
 });
 
