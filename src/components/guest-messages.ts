@@ -2,7 +2,7 @@ import type { GuestMessage } from './exchange.ts';
 import { BadFrame } from './frames.ts';
 
 /**
- * Reads what a component's process has sent. That process runs a stranger's code, and whoever broke out of the engine there could write anything.
+ * Reads what a component's process has sent. That process runs a stranger's code: a component that broke out of its engine can write any bytes.
  * Throws `BadFrame` for what is no message, which ends the process and not the session.
  */
 export function readGuestMessage(value: unknown): GuestMessage {

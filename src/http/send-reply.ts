@@ -62,7 +62,7 @@ export function sendReply(response: ServerResponse, reply: Reply, options: SendO
   }
 }
 
-/** What a reply holds in memory until its client has taken it; 0 where that is little, or bounded by whoever made it. */
+/** The bytes that a reply holds in memory until its client has taken it; 0 for a short reply, and for files and streams, which bound themselves. */
 export function heldBytes(reply: Reply): number {
   return reply.kind === 'json' && reply.text.length > largeReplyBytes ? reply.text.length : 0;
 }
