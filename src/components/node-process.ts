@@ -32,6 +32,8 @@ const keptStderrBytes = 8 * 1024;
 const loaderVariable = 'LD_LIBRARY_PATH';
 /** How long an answer is awaited without sleeping: about what two wake-ups of a processor that has gone to sleep take. */
 const awakeMs = 0.25;
+/** How long the shell may take to end what it watches over. A process that was taken over may have stopped it. */
+const shellPatienceMs = 2_000;
 
 export interface NodeProcessOptions {
   /** The file to run; absolute. */
@@ -157,7 +159,15 @@ export class NodeProcess {
     this.#child.ref();
     // By the shell, which waits for it too: the first process of a container may be one that waits for no stranger.
     this.#child.stdin?.destroy();
+    const impatience = setTimeout(() => this.#endWithoutShell(), shellPatienceMs);
     await this.#closed;
+    clearTimeout(impatience);
+  }
+
+  /** Our ends are closed as well: a process that has left the group would keep the others open. */
+  #endWithoutShell(): void {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) this.#endGroup();
+    for (const stream of [this.#child.stderr, this.#exchange]) stream?.destroy();
   }
 
   #endGroup(): void {

@@ -23,7 +23,13 @@ const loading: Loading = {
 
 /** An instance whose process is no longer ours: it writes these bytes, and stays. */
 async function compileIn(written: Buffer): Promise<void> {
-  const program = `require('node:fs').writeSync(3, Buffer.from('${written.toString('base64')}', 'base64')); setTimeout(() => {}, 60_000);`;
+  await compileBy(
+    `require('node:fs').writeSync(3, Buffer.from('${written.toString('base64')}', 'base64')); setTimeout(() => {}, 60_000);`,
+  );
+}
+
+/** The same, of a process that runs this program. */
+async function compileBy(program: string): Promise<void> {
   writeFileSync(join(root, 'dist', 'component-process.cjs'), program);
   const instance = new ComponentInstance({
     packageRoot: root,
@@ -84,5 +90,29 @@ describe('a component’s process that was taken over', () => {
     const nonsense = Buffer.from('\0\0\0\0nonsense');
     nonsense.writeUInt32LE(8);
     await expect(compileIn(nonsense)).rejects.toMatchObject({ kind: 'trap' });
+  });
+
+  it('ends though it has stopped the shell that watches over it', async () => {
+    const nonsense = encodeFrame({}).toString('base64');
+    await expect(
+      compileBy(`
+        process.kill(process.ppid, 'SIGSTOP');
+        require('node:fs').writeSync(3, Buffer.from('${nonsense}', 'base64'));
+        setTimeout(() => {}, 60_000);
+      `),
+    ).rejects.toMatchObject({ kind: 'trap' });
+  });
+
+  it('is let go of when it has left its group as well', async () => {
+    const nonsense = encodeFrame({}).toString('base64');
+    await expect(
+      compileBy(`
+        const { spawn } = require('node:child_process');
+        spawn('/bin/sleep', ['20'], { detached: true, stdio: ['ignore', 'ignore', 'inherit', 3] });
+        process.kill(process.ppid, 'SIGSTOP');
+        require('node:fs').writeSync(3, Buffer.from('${nonsense}', 'base64'));
+        setTimeout(() => {}, 60_000);
+      `),
+    ).rejects.toMatchObject({ kind: 'trap' });
   });
 });
