@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
+import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
@@ -51,5 +52,23 @@ describe('2,000 connections that read nothing', () => {
     await held.untilReaders(1);
     door.text(302n);
     await watcher.until(textBytes(302));
+  });
+});
+
+describe('300 connections that read nothing of a long frame', () => {
+  it('hold 64 MiB of it together, and no copy each', async () => {
+    const door = await openDoor();
+    const held = new HeldByStreams(door.fixture);
+    await openIdle(door.port, 300);
+    await held.untilReaders(300);
+    const before = process.memoryUsage().arrayBuffers;
+    door.text(1n, 'x'.repeat(16 * 1024 * 1024));
+    let grownMebibytes = 0;
+    for (let turn = 0; turn < 100; turn += 1) {
+      await turnOfTheEventLoop();
+      grownMebibytes = Math.max(grownMebibytes, (process.memoryUsage().arrayBuffers - before) / 1024 / 1024);
+    }
+    expect(grownMebibytes).toBeGreaterThan(10);
+    expect(grownMebibytes).toBeLessThan(100);
   });
 });
