@@ -12,3 +12,10 @@ it.each([
 ])('a hook that answers hundreds of thousands of items has failed', (answer) => {
   expect(decodeAnswer(answer)).toEqual({ kind: 'error', error: 'it answered lists of more than 16384 items' });
 });
+
+it('the reason that a hook gives for its failure is cut behind 16,384 characters', () => {
+  expect(decodeAnswer({ tag: 'err', val: 'x'.repeat(20_000) })).toEqual({
+    kind: 'error',
+    error: `${'x'.repeat(16_384)}…`,
+  });
+});

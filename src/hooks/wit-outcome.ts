@@ -48,6 +48,9 @@ const mostCharacters = {
   'reopen-task': 64 * 1024,
 } as const;
 
+/** Of a failure in a hook's own words, in characters: each event that it fails of is a line of the trace. */
+const longestError = 16 * 1024;
+
 /** What a function of `svc:hook/lifecycle` gave. */
 export function decodeAnswer(value: unknown): HookAnswer {
   if (value === undefined) return { kind: 'observed' };
@@ -57,7 +60,7 @@ export function decodeAnswer(value: unknown): HookAnswer {
   const { data } = parsed;
   switch (data.tag) {
     case 'err':
-      return { kind: 'error', error: typeof data.val === 'string' && data.val !== '' ? data.val : 'it gave no reason' };
+      return { kind: 'error', error: reasonOf(data.val) };
     case 'write-manifests':
       return bounded(
         { kind: data.tag, files: data.val },
@@ -80,4 +83,9 @@ function bounded(given: Exclude<HookOutcome, { kind: 'observed' }>, characters: 
   const most = mostCharacters[given.kind];
   if (characters <= most) return given;
   return { kind: 'error', error: `its ${given.kind} is of ${characters} characters, ${most} is the most` };
+}
+
+function reasonOf(said: unknown): string {
+  if (typeof said !== 'string' || said === '') return 'it gave no reason';
+  return said.length <= longestError ? said : `${said.slice(0, longestError)}…`;
 }
