@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { step, type TaskEvent, type TaskState } from './task-state.ts';
+import { isTerminal, step, type TaskEvent, type TaskState } from './task-state.ts';
 
 const everyState: readonly TaskState[] = ['submitted', 'working', 'input-required', 'completed', 'failed', 'canceled'];
 
@@ -161,6 +161,10 @@ describe('the state table', () => {
     for (const state of ['completed', 'failed', 'canceled'] as const) {
       for (const event of events) expect(() => step(state, event)).toThrow(`a task that is ${state} cannot meet`);
     }
+  });
+
+  it('has three terminal states', () => {
+    expect(everyState.filter(isTerminal)).toEqual(['completed', 'failed', 'canceled']);
   });
 
   it('refuses to reopen what is not completed', () => {

@@ -2,7 +2,7 @@ import { type BigIntStats, statSync } from 'node:fs';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
-import { ioFault } from './io-fault.ts';
+import { ioFault, isErrno } from './io-fault.ts';
 import { variantPaths } from './store-layout.ts';
 
 /** What the files of an artifact are at one moment, told without reading them. */
@@ -42,6 +42,8 @@ function lookAt(file: string): BigIntStats | undefined {
   try {
     return statSync(file, { bigint: true, throwIfNoEntry: false });
   } catch (error) {
+    // From Node 24 on, this is told as absent too.
+    if (isErrno(error, 'ENOTDIR')) return undefined;
     throw ioFault(error, `cannot read ${file}`);
   }
 }

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
 
-import { isSessionId, mintContextId, mintSessionId, mintTaskId, mintTraceEventId } from './ids.ts';
+import {
+  isSessionId,
+  mintContextId,
+  mintDelegationId,
+  mintSessionId,
+  mintTaskId,
+  mintTraceEventId,
+  mintWorkId,
+} from './ids.ts';
 
 const source = {
   now: () => 0x0190a1b2c3d4,
@@ -21,6 +29,11 @@ describe('identifiers', () => {
 
   it('gives a message without a context a UUIDv7 in hex', () => {
     expect(mintContextId(source)).toMatch(/^ctx_0190a1b2c3d47[0-9a-f]{3}[89ab][0-9a-f]{15}$/);
+  });
+
+  it('gives a command in the background and a delegation a UUIDv7 in hex', () => {
+    expect(mintWorkId(source)).toMatch(/^wrk_0190a1b2c3d47[0-9a-f]{3}[89ab][0-9a-f]{15}$/);
+    expect(mintDelegationId(source)).toMatch(/^dlg_0190a1b2c3d47[0-9a-f]{3}[89ab][0-9a-f]{15}$/);
   });
 
   it('gives a trace line a UUIDv7 in hex', () => {

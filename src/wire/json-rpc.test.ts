@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import {
   encodeJsonRpcFault,
   encodeJsonRpcResult,
+  EncodedJson,
   JsonRpcFault,
   parseJsonRpcRequest,
   readJsonRpcRequest,
@@ -75,6 +76,18 @@ describe('a JSON-RPC request', () => {
       expect(faultOf(`{"id":"mine",${rest}}`)).toMatchObject({ id: 'mine', code: -32600 });
     },
   );
+
+  it.each([
+    ['null', 'not an object'],
+    ['1', 'not an object'],
+    ['[]', 'batches are not served'],
+    ['{}', 'id must be a string or a number that a double holds exactly'],
+    ['{"id":1e400,"jsonrpc":"2.0","method":"a"}', 'id must be a string or a number that a double holds exactly'],
+    ['{"id":1}', 'jsonrpc must be "2.0"'],
+    ['{"id":1,"jsonrpc":"2.0"}', 'method must be a string'],
+  ])('that is %s is told what is wrong: %s', (text, why) => {
+    expect(faultOf(text).message).toBe(`Invalid Request: ${why}`);
+  });
 
   it('does not read a million nested arrays, which would hold up everything else for seconds', () => {
     const nested = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
@@ -152,6 +165,12 @@ describe('a body of megabytes', () => {
 describe('a JSON-RPC answer', () => {
   it('carries the result under the id that was sent', () => {
     expect(encodeJsonRpcResult(7, { id: 'tsk_1' })).toBe('{"jsonrpc":"2.0","id":7,"result":{"id":"tsk_1"}}');
+  });
+
+  it('carries a result that was encoded before as it is', () => {
+    expect(encodeJsonRpcResult('a"', new EncodedJson({ text: '€' }))).toBe(
+      '{"jsonrpc":"2.0","id":"a\\"","result":{"text":"€"}}',
+    );
   });
 
   it('echoes every id it takes', () => {

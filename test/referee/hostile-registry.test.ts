@@ -160,9 +160,7 @@ describe('what is no regular file is not waited for', () => {
   it('a file where a folder should be', async () => {
     const root = temporaryDirectory();
     await writeFile(join(root, 'child'), '');
-    expect(await answerAt(root)).toBe(
-      'child@1.0.0 cannot be resolved: cannot read its archive: a part of the path is not a directory',
-    );
+    expect(await answerAt(root)).toBe('child@1.0.0 is not in the registry');
   });
 });
 

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+
+import { chunkPieces } from './chunk-pieces.ts';
+
+const most = 1024 * 1024;
+
+describe('a chunk', () => {
+  it.each(['', 'text', 'x'.repeat(most), `${'x'.repeat(most - 2)}\u{1f600}`])(
+    'of 1 Mi characters is one piece: %#',
+    (text) => {
+      expect(chunkPieces(text)).toEqual([text]);
+    },
+  );
+
+  it('that is longer is cut behind each 1 Mi characters', () => {
+    const text = `${'a'.repeat(most)}${'b'.repeat(most)}c`;
+    expect(chunkPieces(text)).toEqual(['a'.repeat(most), 'b'.repeat(most), 'c']);
+    expect(chunkPieces('a'.repeat(2 * most)).map(({ length }) => length)).toEqual([most, most]);
+  });
+
+  it('is not cut within a character', () => {
+    const text = `${'a'.repeat(most - 1)}\u{1f600}b`;
+    expect(chunkPieces(text)).toEqual(['a'.repeat(most - 1), '\u{1f600}b']);
+  });
+
+  it('that ends in half a character keeps it where it is', () => {
+    const text = `${'a'.repeat(2 * most - 1)}\ud83d`;
+    expect(chunkPieces(text).map(({ length }) => length)).toEqual([most, most]);
+  });
+});
