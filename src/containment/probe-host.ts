@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -38,7 +39,8 @@ export async function probeHost(request: ProbeRequest): Promise<HostAbility> {
     mkdirSync(containedHome(directory), { recursive: true });
     return await new Probe(request, directory).run();
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    // Not at once: from Node 24 on, that tells no code of what the system refused.
+    await rm(directory, { recursive: true, force: true });
   }
 }
 
