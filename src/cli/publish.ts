@@ -25,7 +25,7 @@ import { exactLine, jsonLine, say } from './terminal/shown.ts';
 
 interface PublishOptions {
   readonly registry?: string;
-  readonly platform: readonly string[];
+  readonly platform?: readonly string[];
   readonly json?: boolean;
 }
 
@@ -35,12 +35,12 @@ export function publishCommand(context: CommandContext): Command {
     .description('Publish an archive, or the folder of an artifact or a capsule, to a registry.')
     .argument('[path]', 'an archive, or a folder with svc.yaml, which is packed', '.')
     .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
-    .option('--platform <os-arch>', 'a platform that the archive is for; can be given several times', collect, [])
+    .option('--platform <os-arch>', 'a platform that the archive is for; can be given several times', collect)
     .option('--json', 'write one JSON object')
     .action(async (path: string, options: PublishOptions) => {
       await interruptible(context, async (signal) => {
         await withArchive(resolve(context.cwd, path), context, async (archive) => {
-          const publishable = await inspectPublishable(archive, [...new Set(options.platform)].sort());
+          const publishable = await inspectPublishable(archive, [...new Set(options.platform ?? [])].sort());
           const registry = await publish(publishable, { options, context, signal });
           write(publishable, registry, { options, context });
         });
@@ -48,7 +48,7 @@ export function publishCommand(context: CommandContext): Command {
     });
 }
 
-function collect(platform: string, before: readonly string[]): readonly string[] {
+function collect(platform: string, before: readonly string[] = []): readonly string[] {
   if (!platformShape.test(platform)) throw new InvalidArgumentError('it is written <os>-<arch>, such as linux-x86_64');
   return [...before, platform];
 }

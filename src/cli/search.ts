@@ -18,7 +18,8 @@ interface SearchOptions {
   readonly json?: boolean;
 }
 
-const longestDescription = 60;
+/** What is shown of a cell that goes through a pipe, where no cell is cut for its width. */
+const longestCell = 8192;
 
 const columns: readonly Column[] = [
   { title: 'NAME', keeps: 20 },
@@ -99,6 +100,7 @@ function write(
     tags.length === 0 ? '-' : tags.join(' '),
     description,
   ]);
-  const shown = cells.map((row) => row.map((cell) => inertLine(cell, longestDescription)));
+  const most = context.stdout.columns ?? longestCell;
+  const shown = cells.map((row) => row.map((cell) => inertLine(cell, most)));
   context.stdout.write(renderTable(columns, shown, context.stdout));
 }

@@ -95,7 +95,7 @@ describe('svc search of an index', () => {
     env = { ...env, SVC_REGISTRY_URL: server.url };
     expect((await search('echo')).stdout).toBe(
       'NAME  VERSION  KIND  PLATFORM  TAGS  DESCRIPTION\n' +
-        `echo  1.0.0    tool  -         a b   Says it ${'x'.repeat(52)}…\n`,
+        `echo  1.0.0    tool  -         a b   Says it ${'x'.repeat(100)}\n`,
     );
   });
 });
