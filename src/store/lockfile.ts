@@ -20,7 +20,10 @@ const lockedArtifact = z.strictObject({
   sha256: z.string().check(z.regex(sha256Shape)),
 });
 
-const lockFile = z.strictObject({ lock_version: z.literal(lockVersion), artifacts: z.array(lockedArtifact) });
+const lockFile = z.strictObject({
+  lock_version: z.literal(lockVersion, `lock_version is not ${lockVersion}, the one that this svc knows`),
+  artifacts: z.array(lockedArtifact),
+});
 
 /** One archive that a project is held to; `platform` is null for the generic file (contracts §2, `svc.lock`). */
 export interface LockedArtifact extends ArtifactRef {
@@ -107,7 +110,7 @@ function parseJson(text: string, path: string): unknown {
 
 function unreadable(path: string, reason: string): Diagnostic {
   return new Diagnostic('E-ART-007', `cannot understand ${path}: ${reason}`, {
-    hint: 'Restore the file, or remove it and run svc install to write it again.',
+    hint: 'restore the file, or remove it and run svc install to write it again',
   });
 }
 

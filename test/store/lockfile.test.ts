@@ -91,6 +91,13 @@ describe('svc.lock', () => {
     expect(readFileSync(path, 'utf8')).toBe(text);
   });
 
+  it('of another format says so', () => {
+    writeFileSync(path, '{ "lock_version": 2, "artifacts": [] }');
+    expect(() => readLock(project)).toThrow(
+      `cannot understand ${path}: lock_version is not 1, the one that this svc knows`,
+    );
+  });
+
   it('that is a directory cannot be read', async () => {
     mkdirSync(path);
     expect(await codesOf(Promise.resolve().then(() => readLock(project)))).toEqual(['E-IO-001']);
