@@ -10,6 +10,7 @@ import { say } from './terminal/shown.ts';
 
 /** As of a file that holds a task. */
 const largestTask = 10 * 1024 * 1024;
+const whatFits = 'give the model a text, and put anything larger into the workdir';
 
 /**
  * The whole of standard input as it came, of at most 10 MiB. `E-RUN-060` when it is larger, is no UTF-8 text, cannot be read or `stop` is
@@ -22,7 +23,7 @@ export async function readTaskInput(
   if (stdin.isTTY === true)
     context.stderr.write(say`reading the task from this terminal; Ctrl-D on an empty line ends it\n`);
   const bytes = await readAll(stdin, stop);
-  if (!isUtf8(bytes)) throw unreadable('it is not UTF-8 text');
+  if (!isUtf8(bytes)) throw unreadable('it is not UTF-8 text', whatFits);
   const text = bytes.toString('utf8');
   if (text.trim() !== '') return text;
   throw new Diagnostic('E-RUN-024', 'the task is empty (standard input)', {
@@ -39,7 +40,7 @@ async function readAll(stdin: Readable, stop: AbortSignal): Promise<Buffer> {
   try {
     for await (const chunk of stdin as AsyncIterable<Buffer>) {
       length += chunk.length;
-      if (length > largestTask) throw unreadable('it is larger than 10 MiB');
+      if (length > largestTask) throw unreadable('it is larger than 10 MiB', whatFits);
       chunks.push(chunk);
     }
   } catch (error) {
@@ -51,8 +52,10 @@ async function readAll(stdin: Readable, stop: AbortSignal): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-function unreadable(reason: string): Diagnostic {
-  return new Diagnostic('E-RUN-060', `the task cannot be read from standard input: ${reason}`, {
-    hint: 'give the model a text, and put anything larger into the workdir',
-  });
+function unreadable(reason: string, hint?: string): Diagnostic {
+  return new Diagnostic(
+    'E-RUN-060',
+    `the task cannot be read from standard input: ${reason}`,
+    hint === undefined ? {} : { hint },
+  );
 }

@@ -79,6 +79,7 @@ describe.skipIf(!hasPseudoTerminals())('svc run --task - on a terminal (skipped 
     reading.child.kill('SIGTERM');
     expect(await reading.ended).toBe(1);
     expect(reading.raw).toContain('error[E-RUN-060]');
+    expect(reading.raw).not.toContain('hint');
     expect(reading.raw).not.toContain('svc: url');
   });
 });
