@@ -23,6 +23,24 @@ it('shows a name that a model made up on one line, without control sequences', (
   expect(String(out.read())).toBe('\u001B[?7l✓ sh fake exit 0 5 ms\n\u001B[?7h');
 });
 
+it('shows what a failed call announces, beside the announcement', () => {
+  const out = new PassThrough();
+  new LiveView(new Output(() => out, terminalOf({ TERM: 'xterm' })), false).show({
+    event: 'artifact',
+    taskId: 'tsk_1' as TaskId,
+    toolName: 'sh',
+    content: 'the plan is not run:\nstep "b" waits for itself\nmore',
+    fenceSource: null,
+    toolCallId: null,
+    isError: true,
+    durationMs: null,
+    exitCode: null,
+    truncated: false,
+  });
+  const shown = String(out.read()).replaceAll('\u001B[?7l', '').replaceAll('\u001B[?7h', '');
+  expect(shown).toBe('\u2717 sh\n\u2502 the plan is not run: step "b" waits for itself\n');
+});
+
 it('says why the model is asked again, on one line', () => {
   const out = new PassThrough();
   new LiveView(new Output(() => out, terminalOf({ TERM: 'xterm' })), false).retry(

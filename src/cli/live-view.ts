@@ -62,10 +62,12 @@ export class LiveView {
     const name = cutToWidth(exact(inertLine(toolName, longestLine)), longestName);
     this.#own(`${hasFailed ? red('\u2717') : green('\u2713')} ${name}${dim(`${exit}${took}`)}\n`);
     if (!isError) return;
-    const line = unfenced(content.slice(0, longestLine * 4), fenceSource)
+    const [first, second] = unfenced(content.slice(0, longestLine * 4), fenceSource)
       .split('\n')
-      .find((each) => each.trim() !== '' && !each.startsWith('<untrusted-content '));
-    if (line === undefined) return;
+      .filter((each) => each.trim() !== '' && !each.startsWith('<untrusted-content '));
+    if (first === undefined) return;
+    // A line that ends so only announces what is wrong.
+    const line = first.trimEnd().endsWith(':') && second !== undefined ? `${first.trimEnd()} ${second}` : first;
     this.#write(dim(this.#page.quote(redactHandles(inertLine(line, longestLine))) + this.#page.endQuote()));
   }
 
@@ -73,7 +75,7 @@ export class LiveView {
     const { bold, cyan, dim, red, yellow } = this.#color;
     switch (state) {
       case 'input-required':
-        this.#own(`${yellow('? input is asked for')}\n`);
+        this.#own(`${yellow('? input is asked for: a message to the capsule is the answer')}\n`);
         return this.#write(this.#page.quote(message) + this.#page.endQuote());
       case 'working':
         return this.#own(`${cyan(`\u2022 ${exact(message)}`)}\n`);
