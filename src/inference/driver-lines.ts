@@ -12,6 +12,8 @@ export const stderrTailBytes = 4096;
 export const stderrHeadBytes = 1024;
 const firstLines = 2;
 const lastLines = 5;
+/** What an interpreter says between where it was and how it got there: `Error: Cannot find module …`. */
+const namesError = /^\w*(?:Error|Exception)\b[^:]{0,80}: \S/;
 
 export type DriverLineReading =
   | { readonly kind: 'value'; readonly value: unknown }
@@ -52,7 +54,9 @@ export function exitSentence(who: string, { end, midLine, stderr }: EarlyEnd): s
 function firstAndLast(text: string): string {
   const lines = text.split('\n');
   if (lines.length <= firstLines + lastLines) return text;
-  return [...lines.slice(0, firstLines), '…', ...lines.slice(-lastLines).filter((line) => line !== '…')].join('\n');
+  const between = lines.slice(firstLines, -lastLines).find((line) => namesError.test(line));
+  const last = lines.slice(-lastLines).filter((line) => line !== '…');
+  return [...lines.slice(0, firstLines), '…', ...(between === undefined ? [] : [between, '…']), ...last].join('\n');
 }
 
 function failed(error: string): DriverLineReading {
