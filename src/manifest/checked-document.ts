@@ -101,9 +101,16 @@ function dropUnknown(issue: $ZodIssue & { code: 'unrecognized_keys' }, schema: $
     reading.findings.add('W-SEC-019', `${renderKey(key)}${where} in line ${line} is not a known key and was ignored`, {
       path,
       part: 'key',
-      hint: meant === undefined ? `known keys here: ${known.join(', ')}` : `did you mean ${meant}?`,
+      hint: meant === undefined ? hintOf(key, block, known) : `did you mean ${meant}?`,
     });
   }
+}
+
+function hintOf(key: string, block: KeyPath, known: readonly string[]): string {
+  if (key === 'runtime' && block.length === 0 && known.includes('inference')) {
+    return 'this describes an artifact, not a capsule: a capsule lists it in artifacts, with its folder as source';
+  }
+  return `known keys here: ${known.join(', ')}`;
 }
 
 /** A key whose value stands in a variable that may be unset. */

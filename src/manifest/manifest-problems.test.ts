@@ -87,6 +87,31 @@ describe('a manifest with many mistakes', () => {
   });
 });
 
+describe('a hint', () => {
+  function hints(text: string): (string | undefined)[] {
+    return problemsOf(text).map(({ hint }) => hint);
+  }
+
+  it('says how an address begins', () => {
+    const text =
+      'name: a\nversion: "1"\ninference: { endpoint: "localhost:11434", model: x, driver: { artifact: svc-driver-openai } }\n';
+    expect(hints(text)).toEqual(['begin it with https://, or on this machine with http://']);
+  });
+
+  it('tells the manifest of an artifact from that of a capsule', () => {
+    expect(hints('name: a\nversion: "1"\nruntime: tool\n')).toContain(
+      'this describes an artifact, not a capsule: a capsule lists it in artifacts, with its folder as source',
+    );
+  });
+
+  it('of a command whose words are not all text does not deny that it is a list', () => {
+    const text = 'name: a\nversion: "1"\ninference: { transport: process, command: [true] }\n';
+    expect(problemsOf(text).map(({ message, hint }) => [message, hint])).toEqual([
+      ['inference.command must be a command line or a list of words', 'put each value in quotes'],
+    ]);
+  });
+});
+
 describe('text that is not one YAML document', () => {
   it.each([
     ['a tab as indentation', 'a:\n\tb: 1\n', 'E-MAN-002 2:1+1 a tab stands where spaces must indent'],

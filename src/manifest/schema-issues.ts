@@ -44,7 +44,7 @@ function codeOf(issue: $ZodIssue): DiagnosticCode {
 function shownValue(issue: $ZodIssue, path: KeyPath): string | undefined {
   const { input } = issue;
   if (input === null) return 'empty';
-  if (Array.isArray(input)) return issue.code === 'too_small' ? undefined : 'a list';
+  if (Array.isArray(input)) return issue.code === 'too_small' || issue.code === 'invalid_union' ? undefined : 'a list';
   if (typeof input === 'object') return 'a block of keys';
   const isCredential = holdsCredential(path);
   if (typeof input === 'string') {
@@ -66,6 +66,12 @@ function hintFor(issue: $ZodIssue, path: KeyPath): string | undefined {
   if (issue.code === 'invalid_value' && typeof input === 'string') {
     const meant = closestName(input, issue.values.map(String));
     return meant === undefined ? undefined : `did you mean ${meant}?`;
+  }
+  if (issue.code === 'invalid_union' && Array.isArray(input)) {
+    return input.some((each) => ['number', 'boolean'].includes(typeof each)) ? 'put each value in quotes' : undefined;
+  }
+  if (path.at(-1) === 'endpoint' && typeof input === 'string' && !input.includes('://')) {
+    return 'begin it with https://, or on this machine with http://';
   }
   if (issue.code !== 'invalid_type') return undefined;
   const wantsText = issue.expected === 'string';
