@@ -1,4 +1,5 @@
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { systemReason } from '../diagnostics/system-reason.ts';
 import { isLoopbackAddress } from '../http/loopback.ts';
 import type { HttpServer } from '../http/server.ts';
 
@@ -44,7 +45,7 @@ export async function bindListener(server: HttpServer, address: ListenerAddress)
         hint: 'stop what listens there (svc ps), choose another port, or leave the key out',
       });
     case 'refused':
-      throw new Diagnostic('E-RUN-011', `the listener cannot bind ${bind}: ${outcome.reason}`, {
+      throw new Diagnostic('E-RUN-011', `the listener cannot bind ${bind}: ${systemReason({ code: outcome.reason })}`, {
         hint: 'give an address of this machine with --bind, such as 127.0.0.1 or 0.0.0.0',
       });
   }

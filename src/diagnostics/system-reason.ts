@@ -1,6 +1,7 @@
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'operation not permitted',
+  EEXIST: 'a file of that name is there',
   EISDIR: 'it is a directory',
   ENOTDIR: 'a part of the path is not a directory',
   ENOENT: 'no such file or directory',
@@ -13,6 +14,8 @@ const reasons: Readonly<Record<string, string>> = {
   ENOSPC: 'no space left on the device',
   EDQUOT: 'the disk quota is used up',
   EIO: 'the device failed',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'no host has that name',
 };
 
 /** True for an error of the operating system, such as one from `node:fs`. */

@@ -31,11 +31,22 @@ describe('the port', () => {
     const workspace = capsule();
     const { code, stdout, stderr } = await svc(workspace, ['run', '--bind', '192.0.2.1']);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^error\[E-RUN-011\]: the listener cannot bind 192\.0\.2\.1/);
+    expect(stderr).toMatch(
+      /^error\[E-RUN-011\]: the listener cannot bind 192\.0\.2\.1: this machine has no such address/,
+    );
   });
 });
 
 describe('a launch that fails', () => {
+  it('says so when a file has the name of the workdir', async () => {
+    const workspace = capsule();
+    const { code, stderr } = await svc(workspace, ['run', '--task', 'x', '--workdir', 'svc.yaml']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^error\[E-IO-001\]: the directory \S+svc\.yaml cannot be made: a file of that name is there\n/,
+    );
+  });
+
   it('leaves stdout empty, in both modes [D1-CLI-22]', async () => {
     const workspace = capsule({ manifest: 'lifecycle: { queue_depth: -1 }\ncapabilites: {}\n' });
     for (const args of [['run'], ['run', '--json']]) {
