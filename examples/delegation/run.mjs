@@ -60,7 +60,9 @@ async function follow(url) {
   let over = 0;
   for await (const { event, data } of framesOf(url, AbortSignal.timeout(longestMs))) {
     if (event === 'artifact') {
-      console.log(`\n${data.artifact.tool_name} gave:\n${data.artifact.content}`);
+      const { tool_name: tool, content } = data.artifact;
+      // The markers tell the model what others wrote.
+      console.log(`\n${tool} gave:\n${content.replaceAll(/^<\/?untrusted-content[^>\n]*>\n?/gm, '').trimEnd()}`);
     }
     if (event === 'text' && data.text !== '') console.log(`\nthe lead says: ${data.text}`);
     if (event === 'status' && data.final) over += 1;

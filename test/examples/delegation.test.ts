@@ -23,6 +23,7 @@ describe('examples/delegation', () => {
   it('shows both children being started and what they came to', () => {
     expect(stdout).toMatch(/^svc-referee \S+ listens on 127\.0\.0\.1:\d+/m);
     expect(stdout.match(/"status":"started"/g)).toHaveLength(2);
+    expect(stdout).not.toContain('untrusted-content');
     expect(stdout).toMatch(/report\.txt:\nTHE QUICK BROWN FOX!\nThe line has 4 words\.\n/);
   });
 
