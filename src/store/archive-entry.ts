@@ -60,7 +60,7 @@ export function checkEntry(entry: Entry, local: LocalFileHeader, archive: string
 /** `E-ART-002`, naming the entry. */
 export function forbidden(archive: string, shown: string, fault: string): Diagnostic {
   return new Diagnostic('E-ART-002', `${archive}: entry ${shown} ${fault}`, {
-    hint: 'Nothing of the archive was written. Build it again from its source, or do not use it.',
+    hint: 'nothing of the archive was written; build it again from its source, or do not use it',
   });
 }
 

@@ -49,7 +49,7 @@ export function parseArtifactRef(argument: string): ArtifactRef {
   if (at < 0 || !name.success || !version.success) throw malformed(argument);
   if (!exactVersion.safeParse(version.data).success) {
     throw new Diagnostic('E-REG-004', `the reserved artifact version ${version.data} is not allowed`, {
-      hint: `Name an exact version, such as ${name.data}@1.0.0.`,
+      hint: `name an exact version, such as ${name.data}@1.0.0`,
     });
   }
   return { name: name.data, version: version.data };
@@ -57,6 +57,6 @@ export function parseArtifactRef(argument: string): ArtifactRef {
 
 function malformed(argument: string): Diagnostic {
   return new Diagnostic('E-ART-008', `${JSON.stringify(argument)} does not name an artifact`, {
-    hint: 'Write <name>@<version>, for example svc-tool-editor@1.0.0, github:<owner>/<repo>@<tag>, or a path such as ./echo-1.0.0.zip.',
+    hint: 'write <name>@<version>, for example svc-tool-editor@1.0.0, github:<owner>/<repo>@<tag>, or a path such as ./echo-1.0.0.zip',
   });
 }

@@ -63,11 +63,11 @@ function holdToLock(found: LockedArtifact, { source }: Download, { lock, isFroze
   if (held !== undefined) {
     const message = `${source} serves ${spell(found)}${variant} with sha256 ${found.sha256}, but svc.lock records ${held.sha256}`;
     throw new Diagnostic('E-REG-005', message, {
-      hint: 'A published version never changes: find out why this one did. To accept it, remove its entry from svc.lock and install it again.',
+      hint: 'a published version never changes: find out why this one did; to accept it, remove its entry from svc.lock and install it again',
     });
   }
   if (!isFrozen) return;
   throw new Diagnostic('E-REG-005', `svc.lock does not record ${spell(found)}${variant}`, {
-    hint: 'Run svc install without --frozen and commit svc.lock.',
+    hint: 'run svc install without --frozen and commit svc.lock',
   });
 }

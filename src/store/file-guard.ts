@@ -45,7 +45,7 @@ async function acquire(path: string, patience: GuardPatience): Promise<void> {
     else await pause(patience.pauseMs);
   }
   throw new Diagnostic('E-IO-001', `cannot make ${path}: other processes keep it`, {
-    hint: 'Wait for the other svc commands to end and run this one again.',
+    hint: 'wait for the other svc commands to end and run this one again',
   });
 }
 

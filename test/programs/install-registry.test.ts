@@ -276,7 +276,7 @@ describe('svc.lock', () => {
       code: 1,
       stderr:
         'error[E-REG-005]: svc.lock does not record tone@1.0.0\n' +
-        'hint: Run svc install without --frozen and commit svc.lock.\n',
+        'hint: run svc install without --frozen and commit svc.lock\n',
     });
     expect(readdirSync(store())).toEqual(['style']);
     expect(lockText()).toBe(JSON.stringify(without));
