@@ -122,7 +122,7 @@ static int connect_unix(char *const *operands) {
   if (client < 0) return -1;
   socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);
   int failed = connect(client, (struct sockaddr *)&address, length);
-  if (failed && is_abstract) failed = connect(client, (struct sockaddr *)&address, sizeof address);
+  if (failed && is_abstract && errno == ECONNREFUSED) failed = connect(client, (struct sockaddr *)&address, sizeof address);
   return failed ? -1 : holds(client, operands[1]);
 }
 

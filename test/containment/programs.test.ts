@@ -71,7 +71,7 @@ CompletedProcess(args=['sh', '-c', 'echo child; exit 3'], returncode=3, stdout='
     call: shell(
       'npm',
       `set -e; mkdir package; cd package
-echo '{ "name": "a", "version": "1.0.0", "scripts": { "test": "node --test" } }' > package.json
+echo '{ "name": "a", "version": "1.0.0", "scripts": { "test": "node --test --test-reporter=tap" } }' > package.json
 echo 'require("node:test")("adds", () => require("node:assert").equal(1 + 1, 2));' > add.test.js
 npm test > log; grep -E '^# (pass|fail) ' log`,
     ),
