@@ -5,6 +5,8 @@ import type { DriverOutcome } from './driver.ts';
 
 /** A longer line is not read. */
 export const maxLineBytes: number = 16 * 1024 * 1024;
+/** Of one line: its bytes alone would let a session take fifty times as much, and seconds, for empty objects. */
+const mostLineValues = 262_144;
 
 /** How much of the end of what a driver says on its stderr is kept, for a failure. */
 export const stderrTailBytes = 4096;
@@ -27,10 +29,11 @@ export function readDriverLine(line: OutputLine, who: string): DriverLineReading
   if (line.kind === 'too-long') return failed(`${who} wrote a line of more than ${maxLineBytes} bytes`);
   const text = decodeUtf8(line.bytes);
   if (text?.trim() === '') return { kind: 'blank' };
-  const json = text === null ? ({ kind: 'not-json' } as const) : parseJsonText(text);
+  const json = text === null ? ({ kind: 'not-json' } as const) : parseJsonText(text, mostLineValues);
   if (json.kind === 'json') return { kind: 'value', value: json.value };
   if (line.kind === 'rest') return { kind: 'part' };
   if (json.kind === 'too-deep') return failed(`${who} wrote JSON that is nested too deeply`);
+  if (json.kind === 'too-many') return failed(`${who} wrote a line of more than ${mostLineValues} values`);
   const error = `${who} wrote a line that is not JSON: ${excerpt(line.bytes)}`;
   return { kind: 'fault', outcome: { kind: 'malformed', error } };
 }

@@ -63,6 +63,15 @@ describe('a request for a component', () => {
     });
   });
 
+  it('leaves a call input of too many values as the text that it is', () => {
+    const text = `[${'{},'.repeat(300_000)}0]`;
+    const record = {
+      content: [{ tag: 'tool-call', val: { id: '', name: 'a', input: text } }],
+      stopReason: { tag: 'tool-call' },
+    };
+    expect(decodeWitResponse(record)?.content).toEqual([{ type: 'tool_call', id: '', name: 'a', input: text }]);
+  });
+
   it.each([
     ['{"path": ', '{"path": '],
     ['', ''],

@@ -68,8 +68,11 @@ export function decodeBlock(block: z.infer<typeof contentBlock>): ContentBlock {
   }
 }
 
+/** Of one call. Of more, as of what is no JSON, the text itself is the input, which no tool takes. */
+const mostInputValues = 262_144;
+
 function parseInput(text: string): unknown {
-  const json = parseJsonText(text);
+  const json = parseJsonText(text, mostInputValues);
   return json.kind === 'json' && typeof json.value !== 'string' ? json.value : text;
 }
 

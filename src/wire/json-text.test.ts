@@ -23,6 +23,12 @@ describe('JSON text of an untrusted side', () => {
     expect(parseJsonText('{"a":'.repeat(501) + '1' + '}'.repeat(501))).toEqual({ kind: 'too-deep' });
   });
 
+  it('may hold as many values as it is given, and no more', () => {
+    expect(parseJsonText('[{},{},{}]', 7).kind).toBe('json');
+    expect(parseJsonText('[{},{},{},{}]', 7)).toEqual({ kind: 'too-many' });
+    expect(parseJsonText(JSON.stringify({ a: ',{['.repeat(100) }), 7).kind).toBe('json');
+  });
+
   it('counts no brackets inside strings', () => {
     const text = JSON.stringify({ a: '[{'.repeat(1_000_000), b: '\\"['.repeat(1000) });
     expect(parseJsonText(text).kind).toBe('json');

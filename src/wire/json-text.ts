@@ -8,23 +8,19 @@ export type JsonText =
   | { readonly kind: 'json'; readonly value: unknown }
   | { readonly kind: 'not-json' }
   /** Not looked at further, so perhaps not JSON either. */
-  | { readonly kind: 'too-deep' };
+  | { readonly kind: 'too-deep' | 'too-many' };
 
-/** Text of an untrusted side as a JSON value. */
-export function parseJsonText(text: string): JsonText {
-  // Before it is parsed: the parser takes seconds for a few megabytes of brackets.
-  if (nestsTooDeep(text)) return { kind: 'too-deep' };
+/** Text of an untrusted side as a JSON value, which holds at most `mostValues` values. */
+export function parseJsonText(text: string, mostValues: number = Number.POSITIVE_INFINITY): JsonText {
+  // Before it is parsed: the parser takes seconds for a few megabytes of brackets, and fifty times their size for as many empty objects.
+  const verdict = new JsonShape(mostValues).add(text, 0, text.length);
+  if (verdict !== 'fits') return { kind: verdict };
   try {
     return { kind: 'json', value: JSON.parse(text) };
   } catch (error) {
     if (error instanceof SyntaxError) return { kind: 'not-json' };
     throw error;
   }
-}
-
-/** Counts brackets outside strings. */
-function nestsTooDeep(text: string): boolean {
-  return new JsonShape().add(text, 0, text.length) === 'too-deep';
 }
 
 /** What the brackets and commas of a JSON text say of the value before anything of it is made. */

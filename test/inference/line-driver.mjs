@@ -61,6 +61,11 @@ const scenarios = {
   'half-a-line'() {
     process.stdout.write('{"type":"response","resp', () => process.exit(0));
   },
+  'many-values'() {
+    const input = `[${'{},'.repeat(300_000)}0]`;
+    const call = `{"type":"tool_call","id":"a","name":"b","input":${input}}`;
+    process.stdout.write(`{"type":"response","response":{"content":[${call}],"stop_reason":"tool_call"}}\n`);
+  },
   'long-line'() {
     const piece = 'x'.repeat(1024 * 1024);
     let left = 100;

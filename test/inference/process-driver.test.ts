@@ -208,6 +208,7 @@ describe('a process driver that goes wrong', () => {
       'half-a-line',
       { kind: 'failed', error: 'the driver exited with status 0 in the middle of a line, before its response' },
     ],
+    ['many-values', { kind: 'failed', error: 'the driver wrote a line of more than 262144 values' }],
     ['long-line', { kind: 'failed', error: 'the driver wrote a line of more than 16777216 bytes' }],
   ])('tells %s', async (name, outcome) => {
     expect(await firstTurn(scenario(name))).toEqual(outcome);

@@ -22,6 +22,8 @@ const block = z.discriminatedUnion('type', [text, media, link, embedded]);
 
 /** Of one answer. A message holds millions of them, and each takes a hundred times its size to be looked at. */
 const mostBlocks = 1_000;
+/** No message has more of them as structured content, so no text with more can be the same. */
+const mostValues = 262_144;
 
 /**
  * What the model is told of a result: its texts, a block a paragraph; of what is no text, that it is there and is not shown. Structured
@@ -63,6 +65,6 @@ function sizeOf(base64: string): number {
 }
 
 function says(shown: string, value: unknown): boolean {
-  const json = parseJsonText(shown);
+  const json = parseJsonText(shown, mostValues);
   return json.kind === 'json' && isDeepStrictEqual(json.value, value);
 }

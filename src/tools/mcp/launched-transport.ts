@@ -9,9 +9,11 @@ import { asJsonObject } from '../../wire/json-object.ts';
 import { parseJsonText } from '../../wire/json-text.ts';
 
 const maxMessageBytes = 16 * 1024 * 1024;
+/** Of one message: its bytes alone would let a session take fifty times as much, and seconds, for empty objects. */
+const mostMessageValues = 262_144;
 /** Between two requests of ours. Many servers greet or log on their standard output, where they should not. */
 const mostStrayLines = 100;
-/** Between two requests of ours too: notifications, requests of the server, answers to nothing. */
+/** Between two requests of ours too: notifications, requests of the server, answers to nothing, empty lines. */
 const mostUnasked = 10_000;
 const mostUnaskedBytes = 64 * 1024 * 1024;
 const stderrTailBytes = 4096;
@@ -137,8 +139,9 @@ export class LaunchedTransport implements Sdk.Transport {
       return this.#break(`wrote more than ${mostUnaskedBytes} bytes that nobody asked for`);
     }
     const text = line.bytes.toString('utf8');
-    if (text.trim() === '') return;
-    const json = parseJsonText(text);
+    if (text.trim() === '') return this.#count();
+    const json = parseJsonText(text, mostMessageValues);
+    if (json.kind === 'too-many') return this.#break(`wrote a message of more than ${mostMessageValues} values`);
     if (json.kind !== 'json' || !this.#pass(json.value)) this.#stray(text);
   }
 

@@ -1,3 +1,6 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
 import { describe, expect, it } from 'vitest';
 
 import { FakeLauncher, FakeProcess, type Handler, type LooseMessage } from '../../../test/support/fake-launcher.ts';
@@ -254,6 +257,57 @@ describe('the server of an artifact', () => {
     expect(await server.call(call('echo'))).toEqual(passed('done'));
     await server.close();
     expect(replies).toMatchObject([{ id: 'own', error: { code: -32601 } }]);
+  });
+});
+
+describe('a server that takes its time', () => {
+  it('is held to one limit for all that is asked at its start, however often memory is collected', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const collecting = setInterval(collect, 50);
+    let page = 0;
+    const launcher = new FakeLauncher(
+      () =>
+        new FakeProcess((message, process) => {
+          const { id, method } = message;
+          if (method !== 'tools/list') return wellMeant()(message, process);
+          page += 1;
+          setTimeout(() => process.write({ id, result: { tools: [], nextCursor: String(page) } }), 100);
+        }),
+    );
+    const server = serverOver(launcher, { kept: null, deadlineMs: 500 });
+    expect(await server.offered()).toMatchObject({ kind: 'failed', reason: 'did not answer within 0.5 s' });
+    clearInterval(collecting);
+    await server.close();
+  });
+
+  it('is ended when it writes empty lines without end', async () => {
+    const lines = '\n'.repeat(20_000);
+    const launcher = new FakeLauncher(() => new FakeProcess(unlike((_message, { stdout }) => stdout.write(lines))));
+    const server = serverOver(launcher);
+    expect(await server.call(call('echo'))).toEqual(
+      failed('the server of notes sent more than 10000 messages that nobody asked for'),
+    );
+    await server.close();
+  });
+
+  it.each([
+    ['as its content', '"content":[{}', ']}'],
+    ['as structured content', '"structuredContent":[{}', ']}'],
+  ])('is ended when it answers with millions of values %s', async (_where, start, end) => {
+    const launcher = new FakeLauncher(
+      () =>
+        new FakeProcess(
+          unlike(({ id }, { stdout }) => {
+            stdout.write(`{"jsonrpc":"2.0","id":${String(id)},"result":{${start}${',{}'.repeat(300_000)}${end}}\n`);
+          }),
+        ),
+    );
+    const server = serverOver(launcher);
+    expect(await server.call(call('echo'))).toEqual(
+      failed('the server of notes wrote a message of more than 262144 values'),
+    );
+    await server.close();
   });
 });
 

@@ -132,16 +132,28 @@ export class ToolServer {
       return await this.#starting;
     }
     if (!this.#isStale) return { kind: 'answered', value: running };
-    const listed = await this.#list(running.connection, this.#startLimits());
+    const listed = await this.#withinStart((limits) => this.#list(running.connection, limits));
     if (listed.kind === 'failed') return listed;
     running.listed = listed.value;
     return { kind: 'answered', value: running };
   }
 
-  /** For all that is asked of a server before its tools are called. */
-  #startLimits(): RequestLimits {
+  /** Asks a server what is asked before its tools are called; all of it together is held to one limit of time. */
+  async #withinStart<T>(ask: (limits: RequestLimits) => Promise<T>): Promise<T> {
     const timeoutMs = Math.min(this.#settings.deadlineMs, longestStartMs);
-    return { timeoutMs, signal: AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeoutMs)]) };
+    const closing = this.#closing.signal;
+    // Neither AbortSignal.timeout() nor .any(): Node collects a timeout that only a joined signal waits for, and it never fires.
+    const limit = new AbortController();
+    const end = (): void => limit.abort();
+    const timer = setTimeout(end, timeoutMs);
+    closing.addEventListener('abort', end);
+    if (closing.aborted) end();
+    try {
+      return await ask({ timeoutMs, signal: limit.signal });
+    } finally {
+      clearTimeout(timer);
+      closing.removeEventListener('abort', end);
+    }
   }
 
   async #start(): Promise<Start> {
@@ -162,9 +174,10 @@ export class ToolServer {
       onListChanged,
     });
     this.#connections.add(connection);
-    const limits = this.#startLimits();
-    const greeted = await connection.initialize(limits);
-    const listed = greeted.kind === 'failed' ? greeted : await this.#list(connection, limits);
+    const listed = await this.#withinStart(async (limits) => {
+      const greeted = await connection.initialize(limits);
+      return greeted.kind === 'failed' ? greeted : await this.#list(connection, limits);
+    });
     if (listed.kind === 'failed') {
       this.#retire(connection);
       return listed;
