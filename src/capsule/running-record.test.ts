@@ -1,10 +1,14 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { liveRecord } from '../../test/support/running-record.ts';
-import { readRunningRecords, writeRunningRecord } from './running-record.ts';
+import { processStart, readRunningRecords, writeRunningRecord } from './running-record.ts';
 
 let home: string;
 let directory: string;
@@ -38,6 +42,21 @@ describe('the records of running sessions', () => {
     writeFileSync(join(directory, 'half.json.tmp'), '{"ses');
     expect(readRunningRecords(home)).toEqual([live]);
     expect(readdirSync(directory).toSorted()).toEqual(['half.json.tmp', 'later.json', `${live.session_id}.json`]);
+  });
+
+  it('lose those of processes that have ended and that their parents do not wait for', async () => {
+    // The shell becomes a program that waits for nobody.
+    const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 1000'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const [line] = (await once(parent.stdout, 'data')) as [Buffer];
+    const pid = Number(line.toString());
+    try {
+      writeRunningRecord(home, { ...live, pid, process_start: processStart(pid) });
+      expect(readRunningRecords(home)).toHaveLength(1);
+      while (!/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))) await setTimeout(20);
+      expect(readRunningRecords(home)).toEqual([]);
+    } finally {
+      parent.kill('SIGKILL');
+    }
   });
 
   it('do not show one twice that is being written', () => {

@@ -88,7 +88,10 @@ function parseRecord(path: string): RunningRecord | null {
   }
 }
 
-/** A pid alone may have been given to another process since; its start time tells them apart. */
+/**
+ * A pid alone may have been given to another process since; its start time tells them apart. One that has ended and that its parent has
+ * not waited for yet is not alive, though it can still be signaled.
+ */
 export function isAlive(record: Pick<RunningRecord, 'pid' | 'process_start'>): boolean {
   try {
     process.kill(record.pid, 0);
@@ -96,17 +99,24 @@ export function isAlive(record: Pick<RunningRecord, 'pid' | 'process_start'>): b
     // EPERM: it lives and belongs to someone else.
     if (!(error instanceof Error && 'code' in error && error.code === 'EPERM')) return false;
   }
+  const [state = ''] = statOf(record.pid);
+  if (state === 'Z' || state === 'X') return false;
   return record.process_start === null || processStart(record.pid) === record.process_start;
 }
 
 /** Field 22 of `/proc/<pid>/stat`; null where there is none. */
 export function processStart(pid: number): string | null {
+  return statOf(pid)[19] ?? null;
+}
+
+/** The fields of `/proc/<pid>/stat` from the state, its third, on; none where there is no such file. */
+function statOf(pid: number): readonly string[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The second field holds the command in parentheses and may contain anything, parentheses included.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
     // No /proc here, or the process has ended.
-    return null;
+    return [];
   }
 }
