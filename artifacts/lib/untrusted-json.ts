@@ -2,14 +2,35 @@
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The parsed value, or `undefined` when `text` is not JSON. */
+/** The engine of guests parses by recursion, and its stack is the component's: to overflow it ends the component. */
+const mostLevels = 500;
+
+/** The parsed value, or `undefined` when `text` is not JSON, or nests deeper than 500 levels. */
 export function parseJson(text: string): unknown {
+  if (nestsTooDeep(text)) return undefined;
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
+}
+
+/** Counts brackets outside strings. */
+function nestsTooDeep(text: string): boolean {
+  if (text.length <= mostLevels) return false;
+  let depth = 0;
+  let inString = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text[index];
+    if (character === '"') inString = !inString;
+    else if (inString) index += character === '\\' ? 1 : 0;
+    else if (character === '[' || character === '{') {
+      depth += 1;
+      if (depth > mostLevels) return true;
+    } else if (character === ']' || character === '}') depth -= 1;
+  }
+  return false;
 }
 
 export function isObject(value: unknown): value is JsonObject {

@@ -318,5 +318,7 @@ describe('a reply that goes wrong', () => {
 
   it('is a failure when a chunk is no JSON object', () => {
     expect(failure(...events('oops'))).toThrow('the provider sent a chunk that is not a JSON object: oops');
+    const deep = `${'{"a":'.repeat(501)}1${'}'.repeat(501)}`;
+    expect(failure(`data: ${deep}\n\n`)).toThrow('the provider sent a chunk that is not a JSON object: {"a":{"a":');
   });
 });
