@@ -33,6 +33,15 @@ describe('splitting words', () => {
     expect(splitWords(line)).toEqual({ kind: 'unbalanced', reason });
   });
 
+  it('takes a long word a run at a time, not by its characters', () => {
+    const line = `'${'x'.repeat(2_000_000)}'y ${'z'.repeat(2_000_000)}`;
+    const before = process.memoryUsage().heapUsed;
+    const split = splitWords(line);
+    // A string of two million joined characters takes 64 MB and more.
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(16 * 1024 * 1024);
+    expect(split).toEqual({ kind: 'words', words: [`${'x'.repeat(2_000_000)}y`, 'z'.repeat(2_000_000)] });
+  });
+
   it('gives back any words that were quoted', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'binary' })), (words) => {
