@@ -10,3 +10,17 @@ it('an artifact with hundreds of thousands of tags makes an index that cannot be
     reason: '0.tags is missing, or not what it should be',
   });
 });
+
+it('of a list of millions that are no artifacts, the first is looked at', () => {
+  expect(parseIndex(`[${'{},'.repeat(3_000_000)}5]`)).toEqual({
+    kind: 'unparsable',
+    reason: '0.name is missing, or not what it should be',
+  });
+});
+
+it.each([
+  ['{"artifacts":[]}', 'it is no list'],
+  ['[5]', '0 is missing, or not what it should be'],
+])('the index %s cannot be understood: %s', (text, reason) => {
+  expect(parseIndex(text)).toEqual({ kind: 'unparsable', reason });
+});

@@ -29,10 +29,18 @@ export type IndexReading =
 export function parseIndex(text: string): IndexReading {
   const value = parseJson(text);
   if (value === undefined) return { kind: 'unparsable', reason: 'it is not JSON' };
-  const parsed = z.array(indexObject).safeParse(value, { jitless: true });
-  if (parsed.success) return { kind: 'index', objects: parsed.data };
-  const issue = parsed.error.issues[0];
-  const place = (issue?.path ?? []).map(String).join('.');
-  if (place === '') return { kind: 'unparsable', reason: 'it is no list' };
-  return { kind: 'unparsable', reason: printable(`${place} is missing, or not what it should be`) };
+  if (!Array.isArray(value)) return { kind: 'unparsable', reason: 'it is no list' };
+  const objects: IndexObject[] = [];
+  // One by one: of a whole list, a schema would keep an error for each of millions.
+  for (const [index, each] of value.entries()) {
+    const parsed = indexObject.safeParse(each, { jitless: true });
+    if (!parsed.success) return { kind: 'unparsable', reason: faultOf(index, parsed.error) };
+    objects.push(parsed.data);
+  }
+  return { kind: 'index', objects };
+}
+
+function faultOf(index: number, { issues: [issue] }: z.core.$ZodError): string {
+  const place = [index, ...(issue?.path ?? [])].map(String).join('.');
+  return printable(`${place} is missing, or not what it should be`);
 }
