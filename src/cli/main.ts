@@ -1,4 +1,3 @@
-import { homedir } from 'node:os';
 import { isatty } from 'node:tty';
 import { Command, CommanderError } from 'commander';
 
@@ -6,6 +5,7 @@ import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { renderFailure } from './render-failure.ts';
 import { version } from '../capsule/version.ts';
 import { redactHandles } from '../resources/handle-id.ts';
+import { homeDirectory } from '../store/home-directory.ts';
 import type { CommandContext } from './command-context.ts';
 import { commands } from './commands.ts';
 import { StandardStreams } from './standard-streams.ts';
@@ -26,7 +26,9 @@ export async function main(args: readonly string[], onStarted?: () => void): Pro
     get cwd() {
       return workingDirectory();
     },
-    home: process.env['HOME'] ?? homedir(),
+    get home() {
+      return homeDirectory(process.env['HOME']);
+    },
     env: process.env,
     stdout: new Output(() => streams.stdout, isatty(1) ? terminal : null, process.env),
     stderr: new Output(() => streams.stderr, isatty(2) ? terminal : null, process.env),

@@ -1,4 +1,4 @@
-import { constants, homedir, hostname } from 'node:os';
+import { constants, hostname } from 'node:os';
 import { parseArgs } from 'node:util';
 
 import packageJson from '../../package.json' with { type: 'json' };
@@ -6,6 +6,7 @@ import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { Redactor } from '../diagnostics/redactor.ts';
 import { renderDiagnostic } from '../diagnostics/render.ts';
 import type { BindAddress, BindOutcome } from '../http/server.ts';
+import { homeDirectory } from '../store/home-directory.ts';
 import { accessLine } from './access-log.ts';
 import { renderAddress } from './bind-address.ts';
 import { FileStore } from './file-store.ts';
@@ -74,7 +75,9 @@ async function start(args: readonly string[]): Promise<void> {
   const settings = readSettings({
     flags: asked,
     env: process.env,
-    home: process.env['HOME'] ?? homedir(),
+    get home() {
+      return homeDirectory(process.env['HOME']);
+    },
     cwd: process.cwd(),
   });
   redactor.register(settings.key);

@@ -31,6 +31,7 @@ export interface SettingSources {
     readonly health?: string;
   };
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Read only where nothing else says where the artifacts are. */
   readonly home: string;
   readonly cwd: string;
 }
@@ -39,10 +40,11 @@ const defaultMaxBytes = archiveLimits.maxArchiveBytes;
 const shortKey = 16;
 
 /** What the server runs with: flags before variables before defaults; an empty one counts as absent. `E-REG-020`, `E-REG-021`. */
-export function readSettings({ flags, env, home, cwd }: SettingSources): Settings {
+export function readSettings(sources: SettingSources): Settings {
+  const { flags, env, cwd } = sources;
   const { key, warnings } = readKey(env['REGISTRY_API_KEY']);
   const maxBytes = readMaxBytes(flags.maxBytes || env['REGISTRY_MAX_BYTES']);
-  const data = flags.data || env['REGISTRY_DATA'] || join(home, '.svc', 'registry');
+  const data = flags.data || env['REGISTRY_DATA'] || join(sources.home, '.svc', 'registry');
   const store = flags.store || env['REGISTRY_STORE'] || null;
   return {
     key,

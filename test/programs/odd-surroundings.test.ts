@@ -1,9 +1,12 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
+
+import { type RunningRecord, writeRunningRecord } from '../../src/capsule/running-record.ts';
+import { liveRecord } from '../support/running-record.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -60,6 +63,38 @@ inference: { model: scripted, driver: { artifact: svc-driver-script, config: { s
 `,
   );
   writeFileSync(join(folder, 'script.yaml'), '- content: [{ type: text, text: Done. }]\n  stop_reason: end_turn\n');
+}
+
+const noHome = { code: 1, stderr: 'error[E-IO-001]: HOME is not set to an absolute path\n' };
+
+it('says that there is no home directory where neither HOME nor the list of users has one (skipped unless root)', async (context) => {
+  context.skip(process.getuid?.() !== 0, 'needs root, to be another user');
+  const line = `cd / && exec env -u HOME setpriv --reuid 54321 --regid 54321 --clear-groups "${process.execPath}" "${root}/bin/svc.cjs" ps`;
+  expect(await sh(line, freshFolder())).toEqual(noHome);
+});
+
+it('takes no folder of the current directory for its home', async () => {
+  const line = `cd "$1" && HOME=own exec "${process.execPath}" "${root}/bin/svc.cjs" ps`;
+  expect(await sh(line, freshFolder())).toEqual(noHome);
+});
+
+it('takes an empty HOME for none, and no session from the current directory', async () => {
+  const folder = freshFolder();
+  const { session_id: id } = writeRunning(folder);
+  const ps = (home: string): string =>
+    `cd "$1" && HOME="${home}" "${process.execPath}" "${root}/bin/svc.cjs" ps --json > "$1/out"`;
+  const listed = (): string => readFileSync(join(folder, 'out'), 'utf8');
+  await sh(ps('$1'), folder);
+  expect(listed()).toContain(id);
+  expect((await sh(ps(''), folder)).code).toBe(0);
+  expect(listed()).not.toContain(id);
+});
+
+/** A session that lives as long as the test, in the records of a folder. */
+function writeRunning(home: string): RunningRecord {
+  const record = liveRecord({ session_id: 'ses_0000000000007000800000000000abcd' });
+  writeRunningRecord(home, record);
+  return record;
 }
 
 const mayMount = spawnSync('unshare', ['-rm', 'true']).status === 0;
