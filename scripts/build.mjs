@@ -57,10 +57,22 @@ const options = {
   // The build for Node is of CommonJS, which cannot be shaken.
   alias: { yaml: join(root, 'node_modules', 'yaml', 'browser', 'dist', 'index.js') },
 };
+/** What the programs read of the package's own manifest; the rest of it would be in the file that each start reads. */
+const ownVersion = {
+  name: 'own-version',
+  setup: ({ onLoad }) => {
+    const path = join(root, 'package.json');
+    onLoad({ filter: /package\.json$/ }, (file) => {
+      if (file.path !== path) return undefined;
+      const { version } = JSON.parse(readFileSync(path, 'utf8'));
+      return { contents: JSON.stringify({ version }), loader: 'json' };
+    });
+  },
+};
 const programs = {
   name: 'svc',
   entry: 'src/cli/main.ts',
-  options: { ...options, plugins: [lateChildProcess] },
+  options: { ...options, plugins: [lateChildProcess, ownVersion] },
   sharedPackages: ['commander', 'picocolors'],
   packagesOnDemand,
 };
@@ -69,7 +81,7 @@ const bundleServers = async () =>
     ...options,
     metafile: true,
     entryPoints: { 'svc-registry': 'src/registry/main.ts', 'svc-referee': 'src/referee/main.ts' },
-    plugins: [packagesOnDemand('.')],
+    plugins: [packagesOnDemand('.'), ownVersion],
   });
 
 const planFile = process.argv.find((argument) => argument.startsWith('--plan='))?.slice('--plan='.length);

@@ -17,8 +17,8 @@ export interface FileTraceOptions {
 const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = constants;
 
 /**
- * Opens a session's `trace.jsonl`, owner-only. Each event is one append of one line, so a line is whole or absent;
- * what a full disk cut off is taken back before the failure is reported.
+ * Opens a session's `trace.jsonl`, owner-only. Each event is one append of one line: whole or absent, unless the
+ * process is killed within it. What a full disk cut off is taken back before the failure is reported.
  */
 export function openFileTrace(options: FileTraceOptions): Trace {
   const fd = openTraceFile(options.path);
