@@ -80,7 +80,11 @@ const bundleServers = async () =>
   await build({
     ...options,
     metafile: true,
-    entryPoints: { 'svc-registry': 'src/registry/main.ts', 'svc-referee': 'src/referee/main.ts' },
+    entryPoints: {
+      'svc-registry': 'src/registry/main.ts',
+      'svc-referee': 'src/referee/main.ts',
+      'schema-thread': 'src/tools/schema-thread-main.ts',
+    },
     plugins: [packagesOnDemand('.'), ownVersion],
   });
 

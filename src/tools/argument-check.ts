@@ -1,37 +1,24 @@
-import type { Ajv, ErrorObject, Options } from 'ajv';
-
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { describeProblems } from './argument-problems.ts';
-import { runBounded } from './bounded-run.ts';
+import type { JsonSchema, SchemaProblems } from './schema-problems.ts';
+import type { ThreadAnswer } from './schema-thread.ts';
 
-export type JsonSchema = Readonly<Record<string, unknown>>;
+export type { JsonSchema } from './schema-problems.ts';
 
 const maxSchemaLength = 256 * 1024;
-const compileTimeoutMs = 2000;
-const checkTimeoutMs = 250;
-/** Up to here every problem of the arguments is listed; above, the first. */
-const fullReportLength = 64 * 1024;
 /** A longer schema is run with a time limit whatever is in it. */
 const plainSchemaLength = 16 * 1024;
 /** Keywords whose cost is not bounded by the size of schema and arguments. */
 const costly = /"(?:pattern|patternProperties|uniqueItems|\$ref|\$dynamicRef|\$recursiveRef)":/;
 
-type Problems = readonly ErrorObject[];
-type Validator = (data: unknown) => Problems | 'out-of-time';
-
-/** The schema cannot be used; the message is a clause that says why. */
-class UnusableSchema extends Error {
-  override readonly name = 'UnusableSchema';
-}
-
 /**
- * Checks the arguments of one tool against its JSON Schema (2020-12, or draft-07 when `$schema` says so). The schema is
- * compiled at the first check and kept. Schemas come from artifacts: no check runs longer than a quarter of a second.
+ * Checks the arguments of one tool against its JSON Schema (2020-12, or draft-07 when `$schema` says so). The schema is compiled at the first check
+ * and kept. Schemas come from artifacts and servers: one whose cost is not bounded by its size is compiled and run in a thread, for a quarter of a
+ * second at most.
  */
 export class ArgumentCheck {
   readonly #schema: JsonSchema;
-  #first: Promise<Validator> | undefined;
-  #all: Promise<Validator> | undefined;
+  #kind: SchemaKind | undefined;
+  #compiled: Promise<SchemaProblems> | undefined;
 
   constructor(schema: JsonSchema) {
     this.#schema = schema;
@@ -39,125 +26,101 @@ export class ArgumentCheck {
 
   /** Compiles the schema ahead of the first check, which tells of one that cannot be used. */
   warm(): void {
-    this.#first ??= compile(this.#schema, false);
-    this.#first.catch(() => undefined);
+    const { kind } = this.#looked();
+    if (kind === 'plain') this.#compile().catch(() => undefined);
+    else if (kind === 'costly') void thread().then(async (asked) => await asked.compile(this.#schema));
   }
 
   /** Sentences a model can act on, `arguments.path: must be string`; empty when the arguments fit. */
   async problemsOf(args: unknown): Promise<readonly string[]> {
-    try {
-      this.#first ??= compile(this.#schema, false);
-      const first = (await this.#first)(args);
-      if (first === 'out-of-time') return ['arguments: took too long to check against the input schema'];
-      if (first.length === 0 || JSON.stringify(args).length > fullReportLength) return describeProblems(first);
-      this.#all ??= compile(this.#schema, true);
-      const all = (await this.#all)(args);
-      return describeProblems(all === 'out-of-time' ? first : all);
-    } catch (error) {
-      if (error instanceof UnusableSchema) return [`the tool has an unusable input schema: ${error.message}`];
-      throw error;
+    const answer = await this.#answer(args);
+    switch (answer.kind) {
+      case 'problems':
+        return answer.problems;
+      case 'unusable':
+        return [`the tool has an unusable input schema: ${answer.reason}`];
+      case 'out-of-time':
+        return ['arguments: took too long to check against the input schema'];
+      case 'no-thread':
+        return [`the input schema of the tool cannot be checked now: ${answer.reason}`];
     }
+  }
+
+  async #answer(args: unknown): Promise<ThreadAnswer> {
+    const kind = this.#looked();
+    if (kind.kind === 'unusable') return kind;
+    if (kind.kind === 'costly') return await (await thread()).problemsOf(this.#schema, args);
+    return await orUnusable(async () => await (await this.#compile()).problemsOf(args));
+  }
+
+  /** Not at once: most tools of a session are never called. */
+  #looked(): SchemaKind {
+    this.#kind ??= kindOf(this.#schema);
+    return this.#kind;
+  }
+
+  async #compile(): Promise<SchemaProblems> {
+    this.#compiled ??= import('./schema-problems.ts').then(async ({ SchemaProblems }) => {
+      const compiled = new SchemaProblems(this.#schema);
+      await compiled.ready();
+      return compiled;
+    });
+    return await this.#compiled;
   }
 }
 
 /** `E-MAN-003` when the input schema of a tool cannot be used. Loads the compiler, so it is for staging, not for the start. */
 export async function inputSchemaProblem(toolName: string, schema: JsonSchema): Promise<Diagnostic | null> {
+  const answer = await checkOf(schema);
+  if (answer.kind === 'problems') return null;
+  const reason = answer.kind === 'out-of-time' ? 'it takes too long to compile' : answer.reason;
+  return new Diagnostic('E-MAN-003', `input_schema of ${toolName} cannot be used: ${reason}`, {
+    hint: 'it must be a JSON Schema of an object, 2020-12 or draft-07, that refers to nothing outside itself',
+  });
+}
+
+async function checkOf(schema: JsonSchema): Promise<ThreadAnswer> {
+  const kind = kindOf(schema);
+  if (kind.kind === 'unusable') return kind;
+  if (kind.kind === 'costly') return await (await thread()).checkSchema(schema);
+  return await orUnusable(async () => {
+    const { checkSchema } = await import('./schema-problems.ts');
+    await checkSchema(schema);
+    return [];
+  });
+}
+
+async function orUnusable(work: () => Promise<readonly string[]>): Promise<ThreadAnswer> {
   try {
-    await compile(schema, false);
-    await checkAgainstMetaSchema(schema);
-    return null;
+    return { kind: 'problems', problems: await work() };
   } catch (error) {
-    if (!(error instanceof UnusableSchema)) throw error;
-    return new Diagnostic('E-MAN-003', `input_schema of ${toolName} cannot be used: ${error.message}`, {
-      hint: 'it must be a JSON Schema of an object, 2020-12 or draft-07, that refers to nothing outside itself',
-    });
+    const { UnusableSchema } = await import('./schema-problems.ts');
+    if (error instanceof UnusableSchema) return { kind: 'unusable', reason: error.message };
+    throw error;
   }
 }
 
-async function compile(schema: JsonSchema, allErrors: boolean): Promise<Validator> {
+type SchemaKind = { readonly kind: 'plain' | 'costly' } | { readonly kind: 'unusable'; readonly reason: string };
+
+function kindOf(schema: JsonSchema): SchemaKind {
   const text = textOf(schema);
-  if (text.length > maxSchemaLength) throw new UnusableSchema('it is larger than 256 KiB');
-  if (schema.type !== undefined && schema.type !== 'object') throw new UnusableSchema('its type is not object');
-  const ajv = (await loadDialect(schema))({ allErrors, meta: false, validateSchema: false });
-  const validate = compiling(() => ajv.compile(schema));
-  const run = (data: unknown): Problems => (validate(data) ? [] : (validate.errors ?? []));
-  if (text.length <= plainSchemaLength && !costly.test(text)) return run;
-  return (data) => {
-    const result = runBounded(checkTimeoutMs, () => run(data));
-    return result.kind === 'done' ? result.value : 'out-of-time';
-  };
+  if (text === null) return { kind: 'unusable', reason: 'it is nested too deeply' };
+  if (text.length > maxSchemaLength) return { kind: 'unusable', reason: 'it is larger than 256 KiB' };
+  if (schema.type !== undefined && schema.type !== 'object') {
+    return { kind: 'unusable', reason: 'its type is not object' };
+  }
+  return { kind: text.length <= plainSchemaLength && !costly.test(text) ? 'plain' : 'costly' };
 }
 
-function textOf(schema: JsonSchema): string {
+function textOf(schema: JsonSchema): string | null {
   try {
     return JSON.stringify(schema);
   } catch (error) {
-    if (error instanceof RangeError) throw new UnusableSchema('it is nested too deeply');
+    if (error instanceof RangeError) return null;
     throw error;
   }
 }
 
-/** By dialect, with the meta-schema compiled. */
-const metaChecks = new Map<ReturnType<typeof dialectName>, Ajv>();
-
-/** Finds what compiles and still is no schema. Not done at calls: compiling the meta-schema takes longer than any tool's. */
-async function checkAgainstMetaSchema(schema: JsonSchema): Promise<void> {
-  const dialect = dialectName(schema.$schema);
-  const ajv = metaChecks.get(dialect) ?? (await loadDialect(schema))({});
-  metaChecks.set(dialect, ajv);
-  compiling(() => {
-    if (ajv.validateSchema(schema) !== true) throw new Error(ajv.errorsText(ajv.errors));
-  });
-}
-
-function compiling<T>(work: () => T): T {
-  const compiled = runBounded(compileTimeoutMs, () => {
-    try {
-      return work();
-    } catch (error) {
-      // Ajv throws plain errors for all it cannot use: bad keywords, patterns, references.
-      throw new UnusableSchema(error instanceof Error ? firstLine(error.message) : 'it does not compile');
-    }
-  });
-  if (compiled.kind === 'out-of-time') throw new UnusableSchema('it takes too long to compile');
-  return compiled.value;
-}
-
-/** The compiler is large, so it is loaded when first needed. */
-async function loadDialect(schema: JsonSchema): Promise<(own: Options) => Ajv> {
-  const Dialect =
-    dialectName(schema.$schema) === 'draft-07' ? (await import('ajv')).Ajv : (await import('ajv/dist/2020.js')).Ajv2020;
-  return (own) => new Dialect({ ...options, ...own });
-}
-
-function dialectName(declared: unknown): 'draft-07' | '2020-12' {
-  if (declared === undefined) return '2020-12';
-  if (typeof declared === 'string') {
-    if (declared.includes('2020-12')) return '2020-12';
-    if (declared.includes('draft-07')) return 'draft-07';
-  }
-  throw new UnusableSchema('its $schema is neither 2020-12 nor draft-07');
-}
-
-const options: Options = {
-  strict: false,
-  ownProperties: true,
-  validateFormats: false,
-  logger: false,
-  code: { regExp: Object.assign(lenientRegExp, { code: 'new RegExp' }) },
-};
-
-/** Patterns are Unicode-aware where they can be; older ones with needless escapes still count. */
-function lenientRegExp(pattern: string, flags: string): RegExp {
-  try {
-    return new RegExp(pattern, flags);
-  } catch (error) {
-    if (error instanceof SyntaxError) return new RegExp(pattern);
-    throw error;
-  }
-}
-
-function firstLine(message: string): string {
-  const line = message.split('\n', 1)[0] ?? '';
-  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
+async function thread(): Promise<typeof import('./schema-thread.ts').schemaThread> {
+  return (await import('./schema-thread.ts')).schemaThread;
 }
