@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'artifacts/**/*.test.ts'],
+    include: ['packages/**/*.test.ts', 'test/**/*.test.ts', 'artifacts/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
     maxWorkers: availableParallelism(),

@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config';
 /** What needs a real S3 service, which is started once for all of it: `npm run test:s3`. */
 export default defineConfig({
   test: {
-    include: ['test/**/*.s3.ts'],
-    globalSetup: ['test/support/global-setup.ts', 'test/registry/ceph-gateway.ts'],
+    include: ['packages/**/*.s3.ts'],
+    globalSetup: ['test/support/global-setup.ts', 'packages/registry/test/ceph-gateway.ts'],
     pool: 'forks',
     maxWorkers: 1,
     testTimeout: 120_000,

@@ -17,6 +17,7 @@ import { builderFiles, componentizeSource, guestBundle } from './componentize.mj
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const sources = join(root, 'artifacts');
+const guest = join(root, 'packages', 'guest');
 const dist = join(root, 'dist');
 const cache = join(root, 'node_modules', '.cache', 'svc');
 
@@ -72,7 +73,7 @@ async function componentOf(source, { world, toolsDigest }) {
 
 /** One script for the guest's engine. */
 async function bundleGuest(entryPoint) {
-  const textCodec = join(sources, 'lib', 'text-codec.ts');
+  const textCodec = join(guest, 'src', 'text-codec.ts');
   const { outputFiles } = await build({ ...guestBundle({ entryPoint, textCodec }), logLevel: 'warning' });
   return outputFiles[0].text;
 }
@@ -104,11 +105,11 @@ async function replaceDirectory(target, fill) {
 async function loadTools() {
   const writer = await bundleWriter();
   const compiler = join(dist, 'compiler');
-  const wit = (await readdir(join(root, 'wit'), { recursive: true })).filter((name) => name.endsWith('.wit')).sort();
+  const wit = (await readdir(join(guest, 'wit'), { recursive: true })).filter((name) => name.endsWith('.wit')).sort();
   const componentFiles = [
     join(root, 'node_modules', 'componentize-qjs', 'package.json'),
     ...builderFiles,
-    ...wit.map((name) => join(root, 'wit', name)),
+    ...wit.map((name) => join(guest, 'wit', name)),
   ];
   const files = [
     ...componentFiles,
@@ -133,9 +134,9 @@ async function loadTools() {
 async function bundleWriter() {
   const outfile = join(cache, 'artifact-writer.mjs');
   const entry = [
-    "export { writeArchive } from './src/store/archive-writer.ts';",
-    "export { encodeHashFile } from './src/store/store-layout.ts';",
-    "export { parseArtifactManifest } from './src/manifest/artifact-manifest.ts';",
+    "export { writeArchive } from './packages/artifacts/src/store/archive-writer.ts';",
+    "export { encodeHashFile } from './packages/artifacts/src/store/store-layout.ts';",
+    "export { parseArtifactManifest } from './packages/artifacts/src/manifest/artifact-manifest.ts';",
   ];
   await mkdir(dirname(outfile), { recursive: true });
   await build({

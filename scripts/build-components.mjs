@@ -22,20 +22,20 @@ export async function buildComponents(dist) {
   mkdirSync(join(dist, 'compiler'), { recursive: true });
   await build({
     ...common,
-    entryPoints: ['src/components/guest/component-process.ts'],
+    entryPoints: ['packages/components/src/guest/component-process.ts'],
     outfile: join(dist, 'component-process.cjs'),
     format: 'cjs',
   });
   await build({
     ...common,
-    entryPoints: ['src/components/compiler/compiler-process.ts'],
+    entryPoints: ['packages/components/src/compiler/compiler-process.ts'],
     outfile: join(dist, 'compiler', 'compiler-process.mjs'),
     format: 'esm',
     plugins: [ownWasi],
   });
   await build({
     ...common,
-    entryPoints: ['src/components/compiler/compile-component.ts'],
+    entryPoints: ['packages/components/src/compiler/compile-component.ts'],
     outfile: join(dist, 'compiler', 'compile-component.mjs'),
     format: 'esm',
   });
@@ -46,7 +46,7 @@ export async function buildComponents(dist) {
 const ownWasi = {
   name: 'own-wasi',
   setup({ onResolve }) {
-    const path = fileURLToPath(new URL('../src/components/compiler/compiler-wasi.ts', import.meta.url));
+    const path = fileURLToPath(new URL('../packages/components/src/compiler/compiler-wasi.ts', import.meta.url));
     onResolve({ filter: /^@bytecodealliance\/preview2-shim\// }, () => ({ path }));
   },
 };

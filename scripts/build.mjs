@@ -71,7 +71,7 @@ const ownVersion = {
 };
 const programs = {
   name: 'svc',
-  entry: 'src/cli/main.ts',
+  entry: 'packages/svc/src/cli/main.ts',
   options: { ...options, plugins: [lateChildProcess, ownVersion] },
   sharedPackages: ['commander', 'picocolors'],
   packagesOnDemand,
@@ -81,9 +81,9 @@ const bundleServers = async () =>
     ...options,
     metafile: true,
     entryPoints: {
-      'svc-registry': 'src/registry/main.ts',
-      'svc-referee': 'src/referee/main.ts',
-      'schema-thread': 'src/tools/schema-thread-main.ts',
+      'svc-registry': 'packages/registry/src/main.ts',
+      'svc-referee': 'packages/referee/src/main.ts',
+      'schema-thread': 'packages/svc/src/tools/schema-thread-main.ts',
     },
     plugins: [packagesOnDemand('.'), ownVersion],
   });
@@ -106,7 +106,7 @@ async function bundleAll() {
 async function bundleChanged() {
   const hasServers = changed.some((path) => known.servers.includes(path));
   const [svc, servers] = await Promise.all([
-    bundleAgain(programs, { plan: known.svc, changed: changed.filter((path) => path.startsWith('src/')) }),
+    bundleAgain(programs, { plan: known.svc, changed: changed.filter((path) => path.startsWith('packages/')) }),
     hasServers ? bundleServers() : { outputFiles: [] },
   ]);
   return [...svc, ...servers.outputFiles];
@@ -114,7 +114,7 @@ async function bundleChanged() {
 
 /** Sources that were written after this moment, in Unix milliseconds. */
 function changedSince(ms) {
-  return ['src', 'artifacts', 'wit', 'native'].flatMap((folder) =>
+  return ['packages', 'artifacts', 'native'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .map((file) => `${folder}/${file}`)
       .filter((path) => {
@@ -144,7 +144,7 @@ if (known === null) {
   const lateFiles = new Set(bundles.map(({ path }) => basename(path)));
   for (const file of readdirSync(join('dist', 'late'))) if (!lateFiles.has(file)) rmSync(join('dist', 'late', file));
 }
-if (known === null || changed.some((path) => !/^src\/(?!components\/)/.test(path))) await buildTheRest();
+if (known === null || changed.some((path) => !/^packages\/(?!(?:components|guest)\/)/.test(path))) await buildTheRest();
 buildCodeCache('dist');
 if (planFile !== undefined) utimesSync(planFile, new Date(), new Date());
 

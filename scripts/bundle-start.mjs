@@ -123,8 +123,18 @@ class PartsOnDemand {
   }
 }
 
+/** Whether a path is that of a module of this project: other paths are of packages that are installed. */
+function isOwn(path) {
+  return path.startsWith('packages/');
+}
+
+/** Own modules are known to each other by a short name, since every start reads it: `kit/files/io-fault` for `packages/kit/src/files/io-fault.ts`. */
+function keyOf(path) {
+  return isOwn(path) ? path.replaceAll(/^packages\/|\.ts$/g, '').replace('/src/', '/') : path;
+}
+
 function lateName(path) {
-  return relative('src', path).replace(/\.ts$/, '').replaceAll('/', '-');
+  return keyOf(path).replaceAll('/', '-');
 }
 
 /** @param {ReadonlyMap<string, string>} places The file that has a module, for each that is in another one. */
@@ -139,7 +149,7 @@ function elsewhere(places) {
       });
       onResolve({ filter: /.*/, namespace: 'elsewhere' }, ({ path }) => ({ path, external: true }));
       onLoad({ filter: /.*/, namespace: 'elsewhere' }, ({ path }) => ({
-        contents: `module.exports = require(${JSON.stringify(places.get(path))})[${JSON.stringify(path)}];`,
+        contents: `module.exports = require(${JSON.stringify(places.get(path))})[${JSON.stringify(keyOf(path))}];`,
       }));
     },
   };
@@ -147,8 +157,8 @@ function elsewhere(places) {
 
 /** The entry of a file that exports whole modules by their paths, and what `entry` exports. */
 function exporting(modules, entry) {
-  const from = (path) => JSON.stringify(path.startsWith('src/') ? `./${path}` : path);
-  const lines = modules.map((path) => `export * as ${JSON.stringify(path)} from ${from(path)};`);
+  const from = (path) => JSON.stringify(isOwn(path) ? `./${path}` : path);
+  const lines = modules.map((path) => `export * as ${JSON.stringify(keyOf(path))} from ${from(path)};`);
   if (entry !== undefined) lines.unshift(`export * from ${from(entry)};`);
   return {
     name: 'exporting',
@@ -164,13 +174,11 @@ function exporting(modules, entry) {
   };
 }
 
-/** What of `src/` is in the output, not what was only read. */
+/** Own modules that are in the output, not what was only read. */
 function ownModules({ metafile }) {
   const used = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.entries(inputs));
   return [
-    ...new Set(
-      used.filter(([path, { bytesInOutput }]) => path.startsWith('src/') && bytesInOutput > 0).map(([path]) => path),
-    ),
+    ...new Set(used.filter(([path, { bytesInOutput }]) => isOwn(path) && bytesInOutput > 0).map(([path]) => path)),
   ];
 }
 
@@ -178,8 +186,7 @@ function ownModules({ metafile }) {
 function groupsByUsers({ metafile }) {
   const users = new Map();
   for (const [file, { inputs }] of Object.entries(metafile.outputs))
-    for (const path of Object.keys(inputs))
-      if (path.startsWith('src/')) users.set(path, [...(users.get(path) ?? []), file]);
+    for (const path of Object.keys(inputs)) if (isOwn(path)) users.set(path, [...(users.get(path) ?? []), file]);
   const groups = new Map();
   for (const [path, files] of users) {
     const key = files.join();

@@ -5,7 +5,7 @@ import { build } from 'esbuild';
 
 const target = new URL('../docs/svc.schema.json', import.meta.url);
 const { outputFiles } = await build({
-  entryPoints: ['src/manifest/json-schema.ts'],
+  entryPoints: ['packages/artifacts/src/manifest/json-schema.ts'],
   absWorkingDir: new URL('..', import.meta.url).pathname,
   bundle: true,
   write: false,

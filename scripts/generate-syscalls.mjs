@@ -1,4 +1,4 @@
-// Writes src/containment/seccomp/syscalls-*.json, the system calls of each architecture by name, from the kernel's own headers.
+// Writes packages/sandbox/src/seccomp/syscalls-*.json, the system calls of each architecture by name, from the kernel's own headers.
 //
 //     apt-get install linux-libc-dev linux-libc-dev-arm64-cross    (Debian's names)
 //     node scripts/generate-syscalls.mjs
@@ -43,7 +43,7 @@ for (const { name, headers, header, own } of architectures) {
     for (const [index, call] of names.split(' ').entries()) add(table, call, first + index);
   }
   const sorted = [...table].sort(([, one], [, other]) => one - other);
-  const file = new URL(`../src/containment/seccomp/syscalls-${name}.json`, import.meta.url);
+  const file = new URL(`../packages/sandbox/src/seccomp/syscalls-${name}.json`, import.meta.url);
   writeFileSync(file, `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`);
   console.log(`${name}: ${sorted.length} calls, the last ${sorted.at(-1)?.join(' ')}`);
 }

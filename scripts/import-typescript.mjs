@@ -1,4 +1,4 @@
-// Gives the scripts of a checkout modules of `src/`, which Node 20 cannot load as they are.
+// Gives the scripts of a checkout modules of `packages/`, which Node 20 cannot load as they are.
 import { build } from 'esbuild';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// Makes artifacts/engine/engine.wasm, the engine that every guest written in TypeScript is built with, and engine.json beside it: what
+// Makes packages/components/engine/engine.wasm, the engine that every guest written in TypeScript is built with, and engine.json beside it: what
 // it was made from, and its hash. `--check` compares both with what is there and writes nothing.
 // componentize-qjs embeds an engine in its native addon, for macOS another build of it; this one, of Linux x64, is used everywhere.
 import { createHash } from 'node:crypto';
@@ -10,11 +10,11 @@ import { fileURLToPath } from 'node:url';
 import { importTypeScript } from './import-typescript.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const folder = join(root, 'artifacts', 'engine');
+const folder = join(root, 'packages', 'components', 'engine');
 const binding = '@andreiltd/componentize-qjs-binding-linux-x64-gnu';
 
 const { embeddedEngine, stillEngine } = await importTypeScript(
-  ['./src/components/builder/embedded-engine.ts', './src/components/builder/still-engine.ts'],
+  ['./packages/components/src/builder/embedded-engine.ts', './packages/components/src/builder/still-engine.ts'],
   root,
 );
 
@@ -33,14 +33,14 @@ if (process.argv.includes('--check')) {
     const path = join(folder, name);
     if (existsSync(path) && readFileSync(path).equals(bytes)) continue;
     console.error(
-      `artifacts/engine/${name} is not what componentize-qjs ${version} makes; node scripts/make-engine.mjs`,
+      `packages/components/engine/${name} is not what componentize-qjs ${version} makes; node scripts/make-engine.mjs`,
     );
     process.exitCode = 1;
   }
 } else {
   mkdirSync(folder, { recursive: true });
   for (const [name, bytes] of Object.entries(made)) writeFileSync(join(folder, name), bytes);
-  process.stdout.write(`wrote artifacts/engine, ${engine.length} bytes for componentize-qjs ${version}\n`);
+  process.stdout.write(`wrote packages/components/engine, ${engine.length} bytes for componentize-qjs ${version}\n`);
 }
 
 /** The addon and the version of componentize-qjs, of which both are. */

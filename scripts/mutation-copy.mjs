@@ -54,7 +54,7 @@ export class CheckoutCopy {
     // Built anew where it does not fit; copied first, since most of it does.
     if (existsSync(join(checkout, 'dist')))
       cpSync(join(checkout, 'dist'), join(this.folder, 'dist'), { recursive: true });
-    this.#testFiles = ['src', 'test', 'artifacts'].flatMap((root) =>
+    this.#testFiles = ['packages', 'test', 'artifacts'].flatMap((root) =>
       readdirSync(join(this.folder, root), { recursive: true, encoding: 'utf8' })
         .filter((file) => file.endsWith('.test.ts'))
         .map((file) => join(root, file)),

@@ -3,77 +3,86 @@ import { posix } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
 
-/** The floors of the house, highest first. A folder imports only from floors below its own. */
-const floors = [
-  ['cli'],
-  ['capsule'],
-  ['referee', 'registry'],
-  ['listener'],
-  ['session'],
-  ['delegation', 'resources'],
-  ['hooks'],
-  ['tools', 'inference'],
-  ['components'],
-  ['containment'],
-  ['store'],
-  ['grants'],
-  ['trace', 'manifest'],
-  ['http'],
-  ['wire', 'diagnostics'],
+/** The packages, the lowest first: a package imports only packages that stand before it here. */
+const packages = [
+  'protocol',
+  'client',
+  'kit',
+  'artifacts',
+  'sandbox',
+  'sandbox-check',
+  'components',
+  'guest',
+  'testing',
+  'svc',
+  'registry',
+  'referee',
 ];
 
-/** Beside the floors: `svc` on one side, its two servers on the other, know each other only over HTTP. */
-const neverFrom: Record<string, readonly string[]> = {
-  cli: ['referee', 'registry'],
-  capsule: ['referee', 'registry'],
-  referee: ['registry'],
-  registry: ['referee'],
+/** `svc` on one side, its two servers on the other, know each other only over HTTP. */
+const apart: ReadonlySet<string> = new Set(['svc', 'registry', 'referee']);
+
+/** The floors inside packages, highest first: a folder imports only from floors below its own. Files beside the folders are lowest. */
+const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  kit: [['http'], ['net'], ['files'], ['diagnostics']],
+  artifacts: [['store'], ['grants'], ['manifest']],
+  svc: [
+    ['cli'],
+    ['capsule'],
+    ['listener'],
+    ['session'],
+    ['delegation', 'resources'],
+    ['hooks'],
+    ['tools', 'inference'],
+    ['trace'],
+  ],
 };
 
 /** What nothing that the referee loads may be, however many files away: it decides and runs nothing (D2). */
-const closedToReferee = ['session/', 'tools/', 'containment/', 'node:child_process'];
+const closedToReferee = ['svc/', 'sandbox/', 'sandbox-check/', 'components/', 'node:child_process'];
 
-/** Where time, chance and the process may be read: the two top floors, and the files that exist to be their adapter. */
-const ambientFolders = new Set(['cli', 'capsule']);
+/** Where time, chance and the process may be read: the two top floors of `svc`, and the files that exist to be their adapter. */
+const ambientFolders = new Set(['svc/cli', 'svc/capsule']);
 const ambientAdapters: ReadonlySet<string> = new Set([
   // What WASI gives a component is this machine's own.
-  'components/guest/clocks.ts',
-  'components/guest/filesystem/descriptor.ts',
-  'components/guest/random.ts',
-  'components/guest/offered-imports.ts',
+  'components/src/guest/clocks.ts',
+  'components/src/guest/filesystem/descriptor.ts',
+  'components/src/guest/random.ts',
+  'components/src/guest/offered-imports.ts',
   // A component runs in a process of its own: what starts it and signals it, and what in it ends with the session.
-  'components/node-process.ts',
-  'components/channel.ts',
+  'components/src/node-process.ts',
+  'components/src/channel.ts',
   // Compiled code is kept for one engine; how a path is walked safely depends on the system.
-  'components/compiler/compile-cache.ts',
-  'components/filesystem-guard.ts',
+  'components/src/compiler/compile-cache.ts',
+  'components/src/filesystem-guard.ts',
+  // Runs inside a component, whose world has a clock.
+  'guest/src/guest-ports.ts',
   // Signals a group of processes.
-  'containment/child-group.ts',
+  'sandbox/src/child-group.ts',
   // What a program begins with: arguments, environment, streams and signals of `svc-registry` and `svc-referee`.
-  'registry/main.ts',
-  'referee/main.ts',
+  'registry/src/main.ts',
+  'referee/src/main.ts',
 ]);
 const ambientRead = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|(?<![\w.'"`$-])process\.\w+|'node:process'/;
 
 const maxLines = 400;
 
-/** Path below `src/` to source text. */
+/** Path below `packages/` to source text. */
 type Sources = ReadonlyMap<string, string>;
 
 function violations(sources: Sources): string[] {
   const found: string[] = [];
   for (const [file, source] of sources) {
-    const folder = folderOf(file);
     const lines = source.trimEnd().split('\n').length;
     if (lines > maxLines) found.push(`${file} has ${lines} lines`);
-    if (!floors.flat().includes(folder)) found.push(`${file} is in no known folder`);
+    if (!isPlaced(file)) found.push(`${file} is in no known folder`);
     if (/(^|\/)index\.ts$/.test(file)) found.push(`${file} is a barrel`);
     if (file.endsWith('.test.ts')) continue;
-    const mayReadAmbient = ambientFolders.has(folder) || ambientAdapters.has(file);
+    const mayReadAmbient = ambientFolders.has(placeOf(file)) || ambientAdapters.has(file);
     const ambient = mayReadAmbient ? null : ambientRead.exec(withoutComments(source));
     if (ambient !== null) found.push(`${file} reads ${ambient[0]}`);
     for (const imported of importsOf(file, source)) {
-      if (!mayImport(folder, imported)) found.push(`${file} imports ${imported}`);
+      if (!mayImport(file, imported)) found.push(`${file} imports ${imported}`);
     }
   }
   for (const imported of reachedFrom('referee', sources)) {
@@ -82,24 +91,36 @@ function violations(sources: Sources): string[] {
   return found;
 }
 
-function mayImport(folder: string, imported: string): boolean {
-  const target = folderOf(imported);
-  const own = floors.findIndex((floor) => floor.includes(folder));
-  const other = floors.findIndex((floor) => floor.includes(target));
-  if (imported.startsWith('node:') || !imported.endsWith('.ts') || target === folder) return true;
-  return other > own && !(neverFrom[folder] ?? []).includes(target);
+function mayImport(file: string, imported: string): boolean {
+  if (imported.startsWith('node:') || !imported.endsWith('.ts')) return true;
+  const [own, other] = [packageOf(file), packageOf(imported)];
+  if (own === other) return floorOf(imported) > floorOf(file) || folderOf(imported) === folderOf(file);
+  const isAbove = packages.includes(other) && packages.indexOf(other) < packages.indexOf(own);
+  return isAbove && !(apart.has(own) && apart.has(other));
 }
 
-function reachedFrom(folder: string, sources: Sources): Set<string> {
-  const reached = new Set(
-    [...sources.keys()].filter((file) => folderOf(file) === folder && !file.endsWith('.test.ts')),
-  );
+/** A package has floors, and this is on one of them, or none at all. */
+function isPlaced(file: string): boolean {
+  const inside = floors[packageOf(file)]?.flat();
+  const folder = folderOf(file);
+  return packages.includes(packageOf(file)) && (inside === undefined || folder === '' || inside.includes(folder));
+}
+
+/** The floor's number, counted from the highest; of a package without floors all is one. */
+function floorOf(file: string): number {
+  const inside = floors[packageOf(file)] ?? [];
+  const index = inside.findIndex((floor) => floor.includes(folderOf(file)));
+  return index < 0 ? inside.length : index;
+}
+
+function reachedFrom(name: string, sources: Sources): Set<string> {
+  const reached = new Set([...sources.keys()].filter((file) => packageOf(file) === name && !file.endsWith('.test.ts')));
   // A set is walked in the order of insertion, so what is added here is visited too.
   for (const file of reached) for (const imported of importsOf(file, sources.get(file) ?? '')) reached.add(imported);
   return reached;
 }
 
-/** What a file imports: a path below `src/`, or a package's or built-in module's name. */
+/** What a file imports: a path below `packages/`, or the name of an installed package or a built-in module. */
 function importsOf(file: string, source: string): string[] {
   const specifiers = withoutComments(source).matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\(\s*)'([^']+)'/g);
   return [...specifiers].map(([, specifier = '']) =>
@@ -107,8 +128,19 @@ function importsOf(file: string, source: string): string[] {
   );
 }
 
-function folderOf(path: string): string {
+function packageOf(path: string): string {
   return path.split('/')[0] ?? '';
+}
+
+/** The folder right below `src/` of a package that has floors; '' for a file beside the folders, and where there are no floors. */
+function folderOf(path: string): string {
+  const [name = '', , folder = '', ...rest] = path.split('/');
+  return name in floors && rest.length > 0 ? folder : '';
+}
+
+/** `svc/cli` for `svc/src/cli/main.ts`. */
+function placeOf(path: string): string {
+  return `${packageOf(path)}/${folderOf(path)}`;
 }
 
 function withoutComments(source: string): string {
@@ -116,23 +148,25 @@ function withoutComments(source: string): string {
 }
 
 function readSources(): Sources {
-  const root = new URL('../src/', import.meta.url);
-  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  const root = new URL('../packages/', import.meta.url);
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /^[^/]+\/src\/.*\.ts$/.test(file),
+  );
   return new Map(files.map((file) => [file, readFileSync(new URL(file, root), 'utf8')]));
 }
 
 /** A command prints through an `Output`, and only what is known to be clean is made so by hand. */
-const streamWriter = 'cli/terminal/output.ts';
+const streamWriter = 'svc/src/cli/terminal/output.ts';
 const cleaners: ReadonlySet<string> = new Set([
-  'cli/terminal/shown.ts',
+  'svc/src/cli/terminal/shown.ts',
   // Renderers that clean each text that they are given, and views that lay out what `InertText` has cleaned.
-  'cli/follow-stream.ts',
-  'cli/live-view.ts',
-  'cli/progress-line.ts',
-  'cli/render-failure.ts',
-  'cli/run.ts',
-  'cli/table.ts',
-  'cli/watch-view.ts',
+  'svc/src/cli/follow-stream.ts',
+  'svc/src/cli/live-view.ts',
+  'svc/src/cli/progress-line.ts',
+  'svc/src/cli/render-failure.ts',
+  'svc/src/cli/run.ts',
+  'svc/src/cli/table.ts',
+  'svc/src/cli/watch-view.ts',
 ]);
 
 /** Ways past the one writer of the commands. */
@@ -140,10 +174,10 @@ function printingPast(sources: Sources): string[] {
   const found: string[] = [];
   const ownStream = /(?<!std(?:out|err)|output|#out|\bthis\.#context\.stderr)\.write\(/;
   for (const [file, source] of sources) {
-    if (folderOf(file) !== 'cli' || file.endsWith('.test.ts')) continue;
+    if (placeOf(file) !== 'svc/cli' || file.endsWith('.test.ts')) continue;
     const code = withoutComments(source);
     if (file !== streamWriter && ownStream.test(code)) found.push(`${file} writes to a stream`);
-    if (file !== 'cli/standard-streams.ts' && /\bprocess\.std(?:out|err)\b|\bconsole\./.test(code)) {
+    if (file !== 'svc/src/cli/standard-streams.ts' && /\bprocess\.std(?:out|err)\b|\bconsole\./.test(code)) {
       found.push(`${file} opens a stream`);
     }
     if (!cleaners.has(file) && /\bShown\.cleaned\(/.test(code)) found.push(`${file} calls a text clean`);
@@ -157,13 +191,13 @@ describe('what a command prints', () => {
   });
 
   it.each([
-    ["process.stdout.write('x');", ['cli/a.ts opens a stream']],
-    ["console.log('x');", ['cli/a.ts opens a stream']],
-    ['socket.write(text);', ['cli/a.ts writes to a stream']],
-    ['context.stdout.write(Shown.cleaned(text));', ['cli/a.ts calls a text clean']],
+    ["process.stdout.write('x');", ['svc/src/cli/a.ts opens a stream']],
+    ["console.log('x');", ['svc/src/cli/a.ts opens a stream']],
+    ['socket.write(text);', ['svc/src/cli/a.ts writes to a stream']],
+    ['context.stdout.write(Shown.cleaned(text));', ['svc/src/cli/a.ts calls a text clean']],
     ['context.stdout.write(say`x`);', []],
   ])('does not with %s', (source, found) => {
-    expect(printingPast(new Map([['cli/a.ts', source]]))).toEqual(found);
+    expect(printingPast(new Map([['svc/src/cli/a.ts', source]]))).toEqual(found);
   });
 });
 
@@ -173,42 +207,74 @@ describe('the architecture', () => {
   });
 
   it.each([
-    ['wire/a.ts', "import { b } from '../cli/b.ts';", 'wire/a.ts imports cli/b.ts'],
-    ['tools/a.ts', "import type { B } from '../hooks/b.ts';", 'tools/a.ts imports hooks/b.ts'],
-    ['cli/a.ts', "const b = await import('../referee/b.ts');", 'cli/a.ts imports referee/b.ts'],
-    ['registry/a.ts', "export * from '../referee/b.ts';", 'registry/a.ts imports referee/b.ts'],
-    ['wire/a.ts', "import '../../bench/b.ts';", 'wire/a.ts imports ../bench/b.ts'],
-    ['referee/a.ts', "import { spawn } from 'node:child_process';", 'the referee reaches node:child_process'],
-    ['session/a.ts', 'const at = Date.now();', 'session/a.ts reads Date.now'],
-    ['session/a.ts', 'const at = new Date();', 'session/a.ts reads new Date()'],
-    ['session/a.ts', 'const id = Math.random();', 'session/a.ts reads Math.random'],
-    ['grants/a.ts', 'const home = process.env.HOME;', 'grants/a.ts reads process.env'],
-    ['grants/a.ts', "import { env } from 'node:process';", "grants/a.ts reads 'node:process'"],
-    ['store/index.ts', '', 'store/index.ts is a barrel'],
-    ['misc/a.ts', '', 'misc/a.ts is in no known folder'],
+    ['svc/src/trace/a.ts', "import { b } from '../cli/b.ts';", 'svc/src/trace/a.ts imports svc/src/cli/b.ts'],
+    ['svc/src/tools/a.ts', "import type { B } from '../hooks/b.ts';", 'svc/src/tools/a.ts imports svc/src/hooks/b.ts'],
+    [
+      'svc/src/tools/a.ts',
+      "import { b } from '../inference/b.ts';",
+      'svc/src/tools/a.ts imports svc/src/inference/b.ts',
+    ],
+    ['kit/src/files/a.ts', "import { b } from '../net/b.ts';", 'kit/src/files/a.ts imports kit/src/net/b.ts'],
+    ['kit/src/a.ts', "import { b } from './files/b.ts';", 'kit/src/a.ts imports kit/src/files/b.ts'],
+    [
+      'artifacts/src/grants/a.ts',
+      "import { b } from '../store/b.ts';",
+      'artifacts/src/grants/a.ts imports artifacts/src/store/b.ts',
+    ],
+    [
+      'protocol/src/a.ts',
+      "import { b } from '../../kit/src/files/b.ts';",
+      'protocol/src/a.ts imports kit/src/files/b.ts',
+    ],
+    ['client/src/a.ts', "import { b } from '../../kit/src/files/b.ts';", 'client/src/a.ts imports kit/src/files/b.ts'],
+    ['sandbox/src/a.ts', "export * from '../../components/src/b.ts';", 'sandbox/src/a.ts imports components/src/b.ts'],
+    [
+      'svc/src/cli/a.ts',
+      "const b = await import('../../../referee/src/b.ts');",
+      'svc/src/cli/a.ts imports referee/src/b.ts',
+    ],
+    ['registry/src/a.ts', "import { b } from '../../svc/src/cli/b.ts';", 'registry/src/a.ts imports svc/src/cli/b.ts'],
+    ['registry/src/a.ts', "export * from '../../referee/src/b.ts';", 'registry/src/a.ts imports referee/src/b.ts'],
+    ['protocol/src/a.ts', "import '../../../bench/b.ts';", 'protocol/src/a.ts imports ../bench/b.ts'],
+    ['referee/src/a.ts', "import { spawn } from 'node:child_process';", 'the referee reaches node:child_process'],
+    ['svc/src/session/a.ts', 'const at = Date.now();', 'svc/src/session/a.ts reads Date.now'],
+    ['svc/src/session/a.ts', 'const at = new Date();', 'svc/src/session/a.ts reads new Date()'],
+    ['svc/src/session/a.ts', 'const id = Math.random();', 'svc/src/session/a.ts reads Math.random'],
+    ['artifacts/src/grants/a.ts', 'const home = process.env.HOME;', 'artifacts/src/grants/a.ts reads process.env'],
+    [
+      'artifacts/src/grants/a.ts',
+      "import { env } from 'node:process';",
+      "artifacts/src/grants/a.ts reads 'node:process'",
+    ],
+    ['artifacts/src/store/index.ts', '', 'artifacts/src/store/index.ts is a barrel'],
+    ['svc/src/misc/a.ts', '', 'svc/src/misc/a.ts is in no known folder'],
+    ['misc/src/a.ts', '', 'misc/src/a.ts is in no known folder'],
   ])('is broken when %s holds %j', (file, source, violation) => {
     expect(violations(new Map([[file, source]]))).toContain(violation);
   });
 
   it('is broken by a file of more than 400 lines', () => {
-    expect(violations(new Map([['store/a.ts', `${'\n'.repeat(400)}x`]]))).toEqual(['store/a.ts has 401 lines']);
+    expect(violations(new Map([['sandbox/src/a.ts', `${'\n'.repeat(400)}x`]]))).toEqual([
+      'sandbox/src/a.ts has 401 lines',
+    ]);
   });
 
   it('is broken by a referee that reaches a closed folder through an open one', () => {
     const sources = new Map([
-      ['referee/a.ts', "import { b } from '../grants/b.ts';"],
-      ['grants/b.ts', "import { spawn } from 'node:child_process';"],
+      ['referee/src/a.ts', "import { b } from '../../artifacts/src/grants/b.ts';"],
+      ['artifacts/src/grants/b.ts', "import { spawn } from 'node:child_process';"],
     ]);
     expect(violations(sources)).toEqual(['the referee reaches node:child_process']);
   });
 
-  it('is not broken by a comment, a lower floor, a package or a date of a given moment', () => {
+  it('is not broken by a comment, a lower floor, a lower package, an installed one or a date of a given moment', () => {
     const source = [
       '/* process.env is for others */ // Date.now()',
       "import { z } from 'zod';",
-      "import { b } from '../wire/b.ts';",
+      "import { b } from '../trace/b.ts';",
+      "import { c } from '../../../protocol/src/c.ts';",
       'const day = new Date(ms);',
     ].join('\n');
-    expect(violations(new Map([['session/a.ts', source]]))).toEqual([]);
+    expect(violations(new Map([['svc/src/session/a.ts', source]]))).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
-import type { DriverPorts, DriverRequest, DriverResponse } from '../lib/driver-world.ts';
-import { ConversationKeeper } from '../lib/kept-conversation.ts';
-import { runProviderTurn } from '../lib/provider-turn.ts';
-import { aliasToolNames } from '../lib/tool-names.ts';
+import type { DriverPorts, DriverRequest, DriverResponse } from '../../packages/guest/src/driver-world.ts';
+import { ConversationKeeper } from '../../packages/guest/src/kept-conversation.ts';
+import { runProviderTurn } from '../../packages/guest/src/provider-turn.ts';
+import { aliasToolNames } from '../../packages/guest/src/tool-names.ts';
 import { MessagesReply } from './messages-reply.ts';
 import { mergedTurns, messagesRequest, readMessagesConfig } from './messages-request.ts';
 

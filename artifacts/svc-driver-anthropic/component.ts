@@ -1,5 +1,5 @@
-import { driverExport } from '../lib/driver-export.ts';
-import { guestPorts } from '../lib/guest-ports.ts';
+import { driverExport } from '../../packages/guest/src/driver-export.ts';
+import { guestPorts } from '../../packages/guest/src/guest-ports.ts';
 import { infer } from './anthropic-driver.ts';
 
 /** `svc:driver/inference` */

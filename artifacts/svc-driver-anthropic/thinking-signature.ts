@@ -1,5 +1,5 @@
-import type { ThinkingBlock } from '../lib/driver-world.ts';
-import type { JsonObject } from '../lib/untrusted-json.ts';
+import type { ThinkingBlock } from '../../packages/guest/src/driver-world.ts';
+import type { JsonObject } from '../../packages/guest/src/untrusted-json.ts';
 
 const redactedMark = 'redacted_thinking:';
 

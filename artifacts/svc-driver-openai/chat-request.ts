@@ -1,4 +1,10 @@
-import { argumentsObject, parametersOf, textOf, ToolCallPairs, toolCallsIn } from '../lib/conversation.ts';
+import {
+  argumentsObject,
+  parametersOf,
+  textOf,
+  ToolCallPairs,
+  toolCallsIn,
+} from '../../packages/guest/src/conversation.ts';
 import {
   anyBodyExcept,
   extraHeaders,
@@ -9,13 +15,19 @@ import {
   wholeNumberBetween,
   withExtraBody,
   withExtraHeaders,
-} from '../lib/driver-config.ts';
-import type { ConfigOf } from '../lib/driver-config.ts';
-import type { ContentBlock, DriverRequest, Message, PostRequest, ToolDefinition } from '../lib/driver-world.ts';
-import { providerUrl } from '../lib/endpoint.ts';
-import { bodyWith, type EncodedConversation, type MessageEncoder } from '../lib/kept-conversation.ts';
-import type { ToolNames } from '../lib/tool-names.ts';
-import type { JsonObject } from '../lib/untrusted-json.ts';
+} from '../../packages/guest/src/driver-config.ts';
+import type { ConfigOf } from '../../packages/guest/src/driver-config.ts';
+import type {
+  ContentBlock,
+  DriverRequest,
+  Message,
+  PostRequest,
+  ToolDefinition,
+} from '../../packages/guest/src/driver-world.ts';
+import { providerUrl } from '../../packages/guest/src/endpoint.ts';
+import { bodyWith, type EncodedConversation, type MessageEncoder } from '../../packages/guest/src/kept-conversation.ts';
+import type { ToolNames } from '../../packages/guest/src/tool-names.ts';
+import type { JsonObject } from '../../packages/guest/src/untrusted-json.ts';
 
 const configKeys = {
   temperature: numberBetween(0, 2),

@@ -1,5 +1,12 @@
-import type { ToolCallBlock } from '../lib/driver-world.ts';
-import { countIn, isObject, objectIn, parseJson, textIn, type JsonObject } from '../lib/untrusted-json.ts';
+import type { ToolCallBlock } from '../../packages/guest/src/driver-world.ts';
+import {
+  countIn,
+  isObject,
+  objectIn,
+  parseJson,
+  textIn,
+  type JsonObject,
+} from '../../packages/guest/src/untrusted-json.ts';
 
 interface PartialCall {
   readonly index: number | null;

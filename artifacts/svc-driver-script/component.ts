@@ -1,6 +1,6 @@
-import { driverExport } from '../lib/driver-export.ts';
-import { guestSink } from '../lib/guest-sink.ts';
-import { sleep } from '../lib/wasi-clock.ts';
+import { driverExport } from '../../packages/guest/src/driver-export.ts';
+import { guestSink } from '../../packages/guest/src/guest-sink.ts';
+import { sleep } from '../../packages/guest/src/wasi-clock.ts';
 import { ScriptDriver } from './script-driver.ts';
 
 const driver = new ScriptDriver({ ...guestSink, sleep });

@@ -1,8 +1,8 @@
 import { complete } from 'svc:runtime/inference@0.1.0';
 
-import { observer, type Lifecycle } from '../lib/hook-world.ts';
-import { wellFormed, withWellFormedText } from '../lib/well-formed.ts';
-import { payloadOf } from '../lib/wit-error.ts';
+import { observer, type Lifecycle } from '../../packages/guest/src/hook-world.ts';
+import { wellFormed, withWellFormedText } from '../../packages/guest/src/well-formed.ts';
+import { payloadOf } from '../../packages/guest/src/wit-error.ts';
 import { compact } from './compact.ts';
 
 /** `svc:hook/lifecycle` */

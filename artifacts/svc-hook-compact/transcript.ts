@@ -1,4 +1,4 @@
-import type { ContentBlock, Message } from '../lib/driver-world.ts';
+import type { ContentBlock, Message } from '../../packages/guest/src/driver-world.ts';
 import { withoutMiddle } from './cut-results.ts';
 
 const longestResult = 1_500;

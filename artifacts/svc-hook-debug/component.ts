@@ -1,5 +1,5 @@
-import { observer, type Lifecycle } from '../lib/hook-world.ts';
-import { log } from '../lib/log.ts';
+import { observer, type Lifecycle } from '../../packages/guest/src/hook-world.ts';
+import { log } from '../../packages/guest/src/log.ts';
 import { eventLine } from './event-line.ts';
 
 /** `svc:hook/lifecycle` */

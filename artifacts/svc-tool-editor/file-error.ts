@@ -1,4 +1,4 @@
-import { payloadOf } from '../lib/wit-error.ts';
+import { payloadOf } from '../../packages/guest/src/wit-error.ts';
 import { FileFault, shown } from './file-tree.ts';
 
 const sentences: ReadonlyMap<unknown, string> = new Map([

@@ -1,8 +1,8 @@
 import { requestInput } from 'svc:task/task@0.1.0';
 
-import type { ToolInput, ToolOutput } from '../lib/tool-world.ts';
-import { wellFormed } from '../lib/well-formed.ts';
-import { payloadOf } from '../lib/wit-error.ts';
+import type { ToolInput, ToolOutput } from '../../packages/guest/src/tool-world.ts';
+import { wellFormed } from '../../packages/guest/src/well-formed.ts';
+import { payloadOf } from '../../packages/guest/src/wit-error.ts';
 import { answer } from './request-input-tool.ts';
 
 /** `svc:tool/run` */

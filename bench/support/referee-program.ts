@@ -1,3 +1,3 @@
-import { main } from '../../src/referee/main.ts';
+import { main } from '../../packages/referee/src/main.ts';
 
 void main(process.argv.slice(2));

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { Secret } from '../../src/diagnostics/secret.ts';
-import { createComponentDriver } from '../../src/inference/component-driver.ts';
-import { DriverRequests } from '../../src/inference/driver-requests.ts';
-import type { Driver, DriverOutcome, InferenceRequest, Message } from '../../src/inference/driver.ts';
-import { startFakeAnthropic } from '../support/fake-providers/fake-anthropic.ts';
-import { startFakeOpenAi } from '../support/fake-providers/fake-openai.ts';
-import type { FakeProvider } from '../support/fake-providers/fake-provider.ts';
-import { calls, refuses, says, type FakeReply } from '../support/fake-providers/fake-reply.ts';
+import { Secret } from '../../packages/kit/src/diagnostics/secret.ts';
+import { createComponentDriver } from '../../packages/svc/src/inference/component-driver.ts';
+import { DriverRequests } from '../../packages/svc/src/inference/driver-requests.ts';
+import type { Driver, DriverOutcome, InferenceRequest, Message } from '../../packages/svc/src/inference/driver.ts';
+import { startFakeAnthropic } from '../../packages/testing/src/fake-providers/fake-anthropic.ts';
+import { startFakeOpenAi } from '../../packages/testing/src/fake-providers/fake-openai.ts';
+import type { FakeProvider } from '../../packages/testing/src/fake-providers/fake-provider.ts';
+import { calls, refuses, says, type FakeReply } from '../../packages/testing/src/fake-providers/fake-reply.ts';
 import { BundledArtifacts } from './bundled-artifact.ts';
 import { noToolCalls } from '../support/quiet-calls.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { printed, scoped, sealed, shell, type Setup } from './contained-capsule.ts';
-import { rootIsBounded } from './process-limit-of-root.ts';
+import { rootIsBounded } from '../../packages/sandbox/test/process-limit-of-root.ts';
 import { needsPrograms, useCapsule } from './use-capsule.ts';
 
 const setups: readonly Setup[] = [...sealed, ...scoped];

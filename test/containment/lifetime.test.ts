@@ -4,7 +4,7 @@ import { describe, expect, it, type TestContext } from 'vitest';
 
 import { rpc } from '../support/svc-process.ts';
 import { asOneself, sealed, shell, type ContainedCapsule, type Setup } from './contained-capsule.ts';
-import { MarkedProcesses } from './marked-processes.ts';
+import { MarkedProcesses } from '../../packages/sandbox/test/marked-processes.ts';
 import { openCapsule } from './use-capsule.ts';
 
 /** A child in the group, one whose parent has ended, one that has a session of its own, and one of a daemon. */

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 
 import { mcpArtifact, oddBehaviour, oddServerProgram, sdkServerProgram } from '../support/mcp-artifact.ts';
 import { scoped, sealed, type ScriptedCall, type Setup } from './contained-capsule.ts';
-import { MarkedProcesses } from './marked-processes.ts';
+import { MarkedProcesses } from '../../packages/sandbox/test/marked-processes.ts';
 import { openCapsule } from './use-capsule.ts';
 
 const setups: readonly Setup[] = [...sealed, ...scoped];

@@ -1,11 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { hostContainment } from '../../src/containment/host-containment.ts';
-import { architectures, type SyscallName } from '../../src/containment/seccomp/architecture.ts';
-import { assemble } from '../../src/containment/seccomp/assemble.ts';
+import { hostContainment } from '../../packages/sandbox/src/host-containment.ts';
+import { architectures, type SyscallName } from '../../packages/sandbox/src/seccomp/architecture.ts';
+import { assemble } from '../../packages/sandbox/src/seccomp/assemble.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
-import { canProbe, hostArchitecture, isUnrestricted, SeccompHost } from './seccomp-host.ts';
+import { canProbe, hostArchitecture, isUnrestricted, SeccompHost } from '../../packages/sandbox/test/seccomp-host.ts';
 
 const capsule = useCapsules();
 const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { svc } from '../support/svc-process.ts';
 import { asOneself, printed, sealed, shell, type ScriptedCall } from './contained-capsule.ts';
-import { portOf, Upstreams } from './network-upstreams.ts';
+import { portOf, Upstreams } from '../../packages/sandbox/test/network-upstreams.ts';
 import { hasProgram, needsPrograms, useCapsule } from './use-capsule.ts';
 
 /** What the tests start beside the capsule. */

@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { describe, expect, it } from 'vitest';
 
-import { StandInServer } from '../sources/stand-in-server.ts';
-import { archiveBytes, skillFiles } from '../store/artifacts.ts';
+import { StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
+import { archiveBytes, skillFiles } from '../../packages/artifacts/test/store/artifacts.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { svc, SvcProcess } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';

@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { key, RegistryKit } from '../registry/registry-kit.ts';
-import { archiveBytes, componentBytes, manifestText } from '../store/artifacts.ts';
+import { key, RegistryKit } from '../../packages/registry/test/registry-kit.ts';
+import { archiveBytes, componentBytes, manifestText } from '../../packages/artifacts/test/store/artifacts.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { svc, SvcProcess } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';

@@ -2,12 +2,12 @@ import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { fixtureComponent } from '../components/support/fixture-component.ts';
+import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
 import { addComponentTool } from '../support/component-tool.ts';
-import { startFakeOpenAi } from '../support/fake-providers/fake-openai.ts';
-import type { FakeProvider } from '../support/fake-providers/fake-provider.ts';
-import { says, type FakeToolCall } from '../support/fake-providers/fake-reply.ts';
-import { recordsIn } from '../support/fake-providers/json-record.ts';
+import { startFakeOpenAi } from '../../packages/testing/src/fake-providers/fake-openai.ts';
+import type { FakeProvider } from '../../packages/testing/src/fake-providers/fake-provider.ts';
+import { says, type FakeToolCall } from '../../packages/testing/src/fake-providers/fake-reply.ts';
+import { recordsIn } from '../../packages/testing/src/fake-providers/json-record.ts';
 import type { StreamFrame } from '../support/frame-stream.ts';
 import { StreamedCapsule } from '../support/streamed-capsule.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import { compileTimeoutMs } from '../components/support/hosted-tool.ts';
+import { compileTimeoutMs } from '../../packages/components/test/support/hosted-tool.ts';
 import { completed } from '../support/frame-lines.ts';
 import { Gate } from '../support/gate.ts';
 import { hookCapsule, type HookCapsule } from '../support/hook-capsule.ts';

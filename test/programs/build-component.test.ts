@@ -9,7 +9,7 @@ import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 
 const packages = fileURLToPath(new URL('../../node_modules', import.meta.url));
 const { componentize_qjs: engineVersion } = JSON.parse(
-  readFileSync(fileURLToPath(new URL('../../artifacts/engine/engine.json', import.meta.url)), 'utf8'),
+  readFileSync(fileURLToPath(new URL('../../packages/components/engine/engine.json', import.meta.url)), 'utf8'),
 ) as { readonly componentize_qjs: string };
 const toolManifest = 'name: echo\nversion: 1.0.0\nruntime: tool\ndescription: Says it again.\n';
 const echo =

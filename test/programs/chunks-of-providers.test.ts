@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { startFakeAnthropic } from '../support/fake-providers/fake-anthropic.ts';
-import { startFakeOpenAi } from '../support/fake-providers/fake-openai.ts';
-import type { FakeProvider } from '../support/fake-providers/fake-provider.ts';
-import { calls, says, type FakeReply } from '../support/fake-providers/fake-reply.ts';
+import { startFakeAnthropic } from '../../packages/testing/src/fake-providers/fake-anthropic.ts';
+import { startFakeOpenAi } from '../../packages/testing/src/fake-providers/fake-openai.ts';
+import type { FakeProvider } from '../../packages/testing/src/fake-providers/fake-provider.ts';
+import { calls, says, type FakeReply } from '../../packages/testing/src/fake-providers/fake-reply.ts';
 import { canceled, completed, working } from '../support/frame-lines.ts';
 import { useStreamedCapsules, type StreamedCapsule } from '../support/streamed-capsule.ts';
 import { makeWorkspace } from '../support/workspace.ts';

@@ -3,10 +3,10 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, type TestContext, vi } from 'vitest';
 
-import type { ComponentSource } from '../../src/components/compiler/compile-cache.ts';
-import { readTrace } from '../../src/trace/read.ts';
-import { componentText, toolRunning } from '../components/support/component-text.ts';
-import { fixtureComponent } from '../components/support/fixture-component.ts';
+import type { ComponentSource } from '../../packages/components/src/compiler/compile-cache.ts';
+import { readTrace } from '../../packages/svc/src/trace/read.ts';
+import { componentText, toolRunning } from '../../packages/components/test/support/component-text.ts';
+import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
 import { whereClassIs } from '../containment/use-capsule.ts';
 import { tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { componentProcesses } from '../support/component-processes.ts';

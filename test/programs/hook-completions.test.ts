@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import { compileTimeoutMs } from '../components/support/hosted-tool.ts';
+import { compileTimeoutMs } from '../../packages/components/test/support/hosted-tool.ts';
 import { hookCapsule } from '../support/hook-capsule.ts';
 import { hookErrors } from '../support/hook-trace.ts';
 import { says, script } from '../support/scripted-turns.ts';

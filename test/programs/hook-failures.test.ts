@@ -2,9 +2,9 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import { readTrace } from '../../src/trace/read.ts';
-import { fixtureComponent } from '../components/support/fixture-component.ts';
-import { compileTimeoutMs } from '../components/support/hosted-tool.ts';
+import { readTrace } from '../../packages/svc/src/trace/read.ts';
+import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
+import { compileTimeoutMs } from '../../packages/components/test/support/hosted-tool.ts';
 import { tracePath } from '../support/capsule-folders.ts';
 import { completed, reply, working } from '../support/frame-lines.ts';
 import { hookCapsule } from '../support/hook-capsule.ts';

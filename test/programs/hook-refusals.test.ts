@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { compileTimeoutMs } from '../components/support/hosted-tool.ts';
+import { compileTimeoutMs } from '../../packages/components/test/support/hosted-tool.ts';
 import { hookCapsule, type HookCapsule } from '../support/hook-capsule.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';

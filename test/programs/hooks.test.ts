@@ -2,9 +2,9 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import type { TaskObject } from '../../src/listener/task-object.ts';
-import { fixtureComponent } from '../components/support/fixture-component.ts';
-import { compileTimeoutMs } from '../components/support/hosted-tool.ts';
+import type { TaskObject } from '../../packages/svc/src/listener/task-object.ts';
+import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
+import { compileTimeoutMs } from '../../packages/components/test/support/hosted-tool.ts';
 import { completed, reply, working } from '../support/frame-lines.ts';
 import { hookCapsule, type HookCapsule } from '../support/hook-capsule.ts';
 import { eventTypes, hookErrors } from '../support/hook-trace.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { fixtureComponent } from '../components/support/fixture-component.ts';
+import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
 import { canceled, completed, reply, waiting, working } from '../support/frame-lines.ts';
 import { Gate } from '../support/gate.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { type FakeAsset, FakeGithub, type FakeReleases } from '../sources/github-server.ts';
-import { json, StandInServer } from '../sources/stand-in-server.ts';
-import { archiveBytes, manifestText, skillFiles } from '../store/artifacts.ts';
+import { type FakeAsset, FakeGithub, type FakeReleases } from '../../packages/artifacts/test/sources/github-server.ts';
+import { json, StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
+import { archiveBytes, manifestText, skillFiles } from '../../packages/artifacts/test/store/artifacts.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { archiveBytes, skillFiles } from '../store/artifacts.ts';
+import { archiveBytes, skillFiles } from '../../packages/artifacts/test/store/artifacts.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { key, RegistryKit } from '../registry/registry-kit.ts';
-import { StandInServer } from '../sources/stand-in-server.ts';
-import { archiveBytes, skillFiles } from '../store/artifacts.ts';
+import { key, RegistryKit } from '../../packages/registry/test/registry-kit.ts';
+import { StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
+import { archiveBytes, skillFiles } from '../../packages/artifacts/test/store/artifacts.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { svc, type SvcEnd, SvcProcess } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';

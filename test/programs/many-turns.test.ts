@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { TirelessProvider } from '../support/fake-providers/tireless-provider.ts';
+import { TirelessProvider } from '../../packages/testing/src/fake-providers/tireless-provider.ts';
 import { HeldByTurns } from '../support/held-by-turns.ts';
 import { message, rpc, startCapsule, type SvcEnd } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
@@ -14,7 +14,7 @@ const timeoutMs = 60_000 + turns * 1000;
 
 /**
  * The most of the second half beside the most of the first. Pipes for commands are a stock of 15 to 79, made 64 at a time
- * (`src/containment/pipe-stock.ts`): each half has a command in every second turn and so sees the stock full, also the half of the smaller round.
+ * (`packages/sandbox/src/pipe-stock.ts`): each half has a command in every second turn and so sees the stock full, also the half of the smaller round.
  */
 const spare = { pipes: 4, sockets: 2, others: 2, listeners: 12 };
 /** Of the conversation itself, which is held several times over, and of code that is compiled late. */

@@ -81,8 +81,10 @@ describe('svc new', { timeout: 120_000 }, () => {
   it('has what it writes from in the package, without the tests', () => {
     const listing = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: checkout });
     const [packed] = JSON.parse(listing.toString('utf8')) as [{ readonly files: readonly { readonly path: string }[] }];
-    const paths = packed.files.map(({ path }) => path).filter((path) => /^(templates|artifacts)\//.test(path));
-    expect(paths).toEqual(expect.arrayContaining(['templates/tool/component.ts', 'artifacts/lib/text-codec.ts']));
+    const paths = packed.files.map(({ path }) => path).filter((path) => /^(packages|artifacts)\//.test(path));
+    expect(paths).toEqual(
+      expect.arrayContaining(['packages/svc/templates/tool/component.ts', 'packages/guest/src/text-codec.ts']),
+    );
     expect(paths.filter((path) => path.endsWith('.test.ts'))).toEqual([]);
   });
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 
-import { type RunningRecord, writeRunningRecord } from '../../src/capsule/running-record.ts';
+import { type RunningRecord, writeRunningRecord } from '../../packages/svc/src/capsule/running-record.ts';
 import { liveRecord } from '../support/running-record.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -46,11 +46,11 @@ it('says so when the current directory has been removed', async () => {
 it('says that it is to be installed again when a part of it is missing', async () => {
   const folder = freshFolder();
   for (const part of ['bin', 'dist']) cpSync(join(root, part), join(folder, part), { recursive: true });
-  rmSync(join(folder, 'dist/late/cli-list.cjs'));
+  rmSync(join(folder, 'dist/late/svc-cli-list.cjs'));
   const { code, stderr } = await sh(`exec "${process.execPath}" "$1/bin/svc.cjs" list`, folder);
   expect(code).toBe(70);
   expect(stderr).toMatch(
-    /^svc: a part of svc \S+ is missing, install it again: Cannot find module '\.\/late\/cli-list\.cjs'\n$/,
+    /^svc: a part of svc \S+ is missing, install it again: Cannot find module '\.\/late\/svc-cli-list\.cjs'\n$/,
   );
 });
 

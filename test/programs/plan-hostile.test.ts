@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'nod
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import { fixtureComponent } from '../components/support/fixture-component.ts';
+import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
 import { onlySession, taskFile, tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { addComponentTool } from '../support/component-tool.ts';
 import { canceled, working } from '../support/frame-lines.ts';

@@ -5,12 +5,12 @@ import { PassThrough } from 'node:stream';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { publishCommand } from '../../src/cli/publish.ts';
-import { Output } from '../../src/cli/terminal/output.ts';
-import { terminalOf } from '../../src/cli/terminal/terminal-kind.ts';
-import { key, RegistryKit } from '../registry/registry-kit.ts';
-import { StandInServer } from '../sources/stand-in-server.ts';
-import { archiveBytes, componentBytes, manifestText } from '../store/artifacts.ts';
+import { publishCommand } from '../../packages/svc/src/cli/publish.ts';
+import { Output } from '../../packages/svc/src/cli/terminal/output.ts';
+import { terminalOf } from '../../packages/svc/src/cli/terminal/terminal-kind.ts';
+import { key, RegistryKit } from '../../packages/registry/test/registry-kit.ts';
+import { StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
+import { archiveBytes, componentBytes, manifestText } from '../../packages/artifacts/test/store/artifacts.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { svc, type SvcEnd, SvcProcess } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';

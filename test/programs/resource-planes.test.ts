@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { expect, it } from 'vitest';
 
-import { exchange } from '../http/raw-client.ts';
+import { exchange } from '../../packages/kit/test/http/raw-client.ts';
 import { staysUp, type StreamedCapsule, useStreamedCapsules } from '../support/streamed-capsule.ts';
 
 const capsules = useStreamedCapsules();

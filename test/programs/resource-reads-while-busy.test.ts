@@ -3,12 +3,12 @@ import { join } from 'node:path';
 
 import { expect, it } from 'vitest';
 
-import { readTrace } from '../../src/trace/read.ts';
+import { readTrace } from '../../packages/svc/src/trace/read.ts';
 import { taskFile, tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { Gate } from '../support/gate.ts';
 import { runsCommand } from '../support/script-capsule.ts';
 import { rpc, startCapsule, SvcProcess } from '../support/svc-process.ts';
-import { get } from '../http/exported-workdir.ts';
+import { get } from '../../packages/svc/test/resources/exported-workdir.ts';
 
 const capsule = useCapsules();
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { key, RegistryKit } from '../registry/registry-kit.ts';
-import { json, StandInServer } from '../sources/stand-in-server.ts';
-import { archiveBytes, manifestText } from '../store/artifacts.ts';
+import { key, RegistryKit } from '../../packages/registry/test/registry-kit.ts';
+import { json, StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
+import { archiveBytes, manifestText } from '../../packages/artifacts/test/store/artifacts.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';

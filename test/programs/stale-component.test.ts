@@ -3,9 +3,9 @@ import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { Diagnostic } from '../../src/diagnostics/diagnostic.ts';
-import { readFolder } from '../../src/store/build-archive.ts';
-import { componentBytes, manifestText } from '../store/artifacts.ts';
+import { Diagnostic } from '../../packages/kit/src/diagnostics/diagnostic.ts';
+import { readFolder } from '../../packages/artifacts/src/store/build-archive.ts';
+import { componentBytes, manifestText } from '../../packages/artifacts/test/store/artifacts.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { svc } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';

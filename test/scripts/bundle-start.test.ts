@@ -11,19 +11,19 @@ const script = fileURLToPath(new URL('../../scripts/bundle-start.mjs', import.me
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'svc-bundle-'));
-  mkdirSync(join(folder, 'src'));
+  mkdirSync(join(folder, 'packages'));
 });
 afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Bundles `src/main.ts` of the folder into `dist/`; with `again` only what the given sources are in. */
+/** Bundles `packages/main.ts` of the folder into `dist/`; with `again` only what the given sources are in. */
 function bundle(
   sources: Readonly<Record<string, string>>,
   again = false,
 ): { status: number | null; stdout: string; stderr: string } {
-  for (const [name, text] of Object.entries(sources)) writeFileSync(join(folder, 'src', name), text);
-  const changed = JSON.stringify(Object.keys(sources).map((name) => `src/${name}`));
+  for (const [name, text] of Object.entries(sources)) writeFileSync(join(folder, 'packages', name), text);
+  const changed = JSON.stringify(Object.keys(sources).map((name) => `packages/${name}`));
   const program = `
     import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
     import { basename } from 'node:path';
@@ -31,7 +31,7 @@ function bundle(
     const options = { absWorkingDir: process.cwd(), write: false, outdir: 'dist', outExtension: { '.js': '.cjs' },
       bundle: true, platform: 'node', format: 'cjs', supported: { 'dynamic-import': false }, logLevel: 'silent' };
     const packagesOnDemand = () => ({ name: 'none', setup() {} });
-    const request = { name: 'start', entry: 'src/main.ts', options, sharedPackages: [], packagesOnDemand };
+    const request = { name: 'start', entry: 'packages/main.ts', options, sharedPackages: [], packagesOnDemand };
     const { files, plan } = ${again}
       ? { files: await bundleAgain(request, { plan: JSON.parse(readFileSync('plan.json', 'utf8')), changed: ${changed} }) }
       : await bundleStart(request);
@@ -111,7 +111,7 @@ describe('the files of svc', () => {
         export const main = async () => both + (await import('./both.ts')).both;`,
     });
     expect(status).toBe(1);
-    expect(stderr).toContain('imported on demand, but the start imports it at once: src/both.ts');
+    expect(stderr).toContain('imported on demand, but the start imports it at once: packages/both.ts');
   });
 
   it('are made again one by one, the same as when all of them are', () => {

@@ -31,7 +31,7 @@ function mutating(test: string, { old = `'yes'`, within = '300' } = {}): { code:
   const folder = mkdtempSync(join(tmpdir(), 'svc-mutating-'));
   const mark = mkdtempSync(join(tmpdir(), 'svc-mutating-'));
   folders.push(folder, mark);
-  const mutation = { clause: 'D9-ONE-01', breaks: 'It says no.', file: 'src/answer.ts', old, new: `'no'` };
+  const mutation = { clause: 'D9-ONE-01', breaks: 'It says no.', file: 'packages/answer.ts', old, new: `'no'` };
   const files = {
     '.gitignore': 'node_modules\n',
     'package.json': '{ "type": "module" }\n',
@@ -39,8 +39,8 @@ function mutating(test: string, { old = `'yes'`, within = '300' } = {}): { code:
     'docs/conformance/clauses.tsv': 'id\tclause\nD9-ONE-01\tIt says yes.\n',
     'test/mutations/D9-ONE.yaml': JSON.stringify([mutation]),
     'artifacts/none.txt': '',
-    'src/answer.ts': `export const answer = (): string => 'yes';\n`,
-    'src/answer.test.ts': `import { existsSync, writeFileSync } from 'node:fs';
+    'packages/answer.ts': `export const answer = (): string => 'yes';\n`,
+    'packages/answer.test.ts': `import { existsSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { answer } from './answer.ts';
 ${test}\n`,
@@ -63,7 +63,7 @@ ${test}\n`,
 describe('a sample of mutations', { timeout: 120_000 }, () => {
   it('passes when a test that names the clause fails with it', () => {
     const { code, said } = mutating(seesIt);
-    expect(said).toMatch(/^killed +D9-ONE-01 .*src\/answer\.test\.ts: says yes \[D9-ONE-01\]$/m);
+    expect(said).toMatch(/^killed +D9-ONE-01 .*packages\/answer\.test\.ts: says yes \[D9-ONE-01\]$/m);
     expect(said).toContain('1 killed (100.0 % of 1), 0 survived, 0 errors');
     expect(code).toBe(0);
   });
@@ -76,7 +76,7 @@ describe('a sample of mutations', { timeout: 120_000 }, () => {
       'a test fails without it, alone too',
       `it('is wrong [D9-ONE-01]', () => expect(answer()).toBe('no'));`,
       {},
-      /^error +D9-ONE-01 .*fails without it, twice: src\/answer\.test\.ts: is wrong/m,
+      /^error +D9-ONE-01 .*fails without it, twice: packages\/answer\.test\.ts: is wrong/m,
     ],
   ])('fails when %s', (_why, test, options, told) => {
     const { code, said } = mutating(test, options);
@@ -90,7 +90,7 @@ describe('a sample of mutations', { timeout: 120_000 }, () => {
   ])('runs a test that %s without a mutation once more, alone, and tells so', (how, first) => {
     const { code, said } = mutating(atFirst(first));
     expect(said).toContain(
-      `without a mutation: src/answer.test.ts: says yes, later [D9-ONE-01] ${how} once, and passed alone`,
+      `without a mutation: packages/answer.test.ts: says yes, later [D9-ONE-01] ${how} once, and passed alone`,
     );
     expect(said).toContain('1 killed');
     expect(code).toBe(0);
@@ -98,7 +98,7 @@ describe('a sample of mutations', { timeout: 120_000 }, () => {
 
   it('fails nothing for a test that is too slow alone too', () => {
     const { code, said } = mutating(neverEnds);
-    expect(said).toMatch(/^unjudged D9-ONE-01 .*too slow without it, twice: src\/answer\.test\.ts: waits/m);
+    expect(said).toMatch(/^unjudged D9-ONE-01 .*too slow without it, twice: packages\/answer\.test\.ts: waits/m);
     expect(said).toContain('1 too slow to judge');
     expect(code).toBe(0);
   });

@@ -1,11 +1,11 @@
-import type { Component } from '../../src/components/component.ts';
-import type { Complete, Hook } from '../../src/hooks/hook.ts';
-import { HookSet, type HookSetDeps } from '../../src/hooks/hook-set.ts';
-import type { HookedTask, JudgedCall } from '../../src/hooks/session-hooks.ts';
-import { hookDeclaration } from '../../src/manifest/hook-declaration.ts';
-import type { ArtifactManifest } from '../../src/manifest/schema.ts';
-import type { TraceEvent } from '../../src/trace/events.ts';
-import { fakeComponent, type Guest } from '../tools/fake-component.ts';
+import type { Component } from '../../packages/components/src/component.ts';
+import type { Complete, Hook } from '../../packages/svc/src/hooks/hook.ts';
+import { HookSet, type HookSetDeps } from '../../packages/svc/src/hooks/hook-set.ts';
+import type { HookedTask, JudgedCall } from '../../packages/svc/src/hooks/session-hooks.ts';
+import { hookDeclaration } from '../../packages/artifacts/src/manifest/hook-declaration.ts';
+import type { ArtifactManifest } from '../../packages/artifacts/src/manifest/schema.ts';
+import type { TraceEvent } from '../../packages/svc/src/trace/events.ts';
+import { fakeComponent, type Guest } from '../../packages/components/test/fake-component.ts';
 
 /** What a hook of a test does, and what it declares. */
 export interface FakeHook extends Partial<

@@ -6,7 +6,7 @@ import type {
   Launcher,
   LaunchOutcome,
   LaunchRequest,
-} from '../../src/containment/launcher.ts';
+} from '../../packages/sandbox/src/launcher.ts';
 
 /** A JSON-RPC message, as loose as a test needs it. */
 export type LooseMessage = Readonly<Record<string, unknown>>;

@@ -1,8 +1,8 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { fixtureComponent } from '../components/support/fixture-component.ts';
-import { fixtureCache } from '../components/support/hosted-tool.ts';
+import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
+import { fixtureCache } from '../../packages/components/test/support/hosted-tool.ts';
 import { scriptCapsule, type ScriptCapsule } from './script-capsule.ts';
 import type { Workspace } from './workspace.ts';
 

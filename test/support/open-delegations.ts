@@ -1,6 +1,6 @@
-import type { DelegationDoor, OpenDelegation } from '../../src/listener/task-source.ts';
-import type { Trust } from '../../src/session/task.ts';
-import type { ContextId } from '../../src/wire/ids.ts';
+import type { DelegationDoor, OpenDelegation } from '../../packages/svc/src/listener/task-source.ts';
+import type { Trust } from '../../packages/svc/src/session/task.ts';
+import type { ContextId } from '../../packages/protocol/src/ids.ts';
 
 /** Delegations that a session has open, by their ids; each is closed by its completion. */
 export class OpenDelegations implements DelegationDoor {

@@ -3,13 +3,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
 
-import type { CallVerdict, CheckedCall, DispatchContext, DispatchedCall } from '../../src/tools/dispatch.ts';
-import { Inventory } from '../../src/tools/inventory.ts';
-import type { RunCapsuleStep } from '../../src/tools/plan/capsule-step.ts';
-import { nothingRan } from '../../src/tools/plan/step-outcome.ts';
-import { createSubmitPlanTool } from '../../src/tools/plan/submit-plan-tool.ts';
-import type { Tool, ToolKind, ToolOutcome } from '../../src/tools/tool.ts';
-import type { TraceEvent } from '../../src/trace/events.ts';
+import type {
+  CallVerdict,
+  CheckedCall,
+  DispatchContext,
+  DispatchedCall,
+} from '../../packages/svc/src/tools/dispatch.ts';
+import { Inventory } from '../../packages/svc/src/tools/inventory.ts';
+import type { RunCapsuleStep } from '../../packages/svc/src/tools/plan/capsule-step.ts';
+import { nothingRan } from '../../packages/svc/src/tools/plan/step-outcome.ts';
+import { createSubmitPlanTool } from '../../packages/svc/src/tools/plan/submit-plan-tool.ts';
+import type { Tool, ToolKind, ToolOutcome } from '../../packages/svc/src/tools/tool.ts';
+import type { TraceEvent } from '../../packages/svc/src/trace/events.ts';
 
 const clock = { monotonicMs: (): number => 0 };
 

@@ -1,0 +1,187 @@
+import { Diagnostic, type SourceLocation } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { renderKeyPath, type KeyPath } from '../manifest/key-path.ts';
+import {
+  formatDestination,
+  parseDestination,
+  type NetworkDestination,
+} from '../../../kit/src/net/network-destination.ts';
+import type { ArtifactEntry } from '../manifest/schema.ts';
+import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
+import { intersection, type WorkdirPath } from './filesystem-scope.ts';
+import { isCovered } from '../../../kit/src/net/network-coverage.ts';
+
+/** The part of the workdir a component sees, and nothing beside it. */
+export interface ScopedPreopen {
+  readonly scope: WorkdirPath;
+  readonly writable: boolean;
+}
+
+/** What a capsule and each of its artifacts have in common. Of a capsule, `stateStores` are those of every component that declares none. */
+interface Reach {
+  readonly workdirExec: boolean;
+  readonly networkAllow: readonly NetworkDestination[];
+  readonly unixSockets: boolean;
+  readonly envAllow: readonly string[];
+  readonly stateStores: readonly string[];
+  readonly maxMemoryBytes: number;
+  readonly deadlineSecs: number;
+}
+
+/** What one tool, driver or hook may do. Everything not named here is refused. */
+export interface ArtifactGrants extends Reach {
+  readonly name: string;
+  readonly version: string;
+  readonly runtime: 'tool' | 'driver' | 'hook';
+  /** Null when it sees no file at all. */
+  readonly preopen: ScopedPreopen | null;
+}
+
+/** What the capsule grants: the most that any of its artifacts can get. */
+export interface CapsuleGrants extends Reach {
+  readonly capsuleName: string;
+  readonly scope: WorkdirPath;
+  readonly readOnly: boolean;
+}
+
+export interface NarrowRequest {
+  readonly entry: ArtifactEntry & { readonly runtime: ArtifactGrants['runtime'] };
+  readonly capsule: CapsuleGrants;
+  /** Of the entry in the manifest. */
+  readonly path: KeyPath;
+  readonly locate: (path: KeyPath, part: 'key' | 'value') => SourceLocation;
+}
+
+export interface Narrowed {
+  readonly grants: ArtifactGrants;
+  /** One `W-SEC-007` for each thing asked for that the capsule does not grant. */
+  readonly warnings: readonly Diagnostic[];
+}
+
+const hookDeadlineSecs = 30;
+
+/**
+ * The grants of one artifact. A tool or driver has the capsule's, narrowed by what its entry declares; a hook has what its entry
+ * declares and the capsule grants. Nothing is ever wider than the capsule (contracts §3, D1 "Scope report" 2).
+ */
+export function narrowGrants(request: NarrowRequest): Narrowed {
+  const { entry, capsule } = request;
+  const asked = entry.capabilities ?? {};
+  const warnings: Diagnostic[] = [];
+  const drop: Drop = (key, what) => warnings.push(dropped(request, { key, what }));
+  const isHook = entry.runtime === 'hook';
+  const grants: ArtifactGrants = {
+    name: entry.name,
+    version: entry.version,
+    runtime: entry.runtime,
+    preopen: preopenOf(request, drop),
+    workdirExec: flag(asked.filesystem?.workdir_exec, {
+      granted: capsule.workdirExec,
+      unasked: !isHook && capsule.workdirExec,
+      drop: () => drop(['filesystem', 'workdir_exec'], 'true'),
+    }),
+    networkAllow: networkOf(request, drop),
+    unixSockets: flag(asked.network?.unix_sockets, {
+      granted: capsule.unixSockets,
+      unasked: !isHook && capsule.unixSockets,
+      drop: () => drop(['network', 'unix_sockets'], 'true'),
+    }),
+    envAllow: envOf(request, drop),
+    stateStores: storesOf(request),
+    maxMemoryBytes: bound(asked.limits?.memory, {
+      most: capsule.maxMemoryBytes,
+      unasked: capsule.maxMemoryBytes,
+      drop: () => drop(['limits', 'memory'], `${asked.limits?.memory} bytes`),
+    }),
+    deadlineSecs: bound(asked.limits?.deadline, {
+      most: capsule.deadlineSecs,
+      unasked: isHook ? Math.min(hookDeadlineSecs, capsule.deadlineSecs) : capsule.deadlineSecs,
+      drop: () => drop(['limits', 'deadline'], `${asked.limits?.deadline} seconds`),
+    }),
+  };
+  return { grants, warnings };
+}
+
+/** The store names a `state` block declares; without a name, the one called after the capsule (D2 "Spawn envelope rules"). */
+export function declaredStores(
+  state: { readonly store: string | readonly string[] | null },
+  capsuleName: string,
+): string[] {
+  if (state.store === null) return [capsuleName];
+  return typeof state.store === 'string' ? [state.store] : [...new Set(state.store)];
+}
+
+type Drop = (key: KeyPath, what: string) => void;
+
+function dropped({ entry, path, locate }: NarrowRequest, { key, what }: { key: KeyPath; what: string }): Diagnostic {
+  const where: KeyPath = [...path, 'capabilities', ...key];
+  const message = `${renderKeyPath(where)} of ${entry.name}: ${what} is wider than the capsule grants and was dropped`;
+  return new Diagnostic('W-SEC-007', message, {
+    location: locate(where, 'value'),
+    hint: `grant it in capabilities.${renderKeyPath(key.filter((segment) => typeof segment === 'string'))}, or remove it here`,
+  });
+}
+
+function preopenOf({ entry, capsule }: NarrowRequest, drop: Drop): ScopedPreopen | null {
+  const asked = entry.capabilities?.filesystem;
+  if (asked?.read_only === false && capsule.readOnly) drop(['filesystem', 'read_only'], 'false');
+  const writable = !capsule.readOnly && asked?.read_only !== true;
+  const scope = asked?.scope === undefined ? undefined : normalizeWorkdirPath(asked.scope);
+  if (scope === undefined) return entry.runtime === 'hook' ? null : { scope: capsule.scope, writable };
+  const shared = intersection(capsule.scope, scope);
+  if (shared !== scope) drop(['filesystem', 'scope'], scope);
+  return shared === null ? null : { scope: shared, writable };
+}
+
+function networkOf({ entry, capsule }: NarrowRequest, drop: Drop): readonly NetworkDestination[] {
+  const asked = entry.capabilities?.network;
+  if (asked === undefined) return entry.runtime === 'hook' ? [] : capsule.networkAllow;
+  return asked.allow.flatMap((text, index) => {
+    const reading = parseDestination(text);
+    if (reading.kind === 'malformed') return [];
+    if (isCovered(capsule.networkAllow, reading.destination)) return [reading.destination];
+    drop(['network', 'allow', index], formatDestination(reading.destination));
+    return [];
+  });
+}
+
+function envOf({ entry, capsule }: NarrowRequest, drop: Drop): readonly string[] {
+  const asked = entry.capabilities?.env;
+  if (asked === undefined) return entry.runtime === 'hook' ? [] : capsule.envAllow;
+  const granted = asked.allow.filter((name, index) => {
+    const isGranted = capsule.envAllow.includes(name);
+    if (!isGranted) drop(['env', 'allow', index], name);
+    return isGranted;
+  });
+  return [...new Set(granted)];
+}
+
+// Not a ceiling: contracts §1 makes the capsule's store the one of components that declare none.
+function storesOf({ entry, capsule }: NarrowRequest): readonly string[] {
+  const asked = entry.capabilities?.state;
+  if (asked !== undefined) return declaredStores(asked, capsule.capsuleName);
+  return entry.runtime === 'hook' ? [] : capsule.stateStores;
+}
+
+interface FlagRule {
+  readonly granted: boolean;
+  readonly unasked: boolean;
+  readonly drop: () => void;
+}
+
+function flag(asked: boolean | undefined, { granted, unasked, drop }: FlagRule): boolean {
+  if (asked === undefined) return unasked;
+  if (asked && !granted) drop();
+  return asked && granted;
+}
+
+interface BoundRule {
+  readonly most: number;
+  readonly unasked: number;
+  readonly drop: () => void;
+}
+
+function bound(asked: number | undefined, { most, unasked, drop }: BoundRule): number {
+  if (asked === undefined) return unasked;
+  if (asked > most) drop();
+  return Math.min(asked, most);
+}

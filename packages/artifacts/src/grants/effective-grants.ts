@@ -1,0 +1,135 @@
+import type { z } from 'zod/mini';
+
+import type { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { resourceLimits } from '../manifest/capabilities.ts';
+import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
+import type { LoadedManifest } from '../manifest/load.ts';
+import {
+  formatDestination,
+  parseDestination,
+  type NetworkDestination,
+} from '../../../kit/src/net/network-destination.ts';
+import type { ArtifactEntry, CapsuleManifest } from '../manifest/schema.ts';
+import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
+import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import { declaredStores, narrowGrants, type ArtifactGrants, type CapsuleGrants } from './artifact-grants.ts';
+import type { WorkdirPath } from './filesystem-scope.ts';
+import { isInterpreter } from './interpreters.ts';
+import { destinationOf } from '../../../kit/src/net/network-coverage.ts';
+
+/** Bounds of one subprocess and of the workdir; sizes in bytes, times in seconds (contracts §3). */
+export type ResourceLimits = z.infer<typeof resourceLimits>;
+
+/** What a capsule may touch, lowered from its manifest. Lists are without repetition, in the order of the file. */
+export interface EffectiveGrants {
+  /** The manifest's own floor; null when it declares none. */
+  readonly containmentFloor: ContainmentClass | null;
+  /** Null when none is declared, which is the whole accessible workdir. */
+  readonly filesystemScope: WorkdirPath | null;
+  readonly workdirExec: boolean;
+  readonly readOnly: boolean;
+  readonly networkAllow: readonly NetworkDestination[];
+  readonly unixSockets: boolean;
+  readonly peerFetchAllow: readonly NetworkDestination[];
+  readonly shellAllow: readonly string[];
+  readonly spawnAllow: readonly string[];
+  readonly envAllow: readonly string[];
+  readonly planSubmit: boolean;
+  /** Commands of `shellAllow` that run any code they are given. */
+  readonly interpreterRuntime: readonly string[];
+  /** Tools, drivers and hooks, in the order of the manifest; a bundled driver without an entry is last. */
+  readonly artifacts: readonly ArtifactGrants[];
+  /** `<name>@<version>` of every artifact the session is staged with, skills included. */
+  readonly stagedRuntime: readonly string[];
+  /** The program behind `inference.transport: process`, which has the capsule's own grants; null when a component is the driver. */
+  readonly processDriver: string | null;
+  /** Where the driver may go although `networkAllow` does not say so: the origin of `inference.endpoint` (contracts §4). */
+  readonly endpoint: NetworkDestination | null;
+  readonly resources: ResourceLimits;
+}
+
+export interface Lowered {
+  readonly grants: EffectiveGrants;
+  /** `W-SEC-007`, for what an artifact asked beyond the capsule. */
+  readonly warnings: readonly Diagnostic[];
+}
+
+const componentMemoryBytes = 512 * 1024 * 1024;
+const componentDeadlineSecs = 600;
+
+/** Works out what a capsule and each of its artifacts may do. Reads nothing but the manifest: no host, no registry, no name server. */
+export function lower({ manifest, locate }: Pick<LoadedManifest, 'manifest' | 'locate'>): Lowered {
+  const { capabilities, inference } = manifest;
+  const capsule = capsuleGrantsOf(manifest);
+  const declared = declaredArtifacts(manifest);
+  const narrowed = declared.flatMap((entry, index) =>
+    isComponent(entry) ? [narrowGrants({ entry, capsule, path: ['artifacts', index], locate })] : [],
+  );
+  const shellAllow = distinct(capabilities.shell?.allow);
+  const grants: EffectiveGrants = {
+    containmentFloor: capabilities.containment ?? null,
+    filesystemScope: scopeOf(manifest),
+    workdirExec: capsule.workdirExec,
+    readOnly: capsule.readOnly,
+    networkAllow: capsule.networkAllow,
+    unixSockets: capsule.unixSockets,
+    peerFetchAllow: destinations(capabilities.peer_fetch?.allow),
+    shellAllow,
+    spawnAllow: distinct(capabilities.spawn?.allow),
+    envAllow: capsule.envAllow,
+    planSubmit: capabilities.plan?.submit ?? false,
+    interpreterRuntime: shellAllow.filter(isInterpreter),
+    artifacts: narrowed.map((one) => one.grants),
+    stagedRuntime: declared.map(({ name, version }) => `${name}@${version}`),
+    processDriver: inference.transport === 'process' ? programOf(inference.command) : null,
+    endpoint: inference.endpoint === undefined ? null : (destinationOf(new URL(inference.endpoint)) ?? null),
+    resources: capabilities.resources ?? resourceLimits.parse({}),
+  };
+  return { grants, warnings: narrowed.flatMap((one) => one.warnings) };
+}
+
+function capsuleGrantsOf(manifest: CapsuleManifest): CapsuleGrants {
+  const { filesystem, network, env, state, limits } = manifest.capabilities;
+  return {
+    capsuleName: manifest.name,
+    scope: scopeOf(manifest) ?? '.',
+    readOnly: filesystem?.read_only ?? false,
+    workdirExec: filesystem?.workdir_exec ?? false,
+    networkAllow: destinations(network?.allow),
+    unixSockets: network?.unix_sockets ?? false,
+    envAllow: distinct(env?.allow),
+    stateStores: state === undefined ? [] : declaredStores(state, manifest.name),
+    maxMemoryBytes: limits?.memory ?? componentMemoryBytes,
+    deadlineSecs: limits?.deadline ?? componentDeadlineSecs,
+  };
+}
+
+function scopeOf({ capabilities }: CapsuleManifest): WorkdirPath | null {
+  const scope = capabilities.filesystem?.scope;
+  return scope === undefined ? null : (normalizeWorkdirPath(scope) ?? null);
+}
+
+/** The first word of a command. */
+function programOf(command: CapsuleManifest['inference']['command'] = ''): string {
+  const [program = ''] = typeof command === 'string' ? command.trim().split(/\s+/) : command;
+  return program;
+}
+
+function isComponent(
+  entry: ArtifactEntry,
+): entry is ArtifactEntry & { readonly runtime: Exclude<ArtifactEntry['runtime'], 'skill'> } {
+  return entry.runtime !== 'skill';
+}
+
+function destinations(allow: readonly string[] = []): readonly NetworkDestination[] {
+  const bySpelling = new Map<string, NetworkDestination>();
+  for (const text of allow) {
+    const reading = parseDestination(text);
+    if (reading.kind === 'destination') bySpelling.set(formatDestination(reading.destination), reading.destination);
+  }
+  return [...bySpelling.values()];
+}
+
+function distinct(names: readonly string[] = []): readonly string[] {
+  return [...new Set(names)];
+}

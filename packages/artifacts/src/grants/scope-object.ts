@@ -1,0 +1,109 @@
+import { formatDestination } from '../../../kit/src/net/network-destination.ts';
+import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import type { ArtifactGrants } from './artifact-grants.ts';
+import type { EffectiveGrants } from './effective-grants.ts';
+
+/** What the host answers to the floors that were declared (D1 "Scope report", Containment). */
+export interface ContainmentReport {
+  /** The strongest of all floors. */
+  readonly declared: ContainmentClass;
+  readonly achieved: ContainmentClass;
+  readonly floorMet: boolean;
+  /** D1 "Mechanism values". */
+  readonly mechanism: string;
+  /** `n/a` off Linux. */
+  readonly usernsGrant: string;
+}
+
+/** One tool, driver or hook, a driver that is a program by its command, and the part of the workdir it sees; `path` is null when it sees none. */
+export interface PreopenLine {
+  readonly artifact: string;
+  readonly runtime: ArtifactGrants['runtime'];
+  readonly path: string | null;
+  readonly writable: boolean;
+  /** The names of its state stores, all writable; absent when it has none. Where they lie depends on what the artifact is. */
+  readonly state?: readonly string[];
+}
+
+/** By what a limit is held; `watched` is held by `svc` afterwards, `none` by nothing (`docs/containment.md`, "Limits"). */
+export type HeldBy = 'cgroup-v2' | 'cgroup-v1' | 'user-namespace' | 'user' | 'rlimit' | 'watched' | 'none';
+
+/** A bound of one started program, or of all programs of the session together. */
+export interface HeldLimit {
+  readonly resource: 'processes' | 'memory';
+  readonly of: 'program' | 'session';
+  /** Processes, or bytes; null where none is declared. */
+  readonly max: number | null;
+  readonly held_by: HeldBy;
+}
+
+/** What `--explain-scope --json` prints and `session_start` records as `effective_grants` (D1 "Scope report"). */
+export interface ScopeObject {
+  readonly containment: {
+    readonly declared: ContainmentClass;
+    readonly achieved: ContainmentClass;
+    readonly floor_met: boolean;
+    readonly mechanism: string;
+    readonly userns_grant: string;
+  };
+  readonly filesystem_scope: string | null;
+  readonly workdir_exec: boolean;
+  readonly read_only: boolean;
+  readonly preopens: readonly PreopenLine[];
+  readonly network_allow: readonly string[];
+  readonly unix_sockets: boolean;
+  readonly shell_allow: readonly string[];
+  readonly spawn_allow: readonly string[];
+  readonly env_allow: readonly string[];
+  readonly plan_submit: boolean;
+  readonly interpreter_runtime: readonly string[];
+  readonly staged_runtime: readonly string[];
+  /** Beside the fields of D1: what bounds processes and memory here. */
+  readonly limits: readonly HeldLimit[];
+  /**
+   * Beside them too: the files and folders of the host that the program of the driver may read since `inference.command` names them. Absent where it names
+   * none.
+   */
+  readonly command_reads?: readonly string[];
+}
+
+/** Declared destinations stay names: nothing is looked up (D1 "Scope report" 1). */
+export function encodeScope(
+  grants: EffectiveGrants,
+  containment: ContainmentReport,
+  limits: readonly HeldLimit[],
+): ScopeObject {
+  return {
+    containment: {
+      declared: containment.declared,
+      achieved: containment.achieved,
+      floor_met: containment.floorMet,
+      mechanism: containment.mechanism,
+      userns_grant: containment.usernsGrant,
+    },
+    filesystem_scope: grants.filesystemScope,
+    workdir_exec: grants.workdirExec,
+    read_only: grants.readOnly,
+    preopens: [...grants.artifacts.map(preopenOf), ...processDriverOf(grants)],
+    network_allow: grants.networkAllow.map(formatDestination),
+    unix_sockets: grants.unixSockets,
+    shell_allow: grants.shellAllow,
+    spawn_allow: grants.spawnAllow,
+    env_allow: grants.envAllow,
+    plan_submit: grants.planSubmit,
+    interpreter_runtime: grants.interpreterRuntime,
+    staged_runtime: grants.stagedRuntime,
+    limits,
+  };
+}
+
+function preopenOf({ name, runtime, preopen, stateStores }: ArtifactGrants): PreopenLine {
+  const seen = { artifact: name, runtime, path: preopen?.scope ?? null, writable: preopen?.writable ?? false };
+  return stateStores.length === 0 ? seen : { ...seen, state: stateStores };
+}
+
+/** A driver that is a program sees what the commands see (D1 "Scope report" 2). */
+function processDriverOf({ processDriver, filesystemScope, readOnly }: EffectiveGrants): readonly PreopenLine[] {
+  if (processDriver === null) return [];
+  return [{ artifact: processDriver, runtime: 'driver', path: filesystemScope ?? '.', writable: !readOnly }];
+}

@@ -1,0 +1,164 @@
+import { quoted } from '../../../kit/src/diagnostics/printable.ts';
+import { formatDestination, parseDestination } from '../../../kit/src/net/network-destination.ts';
+import type { Reference } from '../manifest/references.ts';
+import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
+import { isAtLeast } from '../../../protocol/src/containment-class.ts';
+import type { EffectiveGrants } from './effective-grants.ts';
+import { isWithin } from './filesystem-scope.ts';
+import { coveringEntries } from '../../../kit/src/net/network-coverage.ts';
+
+/** What of a capsule's grants is compared when it is spawned or spawns: ten axes, in the order of D2 "Spawn envelope rules". */
+export interface SpawnEnvelope extends Pick<
+  EffectiveGrants,
+  | 'networkAllow'
+  | 'unixSockets'
+  | 'peerFetchAllow'
+  | 'shellAllow'
+  | 'spawnAllow'
+  | 'envAllow'
+  | 'filesystemScope'
+  | 'workdirExec'
+  | 'containmentFloor'
+> {
+  /** Every state store that one of the capsule's artifacts opens. */
+  readonly stateStores: readonly string[];
+  /** `${VARIABLE}` by the value that stands for it above; absent where no variable was resolved. */
+  readonly references?: ReadonlyMap<string, string>;
+}
+
+export interface EnvelopeExcess {
+  /** The manifest key, `capabilities.network.allow`. */
+  readonly key: string;
+  /**
+   * What the child declares there beyond the parent, in the shortest spelling that means it; `none` where it declares nothing.
+   * A value that came from a variable may be a credential, and stands here as its reference.
+   */
+  readonly declared: string;
+  /** One sentence that names both; text of the manifest stands in it quoted. */
+  readonly message: string;
+}
+
+/** The manifest key of each axis. */
+const keys = {
+  networkAllow: 'capabilities.network.allow',
+  unixSockets: 'capabilities.network.unix_sockets',
+  peerFetchAllow: 'capabilities.peer_fetch.allow',
+  shellAllow: 'capabilities.shell.allow',
+  spawnAllow: 'capabilities.spawn.allow',
+  envAllow: 'capabilities.env.allow',
+  filesystemScope: 'capabilities.filesystem.scope',
+  workdirExec: 'capabilities.filesystem.workdir_exec',
+  stateStores: 'capabilities.state.store',
+  containmentFloor: 'capabilities.containment',
+} as const satisfies Record<Exclude<keyof SpawnEnvelope, 'references'>, string>;
+
+/**
+ * The part of a capsule's grants that a spawn is judged by. `inference.endpoint` is no part of it. `references` are those of the
+ * manifest that was lowered.
+ */
+export function envelopeOf(grants: EffectiveGrants, references: readonly Reference[] = []): SpawnEnvelope {
+  const spellings = references.flatMap(spellingsOf);
+  return {
+    networkAllow: grants.networkAllow,
+    unixSockets: grants.unixSockets,
+    peerFetchAllow: grants.peerFetchAllow,
+    shellAllow: grants.shellAllow,
+    spawnAllow: grants.spawnAllow,
+    envAllow: grants.envAllow,
+    filesystemScope: grants.filesystemScope,
+    workdirExec: grants.workdirExec,
+    stateStores: [...new Set(grants.artifacts.flatMap((artifact) => artifact.stateStores))],
+    containmentFloor: grants.containmentFloor,
+    ...(spellings.length === 0 ? {} : { references: new Map(spellings) }),
+  };
+}
+
+/** The value of a reference in every spelling that lowering may have given it. */
+function spellingsOf({ variable, value }: Reference): readonly (readonly [string, string])[] {
+  if (value === undefined) return [];
+  const reading = parseDestination(value);
+  const spellings = [value, normalizeWorkdirPath(value) ?? value];
+  if (reading.kind === 'destination') spellings.push(formatDestination(reading.destination));
+  return spellings.map((spelling) => [spelling, `\${${variable}}`]);
+}
+
+/**
+ * The first axis, in the order of D2's table, on which the child declares more than the parent holds, and on a list the first
+ * entry of the child that is more; null when the child stays within. Nothing is ever narrowed to fit (D2 "Spawn envelope rules").
+ */
+export function firstExcess(parent: SpawnEnvelope, child: SpawnEnvelope): EnvelopeExcess | null {
+  const pair = { parent, child };
+  return (
+    uncovered(pair, 'networkAllow') ??
+    unheld(pair, 'unixSockets') ??
+    uncovered(pair, 'peerFetchAllow') ??
+    unlisted(pair, 'shellAllow') ??
+    unlisted(pair, 'spawnAllow') ??
+    unlisted(pair, 'envAllow') ??
+    beyondScope(pair) ??
+    unheld(pair, 'workdirExec') ??
+    unlisted(pair, 'stateStores') ??
+    belowFloor(pair)
+  );
+}
+
+interface Pair {
+  readonly parent: SpawnEnvelope;
+  readonly child: SpawnEnvelope;
+}
+
+function uncovered({ parent, child }: Pair, axis: 'networkAllow' | 'peerFetchAllow'): EnvelopeExcess | null {
+  // By spelling: of two lists as long as a manifest may be, each pair looked at would hold up everybody else for seconds.
+  const held = new Set(parent[axis].map(formatDestination));
+  const excess = child[axis].find((destination) => !coveringEntries(destination).some((entry) => held.has(entry)));
+  if (excess === undefined) return null;
+  const declared = asWritten(child, formatDestination(excess));
+  return excessOf(axis, declared, `the child declares ${quoted(declared)}, which no entry of the parent covers`);
+}
+
+type NameAxis = 'shellAllow' | 'spawnAllow' | 'envAllow' | 'stateStores';
+
+function unlisted({ parent, child }: Pair, axis: NameAxis): EnvelopeExcess | null {
+  const held = new Set(parent[axis]);
+  const excess = child[axis].find((name) => !held.has(name));
+  if (excess === undefined) return null;
+  const declared = asWritten(child, excess);
+  const clause =
+    axis === 'stateStores'
+      ? `an artifact of the child opens ${quoted(declared)}, which none of the parent does`
+      : `the child declares ${quoted(declared)}, which the parent does not`;
+  return excessOf(axis, declared, clause);
+}
+
+function unheld({ parent, child }: Pair, axis: 'unixSockets' | 'workdirExec'): EnvelopeExcess | null {
+  if (parent[axis] || !child[axis]) return null;
+  return excessOf(axis, 'true', 'the child declares true, which the parent does not');
+}
+
+function beyondScope({ parent, child }: Pair): EnvelopeExcess | null {
+  const axis = 'filesystemScope';
+  const [outer, inner] = [parent[axis], child[axis]];
+  if (outer === null || (inner !== null && isWithin(outer, inner))) return null;
+  const held = quoted(asWritten(parent, outer));
+  if (inner === null) {
+    return excessOf(axis, 'none', `the child declares none and sees its whole workdir, the parent only ${held}`);
+  }
+  const declared = asWritten(child, inner);
+  return excessOf(axis, declared, `the child declares ${quoted(declared)}, which is not within ${held} of the parent`);
+}
+
+function belowFloor({ parent, child }: Pair): EnvelopeExcess | null {
+  const axis = 'containmentFloor';
+  const floor = parent[axis] ?? 'advisory';
+  if (isAtLeast(child[axis] ?? 'advisory', floor)) return null;
+  const declared = child[axis] ?? 'none';
+  return excessOf(axis, declared, `the child declares ${declared}, which is below ${floor} of the parent`);
+}
+
+function asWritten({ references }: SpawnEnvelope, value: string): string {
+  return references?.get(value) ?? value;
+}
+
+function excessOf(axis: keyof typeof keys, declared: string, clause: string): EnvelopeExcess {
+  return { key: keys[axis], declared, message: `${keys[axis]}: ${clause}` };
+}

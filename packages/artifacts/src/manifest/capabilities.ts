@@ -1,0 +1,92 @@
+import * as z from 'zod/mini';
+
+import { containmentClasses } from '../../../protocol/src/containment-class.ts';
+import { artifactName, commandName, variableName } from './names.ts';
+import { parseDestination } from '../../../kit/src/net/network-destination.ts';
+import { byteSize, durationSecs } from './units.ts';
+import { normalizeWorkdirPath } from './workdir-path.ts';
+
+const mebibyte = 1024 ** 2;
+const gibibyte = 1024 ** 3;
+
+const positive = z.int().check(z.minimum(1));
+
+const destination = z.string().check(
+  z.refine((text) => parseDestination(text).kind === 'destination', {
+    error: ({ input }) => {
+      const reading = parseDestination(String(input));
+      return reading.kind === 'malformed' ? reading.reason : undefined;
+    },
+    params: { code: 'E-CAP-001' },
+  }),
+);
+
+const workdirPath = z.string().check(
+  z.refine((path) => normalizeWorkdirPath(path) !== undefined, {
+    error: 'must be a relative path inside the workdir, without ".."',
+    params: { code: 'E-CAP-002' },
+  }),
+);
+
+const filesystem = z.strictObject({
+  scope: z.optional(workdirPath),
+  read_only: z.optional(z.boolean()),
+  workdir_exec: z.optional(z.boolean()),
+});
+
+const network = z.strictObject({
+  allow: z._default(z.array(destination), []),
+  unix_sockets: z.optional(z.boolean()),
+});
+
+const limits = z.strictObject({
+  memory: z._default(byteSize, 512 * mebibyte),
+  deadline: z.optional(durationSecs),
+});
+
+/** Bounds of one subprocess, of all of a session together, and of the whole workdir. */
+export const resourceLimits = z.strictObject({
+  processes: z._default(positive, 128),
+  open_files: z._default(positive, 1024),
+  file_size: z._default(byteSize, 4 * gibibyte),
+  cpu: z._default(durationSecs, 3600),
+  memory: z._default(byteSize, 2 * gibibyte),
+  session_processes: z.optional(positive),
+  session_memory: z.optional(byteSize),
+  enforce: z.optional(z.enum(['available', 'required'])),
+  workdir_max_bytes: z._default(byteSize, 10 * gibibyte),
+});
+
+const storeNames = z.nullable(
+  z.union([artifactName, z.array(artifactName).check(z.minLength(1))], 'must be a store name or a list of them'),
+);
+
+// An empty block counts: state declared without a name is a store named after the capsule (D2 "State stores").
+const state = z.pipe(
+  z.nullable(z.strictObject({ store: z._default(storeNames, null) })),
+  z.transform((declared) => declared ?? { store: null }),
+);
+
+/** What one artifact asks for; it narrows the capsule's grants and never widens them (contracts §3). */
+export const artifactCapabilities = z.strictObject({
+  filesystem: z.optional(filesystem),
+  network: z.optional(network),
+  env: z.optional(z.strictObject({ allow: z._default(z.array(variableName), []) })),
+  state: z.optional(state),
+  limits: z.optional(z.strictObject({ memory: z.optional(byteSize), deadline: z.optional(durationSecs) })),
+});
+
+/** What the capsule as a whole may touch. */
+export const capsuleCapabilities = z.strictObject({
+  containment: z.optional(z.enum(containmentClasses)),
+  filesystem: z.optional(filesystem),
+  network: z.optional(network),
+  shell: z.optional(z.strictObject({ allow: z.array(commandName).check(z.minLength(1)) })),
+  spawn: z.optional(z.strictObject({ allow: z.array(artifactName) })),
+  env: z.optional(z.strictObject({ allow: z.array(variableName) })),
+  peer_fetch: z.optional(z.strictObject({ allow: z.array(destination) })),
+  state: z.optional(state),
+  plan: z.optional(z.strictObject({ submit: z._default(z.boolean(), false) })),
+  limits: z.optional(limits),
+  resources: z.optional(resourceLimits),
+});

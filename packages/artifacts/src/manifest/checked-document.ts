@@ -1,0 +1,127 @@
+import type { $ZodIssue, $ZodType, output } from 'zod/v4/core';
+import { safeParse } from 'zod/v4/core';
+
+import { closestName } from '../../../kit/src/diagnostics/closest-name.ts';
+import { DiagnosticList, type Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { FileFindings, mostFindings, type Findings } from './findings.ts';
+import { issueClause } from './issue-clause.ts';
+import { renderKey, renderKeyPath, type KeyPath } from './key-path.ts';
+import type { Environment } from '../../../kit/src/environment.ts';
+import { resolveReferences, type Resolution } from './references.ts';
+import { keyPathOf, reportIssue } from './schema-issues.ts';
+import { knownKeys } from './schema-keys.ts';
+import { parseYaml, type YamlSource } from './yaml-source.ts';
+
+export interface DocumentRequest<Schema extends $ZodType> {
+  readonly file: string;
+  readonly text: string;
+  readonly schema: Schema;
+  /** What references are resolved from; without it they stay as they are written. */
+  readonly env?: Environment;
+  /** True for the keys whose references are not resolved. */
+  readonly leave?: (path: KeyPath) => boolean;
+  /** False for the keys whose variables may be unset; nothing is said of their values then. */
+  readonly needs?: ((path: KeyPath) => boolean) | undefined;
+  /** Rules across keys; `data` is what the file holds, of any shape. */
+  readonly rules?: (data: unknown, findings: Findings) => void;
+}
+
+export interface CheckedDocument<Schema extends $ZodType> {
+  readonly value: output<Schema>;
+  readonly warnings: readonly Diagnostic[];
+  readonly source: YamlSource;
+  readonly references: Resolution['references'];
+}
+
+/**
+ * Reads a YAML file by a schema. Throws a `DiagnosticList` of every problem and warning in the order of the file
+ * when anything refuses it: `E-MAN-001` to `E-MAN-003` and the codes of the schema's own checks.
+ */
+export function readDocument<Schema extends $ZodType>(request: DocumentRequest<Schema>): CheckedDocument<Schema> {
+  const source = parseYaml(request.file, request.text);
+  const resolution = resolveReferences({
+    source,
+    env: request.env,
+    leave: request.leave ?? (() => false),
+    needs: request.needs,
+  });
+  const findings = new FileFindings(source, resolution);
+  const reading = { data: resolution.value ?? {}, source, resolution, findings };
+  const value = parseWithoutUnknown(request.schema, reading);
+  request.rules?.(reading.data, findings);
+  if (value === undefined || findings.hasError()) {
+    const isUnclear = !findings.hasError();
+    throw new DiagnosticList([...findings.list(), ...(isUnclear ? resolution.passedOver.values() : [])]);
+  }
+  return { value: value.output, warnings: findings.list(), source, references: resolution.references };
+}
+
+interface Reading {
+  readonly data: unknown;
+  readonly source: YamlSource;
+  readonly resolution: Resolution;
+  readonly findings: Findings;
+}
+
+/** Parses, and once more without the keys the schema does not know, which only warn (contracts §3), or whose variables may be unset. */
+function parseWithoutUnknown<Schema extends $ZodType>(
+  schema: Schema,
+  reading: Reading,
+): { readonly output: output<Schema> } | undefined {
+  const first = parsed(schema, reading.data);
+  if (first.success) return { output: first.data };
+  let refused = false;
+  for (const issue of first.error.issues) {
+    if (issue.code === 'unrecognized_keys') dropUnknown(issue, schema, reading);
+    else if (reading.resolution.passedOver.has(renderKeyPath(keyPathOf(issue.path)))) drop(issue, reading.data);
+    else {
+      refused = true;
+      reportIssue(issue, reading);
+    }
+  }
+  if (refused) return undefined;
+  const second = parsed(schema, reading.data);
+  return second.success ? { output: second.data } : undefined;
+}
+
+function parsed<Schema extends $ZodType>(schema: Schema, data: unknown): ReturnType<typeof safeParse<Schema>> {
+  // One parse a start: generated code would cost more than it saves.
+  return safeParse(schema, data, { error: issueClause, reportInput: true, jitless: true });
+}
+
+function dropUnknown(issue: $ZodIssue & { code: 'unrecognized_keys' }, schema: $ZodType, reading: Reading): void {
+  const block = keyPathOf(issue.path);
+  const known = knownKeys(schema, block);
+  const values = blockAt(block, reading.data);
+  for (const key of issue.keys) delete values[key];
+  for (const key of issue.keys.slice(0, mostFindings)) {
+    const meant = closestName(key, known);
+    const where = block.length === 0 ? '' : ` of ${renderKeyPath(block)}`;
+    const path = [...block, key];
+    const { line } = reading.source.locate(path, 'key');
+    reading.findings.add('W-SEC-019', `${renderKey(key)}${where} in line ${line} is not a known key and was ignored`, {
+      path,
+      part: 'key',
+      hint: meant === undefined ? hintOf(key, block, known) : `did you mean ${meant}?`,
+    });
+  }
+}
+
+function hintOf(key: string, block: KeyPath, known: readonly string[]): string {
+  if (key === 'runtime' && block.length === 0 && known.includes('inference')) {
+    return 'this describes an artifact, not a capsule: a capsule lists it in artifacts, with its folder as source';
+  }
+  return `known keys here: ${known.join(', ')}`;
+}
+
+/** A key whose value stands in a variable that may be unset. */
+function drop(issue: $ZodIssue, data: unknown): void {
+  const path = keyPathOf(issue.path);
+  const key = path.at(-1);
+  if (key !== undefined) delete blockAt(path.slice(0, -1), data)[key];
+}
+
+function blockAt(block: KeyPath, data: unknown): Record<string | number, unknown> {
+  const value = block.reduce<unknown>((outer, key) => (outer as Record<string | number, unknown>)[key], data);
+  return value as Record<string | number, unknown>;
+}

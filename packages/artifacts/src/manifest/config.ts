@@ -1,0 +1,139 @@
+import { join } from 'node:path';
+
+import type * as z from 'zod/mini';
+
+import { closestName } from '../../../kit/src/diagnostics/closest-name.ts';
+import { Diagnostic, type SourceLocation } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { quoted } from '../../../kit/src/diagnostics/printable.ts';
+import { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import { readDocument } from './checked-document.ts';
+import { userConfig, workspaceConfig } from './config-schema.ts';
+import { Draft } from './draft.ts';
+import type { Findings } from './findings.ts';
+import { readSmallText, unreadableFile } from './read-text.ts';
+import type { Environment } from '../../../kit/src/environment.ts';
+import { referencedVariable } from './references.ts';
+
+export interface WorkspaceConfig {
+  /** A floor beside the manifest's and the flag's (D1 "Command line" 1). */
+  readonly containment?: ContainmentClass;
+  readonly warnings: readonly Diagnostic[];
+}
+
+interface SourceBase {
+  readonly name: string;
+  /**
+   * The token, undefined when the source declares none. Throws `E-MAN-003` when it is a reference to a variable that is not
+   * set: one source without its token must not stop work that never asks it.
+   */
+  readonly token: () => Secret | undefined;
+}
+
+/** One of `registry.sources` (D1 "Workspace and user configuration", contracts §2). */
+export type RegistrySource =
+  /** `repo` is `<owner>/<repo>`. */
+  | (SourceBase & { readonly type: 'github'; readonly repo: string })
+  /** `url` is without `/v1` and without a slash at its end. */
+  | (SourceBase & { readonly type: 'registry'; readonly url: string });
+
+export interface UserConfig {
+  /** The source named by `registry.default`. */
+  readonly defaultSource?: RegistrySource;
+  readonly sources: readonly RegistrySource[];
+  readonly warnings: readonly Diagnostic[];
+}
+
+/**
+ * `.svc/config.yaml` of the workspace root (D1 "Workspace and user configuration"); empty when there is no such file.
+ * Throws a `DiagnosticList` with every problem, or `E-IO-001`.
+ */
+export function loadWorkspaceConfig({ directory, env }: { directory: string; env: Environment }): WorkspaceConfig {
+  const file = join(directory, '.svc', 'config.yaml');
+  const text = readOptional(file);
+  if (text === undefined) return { warnings: [] };
+  const { value, warnings } = readDocument({ file, text, schema: workspaceConfig, env });
+  return { ...(value.containment === undefined ? {} : { containment: value.containment }), warnings };
+}
+
+/**
+ * `~/.svc/config.yaml` (D1 "Workspace and user configuration"); empty when there is no such file.
+ * Throws a `DiagnosticList` with every problem, or `E-IO-001`.
+ */
+export function loadUserConfig({ home, env }: { home: string; env: Environment }): UserConfig {
+  const file = join(home, '.svc', 'config.yaml');
+  const text = readOptional(file);
+  if (text === undefined) return { sources: [], warnings: [] };
+  const document = readDocument({
+    file,
+    text,
+    schema: userConfig,
+    env,
+    // Resolved when the source is used.
+    leave: (path) => path.at(-1) === 'token',
+    rules: checkSources,
+  });
+  const registry = document.value.registry;
+  const sources = (registry?.sources ?? []).map((source, index) => {
+    const location = document.source.locate(['registry', 'sources', index, 'token'], 'value');
+    return registrySourceOf(source, () => resolveToken(source, { env, location }));
+  });
+  const chosen = sources.find((source) => source.name === registry?.default);
+  return { ...(chosen === undefined ? {} : { defaultSource: chosen }), sources, warnings: document.warnings };
+}
+
+function readOptional(file: string): string | undefined {
+  const reading = readSmallText(file);
+  if (reading.kind === 'unreadable') throw unreadableFile(file, reading);
+  return reading.kind === 'text' ? reading.text : undefined;
+}
+
+function checkSources(data: unknown, findings: Findings): void {
+  const draft = new Draft(data);
+  const names: string[] = [];
+  draft.list('registry', 'sources').forEach((_, index) => {
+    const path = ['registry', 'sources', index];
+    const type = draft.at(...path, 'type');
+    const needed = type === 'github' ? 'repo' : 'url';
+    if ((type === 'github' || type === 'registry') && !draft.has(...path, needed)) {
+      const message = `registry.sources[${index}].${needed} is missing, type: ${type} needs it`;
+      findings.add('E-MAN-001', message, { path: [...path, needed] });
+    }
+    const name = draft.at(...path, 'name');
+    if (typeof name !== 'string') return;
+    if (names.includes(name)) {
+      findings.add('E-MAN-003', `registry.sources[${index}].name repeats ${quoted(name)}`, { path: [...path, 'name'] });
+    }
+    names.push(name);
+  });
+  const chosen = draft.at('registry', 'default');
+  if (typeof chosen !== 'string' || names.includes(chosen)) return;
+  const meant = closestName(chosen, names);
+  findings.add('E-MAN-003', `registry.default names ${quoted(chosen)}, which registry.sources does not list`, {
+    path: ['registry', 'default'],
+    ...(meant === undefined ? {} : { hint: `did you mean ${meant}?` }),
+  });
+}
+
+type WrittenSource = NonNullable<z.infer<typeof userConfig>['registry']>['sources'][number];
+
+/** `checkSources` has seen to it that each type has its key. */
+function registrySourceOf(
+  { name, type, repo = '', url = '' }: WrittenSource,
+  token: RegistrySource['token'],
+): RegistrySource {
+  return type === 'github' ? { name, token, type, repo } : { name, token, type, url: url.replace(/\/+$/, '') };
+}
+
+function resolveToken(
+  { name, token }: WrittenSource,
+  { env, location }: { env: Environment; location: SourceLocation },
+): Secret | undefined {
+  if (token === undefined) return undefined;
+  const variable = referencedVariable(token);
+  if (variable === undefined) return new Secret(token);
+  const value = env[variable];
+  if (value !== undefined && value !== '') return new Secret(value);
+  const message = `the token of registry source ${name} refers to ${variable}, which is not set`;
+  throw new Diagnostic('E-MAN-003', message, { hint: `set ${variable} in the environment`, location });
+}

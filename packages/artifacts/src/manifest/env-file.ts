@@ -1,0 +1,42 @@
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+
+import { readSmallText, unreadableFile } from './read-text.ts';
+import type { Environment } from '../../../kit/src/environment.ts';
+
+export interface EnvironmentRequest {
+  /** The workspace root: the directory of the manifest. No directory above it is looked at. */
+  readonly directory: string;
+  /** The environment the program was started with; its variables win over the file's. */
+  readonly process: Environment;
+  /** False under `--no-env-file`. */
+  readonly useFile: boolean;
+}
+
+/**
+ * The variables a manifest's references are resolved from: the process environment, and below it the `.env` of the workspace
+ * root unless it is turned off (D1 "Authentication" 2). Changes neither. A file that cannot be read is `E-IO-001`.
+ */
+export function loadEnvironment({ directory, process, useFile }: EnvironmentRequest): Environment {
+  const inherited = Object.entries(process).filter(([, value]) => value !== undefined);
+  return Object.fromEntries([...(useFile ? readEnvFile(join(directory, '.env')) : []), ...inherited]);
+}
+
+function readEnvFile(file: string): [string, string | undefined][] {
+  const reading = readSmallText(file);
+  switch (reading.kind) {
+    case 'text':
+      return Object.entries(parseEnv(withoutMark(reading.text)));
+    case 'unreadable':
+      throw unreadableFile(file, reading);
+    case 'absent':
+      return [];
+    default:
+      return reading satisfies never;
+  }
+}
+
+/** Editors of other systems put a byte order mark first, which would become part of the first name. */
+function withoutMark(text: string): string {
+  return text.startsWith('\uFEFF') ? text.slice(1) : text;
+}

@@ -1,0 +1,88 @@
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { ArtifactManifest } from './schema.ts';
+
+/** Everything a hook can be called at, in the order of a session (contracts §9). */
+export const hookEvents = [
+  'on-stage',
+  'on-session-start',
+  'on-task-start',
+  'on-inference',
+  'on-tool-call',
+  'on-shell',
+  'on-compaction',
+  'on-task-end',
+  'on-session-end',
+] as const;
+
+export type HookEvent = (typeof hookEvents)[number];
+
+/** What a hook can change, each with the events at which it can (contracts §9). */
+export const hookPolicies = {
+  'write-manifests': ['on-stage'],
+  artifact: ['on-inference'],
+  deny: ['on-tool-call', 'on-shell'],
+  'replace-context': ['on-compaction'],
+  'reopen-task': ['on-task-end'],
+} as const satisfies Record<string, readonly HookEvent[]>;
+
+export type HookPolicy = keyof typeof hookPolicies;
+
+export const hookPolicyNames = Object.keys(hookPolicies) as [HookPolicy, ...HookPolicy[]];
+
+/** What the manifest of a hook declares, with what stands for a key that is left out. */
+export interface HookDeclaration {
+  readonly events: ReadonlySet<HookEvent>;
+  readonly mode: 'blocking' | 'async';
+  readonly policies: ReadonlySet<HookPolicy>;
+  /** Of an async hook: what becomes of an event when its queue is full. */
+  readonly onOverflow: 'wait' | 'drop';
+}
+
+type Declared = Pick<ArtifactManifest, 'binding' | 'execution_mode' | 'commit_policy' | 'on_overflow'>;
+
+export function hookDeclaration(manifest: Declared): HookDeclaration {
+  const { binding = hookEvents, execution_mode: mode = 'blocking', on_overflow: onOverflow = 'wait' } = manifest;
+  const { commit_policy: policies = [] } = manifest;
+  return { events: new Set(listOf(binding)), mode, policies: new Set(listOf(policies)), onOverflow };
+}
+
+/** Whether a hook may commit something at an event: both have to be declared, and belong together. */
+export function mayCommit({ policies }: HookDeclaration, policy: HookPolicy, event: HookEvent): boolean {
+  return policies.has(policy) && (hookPolicies[policy] as readonly HookEvent[]).includes(event);
+}
+
+/**
+ * Why a hook cannot be staged as it is declared (contracts §9): `E-ART-009` for a policy that belongs to none of its events or to
+ * an async hook, `E-ART-010` for a hook that is a program, `E-ART-012` for `on_overflow` of a blocking hook, which has no queue. Null for everything that is no hook.
+ */
+export function hookProblem(manifest: ArtifactManifest): Diagnostic | null {
+  const { name, runtime, implementation } = manifest;
+  if (runtime !== 'hook') return null;
+  if (implementation === 'native') {
+    const hint = 'build it as a component, in component.wasm';
+    return new Diagnostic('E-ART-010', `the hook ${name} declares implementation: native`, { hint });
+  }
+  const { events, mode, policies } = hookDeclaration(manifest);
+  if (mode === 'blocking' && manifest.on_overflow !== undefined) {
+    const hint = 'remove on_overflow, or set execution_mode: async';
+    const message = `the hook ${name} is blocking and declares on_overflow: the session waits for it at each event`;
+    return new Diagnostic('E-ART-012', message, { hint });
+  }
+  for (const policy of policies) {
+    const allowed: readonly HookEvent[] = hookPolicies[policy];
+    if (mode === 'async') {
+      const hint = 'remove commit_policy, or set execution_mode: blocking';
+      const message = `the hook ${name} is async and declares commit_policy ${policy}: an async hook commits nothing`;
+      return new Diagnostic('E-ART-009', message, { hint });
+    }
+    if (allowed.some((event) => events.has(event))) continue;
+    const bound = `the hook ${name} declares commit_policy ${policy}, but is bound to ${[...events].join(', ')}`;
+    const message = `${bound}; ${policy} is committed at ${allowed.join(' or ')} alone`;
+    return new Diagnostic('E-ART-009', message, { hint: `add ${allowed[0]} to binding, or remove ${policy}` });
+  }
+  return null;
+}
+
+function listOf<T extends string>(value: T | readonly T[]): readonly T[] {
+  return typeof value === 'string' ? [value] : value;
+}

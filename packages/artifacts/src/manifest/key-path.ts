@@ -1,0 +1,30 @@
+import { printable } from '../../../kit/src/diagnostics/printable.ts';
+
+/** Where a value stands in a file: keys and list positions from the top. */
+export type KeyPath = readonly (string | number)[];
+
+const plainKey = /^[A-Za-z_][\w-]{0,59}$/;
+
+/** `artifacts[0].version`, the way the documentation writes keys. */
+export function renderKeyPath(path: KeyPath): string {
+  let rendered = '';
+  for (const segment of path) {
+    if (typeof segment === 'number') rendered += `[${segment}]`;
+    else rendered += rendered === '' ? renderKey(segment) : `.${renderKey(segment)}`;
+  }
+  return rendered;
+}
+
+/** One key, quoted and cut when it is not a plain word. */
+export function renderKey(key: string): string {
+  if (plainKey.test(key)) return key;
+  const cut = key.length > 60 ? `${key.slice(0, 60)}…` : key;
+  return `"${printable(cut)}"`;
+}
+
+const credentialKey = /(^|[_-])(api_?key|key|token|secret|password|passphrase|credential)s?$/i;
+
+/** True when the key's value may be a credential, so that no message repeats it. */
+export function holdsCredential(path: KeyPath): boolean {
+  return path.some((segment) => typeof segment === 'string' && credentialKey.test(segment));
+}

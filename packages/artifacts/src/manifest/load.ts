@@ -1,0 +1,119 @@
+import { dirname, join, resolve } from 'node:path';
+
+import { Diagnostic, DiagnosticList, type SourceLocation } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import { readDocument } from './checked-document.ts';
+import { Draft } from './draft.ts';
+import type { Findings } from './findings.ts';
+import { renderKeyPath, type KeyPath } from './key-path.ts';
+import { readSmallText, unreadableFile } from './read-text.ts';
+import type { Environment } from '../../../kit/src/environment.ts';
+import type { Reference } from './references.ts';
+import { checkCapsuleRules } from './rules.ts';
+import { capsuleManifest, type CapsuleManifest } from './schema.ts';
+import { normalizeWorkdirPath } from './workdir-path.ts';
+
+export interface LoadRequest {
+  /** Path of the manifest; its directory is the workspace root, and diagnostics name it as it is given here. */
+  readonly file: string;
+  /** The content, when it was read elsewhere, as from an archive. */
+  readonly text?: string;
+  /** What `${VARIABLE}` references are resolved from. */
+  readonly env: Environment;
+  /**
+   * `launch`, the default, resolves `inference.api_key` and reads `system_prompt_file`. `inspect` does neither: it is for
+   * those who look at a manifest and run nothing (D2 "Daemon options" 6).
+   */
+  readonly purpose?: 'launch' | 'inspect';
+  /** False for the keys whose variables may be unset; absent, each one has to be set. */
+  readonly needs?: (path: KeyPath) => boolean;
+}
+
+export interface LoadedManifest {
+  /** Defaults filled in, references resolved, unknown keys gone. Never holds `inference.api_key`. */
+  readonly manifest: CapsuleManifest;
+  /** `inference.api_key`; absent when the manifest has none or was only inspected. */
+  readonly apiKey?: Secret;
+  /** The text of `system_prompt` or of the file; empty when there is neither. */
+  readonly systemPrompt: string;
+  /** In the order of the file. */
+  readonly warnings: readonly Diagnostic[];
+  /** What came from variables and stands in the manifest: a message shows the reference, for the value may be a credential. */
+  readonly references: readonly Reference[];
+  readonly file: string;
+  /** Absolute path of the workspace root. */
+  readonly directory: string;
+  /** Where a key of the manifest stands. */
+  readonly locate: (path: KeyPath, part: 'key' | 'value') => SourceLocation;
+}
+
+const apiKeyPath = 'inference.api_key';
+const defaultPeerTtlSecs = 3600;
+
+/**
+ * Reads and checks `svc.yaml` (D1 "Manifest keys this interface names", contracts §3).
+ * Throws a `DiagnosticList` with every problem, each with its place in the file.
+ */
+export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
+  const { file, env, purpose = 'launch' } = request;
+  const directory = dirname(resolve(file));
+  const prompt = { text: '' };
+  const document = readDocument({
+    file,
+    text: request.text ?? readManifestText(file),
+    schema: capsuleManifest,
+    env,
+    needs: request.needs,
+    leave: (path) => purpose === 'inspect' && renderKeyPath(path) === apiKeyPath,
+    rules: (data, findings) => {
+      checkCapsuleRules(data, findings);
+      if (purpose === 'launch') prompt.text = readSystemPrompt(data, { directory, findings });
+    },
+  });
+  const { api_key: apiKey, ...inference } = document.value.inference;
+  return {
+    manifest: settled({ ...document.value, inference }),
+    ...(purpose === 'launch' && apiKey !== undefined ? { apiKey: new Secret(apiKey) } : {}),
+    systemPrompt: inference.system_prompt ?? prompt.text,
+    warnings: document.warnings,
+    references: [...document.references].flatMap(([where, found]) => (where === apiKeyPath ? [] : [found])),
+    file,
+    directory,
+    locate: (path, part) => document.source.locate(path, part),
+  };
+}
+
+/** What one key decides about the value of another. */
+function settled(manifest: CapsuleManifest): CapsuleManifest {
+  const { lifecycle, exports } = manifest;
+  const afterTask = lifecycle.task_acceptance === 'queue' ? lifecycle.after_task : 'exit';
+  const peerFiles = exports.peer_files;
+  return {
+    ...manifest,
+    lifecycle: { ...lifecycle, after_task: afterTask },
+    exports:
+      peerFiles === undefined
+        ? exports
+        : { ...exports, peer_files: { ...peerFiles, max_ttl: peerFiles.max_ttl ?? defaultPeerTtlSecs } },
+  };
+}
+
+function readManifestText(file: string): string {
+  const reading = readSmallText(file);
+  if (reading.kind === 'text') return reading.text;
+  if (reading.kind === 'unreadable') throw new DiagnosticList([unreadableFile(file, reading)]);
+  const hint = 'go to the folder of the capsule, or name its manifest with --manifest';
+  throw new DiagnosticList([new Diagnostic('E-IO-001', `cannot read ${file}: no such file`, { hint })]);
+}
+
+/** The text of `inference.system_prompt_file`, empty when the file names none; one that cannot be read is `E-RUN-009`. */
+function readSystemPrompt(data: unknown, { directory, findings }: { directory: string; findings: Findings }): string {
+  const path = ['inference', 'system_prompt_file'];
+  const name = new Draft(data).at(...path);
+  if (typeof name !== 'string' || normalizeWorkdirPath(name) === undefined) return '';
+  const reading = readSmallText(join(directory, name));
+  if (reading.kind === 'text') return reading.text;
+  const reason = reading.kind === 'absent' ? 'there is no such file beside the manifest' : reading.reason;
+  findings.add('E-RUN-009', `inference.system_prompt_file cannot be read: ${reason}`, { path });
+  return '';
+}

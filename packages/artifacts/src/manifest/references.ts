@@ -1,0 +1,78 @@
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { Environment } from '../../../kit/src/environment.ts';
+import { renderKeyPath, type KeyPath } from './key-path.ts';
+import type { YamlSource } from './yaml-source.ts';
+
+const mostProblems = 100;
+const referenceShape = /^\$\{([A-Z_][A-Z0-9_]*)\}$/;
+
+/** The variable a value stands for; only a whole value of the form `${UPPER_SNAKE}` is a reference (contracts §3). */
+export function referencedVariable(value: string): string | undefined {
+  return referenceShape.exec(value)?.[1];
+}
+
+export interface Reference {
+  readonly variable: string;
+  /** Undefined when the variable is not set; the reference then still stands in the data. */
+  readonly value: string | undefined;
+}
+
+export interface Resolution {
+  readonly value: unknown;
+  /** Every reference by `renderKeyPath` of where it stood. */
+  readonly references: ReadonlyMap<string, Reference>;
+  /** One `E-MAN-003` for each variable that is not set, at most a hundred. */
+  readonly problems: readonly Diagnostic[];
+  /** The same by path of those that may be unset, for when the file cannot be understood without them. */
+  readonly passedOver: ReadonlyMap<string, Diagnostic>;
+}
+
+export interface ResolveRequest {
+  readonly source: YamlSource;
+  /** Without it every reference stays as it is written. */
+  readonly env: Environment | undefined;
+  /** True where a reference stays as it is written. */
+  readonly leave: (path: KeyPath) => boolean;
+  /** False where a variable may be unset; absent, each one has to be set. */
+  readonly needs?: ((path: KeyPath) => boolean) | undefined;
+}
+
+/** The data of a file with every reference replaced by the variable's value. */
+export function resolveReferences({ source, env, leave, needs }: ResolveRequest): Resolution {
+  const references = new Map<string, Reference>();
+  const problems: Diagnostic[] = [];
+  const passedOver = new Map<string, Diagnostic>();
+
+  const resolved = (value: unknown, path: KeyPath): unknown => {
+    if (Array.isArray(value)) return value.map((item, index) => resolved(item, [...path, index]));
+    if (typeof value === 'object' && value !== null) {
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, resolved(item, [...path, key])]));
+    }
+    const name = typeof value === 'string' ? referencedVariable(value) : undefined;
+    if (name === undefined || env === undefined) return value;
+    if (leave(path)) return value;
+    const where = renderKeyPath(path);
+    const found = Object.hasOwn(env, name) ? env[name] : undefined;
+    references.set(where, { variable: name, value: found });
+    if (found !== undefined) return found;
+    if (needs?.(path) === false) passedOver.set(where, notSet({ name, where, source, path }));
+    else if (problems.length < mostProblems) problems.push(notSet({ name, where, source, path }));
+    return value;
+  };
+
+  return { value: resolved(source.value, []), references, problems, passedOver };
+}
+
+interface Unresolved {
+  readonly name: string;
+  readonly where: string;
+  readonly source: YamlSource;
+  readonly path: KeyPath;
+}
+
+function notSet({ name, where, source, path }: Unresolved): Diagnostic {
+  return new Diagnostic('E-MAN-003', `${where} refers to the variable ${name}, which is not set`, {
+    hint: `set ${name} in the environment or in the .env file beside the manifest`,
+    location: source.locate(path, 'value'),
+  });
+}

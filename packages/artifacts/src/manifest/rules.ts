@@ -1,0 +1,147 @@
+import { closestName } from '../../../kit/src/diagnostics/closest-name.ts';
+import { quoted } from '../../../kit/src/diagnostics/printable.ts';
+import { Draft } from './draft.ts';
+import type { Findings } from './findings.ts';
+import type { KeyPath } from './key-path.ts';
+import { bundledDrivers, runtimeTools } from './names.ts';
+import { lifetimeSecs } from './units.ts';
+
+/**
+ * The rules of a capsule manifest that look at more than one key (contracts §3). They read the file as it is, whatever else is
+ * wrong with it, so that one run reports everything; a value of the wrong type is the schema's business and passes here.
+ */
+export function checkCapsuleRules(data: unknown, findings: Findings): void {
+  const draft = new Draft(data);
+  checkInference(draft, findings);
+  checkDriver(draft, findings);
+  checkArtifacts(draft, findings);
+  checkLifecycle(draft, findings);
+  checkPeerHandles(draft, findings);
+}
+
+function checkInference(draft: Draft, findings: Findings): void {
+  if (!draft.isBlock('inference')) return;
+  if (draft.has('inference', 'system_prompt') && draft.has('inference', 'system_prompt_file')) {
+    findings.add('E-MAN-003', 'inference.system_prompt_file cannot stand beside inference.system_prompt', {
+      path: ['inference', 'system_prompt_file'],
+      part: 'key',
+      hint: 'keep one of the two',
+    });
+  }
+  const transport = draft.at('inference', 'transport') ?? 'http';
+  const need = (key: string, reason: string): void => {
+    if (draft.has('inference', ...key.split('.'))) return;
+    findings.add('E-MAN-001', `inference.${key} is missing`, { path: ['inference', ...key.split('.')], hint: reason });
+  };
+  if (transport === 'process') need('command', 'inference.transport: process starts this command');
+  if (transport !== 'http') return;
+  need('driver.artifact', `inference.transport: http needs a driver, such as ${bundledDrivers[0]}`);
+  const driver = draft.at('inference', 'driver', 'artifact');
+  if (driver === 'svc-driver-script') return;
+  need('model', 'the driver passes this model name to the provider');
+  if (driver === 'svc-driver-openai' || driver === 'svc-driver-anthropic') {
+    need('endpoint', 'the address of the provider, such as http://localhost:11434');
+  }
+}
+
+function checkDriver(draft: Draft, findings: Findings): void {
+  const name = draft.at('inference', 'driver', 'artifact');
+  if (typeof name !== 'string') return;
+  const entries = draft.list('artifacts').map((_, index) => index);
+  const runtimes = entries
+    .filter((index) => draft.at('artifacts', index, 'name') === name)
+    .map((index) => draft.at('artifacts', index, 'runtime') ?? 'tool');
+  if (runtimes.includes('driver')) return;
+  const path = ['inference', 'driver', 'artifact'];
+  const [other] = runtimes;
+  if (other !== undefined) {
+    findings.add('E-MAN-003', `inference.driver.artifact names ${quoted(name)}, whose runtime is not driver`, {
+      path,
+      hint: 'set runtime: driver on its entry of artifacts',
+    });
+    return;
+  }
+  if (isBundledDriver(name)) return;
+  const drivers = entries
+    .filter((index) => draft.at('artifacts', index, 'runtime') === 'driver')
+    .map((index) => String(draft.at('artifacts', index, 'name')));
+  const meant = closestName(name, [...drivers, ...bundledDrivers]);
+  findings.add('E-MAN-003', `inference.driver.artifact names ${quoted(name)}, which artifacts does not list`, {
+    path,
+    hint: meant === undefined ? 'list it in artifacts with runtime: driver' : `did you mean ${meant}?`,
+  });
+}
+
+function isBundledDriver(name: string): boolean {
+  return (bundledDrivers as readonly string[]).includes(name);
+}
+
+function checkArtifacts(draft: Draft, findings: Findings): void {
+  const seen = new Set<string>();
+  const commands = new Set(draft.list('capabilities', 'shell', 'allow'));
+  draft.list('artifacts').forEach((_, index) => {
+    const path: KeyPath = ['artifacts', index];
+    const name = draft.at(...path, 'name');
+    const runtime = draft.at(...path, 'runtime') ?? 'tool';
+    if (runtime === 'skill' && draft.has(...path, 'capabilities')) {
+      findings.add('E-MAN-003', `artifacts[${index}].capabilities is not allowed: a skill is text and runs nothing`, {
+        path: [...path, 'capabilities'],
+        part: 'key',
+        hint: 'remove the block',
+      });
+    }
+    if (typeof name !== 'string') return;
+    if (seen.has(name)) {
+      const message = `artifacts[${index}].name repeats ${quoted(name)}, a name names one artifact`;
+      findings.add('E-MAN-003', message, { path: [...path, 'name'] });
+    }
+    seen.add(name);
+    if ((runtimeTools as readonly string[]).includes(name)) {
+      findings.add('E-CAP-013', `artifacts[${index}].name takes the name of the runtime tool ${name}`, {
+        path: [...path, 'name'],
+        hint: 'rename the artifact',
+      });
+    }
+    if (commands.has(name) && (runtime === 'tool' || runtime === 'skill')) {
+      const message = `artifacts[${index}].name is also a command of capabilities.shell.allow, the model could not tell them apart`;
+      findings.add('E-MAN-003', message, { path: [...path, 'name'] });
+    }
+  });
+}
+
+function checkLifecycle(draft: Draft, findings: Findings): void {
+  const acceptance = draft.at('lifecycle', 'task_acceptance') ?? 'single';
+  const sleeps = draft.at('lifecycle', 'after_task') === 'sleep';
+  if (sleeps && (acceptance === 'single' || acceptance === 'none')) {
+    findings.add('W-MAN-001', `lifecycle.after_task: sleep means exit while task_acceptance is ${acceptance}`, {
+      path: ['lifecycle', 'after_task'],
+      hint: 'set lifecycle.task_acceptance: queue, or after_task: exit',
+    });
+  }
+  if (draft.list('capabilities', 'spawn', 'allow').length === 0) return;
+  const canReceive = acceptance === 'queue' && sleeps && draft.at('lifecycle', 'queue_depth') !== 0;
+  if (canReceive) return;
+  findings.add('W-SEC-020', 'capabilities.spawn.allow is declared, but the lifecycle cannot receive outcomes', {
+    path: ['capabilities', 'spawn'],
+    part: 'key',
+    hint: 'set task_acceptance: queue, after_task: sleep and a queue_depth of at least the delegations per turn',
+  });
+}
+
+const longestSleepingTtlSecs = 15 * 60;
+
+/** D3 "Limits": the lifetime of a handle is bounded where the session is not. */
+function checkPeerHandles(draft: Draft, findings: Findings): void {
+  if (draft.at('lifecycle', 'after_task') !== 'sleep' || !draft.isBlock('exports', 'peer_files')) return;
+  const path = ['exports', 'peer_files', 'max_ttl'];
+  const hint = 'set exports.peer_files.max_ttl to 15m or less';
+  if (!draft.has(...path)) {
+    const message = 'exports.peer_files.max_ttl is required with lifecycle.after_task: sleep';
+    findings.add('E-CAP-008', message, { path, hint });
+    return;
+  }
+  const ttl = lifetimeSecs.safeParse(draft.at(...path), { jitless: true });
+  if (!ttl.success || ttl.data <= longestSleepingTtlSecs) return;
+  const message = 'exports.peer_files.max_ttl is longer than 15m, the most with lifecycle.after_task: sleep';
+  findings.add('E-CAP-008', message, { path, hint });
+}

@@ -1,0 +1,83 @@
+import type { $ZodIssue } from 'zod/v4/core';
+
+import type { DiagnosticCode } from '../../../kit/src/diagnostics/catalogue.ts';
+import { closestName } from '../../../kit/src/diagnostics/closest-name.ts';
+import { quoted } from '../../../kit/src/diagnostics/printable.ts';
+import type { Findings } from './findings.ts';
+import { holdsCredential, renderKey, renderKeyPath, type KeyPath } from './key-path.ts';
+import type { Resolution } from './references.ts';
+
+/** Says what a schema found wrong, with the value that stands there unless it may be a credential. */
+export function reportIssue(
+  issue: $ZodIssue,
+  { resolution, findings }: { resolution: Resolution; findings: Findings },
+): void {
+  const path = keyPathOf(issue.path);
+  const where = renderKeyPath(path);
+  const name = where === '' ? 'the file' : where;
+  if (issue.input === undefined) return findings.add('E-MAN-001', `${name} is missing`, { path });
+  const reference = resolution.references.get(where);
+  const hint = hintFor(issue, path);
+  const shown = reference === undefined ? shownValue(issue, path) : `the value of ${reference.variable}`;
+  const message = sentence(name, issue.message, shown);
+  return findings.add(codeOf(issue), message, { path, ...(hint === undefined ? {} : { hint }) });
+}
+
+/** The path of an issue as keys and list positions. */
+export function keyPathOf(path: readonly PropertyKey[]): KeyPath {
+  return path.map((segment) => (typeof segment === 'number' ? segment : String(segment)));
+}
+
+/** `port must be at most 65535, not 70000`; `version "latest" is a reserved version`. */
+function sentence(name: string, clause: string, shown: string | undefined): string {
+  if (shown === undefined) return `${name} ${clause}`;
+  return /^must (?!not )/.test(clause) ? `${name} ${clause}, not ${shown}` : `${name} (${shown}) ${clause}`;
+}
+
+/** A schema names the code of a refinement of its own. The catalogue is not asked for it: its texts are for `svc explain`, and no start reads them. */
+function codeOf(issue: $ZodIssue): DiagnosticCode {
+  const code: unknown = issue.code === 'custom' ? issue.params?.['code'] : undefined;
+  return typeof code === 'string' ? (code as DiagnosticCode) : 'E-MAN-003';
+}
+
+/** What stands there instead; of what may be a credential only its kind. */
+function shownValue(issue: $ZodIssue, path: KeyPath): string | undefined {
+  const { input } = issue;
+  if (input === null) return 'empty';
+  if (Array.isArray(input)) return issue.code === 'too_small' || issue.code === 'invalid_union' ? undefined : 'a list';
+  if (typeof input === 'object') return 'a block of keys';
+  const isCredential = holdsCredential(path);
+  if (typeof input === 'string') {
+    if (issue.code === 'invalid_type') return 'text';
+    return isCredential ? undefined : quoted(withoutUser(input));
+  }
+  // YAML has read it as a number already: 1.0 would be shown as 1.
+  const isUnquoted = issue.code === 'invalid_type' && issue.expected === 'string';
+  if (typeof input === 'number' && (isUnquoted || isCredential)) return 'a number';
+  return typeof input === 'number' || typeof input === 'boolean' ? String(input) : undefined;
+}
+
+function withoutUser(text: string): string {
+  return text.replace(/\/\/[^/]*@/, '//…@');
+}
+
+function hintFor(issue: $ZodIssue, path: KeyPath): string | undefined {
+  const { input } = issue;
+  if (issue.code === 'invalid_value' && typeof input === 'string') {
+    const meant = closestName(input, issue.values.map(String));
+    return meant === undefined ? undefined : `did you mean ${meant}?`;
+  }
+  if (issue.code === 'invalid_union' && Array.isArray(input)) {
+    return input.some((each) => ['number', 'boolean'].includes(typeof each)) ? 'put each value in quotes' : undefined;
+  }
+  if (path.at(-1) === 'endpoint' && typeof input === 'string' && !input.includes('://')) {
+    return 'begin it with https://, or on this machine with http://';
+  }
+  if (issue.code !== 'invalid_type') return undefined;
+  const wantsText = issue.expected === 'string';
+  if (wantsText && (typeof input === 'number' || typeof input === 'boolean')) return 'put the value in quotes';
+  if (issue.expected === 'array' && typeof input === 'string') {
+    return `write a list: ${renderKey(String(path.at(-1)))}: [ … ]`;
+  }
+  return input === null ? 'give the key a value, or remove it' : undefined;
+}

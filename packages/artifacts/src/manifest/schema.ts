@@ -1,0 +1,149 @@
+import * as z from 'zod/mini';
+
+import { artifactCapabilities, capsuleCapabilities } from './capabilities.ts';
+import { endpointFault } from '../../../kit/src/net/endpoint.ts';
+import { hookEvents, hookPolicyNames } from './hook-declaration.ts';
+import { artifactName, exactVersion } from './names.ts';
+import { serverCommand } from './server-command.ts';
+import { byteSize, lifetimeSecs, longestWaitSecs } from './units.ts';
+import { normalizeWorkdirPath } from './workdir-path.ts';
+
+/**
+ * The manifest as written, `svc.yaml` (D1 "Manifest keys this interface names"). Keys keep the spelling of the file, so that
+ * a diagnostic's path, the published JSON Schema and the code agree. Rules across keys are in `rules.ts`.
+ */
+
+const wholeNumber = z.int().check(z.minimum(0));
+const positive = z.int().check(z.minimum(1));
+const waitSecs = z.int().check(z.minimum(1), z.maximum(longestWaitSecs));
+const someText = z.string().check(z.minLength(1));
+
+const freeForm = z.record(z.string(), z.unknown());
+
+/** One entry of `artifacts` (contracts §3). */
+export const artifactEntry = z.strictObject({
+  name: artifactName,
+  version: exactVersion,
+  runtime: z._default(z.enum(['driver', 'tool', 'hook', 'skill']), 'tool'),
+  source: z.optional(someText),
+  capabilities: z.optional(artifactCapabilities),
+  config: z.optional(freeForm),
+});
+
+const endpoint = z.string().check(
+  z.refine((text) => endpointFault(text) === undefined, {
+    error: ({ input }) => endpointFault(String(input)),
+  }),
+);
+
+// A capsule may come from elsewhere: it must not read the operator's own files into a prompt.
+const siblingFile = z
+  .string()
+  .check(
+    z.refine(
+      (path) => normalizeWorkdirPath(path) !== undefined,
+      'must be a relative path below the manifest, without ".."',
+    ),
+  );
+
+const inference = z.strictObject({
+  transport: z._default(z.enum(['http', 'process']), 'http'),
+  endpoint: z.optional(endpoint),
+  model: z._default(z.string(), ''),
+  api_key: z.optional(z.string()),
+  driver: z.optional(z.strictObject({ artifact: artifactName, config: z._default(freeForm, {}) })),
+  command: z.optional(
+    z.union([someText, z.array(z.string()).check(z.minLength(1))], 'must be a command line or a list of words'),
+  ),
+  system_prompt: z.optional(z.string()),
+  system_prompt_file: z.optional(siblingFile),
+  max_turns: z._default(positive, 10),
+  max_tokens: z._default(positive, 8192),
+  max_session_tokens: z.optional(positive),
+  timeout_secs: z._default(z.strictObject({ idle: z._default(waitSecs, 300), total: z._default(waitSecs, 3600) }), {
+    idle: 300,
+    total: 3600,
+  }),
+  context: z._default(z.strictObject({ max_tokens: z.optional(positive) }), {}),
+  compaction: z._default(
+    z.strictObject({ threshold: z._default(z.number().check(z.positive(), z.maximum(1)), 0.98) }),
+    { threshold: 0.98 },
+  ),
+});
+
+const lifecycle = z.strictObject({
+  task_acceptance: z._default(z.enum(['none', 'single', 'queue']), 'single'),
+  queue_depth: z._default(wholeNumber, 1),
+  after_task: z._default(z.enum(['exit', 'sleep']), 'exit'),
+  conversation: z._default(z.enum(['stateless', 'threaded']), 'stateless'),
+  max_task_reopens: z._default(wholeNumber, 1),
+  input_timeout_secs: z.optional(waitSecs),
+  delegation_deadline_secs: z._default(waitSecs, 600),
+  shell_grace_secs: z.optional(waitSecs),
+});
+
+const defaultMaxBytes = 10 * 1024 * 1024;
+
+const exportRoot = z.string().check(
+  z.refine((path) => normalizeWorkdirPath(path) !== undefined, {
+    error: 'must be a relative path inside the workdir, without ".."',
+    params: { code: 'E-CAP-007' },
+  }),
+);
+
+const fileExport = z.strictObject({
+  root: exportRoot,
+  max_bytes: z._default(byteSize, defaultMaxBytes),
+});
+
+const peerFileExport = z.strictObject({
+  root: exportRoot,
+  max_bytes: z._default(byteSize, defaultMaxBytes),
+  max_ttl: z.optional(lifetimeSecs),
+});
+
+/** The manifest of a capsule. */
+export const capsuleManifest = z.strictObject({
+  name: artifactName,
+  version: exactVersion,
+  description: z.optional(z.string()),
+  artifacts: z._default(z.array(artifactEntry), []),
+  inference,
+  lifecycle: z.prefault(lifecycle, {}),
+  network: z._default(
+    z.strictObject({ internal_port: z.optional(z.int().check(z.minimum(1), z.maximum(65_535))) }),
+    {},
+  ),
+  capabilities: z._default(capsuleCapabilities, {}),
+  exports: z._default(z.strictObject({ files: z.optional(fileExport), peer_files: z.optional(peerFileExport) }), {}),
+});
+
+/** A name of `names`, or a list of them. */
+function oneOrMore<const Names extends readonly [string, ...string[]]>(names: Names) {
+  const name = z.enum(names);
+  const clause = `must be one of ${names.join(', ')}, or a list of them`;
+  return z.union([name, z.array(name).check(z.minLength(1))], clause);
+}
+
+/** The manifest at the root of a tool, driver, hook or skill archive (contracts §4). Few starts read one as YAML. */
+export const artifactManifest = z.lazy(() =>
+  z.strictObject({
+    name: artifactName,
+    version: exactVersion,
+    runtime: z.enum(['driver', 'tool', 'hook', 'skill']),
+    implementation: z._default(z.enum(['wasm', 'native', 'mcp']), 'wasm'),
+    command: z.optional(serverCommand),
+    description: z._default(z.string(), ''),
+    input_schema: z.optional(freeForm),
+    tags: z._default(z.array(z.string()), []),
+    binding: z.optional(oneOrMore(hookEvents)),
+    execution_mode: z.optional(z.enum(['blocking', 'async'])),
+    commit_policy: z.optional(oneOrMore(hookPolicyNames)),
+    on_overflow: z.optional(z.enum(['wait', 'drop'])),
+  }),
+);
+
+export type CapsuleManifest = z.infer<typeof capsuleManifest>;
+export type ArtifactManifest = z.infer<typeof artifactManifest>;
+export type ArtifactEntry = z.infer<typeof artifactEntry>;
+export type ArtifactCapabilities = z.infer<typeof artifactCapabilities>;

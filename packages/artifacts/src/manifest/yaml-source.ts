@@ -1,0 +1,159 @@
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type Node, type Pair } from 'yaml';
+
+import { Diagnostic, DiagnosticList, type SourceLocation } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { holdsFewItems, longestList } from '../../../protocol/src/bounded-lists.ts';
+import type { KeyPath } from './key-path.ts';
+import { keyText, readNodes, type NodeReading } from './yaml-nodes.ts';
+
+/** A YAML file as data, with the way back from a key to its place in the text. */
+export interface YamlSource {
+  readonly file: string;
+  /** Null for an empty file. */
+  readonly value: unknown;
+  /** What is wrong with single nodes (a key twice, an alias without an anchor); the rest of `value` stands. */
+  readonly problems: readonly Diagnostic[];
+  /** The place of a key or of its value; of the nearest enclosing key that is there, when it is not. */
+  locate(path: KeyPath, part: 'key' | 'value'): SourceLocation;
+}
+
+const largestFile = 256 * 1024;
+const mostProblems = 100;
+
+/**
+ * Reads one YAML 1.2 document. Bounded in size, depth and in what aliases may expand to.
+ * Throws a `DiagnosticList` of `E-MAN-002` naming every syntax error.
+ */
+export function parseYaml(file: string, text: string): YamlSource {
+  if (Buffer.byteLength(text) > largestFile) throw tooMuch(file, 'the file is larger than 256 KiB');
+  const lines = new LineCounter();
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    logLevel: 'error',
+    schema: 'core',
+    stringKeys: true,
+    resolveKnownTags: false,
+    // Found in the reading instead: the parser compares every key with every other.
+    uniqueKeys: false,
+  });
+  const at = placesIn({ file, text, lines });
+  refuseSyntaxErrors(document, at);
+  const reading = readNodes(document.contents);
+  const problems = reading.faults.map(
+    (fault) => new Diagnostic(fault.code, fault.message, { location: at(fault.start, fault.end) }),
+  );
+  if (!holdsFewItems(reading.value)) {
+    const tooLong = tooMuch(file, `the file has lists of more than ${longestList} items`);
+    throw new DiagnosticList([...problems, ...tooLong.diagnostics]);
+  }
+  return {
+    file,
+    value: reading.value,
+    problems,
+    locate: (path, part) => locateIn({ root: document.contents, reading, at }, path, part),
+  };
+}
+
+function tooMuch(file: string, message: string): DiagnosticList {
+  return new DiagnosticList([new Diagnostic('E-MAN-002', message, { location: { file, line: 1, column: 1 } })]);
+}
+
+type PlaceOf = (start: number, end: number) => SourceLocation;
+
+function placesIn({ file, text, lines }: { file: string; text: string; lines: LineCounter }): PlaceOf {
+  return (start, end) => {
+    const from = Math.min(start, text.length);
+    const { line, col } = lines.linePos(from);
+    const lineEnd = text.indexOf('\n', from);
+    const stop = Math.min(end, lineEnd === -1 ? text.length : lineEnd);
+    const length = text.slice(from, stop).trimEnd().length;
+    return { file, line: Math.max(1, line), column: Math.max(1, col), length: Math.max(1, length) };
+  };
+}
+
+function refuseSyntaxErrors(document: Document.Parsed, at: PlaceOf): void {
+  const faults = [...document.errors, ...document.warnings];
+  if (faults.length === 0) return;
+  const shown = faults.slice(0, mostProblems).map((fault) => {
+    const [start, end] = fault.pos;
+    return new Diagnostic('E-MAN-002', messageOf(fault.code, fault.message), { location: at(start, end) });
+  });
+  throw new DiagnosticList(shown);
+}
+
+function messageOf(code: string, message: string): string {
+  switch (code) {
+    case 'TAB_AS_INDENT':
+      return 'a tab stands where spaces must indent';
+    case 'MULTIPLE_DOCS':
+      return 'the file holds more than one document; keep one and remove the "---" lines';
+    case 'RESOURCE_EXHAUSTION':
+      return 'blocks are nested too deeply';
+    case 'TAG_RESOLVE_FAILED':
+      return 'a tag ("!…") is not allowed here';
+    default: {
+      // What follows a colon repeats the text of the file, which may be a credential.
+      const [clause = message] = message.split(': ', 1);
+      return `not valid YAML: ${clause.slice(0, 1).toLowerCase()}${clause.slice(1)}`;
+    }
+  }
+}
+
+interface Located {
+  readonly root: Node | null;
+  readonly reading: NodeReading;
+  readonly at: PlaceOf;
+}
+
+function locateIn({ root, reading, at }: Located, path: KeyPath, part: 'key' | 'value'): SourceLocation {
+  let node = root;
+  let key: Node | null = null;
+  for (const segment of path) {
+    const next = childOf(reading.target(node), segment);
+    if (next === undefined) return placeOf(key ?? firstKey(root), at);
+    key = next.key ?? (isBlock(next.value) ? (firstKey(next.value) ?? next.value) : next.value);
+    node = next.value;
+  }
+  const isInline = isScalar(node) || isAlias(node) || isFlow(node);
+  if (part === 'value' && isInline && !isEmpty(node)) return placeOf(node, at);
+  return placeOf(key ?? firstKey(root), at);
+}
+
+interface Child {
+  readonly key: Node | null;
+  readonly value: Node | null;
+}
+
+function childOf(node: Node | null, segment: string | number): Child | undefined {
+  if (isMap(node)) {
+    const pair = (node.items as Pair<Node, Node | null>[]).find((item) => keyText(item.key) === String(segment));
+    return pair === undefined ? undefined : { key: pair.key, value: pair.value };
+  }
+  if (isSeq(node) && typeof segment === 'number') {
+    const item = node.items[segment] as Node | null | undefined;
+    return item === undefined ? undefined : { key: null, value: item };
+  }
+  return undefined;
+}
+
+function isFlow(node: Node | null): boolean {
+  return (isMap(node) || isSeq(node)) && node.flow === true;
+}
+
+function isBlock(node: Node | null): boolean {
+  return (isMap(node) || isSeq(node)) && node.flow !== true;
+}
+
+function isEmpty(node: Node | null): boolean {
+  return isScalar(node) && node.source === '' && node.value === null;
+}
+
+function firstKey(node: Node | null): Node | null {
+  if (!isMap(node)) return node;
+  return (node.items[0]?.key as Node | undefined) ?? node;
+}
+
+function placeOf(node: Node | null, at: PlaceOf): SourceLocation {
+  const [start, end] = node?.range ?? [0, 0];
+  return at(start, end);
+}

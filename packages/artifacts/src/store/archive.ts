@@ -1,0 +1,190 @@
+import { open, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { crc32, inflateRaw } from 'node:zlib';
+
+import type { ZipFile } from 'yauzl';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { quoted } from '../../../kit/src/diagnostics/printable.ts';
+import { type ArchiveEntry, checkEntry, forbidden } from './archive-entry.ts';
+import { type ArchiveLimits, archiveLimits } from './archive-limits.ts';
+import { checkLayout } from './archive-layout.ts';
+import type { ArtifactContent } from './artifact-content.ts';
+import { entryDataFault, entryStart } from './entry-data.ts';
+import { NameTable } from './entry-name.ts';
+import { ioFault } from '../../../kit/src/files/io-fault.ts';
+import { makeDirectories } from '../../../kit/src/files/make-directories.ts';
+import type { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import { temporaryName } from '../../../kit/src/files/temporary-name.ts';
+
+async function inflate(packed: Buffer, options: { readonly maxOutputLength: number }): Promise<Buffer> {
+  return await promisify<Buffer, { maxOutputLength: number }, Buffer>(inflateRaw)(packed, options);
+}
+
+/** An archive whose every entry has been found harmless; `file` stays open as long as it is read (contracts §4). */
+export class Archive implements ArtifactContent {
+  readonly file: RegularFile;
+  readonly #entries: ReadonlyMap<string, ArchiveEntry>;
+  readonly #limits: ArchiveLimits;
+
+  constructor(file: RegularFile, entries: ReadonlyMap<string, ArchiveEntry>, limits: ArchiveLimits) {
+    this.file = file;
+    this.#entries = entries;
+    this.#limits = limits;
+  }
+
+  get where(): string {
+    return this.file.label;
+  }
+
+  /** The names of the files, in the order of the archive. */
+  get files(): string[] {
+    return [...this.#entries.values()].filter((entry) => entry.kind === 'file').map((entry) => entry.name);
+  }
+
+  has(name: string): boolean {
+    return this.#entries.get(name)?.kind === 'file';
+  }
+
+  /** The bytes of one file, whole and with the right checksum: else `E-ART-001`; `E-ART-004` when there is no such file. */
+  async read(name: string): Promise<Buffer> {
+    const entry = this.#entries.get(name);
+    if (entry?.kind !== 'file') {
+      throw new Diagnostic('E-ART-004', `${this.file.label} holds no file ${quoted(name)}`);
+    }
+    const packed = await this.file.readAt(entry.dataStart, entry.compressedSize);
+    if (packed === null) throw this.#damaged(entry, 'is cut short');
+    const data = entry.compressed ? await this.#inflate(entry, packed) : packed;
+    if (data.length !== entry.size) throw this.#damaged(entry, 'does not have the size it declares');
+    if (crc32(data) !== entry.crc32) throw this.#damaged(entry, 'has a wrong checksum');
+    return data;
+  }
+
+  /** The first bytes of one file, unpacked as far as they go; what `read` refuses for its whole is not noticed. */
+  async readStart(name: string, maxBytes: number): Promise<Buffer> {
+    const entry = this.#entries.get(name);
+    if (entry?.kind !== 'file') return await this.read(name);
+    const start = await entryStart(this.file, entry, maxBytes);
+    if (typeof start === 'string') throw this.#damaged(entry, start);
+    return start;
+  }
+
+  /** A file that is read as text; `E-ART-003` above the limit for texts. */
+  async readText(name: string): Promise<string> {
+    const { size = 0, compressedSize = 0 } = this.#entries.get(name) ?? {};
+    const limit = this.#limits.maxTextBytes;
+    if (Math.max(size, compressedSize) > limit) {
+      throw new Diagnostic('E-ART-003', `${this.file.label}: ${quoted(name)} is larger than ${inMebibytes(limit)}`);
+    }
+    return (await this.read(name)).toString('utf8');
+  }
+
+  /** Reads every file once, in pieces, so that damage anywhere is found before the archive is taken in. */
+  async verify(): Promise<void> {
+    for (const entry of this.#entries.values()) {
+      if (entry.kind !== 'file') continue;
+      const fault = await entryDataFault(this.file, entry);
+      if (fault !== null) throw this.#damaged(entry, fault);
+    }
+  }
+
+  /**
+   * Unpacks into `target`, which must not exist: everything goes to a directory beside it that takes the name at the end, so
+   * `target` is whole or absent. Files are 0644, those under `bin/` 0755.
+   */
+  async extractTo(target: string): Promise<void> {
+    const staging = join(dirname(target), temporaryName());
+    try {
+      makeDirectories(staging);
+      for (const entry of this.#entries.values()) await this.#extract(entry, staging);
+      await rename(staging, target);
+    } catch (error) {
+      throw ioFault(error, `cannot unpack ${this.file.label} to ${target}`);
+    } finally {
+      await rm(staging, { recursive: true, force: true });
+    }
+  }
+
+  async #extract(entry: ArchiveEntry, staging: string): Promise<void> {
+    const path = join(staging, entry.name);
+    if (entry.kind === 'directory') {
+      makeDirectories(path);
+      return;
+    }
+    const data = await this.read(entry.name);
+    makeDirectories(dirname(path));
+    const file = await open(path, 'wx', entry.name.startsWith('bin/') ? 0o755 : 0o644);
+    try {
+      await file.writeFile(data);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #inflate(entry: ArchiveEntry, packed: Buffer): Promise<Buffer> {
+    try {
+      return await inflate(packed, { maxOutputLength: Math.max(1, entry.size) });
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+      if (code === 'ERR_BUFFER_TOO_LARGE') throw this.#damaged(entry, 'unpacks to more bytes than it declares');
+      if (code.startsWith('Z_')) throw this.#damaged(entry, 'has damaged data');
+      throw error;
+    }
+  }
+
+  #damaged(entry: ArchiveEntry, fault: string): Diagnostic {
+    return new Diagnostic('E-ART-001', `${this.file.label}: entry ${quoted(entry.name)} ${fault}`);
+  }
+}
+
+/** Reads and checks the directory of an archive; data are checked as they are read. Throws `E-ART-001` to `E-ART-003`. */
+export async function readArchive(file: RegularFile, limits: ArchiveLimits = archiveLimits): Promise<Archive> {
+  if (file.size > limits.maxArchiveBytes) {
+    throw new Diagnostic('E-ART-003', `${file.label} is larger than ${inMebibytes(limits.maxArchiveBytes)}`);
+  }
+  try {
+    const { openZip } = await import('./archive-reader.ts');
+    const zip = await openZip(file);
+    return new Archive(file, await readEntries(zip, file, limits), limits);
+  } catch (error) {
+    // The reader reports a malformed archive with plain errors; any other class of error is a bug.
+    if (error instanceof Error && error.constructor === Error) {
+      throw new Diagnostic('E-ART-001', `${file.label} is not a readable zip archive: ${error.message}`);
+    }
+    throw error;
+  }
+}
+
+/** Without the comment. */
+const endRecordBytes = 22;
+
+async function readEntries(zip: ZipFile, file: RegularFile, limits: ArchiveLimits): Promise<Map<string, ArchiveEntry>> {
+  if (zip.entryCount > limits.maxEntries) {
+    throw new Diagnostic('E-ART-003', `${file.label} holds more than ${limits.maxEntries} entries`);
+  }
+  const directoryStart = Number(zip.readEntryCursor);
+  const entries = new Map<string, ArchiveEntry>();
+  const names = new NameTable();
+  let unpacked = 0;
+  for await (const raw of zip.eachEntry()) {
+    const entry = checkEntry(raw, await zip.readLocalFileHeaderPromise(raw), file.label);
+    const collision = names.add(entry.name, entry.kind);
+    if (collision !== null) throw forbidden(file.label, quoted(entry.name), collision);
+    unpacked += entry.size;
+    if (unpacked > limits.maxUnpackedBytes) {
+      throw new Diagnostic('E-ART-003', `${file.label} unpacks to more than ${inMebibytes(limits.maxUnpackedBytes)}`);
+    }
+    entries.set(entry.name, entry);
+  }
+  await checkLayout(file, entries.values(), {
+    start: directoryStart,
+    end: Number(zip.readEntryCursor),
+    endRecord: file.size - endRecordBytes - zip.comment.length,
+  });
+  return entries;
+}
+
+function inMebibytes(bytes: number): string {
+  return `${bytes / (1024 * 1024)} MiB`;
+}

@@ -1,0 +1,70 @@
+import { expect, it } from 'vitest';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { parseInstallTarget } from './artifact-ref.ts';
+
+function refusal(argument: string): string {
+  try {
+    return JSON.stringify(parseInstallTarget(argument));
+  } catch (error) {
+    return error instanceof Diagnostic ? `${error.code} ${error.message}` : String(error);
+  }
+}
+
+it('an artifact is named by its name and an exact version', () => {
+  expect(parseInstallTarget('svc-tool-editor@1.0.0')).toEqual({
+    kind: 'artifact',
+    ref: { name: 'svc-tool-editor', version: '1.0.0' },
+  });
+  expect(parseInstallTarget('a@1.0.0-rc.1+build-5')).toEqual({
+    kind: 'artifact',
+    ref: { name: 'a', version: '1.0.0-rc.1+build-5' },
+  });
+});
+
+it('a release of a repository is named by owner, repository and tag', () => {
+  expect(parseInstallTarget('github:someone/some.repo@v1.2')).toEqual({
+    kind: 'github',
+    release: { owner: 'someone', repo: 'some.repo', tag: 'v1.2' },
+  });
+});
+
+it.each(['latest', 'stable', 'edge'])('the version %s is reserved and names no artifact [D1-VER-02]', (version) => {
+  expect(refusal(`echo@${version}`)).toBe(`E-REG-004 the reserved artifact version ${version} is not allowed`);
+});
+
+it.each(['.', '..', './echo-1.0.0.zip', '../echo@1.0.0', '/srv/echo', 'tools/echo', 'echo-1.0.0.zip', './a@b.zip'])(
+  '%j is a path',
+  (argument) => {
+    expect(parseInstallTarget(argument)).toEqual({ kind: 'path', path: argument });
+  },
+);
+
+it('a reference may end like an archive', () => {
+  expect(parseInstallTarget('echo@1.0.zip')).toEqual({ kind: 'artifact', ref: { name: 'echo', version: '1.0.zip' } });
+});
+
+it.each([
+  '',
+  '@',
+  'echo',
+  'echo@',
+  '@1.0.0',
+  'Echo@1.0.0',
+  '-echo@1.0.0',
+  'echo@../1',
+  'echo@1..0',
+  'echo@1/0',
+  'echo@1.0@2',
+  `echo@${'1'.repeat(101)}`,
+  `${'a'.repeat(101)}@1`,
+  'github:',
+  'github:someone',
+  'github:someone/repo',
+  'github:someone/repo@',
+  'github:/repo@1',
+  'github:a/b/c@1',
+  'github:a/b@1 2',
+])('%j names nothing', (argument) => {
+  expect(refusal(argument)).toMatch(/^E-ART-008 /);
+});

@@ -1,0 +1,62 @@
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { artifactName, artifactVersion, exactVersion } from '../manifest/names.ts';
+
+/** One exact artifact; identity is the pair (D3 "Versioning" 4). */
+export interface ArtifactRef {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** A release of a repository, `github:<owner>/<repo>@<tag>` (D1 "Command line"). */
+export interface ReleaseRef {
+  readonly owner: string;
+  readonly repo: string;
+  readonly tag: string;
+}
+
+export type InstallTarget =
+  | { readonly kind: 'artifact'; readonly ref: ArtifactRef }
+  | { readonly kind: 'github'; readonly release: ReleaseRef }
+  | { readonly kind: 'path'; readonly path: string };
+
+const releaseShape = /^github:([A-Za-z0-9][A-Za-z0-9-]{0,38})\/([A-Za-z0-9._-]{1,100})@([^\s@]{1,200})$/;
+
+export function spell(ref: ArtifactRef): string {
+  return `${ref.name}@${ref.version}`;
+}
+
+/** What `svc install <argument>` names. `E-ART-008` when it names nothing, `E-REG-004` for a reserved version (D1 "Versioning" 2). */
+export function parseInstallTarget(argument: string): InstallTarget {
+  if (argument.startsWith('github:')) {
+    const [, owner, repo, tag] = releaseShape.exec(argument) ?? [];
+    if (owner === undefined || repo === undefined || tag === undefined) throw malformed(argument);
+    return { kind: 'github', release: { owner, repo, tag } };
+  }
+  if (isPath(argument)) return { kind: 'path', path: argument };
+  return { kind: 'artifact', ref: parseArtifactRef(argument) };
+}
+
+/** A reference begins with a letter or digit and has an `@`. */
+function isPath(argument: string): boolean {
+  return /^(\.{1,2}$|\.{0,2}\/)/.test(argument) || /^[^@]*(\/[^@]*|\.zip)$/.test(argument);
+}
+
+/** `<name>@<version>`. `E-ART-008` when it is none, `E-REG-004` for a reserved version. */
+export function parseArtifactRef(argument: string): ArtifactRef {
+  const at = argument.indexOf('@');
+  const name = artifactName.safeParse(argument.slice(0, Math.max(0, at)));
+  const version = artifactVersion.safeParse(argument.slice(at + 1));
+  if (at < 0 || !name.success || !version.success) throw malformed(argument);
+  if (!exactVersion.safeParse(version.data).success) {
+    throw new Diagnostic('E-REG-004', `the reserved artifact version ${version.data} is not allowed`, {
+      hint: `name an exact version, such as ${name.data}@1.0.0`,
+    });
+  }
+  return { name: name.data, version: version.data };
+}
+
+function malformed(argument: string): Diagnostic {
+  return new Diagnostic('E-ART-008', `${JSON.stringify(argument)} does not name an artifact`, {
+    hint: 'write <name>@<version>, for example svc-tool-editor@1.0.0, github:<owner>/<repo>@<tag>, or a path such as ./echo-1.0.0.zip',
+  });
+}

@@ -1,0 +1,95 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
+import { decidesInstall } from '../manifest/install-keys.ts';
+import { loadCapsuleManifest } from '../manifest/load.ts';
+import type { Environment } from '../../../kit/src/environment.ts';
+import type { ArtifactManifest } from '../manifest/schema.ts';
+import { writeArchive, type WrittenArchive } from './archive-writer.ts';
+import type { ArtifactRef } from './artifact-ref.ts';
+import { DirectoryContent, readArtifactDirectory, readCapsuleDirectory } from './directory-content.ts';
+import {
+  type ArtifactKind,
+  componentFile,
+  componentSource,
+  inspectContent,
+  manifestFile,
+  readManifestText,
+} from './inspect-content.ts';
+import { ioFault, isErrno } from '../../../kit/src/files/io-fault.ts';
+
+export interface FolderRequest {
+  /** The folder of an artifact or a capsule. */
+  readonly directory: string;
+  /** What references in the manifest of a capsule are checked with; they are packed as they are written. */
+  readonly env: Environment;
+  /** Looks at the manifest of an artifact before it is packed; what it throws is what the build throws. */
+  readonly checkArtifact: (manifest: ArtifactManifest) => Promise<void>;
+}
+
+export interface BuildRequest extends FolderRequest {
+  /** Where the archive goes, named `<name>-<version>.zip`. */
+  readonly outDirectory: string;
+}
+
+export interface BuiltArchive extends WrittenArchive {
+  readonly ref: ArtifactRef;
+  readonly kind: ArtifactKind;
+  readonly warnings: readonly Diagnostic[];
+}
+
+/** Checks and packs a folder (`svc build`). Throws what is wrong with it; the archive is then not written. */
+export async function buildArchive(request: BuildRequest): Promise<BuiltArchive> {
+  const { content, warnings } = await readFolder(request);
+  const { ref, kind } = await inspectContent(content);
+  const path = join(request.outDirectory, `${ref.name}-${ref.version}.zip`);
+  return { ...(await writeArchive(path, content.files)), ref, kind, warnings };
+}
+
+export interface Folder {
+  readonly content: DirectoryContent;
+  readonly warnings: readonly Diagnostic[];
+}
+
+/** Checks a folder and reads the files that belong into its archive. */
+export async function readFolder({ directory, env, checkArtifact }: FolderRequest): Promise<Folder> {
+  const probe = new DirectoryContent(directory);
+  await probe.include(manifestFile);
+  const text = await readManifestText(probe);
+  const file = join(directory, manifestFile);
+  if (archiveKind(text, file) === 'artifact') {
+    const { manifest, warnings } = parseArtifactManifest(text, file);
+    await checkArtifact(manifest);
+    const content = await readArtifactDirectory(directory);
+    const stale = content.has(componentFile) ? await staleComponent(directory) : null;
+    return { content, warnings: stale === null ? warnings : [...warnings, stale] };
+  }
+  const { manifest, warnings } = loadCapsuleManifest({ file, text, env, purpose: 'inspect', needs: decidesInstall });
+  return { content: await readCapsuleDirectory(directory, manifest), warnings };
+}
+
+/** `W-ART-001` when the source of a component has changed since it was built, by the times of the files. */
+async function staleComponent(directory: string): Promise<Diagnostic | null> {
+  const source = join(directory, componentSource);
+  const component = join(directory, componentFile);
+  const [changed, built] = await Promise.all([lastChange(source), lastChange(component)]);
+  if (changed === null || built === null || changed <= built) return null;
+  return new Diagnostic(
+    'W-ART-001',
+    `${component} is older than ${componentSource} beside it, and is packed as it is`,
+    {
+      hint: `svc build ${directory} builds it anew`,
+    },
+  );
+}
+
+async function lastChange(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).mtimeMs;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return null;
+    throw ioFault(error, `cannot read ${path}`);
+  }
+}

@@ -1,0 +1,135 @@
+import { existsSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
+import { join, posix, sep } from 'node:path';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { quoted } from '../../../kit/src/diagnostics/printable.ts';
+import type { CapsuleManifest } from '../manifest/schema.ts';
+import { archiveLimits } from './archive-limits.ts';
+import { hashOfArchive, type PackedFile } from './archive-writer.ts';
+import type { ArtifactContent } from './artifact-content.ts';
+import {
+  componentFile,
+  componentSource,
+  manifestFile,
+  parseStoredManifest,
+  readManifestText,
+  requiredFile,
+} from './inspect-content.ts';
+import { ioFault, isErrno } from '../../../kit/src/files/io-fault.ts';
+import { RegularFile } from '../../../kit/src/files/regular-file.ts';
+
+/**
+ * The declared files of an artifact's directory, each read once, so that what is checked, hashed, packed and run is the same.
+ * Other files of the directory are left alone.
+ */
+export class DirectoryContent implements ArtifactContent {
+  readonly where: string;
+  readonly #files = new Map<string, Buffer>();
+  #bytes = 0;
+
+  constructor(directory: string) {
+    this.where = directory;
+  }
+
+  get files(): PackedFile[] {
+    return [...this.#files].map(([name, data]) => ({ name, data }));
+  }
+
+  /** Takes in one file when it is there. A link may lead to another place inside the directory, never out of it. */
+  async include(name: string): Promise<void> {
+    const normal = posix.normalize(name);
+    if (this.#files.has(normal)) return;
+    const path = await this.#inside(normal);
+    if (path === null) return;
+    const file = await RegularFile.open(path, join(this.where, normal));
+    try {
+      this.#bytes += file.size;
+      if (this.#bytes > archiveLimits.maxUnpackedBytes) throw tooLarge(this.where, archiveLimits.maxUnpackedBytes);
+      const data = await file.readAt(0, file.size);
+      if (data === null) throw new Diagnostic('E-IO-001', `cannot read ${file.label}: it became shorter meanwhile`);
+      this.#files.set(normal, data);
+    } finally {
+      await file.close();
+    }
+  }
+
+  has(name: string): boolean {
+    return this.#files.has(name);
+  }
+
+  async read(name: string): Promise<Buffer> {
+    const data = this.#files.get(name);
+    if (data === undefined) throw new Diagnostic('E-ART-004', `${this.where} holds no file ${quoted(name)}`);
+    return data;
+  }
+
+  async readStart(name: string, maxBytes: number): Promise<Buffer> {
+    return (await this.read(name)).subarray(0, maxBytes);
+  }
+
+  async readText(name: string): Promise<string> {
+    const data = await this.read(name);
+    if (data.length > archiveLimits.maxTextBytes) throw tooLarge(join(this.where, name), archiveLimits.maxTextBytes);
+    return data.toString('utf8');
+  }
+
+  /** Of the archive that these files make. */
+  async sha256(): Promise<string> {
+    return await hashOfArchive(this.files);
+  }
+
+  /** Where a file really is; null when it is not there. */
+  async #inside(name: string): Promise<string | null> {
+    const path = join(this.where, name);
+    try {
+      const root = await realpath(this.where);
+      const target = await realpath(path).catch(nullUnlessThere);
+      if (target === null || target.startsWith(root.endsWith(sep) ? root : root + sep)) return target;
+    } catch (error) {
+      throw ioFault(error, `cannot read ${path}`);
+    }
+    throw new Diagnostic('E-ART-002', `${path} lies outside the directory of the artifact`);
+  }
+}
+
+function nullUnlessThere(error: unknown): null {
+  if (isErrno(error, 'ENOENT', 'ENOTDIR')) return null;
+  throw error;
+}
+
+/** The files of a tool, driver, hook or skill in a directory: its manifest and the file it is about. `E-ART-004` for a component that is still to be built. */
+export async function readArtifactDirectory(directory: string): Promise<DirectoryContent> {
+  const content = new DirectoryContent(directory);
+  await content.include(manifestFile);
+  const text = await readManifestText(content);
+  const file = requiredFile(parseStoredManifest(text, directory));
+  if (file !== null) await content.include(file);
+  if (file === componentFile && !content.has(file) && existsSync(join(directory, componentSource))) {
+    throw new Diagnostic('E-ART-004', `${directory} has no ${componentFile} yet`, {
+      hint: `svc build ${directory} makes it of ${componentSource}`,
+    });
+  }
+  return content;
+}
+
+/** The files of a capsule in a directory: its manifest, its first task and the files that its manifest names (contracts §4). */
+export async function readCapsuleDirectory(directory: string, manifest: CapsuleManifest): Promise<DirectoryContent> {
+  const content = new DirectoryContent(directory);
+  await content.include(manifestFile);
+  await content.include('task.md');
+  const { system_prompt_file: prompt, driver } = manifest.inference;
+  const script = driver?.config['script'];
+  for (const named of [prompt, script]) {
+    if (typeof named !== 'string') continue;
+    await content.include(named);
+    if (!content.has(posix.normalize(named))) {
+      throw new Diagnostic('E-ART-004', `${directory} has no ${quoted(named)}, which its ${manifestFile} names`);
+    }
+  }
+  return content;
+}
+
+function tooLarge(what: string, maxBytes: number): Diagnostic {
+  return new Diagnostic('E-ART-003', `${what} is larger than ${maxBytes / (1024 * 1024)} MiB`);
+}

@@ -1,0 +1,123 @@
+import * as z from 'zod/mini';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
+import { artifactName, exactVersion } from '../manifest/names.ts';
+import { serverFile } from '../manifest/server-command.ts';
+import type { ArtifactManifest } from '../manifest/schema.ts';
+import { parseYaml } from '../manifest/yaml-source.ts';
+import type { ArtifactContent } from './artifact-content.ts';
+import { type ArtifactRef, spell } from './artifact-ref.ts';
+
+export const manifestFile = 'svc.yaml';
+export const componentFile = 'component.wasm';
+/** What `svc build` makes the component of, where there is one. */
+export const componentSource = 'component.ts';
+export const skillFile = 'skill.md';
+
+export type ArtifactKind = ArtifactManifest['runtime'] | 'capsule';
+
+/** What stands in an archive: a capsule, of which only name and version concern the store, or another artifact. */
+export type InspectedContent =
+  | { readonly kind: 'capsule'; readonly ref: ArtifactRef }
+  | { readonly kind: ArtifactManifest['runtime']; readonly ref: ArtifactRef; readonly manifest: ArtifactManifest };
+
+const capsuleIdentity = z.object({ name: artifactName, version: exactVersion });
+
+/**
+ * The file that an artifact is about: its component, its program or its text (contracts §4). Null for an MCP server that is a program of
+ * the host.
+ */
+export function requiredFile(manifest: ArtifactManifest): string | null {
+  if (manifest.runtime === 'skill') return skillFile;
+  switch (manifest.implementation) {
+    case 'native':
+      return `bin/${manifest.name}`;
+    case 'mcp':
+      return serverFile(manifest.command ?? []);
+    case 'wasm':
+      return componentFile;
+  }
+}
+
+/** Reads and checks the manifest of an artifact, and that the file it is about is there and of its kind. */
+export async function inspectContent(content: ArtifactContent): Promise<InspectedContent> {
+  const text = await readManifestText(content);
+  const file = `${content.where}/${manifestFile}`;
+  if (archiveKind(text, file) === 'capsule') return { kind: 'capsule', ref: capsuleRef(text, file) };
+  const { manifest } = parseArtifactManifest(text, file);
+  await checkRequiredFile(content, manifest);
+  return { kind: manifest.runtime, ref: { name: manifest.name, version: manifest.version }, manifest };
+}
+
+/** The text of `svc.yaml`; `E-ART-004` when it is not at the root. */
+export async function readManifestText(content: ArtifactContent): Promise<string> {
+  if (content.has(manifestFile)) return await content.readText(manifestFile);
+  throw new Diagnostic('E-ART-004', `${content.where} has no ${manifestFile} at its root`, {
+    hint: `${manifestFile} lies beside the files it is about, not in a folder of its own`,
+  });
+}
+
+/** The manifest of an artifact at a place; `E-ART-005` when it is the manifest of a capsule. */
+export function parseStoredManifest(text: string, where: string): ArtifactManifest {
+  const file = `${where}/${manifestFile}`;
+  if (archiveKind(text, file) === 'artifact') return parseArtifactManifest(text, file).manifest;
+  throw new Diagnostic('E-ART-005', `${where} is a capsule, not a driver, tool, hook or skill`);
+}
+
+/** `E-ART-004` when the file an artifact is about is missing, empty, or no component. */
+export async function checkRequiredFile(content: ArtifactContent, manifest: ArtifactManifest): Promise<void> {
+  const file = requiredFile(manifest);
+  if (file === null) return;
+  if (!content.has(file)) {
+    throw new Diagnostic('E-ART-004', `${content.where} has no ${file}`, { hint: hintFor(manifest) });
+  }
+  if (file === skillFile) {
+    await content.readText(file);
+    return;
+  }
+  // Programs can be large: their first bytes tell what they are.
+  const bytes = await content.readStart(file, magicBytes);
+  const fault = file === componentFile ? componentFault(bytes) : bytes.length === 0 ? 'is empty' : null;
+  if (fault !== null) throw new Diagnostic('E-ART-004', `${content.where}: ${file} ${fault}`);
+}
+
+/** `E-ART-005` unless the artifact is the one that was asked for. */
+export function checkIdentity(found: ArtifactRef, wanted: ArtifactRef, where: string): void {
+  if (found.name === wanted.name && found.version === wanted.version) return;
+  throw new Diagnostic('E-ART-005', `${where} is ${spell(found)}, not ${spell(wanted)}`, {
+    hint: `make the place that names it agree with its ${manifestFile}`,
+  });
+}
+
+function capsuleRef(text: string, file: string): ArtifactRef {
+  const identity = capsuleIdentity.safeParse(parseYaml(file, text).value);
+  if (identity.success) return identity.data;
+  const issue = identity.error.issues[0];
+  throw new Diagnostic('E-MAN-003', `${file}: ${issue?.path.join('.') ?? ''} ${issue?.message ?? 'is not valid'}`);
+}
+
+/** The preamble of a component. */
+const magicBytes = 8;
+const magic = Buffer.from([0x00, 0x61, 0x73, 0x6d]);
+const moduleLayer = 0;
+const componentLayer = 1;
+
+function componentFault(bytes: Buffer): string | null {
+  if (bytes.length < magicBytes || !bytes.subarray(0, 4).equals(magic)) return 'is not WebAssembly';
+  const layer = bytes.readUInt16LE(6);
+  if (layer === moduleLayer) return 'is a WebAssembly module, not a component';
+  return layer === componentLayer ? null : `is of an unknown WebAssembly layer (${layer})`;
+}
+
+function hintFor(manifest: ArtifactManifest): string {
+  if (manifest.runtime === 'skill') return `the text of a skill is in ${skillFile}`;
+  switch (manifest.implementation) {
+    case 'native':
+      return 'with implementation: native the program is bin/<name>';
+    case 'mcp':
+      return `command in ${manifestFile} begins with this file`;
+    case 'wasm':
+      return `a component is in ${componentFile}; a program in bin/<name> needs implementation: native`;
+  }
+}

@@ -1,0 +1,67 @@
+/** What is said where artifacts are not what `svc.lock` records. */
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { spell } from './artifact-ref.ts';
+import { type LockedArtifact, lockPath } from './lockfile.ts';
+import { commandWith, usualManifest } from './manifest-option.ts';
+
+/** What finds that an artifact differs from the lock: a run, or an install that may not change it. */
+export interface LockHolder {
+  readonly by: 'run' | 'frozen';
+  /** The manifest as the user named it: hints repeat it. */
+  readonly manifestFile?: string | undefined;
+}
+
+const codes = { run: 'E-RUN-003', frozen: 'E-REG-005' } as const;
+const withoutFrozen = { run: '', frozen: ' without --frozen' } as const;
+
+/** Where the artifacts found differ from the lock: an `E-RUN-003` each, `E-REG-005` with `--frozen`, in the order of `found`. */
+export function lockFaults(
+  lock: readonly LockedArtifact[],
+  found: readonly (LockedArtifact & { readonly location: string })[],
+  holder: LockHolder = { by: 'run' },
+): Diagnostic[] {
+  return found.flatMap((artifact) => {
+    const fault = lockFault(lock, artifact, holder);
+    return fault === null ? [] : [fault];
+  });
+}
+
+/** `E-REG-005` of an install that may not write what is missing. */
+export function lockMissing(manifestDir: string, manifestFile: string | undefined): Diagnostic {
+  return new Diagnostic('E-REG-005', `there is no ${lockPath(manifestDir)}, and --frozen does not write it`, {
+    hint: `run ${installCommand({ by: 'frozen', manifestFile })} and commit svc.lock`,
+  });
+}
+
+/** The whole command that writes the lock anew. */
+function installCommand({ by, manifestFile = usualManifest }: LockHolder): string {
+  return `${commandWith('svc install', manifestFile)}${withoutFrozen[by]}`;
+}
+
+function lockFault(
+  lock: readonly LockedArtifact[],
+  artifact: LockedArtifact & { readonly location: string },
+  holder: LockHolder,
+): Diagnostic | null {
+  const sameName = lock.filter((locked) => locked.name === artifact.name);
+  const sameVersion = sameName.filter((locked) => locked.version === artifact.version);
+  const locked = sameVersion.find((candidate) => candidate.platform === artifact.platform);
+  if (locked?.sha256 === artifact.sha256) return null;
+  if (locked !== undefined) {
+    return new Diagnostic(
+      codes[holder.by],
+      `artifact ${spell(artifact)} has sha256 ${artifact.sha256} (${artifact.location}), but svc.lock records ${locked.sha256}`,
+      {
+        hint: `run ${installCommand(holder)} to accept the change, or put back the artifact that svc.lock records`,
+      },
+    );
+  }
+  const variant = artifact.platform === null ? '' : ` for ${artifact.platform}`;
+  const recorded = sameName[0] === undefined || sameVersion.length > 0 ? 'nothing' : spell(sameName[0]);
+  return new Diagnostic(
+    codes[holder.by],
+    `artifact ${spell(artifact)}${variant} has sha256 ${artifact.sha256} (${artifact.location}), but svc.lock records ${recorded} for it`,
+    { hint: `run ${installCommand(holder)} to bring svc.lock up to date with the manifest` },
+  );
+}

@@ -1,0 +1,120 @@
+import { join } from 'node:path';
+
+import * as z from 'zod/mini';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { artifactName, exactVersion } from '../manifest/names.ts';
+import { readSmallText, unreadableFile } from '../manifest/read-text.ts';
+import type { ArtifactRef } from './artifact-ref.ts';
+import { writeDurably } from '../../../kit/src/files/durable-file.ts';
+import { withGuard } from '../../../kit/src/files/file-guard.ts';
+import { platformShape } from './platform.ts';
+import { sha256Shape } from './sha256.ts';
+
+const lockVersion = 1;
+
+const lockedArtifact = z.strictObject({
+  name: artifactName,
+  version: exactVersion,
+  platform: z.optional(z.string().check(z.regex(platformShape))),
+  sha256: z.string().check(z.regex(sha256Shape)),
+});
+
+const lockFile = z.strictObject({
+  lock_version: z.literal(lockVersion, `lock_version is not ${lockVersion}, the one that this svc knows`),
+  artifacts: z.array(lockedArtifact),
+});
+
+/** One archive that a project is held to; `platform` is null for the generic file (contracts §2, `svc.lock`). */
+export interface LockedArtifact extends ArtifactRef {
+  readonly platform: string | null;
+  readonly sha256: string;
+}
+
+/** What `svc.lock` beside the manifest holds; null when there is none. `E-IO-001` when it cannot be read, `E-ART-007` when it cannot be understood. */
+export function readLock(manifestDir: string): readonly LockedArtifact[] | null {
+  const path = lockPath(manifestDir);
+  const reading = readSmallText(path);
+  if (reading.kind === 'absent') return null;
+  if (reading.kind === 'unreadable') throw unreadableFile(path, reading);
+  // One parse a start: generated code would cost more than it saves.
+  const parsed = lockFile.safeParse(parseJson(reading.text, path), { jitless: true });
+  if (!parsed.success) throw unreadable(path, parsed.error.issues[0]?.message ?? 'it has another shape');
+  const artifacts = parsed.data.artifacts.map(({ name, version, platform, sha256 }) => {
+    return { name, version, platform: platform ?? null, sha256 };
+  });
+  if (new Set(artifacts.map(lockKey)).size < artifacts.length) throw unreadable(path, 'it lists an artifact twice');
+  return artifacts;
+}
+
+/** Writes `svc.lock` unless there is one; returns the one that is then there. `E-IO-001` when it cannot be written. */
+export async function createLock(
+  manifestDir: string,
+  artifacts: readonly LockedArtifact[],
+): Promise<readonly LockedArtifact[]> {
+  return await withGuard(lockPath(manifestDir), async () => {
+    const existing = readLock(manifestDir);
+    if (existing !== null) return existing;
+    await writeDurably(lockPath(manifestDir), [Buffer.from(encodeLock(artifacts))]);
+    return artifacts;
+  });
+}
+
+/** Records these artifacts in place of what the lock said of them before; the others stay (contracts §2). */
+export async function upsertLock(manifestDir: string, artifacts: readonly LockedArtifact[]): Promise<void> {
+  await withGuard(lockPath(manifestDir), async () => {
+    const before = readLock(manifestDir) ?? [];
+    const kept = before.filter((old) => !artifacts.some((artifact) => replaces(artifact, old)));
+    const text = encodeLock([...kept, ...artifacts]);
+    if (before.length > 0 && text === encodeLock(before)) return;
+    await writeDurably(lockPath(manifestDir), [Buffer.from(text)]);
+  });
+}
+
+/** Whether the lock records every one of these, with these very bytes. */
+export function recordsAll(lock: readonly LockedArtifact[], found: readonly LockedArtifact[]): boolean {
+  const recorded = new Map(lock.map((locked) => [lockKey(locked), locked.sha256]));
+  return found.every((artifact) => recorded.get(lockKey(artifact)) === artifact.sha256);
+}
+
+function replaces(artifact: LockedArtifact, old: LockedArtifact): boolean {
+  return old.name === artifact.name && (old.version !== artifact.version || old.platform === artifact.platform);
+}
+
+function lockKey(artifact: LockedArtifact): string {
+  return `${artifact.name} ${artifact.version} ${artifact.platform ?? ''}`;
+}
+
+function encodeLock(artifacts: readonly LockedArtifact[]): string {
+  const lines = artifacts
+    .map(({ name, version, platform, sha256 }) => ({
+      name,
+      version,
+      ...(platform === null ? {} : { platform }),
+      sha256,
+    }))
+    .map((artifact) => ({ key: `${artifact.name} ${artifact.version} ${artifact.platform ?? ''}`, artifact }))
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+    .map(({ artifact }) => artifact);
+  return `${JSON.stringify({ lock_version: lockVersion, artifacts: lines }, null, 2)}\n`;
+}
+
+function parseJson(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) throw unreadable(path, 'it is not JSON');
+    throw error;
+  }
+}
+
+function unreadable(path: string, reason: string): Diagnostic {
+  return new Diagnostic('E-ART-007', `cannot understand ${path}: ${reason}`, {
+    hint: 'restore the file, or remove it and run svc install to write it again',
+  });
+}
+
+/** Where the lock of a project lies. */
+export function lockPath(manifestDir: string): string {
+  return join(manifestDir, 'svc.lock');
+}

@@ -1,0 +1,68 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+
+import type { ArtifactManifest } from '../manifest/schema.ts';
+import { ArchivedFiles } from './archived-files.ts';
+import { packArchive } from './archive-writer.ts';
+import { readArchive } from './archive.ts';
+import type { ArtifactContent } from './artifact-content.ts';
+import { readArtifactDirectory } from './directory-content.ts';
+import { checkRequiredFile, parseStoredManifest, readManifestText } from './inspect-content.ts';
+import type { FoundArtifact } from './installed-artifact.ts';
+import { ioFault } from '../../../kit/src/files/io-fault.ts';
+import { RegularFile } from '../../../kit/src/files/regular-file.ts';
+
+/** The artifact that `source:` of an entry names: a directory, read in place, or an archive (contracts §3 `artifacts[].source`). */
+export async function openSource(source: string, manifestDir: string): Promise<FoundArtifact> {
+  const path = resolve(manifestDir, source);
+  return (await isDirectory(path, source)) ? await fromDirectory(path) : await fromArchive(path);
+}
+
+async function fromDirectory(path: string): Promise<FoundArtifact> {
+  const content = await readArtifactDirectory(path);
+  return {
+    manifest: await readManifest(content),
+    origin: 'source',
+    location: path,
+    platform: null,
+    sha256: await content.sha256(),
+    compiledDir: null,
+    read: async (file) => await content.read(file),
+    archive: () => packArchive(content.files),
+  };
+}
+
+async function fromArchive(path: string): Promise<FoundArtifact> {
+  const file = await RegularFile.open(path);
+  try {
+    const sha256 = await file.sha256();
+    const manifest = await readManifest(await readArchive(file));
+    const files = new ArchivedFiles(path, sha256, file.identity);
+    return {
+      manifest,
+      origin: 'source',
+      location: path,
+      platform: null,
+      sha256,
+      compiledDir: null,
+      read: async (name) => await files.read(name),
+      archive: () => files.chunks(),
+    };
+  } finally {
+    await file.close();
+  }
+}
+
+async function readManifest(content: ArtifactContent): Promise<ArtifactManifest> {
+  const manifest = parseStoredManifest(await readManifestText(content), content.where);
+  await checkRequiredFile(content, manifest);
+  return manifest;
+}
+
+async function isDirectory(path: string, source: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    throw ioFault(error, `cannot read source: ${source}`);
+  }
+}

@@ -1,0 +1,74 @@
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { serverFile } from '../manifest/server-command.ts';
+import type { ArtifactManifest } from '../manifest/schema.ts';
+import { type Archive, readArchive } from './archive.ts';
+import { type ArtifactRef, spell } from './artifact-ref.ts';
+import { type ArtifactKind, type InspectedContent, inspectContent, requiredFile } from './inspect-content.ts';
+import { platformOfProgram } from './program-platform.ts';
+import { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import type { Packaging } from './sources/index-object.ts';
+
+/** An archive and what a registry is told of it. */
+export interface Publishable extends ArtifactRef {
+  readonly path: string;
+  readonly kind: ArtifactKind;
+  readonly packaging: Packaging;
+  /** None for the generic file. */
+  readonly platforms: readonly string[];
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+/** More than any header has that is looked at. */
+const headerBytes = 4096;
+
+/**
+ * Checks an archive whole, as a store does that takes it in. `named` are the platforms the operator gave; without any, those of a native
+ * artifact are read from its program. `E-REG-007` when that does not tell.
+ */
+export async function inspectPublishable(path: string, named: readonly string[]): Promise<Publishable> {
+  const file = await RegularFile.open(path);
+  try {
+    const sha256 = await file.sha256();
+    const archive = await readArchive(file);
+    await archive.verify();
+    const content = await inspectContent(archive);
+    const packaging = packagingOf(content);
+    const platforms = named.length > 0 ? named : await detectPlatforms(archive, content, packaging);
+    const { name, version } = content.ref;
+    return { name, version, path, kind: content.kind, packaging, platforms, sha256, bytes: file.size };
+  } finally {
+    await file.close();
+  }
+}
+
+/** The query parameter `runtime` of a publish: what has a program of its own is `native`, what has no code `static`. */
+function packagingOf(content: InspectedContent): Packaging {
+  if (content.kind === 'capsule' || content.kind === 'skill') return 'static';
+  if (content.manifest.implementation === 'wasm') return 'wasm';
+  return programOf(content.manifest) === null ? 'static' : 'native';
+}
+
+function programOf(manifest: ArtifactManifest): string | null {
+  return manifest.implementation === 'mcp' ? serverFile(manifest.command ?? []) : requiredFile(manifest);
+}
+
+async function detectPlatforms(
+  archive: Archive,
+  content: InspectedContent,
+  packaging: Packaging,
+): Promise<readonly string[]> {
+  if (packaging !== 'native' || content.kind === 'capsule') return [];
+  const program = programOf(content.manifest) ?? '';
+  const found = platformOfProgram(await archive.readStart(program, headerBytes));
+  switch (found.kind) {
+    case 'binary':
+      return found.platforms;
+    case 'script':
+      return [];
+    case 'unknown':
+      throw new Diagnostic('E-REG-007', `cannot tell for which platform ${program} of ${spell(content.ref)} is`, {
+        hint: 'name it with --platform, such as --platform linux-x86_64',
+      });
+  }
+}

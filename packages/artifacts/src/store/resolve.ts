@@ -1,0 +1,122 @@
+import { Diagnostic, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { ArtifactEntry } from '../manifest/schema.ts';
+import { spell } from './artifact-ref.ts';
+import { openBundled } from './open-bundled.ts';
+import { checkIdentity, skillFile } from './inspect-content.ts';
+import type { FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
+import { locate, type StorePlaces } from './locate.ts';
+import { createLock, type LockedArtifact, readLock, recordsAll } from './lockfile.ts';
+import { inParallel } from './in-parallel.ts';
+
+export interface ResolveRequest extends StorePlaces {
+  readonly entries: readonly ArtifactEntry[];
+  /**
+   * `hold`: `svc.lock` is made when there is none, else every artifact has to agree with it. `frozen`: there has to be one, and every
+   * artifact has to agree with it. `ignore`: nothing is held to it but what a source serves.
+   */
+  readonly lock: 'hold' | 'frozen' | 'ignore';
+  /** The manifest as the user named it: hints repeat it. */
+  readonly manifestFile?: string;
+}
+
+/** What became of one entry. */
+export type Resolution =
+  | { readonly kind: 'installed'; readonly artifact: InstalledArtifact }
+  | { readonly kind: 'failed'; readonly entry: ArtifactEntry; readonly fault: Diagnostic | DiagnosticList };
+
+/** So many downloads share the line at once: each has its 30 seconds, however many there are (D3 "Limits"). */
+const mostAtOnce = 4;
+
+/**
+ * Finds every artifact of a manifest, in its order: `source:` of the entry, the package, the store of the project, the store of
+ * the user, then the registry in use. Throws every problem at once: `E-REG-001` for what is found nowhere, `E-ART-…` for
+ * what cannot be used, `E-RUN-003` for what differs from `svc.lock`, `E-IO-001` when `svc.lock` cannot be made, and what downloads
+ * are refused with.
+ */
+export async function resolveArtifacts(request: ResolveRequest): Promise<readonly InstalledArtifact[]> {
+  const frozen = request.lock === 'frozen' ? readLock(request.manifestDir) : null;
+  if (request.lock === 'frozen' && frozen === null) {
+    const { lockMissing } = await import('./lock-faults.ts');
+    throw lockMissing(request.manifestDir, request.manifestFile);
+  }
+  const resolutions = await resolveEach(request.entries, request);
+  const faults = resolutions.flatMap((resolution) => (resolution.kind === 'failed' ? listed(resolution.fault) : []));
+  refuse(faults);
+  const artifacts = resolutions.flatMap(foundIn);
+  const found = artifacts.map(lockedAs);
+  const lock = request.lock === 'hold' ? await lockOfRun(request.manifestDir, found) : frozen;
+  if (lock === null || recordsAll(lock, found)) return artifacts;
+  const { lockFaults } = await import('./lock-faults.ts');
+  const { manifestFile } = request;
+  refuse(lockFaults(lock, found, { by: request.lock === 'frozen' ? 'frozen' : 'run', manifestFile }));
+  return artifacts;
+}
+
+/** As `resolveArtifacts` without the lock; what cannot be used is told per entry. */
+export async function resolveEach(entries: readonly ArtifactEntry[], places: StorePlaces): Promise<Resolution[]> {
+  return await inParallel(entries, mostAtOnce, async (entry) => await resolveEntry(entry, places));
+}
+
+/** The artifact of an entry, if there is one. */
+export function foundIn(resolution: Resolution): readonly InstalledArtifact[] {
+  return resolution.kind === 'installed' ? [resolution.artifact] : [];
+}
+
+/** What `svc.lock` records of an artifact. */
+export function lockedAs(artifact: InstalledArtifact): LockedArtifact & { readonly location: string } {
+  const { manifest, platform, sha256, location } = artifact;
+  return { name: manifest.name, version: manifest.version, platform, sha256, location };
+}
+
+async function resolveEntry(entry: ArtifactEntry, places: StorePlaces): Promise<Resolution> {
+  try {
+    return { kind: 'installed', artifact: await installedFor(entry, places) };
+  } catch (error) {
+    // Told with the problems of the other entries; everything that is no problem of the operator goes on its way.
+    if (error instanceof Diagnostic || error instanceof DiagnosticList) return { kind: 'failed', entry, fault: error };
+    throw error;
+  }
+}
+
+async function installedFor(entry: ArtifactEntry, places: StorePlaces): Promise<InstalledArtifact> {
+  const found = await findFor(entry, places);
+  checkIdentity(found.manifest, entry, found.location);
+  if (found.manifest.runtime !== entry.runtime) {
+    throw new Diagnostic(
+      'E-ART-005',
+      `${spell(entry)} is a ${found.manifest.runtime}, but the manifest lists it as a ${entry.runtime}`,
+      { hint: `set runtime: ${found.manifest.runtime} on its entry of artifacts` },
+    );
+  }
+  const skillText = entry.runtime === 'skill' ? (await found.read(skillFile)).toString('utf8') : null;
+  return { ...found, entry, skillText };
+}
+
+async function findFor(entry: ArtifactEntry, places: StorePlaces): Promise<FoundArtifact> {
+  if (entry.source !== undefined) {
+    const { openSource } = await import('./open-source.ts');
+    return await openSource(entry.source, places.manifestDir);
+  }
+  const location = await locate(entry, places);
+  if (location.origin === 'bundled') return openBundled(location);
+  const { openFromStore } = await import('./open-from-store.ts');
+  return await openFromStore(location, places.platform);
+}
+
+/** The lock that a run is held to, made where there is none yet; null for a run that needs no artifact. */
+async function lockOfRun(
+  manifestDir: string,
+  found: readonly LockedArtifact[],
+): Promise<readonly LockedArtifact[] | null> {
+  return found.length === 0 ? null : (readLock(manifestDir) ?? (await createLock(manifestDir, found)));
+}
+
+export function listed(fault: Diagnostic | DiagnosticList): readonly Diagnostic[] {
+  return fault instanceof Diagnostic ? [fault] : fault.diagnostics;
+}
+
+/** Throws them, all at once. */
+export function refuse(faults: readonly Diagnostic[]): void {
+  const [first] = faults;
+  if (first !== undefined) throw faults.length === 1 ? first : new DiagnosticList(faults);
+}

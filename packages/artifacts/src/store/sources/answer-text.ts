@@ -1,0 +1,46 @@
+import { Diagnostic } from '../../../../kit/src/diagnostics/diagnostic.ts';
+import { printable } from '../../../../kit/src/diagnostics/printable.ts';
+import type { Secret } from '../../../../kit/src/diagnostics/secret.ts';
+import type { HttpAnswer } from '../../../../kit/src/net/http-client.ts';
+
+const maxErrorBytes = 64 * 1024;
+const longestShown = 300;
+
+/** What a refusal says. */
+export interface ErrorText {
+  /** `error` of its JSON body as it came; empty when there is none. */
+  readonly error: string;
+  /** `error` and `message` as a person is shown them, behind a colon; empty when it says nothing. */
+  readonly shown: string;
+}
+
+/** Reads the body of a refusal. Never fails: the status counts, whatever comes after it. The key is not shown, should it be echoed. */
+export async function readErrorText(answer: HttpAnswer, key: Secret | null): Promise<ErrorText> {
+  const body = parseJson((await textOf(answer)) ?? '');
+  const said = (name: string): string => {
+    const value = typeof body === 'object' && body !== null ? (body as Record<string, unknown>)[name] : undefined;
+    return typeof value === 'string' ? value : '';
+  };
+  const both = [said('error'), said('message')].filter((text) => text !== '').join('. ');
+  const safe = key === null ? both : both.replaceAll(key.reveal(), '[secret]');
+  return { error: said('error'), shown: safe === '' ? '' : `: ${printable(safe.slice(0, longestShown))}` };
+}
+
+/** Undefined for what is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+async function textOf(answer: HttpAnswer): Promise<string | null> {
+  try {
+    return await answer.text(maxErrorBytes);
+  } catch (error) {
+    if (error instanceof Diagnostic) return null;
+    throw error;
+  }
+}

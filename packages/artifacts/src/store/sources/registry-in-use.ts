@@ -1,0 +1,124 @@
+import { Diagnostic } from '../../../../kit/src/diagnostics/diagnostic.ts';
+import { quoted } from '../../../../kit/src/diagnostics/printable.ts';
+import { Secret } from '../../../../kit/src/diagnostics/secret.ts';
+import { loadUserConfig, type RegistrySource } from '../../manifest/config.ts';
+import { registryAddressFault } from '../../manifest/config-schema.ts';
+import { endpointFault } from '../../../../kit/src/net/endpoint.ts';
+import type { Environment } from '../../../../kit/src/environment.ts';
+import type { ArtifactSource } from '../artifact-source.ts';
+import { GithubApi } from './github-api.ts';
+import { GithubSource } from './github-source.ts';
+import type { HttpClient } from '../../../../kit/src/net/http-client.ts';
+import { RegistryClient } from './registry-client.ts';
+
+/** What `svc` reads the registry in use from: never the `.env` of a workspace, which could send a key elsewhere. */
+export interface RegistryChoice {
+  /** `--registry`: an address, the name of a configured source, or `local`. */
+  readonly flag: string | undefined;
+  /** The process environment. */
+  readonly env: Environment;
+  readonly home: string;
+  readonly http: HttpClient;
+  readonly onWarning: (warning: Diagnostic) => void;
+}
+
+/** The one registry that is asked. */
+export type RegistryInUse =
+  | { readonly kind: 'local' }
+  | { readonly kind: 'registry'; readonly client: RegistryClient }
+  | { readonly kind: 'github'; readonly source: GithubSource };
+
+/**
+ * The flag, else `SVC_REGISTRY_URL`, else `registry.default` of the user's configuration, else local (contracts §2 "Registry mode").
+ * `E-REG-006` for what names none, and what the configuration is refused with when it has to be read.
+ */
+export function registryInUse(choice: RegistryChoice): RegistryInUse {
+  const named = choice.flag ?? (valueOf(choice.env, 'SVC_REGISTRY_URL') || undefined);
+  if (named === 'local') return { kind: 'local' };
+  const config = configOf(choice);
+  if (named === undefined) {
+    return config.defaultSource === undefined ? { kind: 'local' } : openSource(config.defaultSource, choice);
+  }
+  const byName = config.sources.find(({ name }) => name === named);
+  if (byName !== undefined) return openSource(byName, choice);
+  const url = parseAddress(named, choice.flag === undefined ? 'SVC_REGISTRY_URL' : '--registry');
+  const byUrl = config.sources.find((source) => source.type === 'registry' && source.url === url);
+  return openSource(byUrl ?? { type: 'registry', name: url, url, token: () => undefined }, choice);
+}
+
+/** What a launch or an install asks for what it does not find on this machine. */
+export function sourcesOf(registry: RegistryInUse): readonly ArtifactSource[] {
+  switch (registry.kind) {
+    case 'local':
+      return [];
+    case 'registry':
+      return [registry.client];
+    case 'github':
+      return [registry.source];
+  }
+}
+
+/** The releases of a repository that a reference names, with the token of a configured source of the same repository if there is one. */
+export function githubApiOf(repo: string, choice: RegistryChoice): GithubApi {
+  const source = configOf(choice).sources.find((each) => each.type === 'github' && each.repo === repo);
+  return openGithub(repo, source?.token, choice);
+}
+
+function openSource(source: RegistrySource, choice: RegistryChoice): RegistryInUse {
+  if (source.type === 'github') {
+    const api = openGithub(source.repo, source.token, choice);
+    return { kind: 'github', source: new GithubSource(api, `${source.name} (${api.label})`) };
+  }
+  const own = source.token();
+  const key = keyOf(own, choice.env, 'REGISTRY_API_KEY');
+  const keyName = own === undefined ? 'REGISTRY_API_KEY' : `the token of source ${source.name}`;
+  return { kind: 'registry', client: new RegistryClient({ url: source.url, key, keyName }, choice.http) };
+}
+
+function openGithub(
+  repo: string,
+  token: RegistrySource['token'] | undefined,
+  { env, http }: RegistryChoice,
+): GithubApi {
+  const own = token?.();
+  const base = valueOf(env, 'SVC_GITHUB_API_URL');
+  const access = {
+    apiUrl: base === '' ? 'https://api.github.com' : parseAddress(base, 'SVC_GITHUB_API_URL'),
+    repo,
+    token: keyOf(own, env, 'GITHUB_TOKEN'),
+    tokenName: own === undefined ? 'GITHUB_TOKEN' : 'the token of its source',
+  };
+  return new GithubApi(access, http);
+}
+
+function configOf({ home, env, onWarning }: RegistryChoice): ReturnType<typeof loadUserConfig> {
+  const config = loadUserConfig({ home, env });
+  for (const warning of config.warnings) onWarning(warning);
+  return config;
+}
+
+function parseAddress(text: string, where: string): string {
+  const fault = where === 'SVC_GITHUB_API_URL' ? endpointFault(text) : registryAddressFault(text);
+  if (fault === undefined) return text.replace(/\/+$/, '');
+  // The key would cross the network readable to everybody on it.
+  const hint =
+    /^http:/i.test(text) && registryAddressFault(text.replace(/^http:/i, 'https:')) === undefined
+      ? 'put TLS in front of it, as docs/registry.md shows, or reach it through ssh -L 7800:127.0.0.1:7800 <host>'
+      : 'name a registry by its address, by the name of a source in ~/.svc/config.yaml, or as local';
+  throw new Diagnostic('E-REG-006', `${where} ${fault}, not ${quoted(text)}`, { hint });
+}
+
+function valueOf(env: Environment, name: string): string {
+  return env[name] ?? '';
+}
+
+/** What every client and server takes for the same bytes. */
+const printableAscii = /^[ -~]*$/;
+
+/** A source's own token, else what the variable holds. */
+function keyOf(own: Secret | undefined, env: Environment, variable: string): Secret | null {
+  const key = own ?? (valueOf(env, variable) === '' ? null : new Secret(valueOf(env, variable)));
+  if (key === null || printableAscii.test(key.reveal())) return key;
+  const name = own === undefined ? variable : 'the token of the source';
+  throw new Diagnostic('E-REG-006', `${name} holds a character outside printable ASCII, such as a line end`);
+}

@@ -1,0 +1,113 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
+import { NodeProcess } from '../node-process.ts';
+import type { CompilerAnswer } from './compiler-messages.ts';
+
+/** At once: each takes a core and up to 3 GiB. */
+const mostAtOnce = 2;
+/** From when it begins; the wait for others is theirs. */
+const compileLimitMs = 120_000;
+const largestComponent = 128 * 1024 * 1024;
+/** The script and the modules of the largest component. */
+const largestAnswer = 512 * 1024 * 1024;
+const heapMegabytes = 1_024;
+const otherMegabytes = 2_048;
+/** Of a component; a core module has another layer number behind the same four bytes. */
+const preamble = Buffer.from([0x00, 0x61, 0x73, 0x6d, 0x0d, 0x00, 0x01, 0x00]);
+
+/** The compiler inside the package, in `dist/compiler`. Nothing of it is read before it is asked for. */
+export class Compiler {
+  readonly #directory: string;
+  readonly #running = new Set<() => Promise<void>>();
+  /** What waits for one that runs: told to begin, or that it never will. */
+  readonly #waiting: ((begins: boolean) => void)[] = [];
+  #begun = 0;
+
+  constructor(packageRoot: string) {
+    this.#directory = join(packageRoot, 'dist', 'compiler');
+  }
+
+  /** Its name and version: what it writes is kept apart from what another would write. */
+  async identity(): Promise<string> {
+    const text = await readFile(join(this.#directory, 'compiler.json'), 'utf8');
+    return (JSON.parse(text) as { readonly identity: string }).identity;
+  }
+
+  /**
+   * Compiles in a process of its own, which takes a second or so; a third waits for one of two. Never rejects for what a component is or makes the
+   * compiler do.
+   */
+  async compile(component: Uint8Array): Promise<CompilerAnswer> {
+    if (!preamble.equals(component.subarray(0, preamble.length))) return refused('it is not a WebAssembly component');
+    if (component.length > largestComponent) return refused('it is larger than 128 MiB');
+    if (!(await this.#turn())) return refused(ended);
+    try {
+      return await this.#compileApart(component);
+    } catch (error) {
+      if (isSystemError(error)) return refused(`the compiler cannot be started: ${error.message}`);
+      throw error;
+    } finally {
+      this.#endTurn();
+    }
+  }
+
+  /** False when everything was ended meanwhile. */
+  async #turn(): Promise<boolean> {
+    if (this.#begun < mostAtOnce) {
+      this.#begun += 1;
+      return true;
+    }
+    return await new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Hands the place on. */
+  #endTurn(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#begun -= 1;
+    else next(true);
+  }
+
+  async #compileApart(component: Uint8Array): Promise<CompilerAnswer> {
+    let settle: (answer: CompilerAnswer) => void = () => {};
+    const answered = new Promise<CompilerAnswer>((resolve) => {
+      settle = resolve;
+    });
+    const compiling = new NodeProcess({
+      script: join(this.#directory, 'compiler-process.mjs'),
+      heapMegabytes,
+      otherMegabytes,
+      maxFrameBytes: largestAnswer,
+      onMessage: (message) => settle(message as CompilerAnswer),
+      onEnd: ({ reason }) => settle(refused(`the compiler failed: ${reason}`)),
+    });
+    const stop = async (): Promise<void> => {
+      settle(refused(ended));
+      await compiling.end();
+    };
+    this.#running.add(stop);
+    const timer = setTimeout(() => void stop(), compileLimitMs);
+    compiling.hold();
+    compiling.send(component);
+    try {
+      return await answered;
+    } finally {
+      clearTimeout(timer);
+      this.#running.delete(stop);
+      await compiling.end();
+    }
+  }
+
+  /** Ends what is being compiled, and what waits for that. */
+  async close(): Promise<void> {
+    for (const tell of this.#waiting.splice(0)) tell(false);
+    await Promise.all([...this.#running].map((stop) => stop()));
+  }
+}
+
+const ended = 'compiling it took too long or was ended';
+
+function refused(reason: string): CompilerAnswer {
+  return { kind: 'refused', reason };
+}

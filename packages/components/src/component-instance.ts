@@ -1,0 +1,245 @@
+import { closeSync, constants, openSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { isSystemError } from '../../kit/src/diagnostics/system-reason.ts';
+import { O_PATH } from '../../kit/src/files/open-without-links.ts';
+import { ComponentFault, type HostFunctions, type Preopen } from './component.ts';
+import {
+  frameLimitBytes,
+  type GivenDirectory,
+  type GuestMessage,
+  type HostMessage,
+  type LoadMessage,
+  valueLimitBytes,
+} from './exchange.ts';
+import { filesystemGuard } from './filesystem-guard.ts';
+import { firstGivenDescriptor } from './frames.ts';
+import { readGuestMessage } from './guest-messages.ts';
+import { NodeProcess, type NodeProcessEnd } from './node-process.ts';
+import type { ConnectionRules } from './outbound/connections.ts';
+import { OutboundHttp } from './outbound/outbound-http.ts';
+
+const megabyte = 1024 * 1024;
+/** Beside what `limits.memory` grants: the script that links a component, its code, and values on their way. */
+const heapMegabytes = 128;
+const largestHeapMegabytes = 1_024;
+/** A value on its way lies there twice: as it is and as bytes. */
+const transferMegabytes = (2 * valueLimitBytes) / megabyte;
+
+export interface InstanceOptions {
+  readonly packageRoot: string;
+  readonly outbound: ConnectionRules;
+  readonly preopens: readonly Preopen[];
+  readonly maxMemoryBytes: number;
+  /** Given what the engine made of the glue, once, when the load message brought none. */
+  readonly onCodeCache: (data: Uint8Array) => void;
+}
+
+/** All but what the instance knows by itself. */
+export type Loading = Omit<LoadMessage, 'kind' | 'directories' | 'maxMemoryBytes'>;
+
+export interface InstanceCall {
+  readonly interface: string;
+  readonly function: string;
+  readonly args: readonly unknown[];
+  readonly host: HostFunctions;
+  /** Called when the guest begins and ends to wait for an answer of the runtime. */
+  readonly onRuntimeWait: (waits: boolean) => void;
+}
+
+interface Pending {
+  readonly call: InstanceCall | null;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (fault: ComponentFault) => void;
+}
+
+/**
+ * One instance in a process of its own. `compile` comes first, then `link`, then calls, one at a time. The first fault ends it: whatever is
+ * under way rejects with that fault, and so does everything after.
+ */
+export class ComponentInstance {
+  readonly #process: NodeProcess | null;
+  readonly #directories: readonly GivenDirectory[];
+  readonly #options: InstanceOptions;
+  readonly #http: OutboundHttp;
+  #pending: Pending | null = null;
+  #fault: ComponentFault | null = null;
+  #ended: Promise<void> | null = null;
+
+  /** Starts the process; it waits for what to load. */
+  constructor(options: InstanceOptions) {
+    this.#options = options;
+    this.#http = new OutboundHttp(options.outbound);
+    const opened = openDirectories(options.preopens);
+    this.#directories = opened.kind === 'opened' ? opened.directories : [];
+    this.#process = opened.kind === 'opened' ? this.#start(opened.descriptors) : null;
+    if (opened.kind === 'refused') this.end(cannotStart(opened.reason));
+  }
+
+  #start(descriptors: readonly number[]): NodeProcess | null {
+    const { packageRoot, maxMemoryBytes } = this.#options;
+    const memory = Math.ceil(maxMemoryBytes / megabyte);
+    try {
+      return new NodeProcess({
+        script: join(packageRoot, 'dist', 'component-process.cjs'),
+        heapMegabytes: Math.min(largestHeapMegabytes, heapMegabytes + memory),
+        otherMegabytes: 2 * memory + transferMegabytes,
+        maxFrameBytes: frameLimitBytes,
+        descriptors,
+        onMessage: (message) => this.#receive(readGuestMessage(message)),
+        onEnd: (end) => this.end(faultOf(end)),
+      });
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
+      this.end(cannotStart(error.message));
+      return null;
+    } finally {
+      for (const descriptor of descriptors) closeSync(descriptor);
+    }
+  }
+
+  get fault(): ComponentFault | null {
+    return this.#fault;
+  }
+
+  /** Whether it is loading or in a call. */
+  get busy(): boolean {
+    return this.#pending !== null;
+  }
+
+  /** Has the engine read the core modules; nothing of the guest runs. Rejects with `unavailable` for what it does not take. */
+  async compile(loading: Loading): Promise<void> {
+    const { maxMemoryBytes } = this.#options;
+    await this.#exchange({ kind: 'load', ...loading, maxMemoryBytes, directories: this.#directories }, null);
+  }
+
+  /** Makes the instance. Rejects with `unavailable` when it cannot be linked or its start code fails. */
+  async link(): Promise<void> {
+    await this.#exchange({ kind: 'link' }, null);
+  }
+
+  async call(call: InstanceCall): Promise<unknown> {
+    const { interface: name, function: member, args } = call;
+    return this.#exchange({ kind: 'call', interface: name, function: member, args }, call);
+  }
+
+  async #exchange(message: HostMessage, call: InstanceCall | null): Promise<unknown> {
+    if (this.#fault !== null) throw this.#fault;
+    this.#process?.hold();
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#pending = { call, resolve, reject };
+        this.#process?.send(message);
+      });
+    } finally {
+      this.#pending = null;
+      // A process that is being ended keeps this one alive until it has: whoever closes it waits for that.
+      if (this.#fault === null) this.#process?.release();
+    }
+  }
+
+  #receive(message: GuestMessage): void {
+    switch (message.kind) {
+      case 'compiled':
+      case 'ready':
+        return this.#pending?.resolve(undefined);
+      case 'unusable':
+        return this.end(cannotStart(message.reason));
+      case 'returned':
+        return this.#pending?.resolve(message.value);
+      case 'trapped':
+        return this.end(new ComponentFault(message.fault, message.message));
+      case 'posted':
+        return void hostFunction(this.#pending?.call?.host, message.name)?.(...message.args);
+      case 'asked':
+        return void this.#answerRuntime(message);
+      case 'remote':
+        return void this.#answerRemote(message);
+      case 'code-cache':
+        return this.#options.onCodeCache(message.data);
+    }
+  }
+
+  async #answerRuntime({ name, args }: Extract<GuestMessage, { readonly kind: 'asked' }>): Promise<void> {
+    const call = this.#pending?.call;
+    call?.onRuntimeWait(true);
+    const value = await runtimeAnswer(hostFunction(call?.host, name), name, args);
+    if (this.#fault !== null) return;
+    call?.onRuntimeWait(false);
+    this.#process?.send({ kind: 'answer', value });
+  }
+
+  async #answerRemote({ request }: Extract<GuestMessage, { readonly kind: 'remote' }>): Promise<void> {
+    const value = await this.#http.answer(request);
+    if (this.#fault === null) this.#process?.send({ kind: 'answer', value });
+  }
+
+  /** Ends the process, busy or not, and with it what the component held open. Harmless when it has ended. */
+  end(fault: ComponentFault): void {
+    if (this.#fault !== null) return;
+    this.#fault = fault;
+    this.#http.close();
+    this.#ended = this.#process?.end() ?? null;
+    this.#pending?.reject(fault);
+  }
+
+  /** Settles once the process is gone. */
+  async ended(): Promise<void> {
+    await this.#ended;
+  }
+}
+
+type OpenedDirectories =
+  | {
+      readonly kind: 'opened';
+      readonly directories: readonly GivenDirectory[];
+      readonly descriptors: readonly number[];
+    }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/** The process inherits each as a descriptor, which stays the same directory whatever becomes of its path. */
+function openDirectories(preopens: readonly Preopen[]): OpenedDirectories {
+  const byDescriptor = filesystemGuard() === 'descriptor-walk';
+  const descriptors: number[] = [];
+  try {
+    const directories = preopens.map(({ guestPath, hostPath, writable }) => {
+      if (!byDescriptor) return { guestPath, writable, place: realpathSync(hostPath) };
+      descriptors.push(openSync(hostPath, O_PATH | constants.O_DIRECTORY));
+      return { guestPath, writable, place: firstGivenDescriptor + descriptors.length - 1 };
+    });
+    return { kind: 'opened', directories, descriptors };
+  } catch (error) {
+    for (const descriptor of descriptors) closeSync(descriptor);
+    if (!isSystemError(error)) throw error;
+    return { kind: 'refused', reason: error.message };
+  }
+}
+
+type AnyFunction = (...args: readonly unknown[]) => unknown;
+
+function hostFunction(host: HostFunctions | undefined, name: string): AnyFunction | undefined {
+  return host !== undefined && Object.hasOwn(host, name) ? (host[name] as AnyFunction) : undefined;
+}
+
+/** A rejection becomes the error of the import, which is always a text. */
+async function runtimeAnswer(
+  callee: AnyFunction | undefined,
+  name: string,
+  args: readonly unknown[],
+): Promise<{ readonly tag: 'ok' | 'err'; readonly val: unknown }> {
+  if (callee === undefined) return { tag: 'err', val: `${name} is not available here` };
+  try {
+    return { tag: 'ok', val: await callee(...args) };
+  } catch (error) {
+    return { tag: 'err', val: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function faultOf({ kind, reason }: NodeProcessEnd): ComponentFault {
+  if (kind === 'not-started') return cannotStart(reason);
+  return new ComponentFault(kind === 'out-of-memory' ? 'memory' : 'trap', reason);
+}
+
+function cannotStart(reason: string): ComponentFault {
+  return new ComponentFault('unavailable', `the component cannot start: ${reason}`);
+}

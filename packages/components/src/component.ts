@@ -1,0 +1,85 @@
+import type { Secret } from '../../kit/src/diagnostics/secret.ts';
+
+/** A directory a component sees, and nothing above or beside it. */
+export interface Preopen {
+  /** Path inside the component, `/` for the whole workdir. */
+  readonly guestPath: string;
+  readonly hostPath: string;
+  readonly writable: boolean;
+}
+
+/** What is seen of an outbound request. */
+export type ExchangeSign =
+  | { readonly kind: 'started' }
+  | { readonly kind: 'answered'; readonly status: number }
+  /** Some of the response has come. */
+  | { readonly kind: 'bytes' }
+  /** `error` is the name of an `error-code` of `wasi:http`. */
+  | { readonly kind: 'failed'; readonly error: string };
+
+/** What one component may do. Everything not named here is refused. */
+export interface ComponentGrants {
+  readonly preopens: readonly Preopen[];
+  readonly env: Readonly<Record<string, string>>;
+  /**
+   * Decides on every outbound request before a connection is opened, and again on each redirect the guest follows. Asked too
+   * whether an address that a name resolved to could be reached under its own name: it looks at the origin alone.
+   */
+  readonly mayReach: (url: URL) => boolean;
+  /** The driver's: whatever the host of this origin resolves to is permitted in requests to exactly it (contracts §4). */
+  readonly endpointOrigin?: string;
+  /**
+   * A header value that holds `placeholder` has it replaced by the secret in requests to exactly `origin`.
+   * To any other origin the request is refused.
+   */
+  readonly credential?: { readonly origin: string; readonly placeholder: string; readonly secret: Secret };
+  /** Told what becomes of each request that goes out, while it does. */
+  readonly onExchange?: (sign: ExchangeSign) => void;
+  readonly maxMemoryBytes: number;
+  /** True tells `wasi:cli/output#write` of each call the bytes that the guest writes to stdout and stderr; else nobody hears of them. */
+  readonly tellsOutput?: boolean;
+}
+
+/**
+ * Functions a component imports from the runtime, keyed `svc:task/task@0.1.0#request-input`. `svc:text/chunks` is told and not
+ * awaited: its functions return nothing. The others are awaited while the guest waits; a rejection becomes the import's error,
+ * with the message of the rejection. A function that is missing here drops what it is told, or answers that it is not available.
+ */
+export type HostFunctions = Readonly<Record<string, (...args: never[]) => unknown>>;
+
+export interface ComponentCall {
+  /** `svc:tool/run@0.1.0#run` */
+  readonly export: string;
+  readonly args: readonly unknown[];
+  readonly host: HostFunctions;
+  /** From when the instance starts to be made; reading and compiling the component, and time the runtime takes to answer an awaited import, do not count. */
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal;
+}
+
+export type ComponentFaultKind =
+  /** Cannot be read, compiled, linked or instantiated: nothing of the guest ran. */
+  'unavailable' | 'trap' | 'deadline' | 'memory' | 'canceled';
+
+/** Why a call did not return. The instance it ran in is gone; the next call gets a fresh one. */
+export class ComponentFault extends Error {
+  readonly kind: ComponentFaultKind;
+
+  constructor(kind: ComponentFaultKind, message: string) {
+    super(message);
+    this.name = 'ComponentFault';
+    this.kind = kind;
+  }
+}
+
+/**
+ * One component under one set of grants. Holds at most one live instance, made on the first call and reused by the next;
+ * calls run one after another. What a WIT `result` holds when it is ok arrives bare; an error arrives as a value
+ * `{ tag: 'err', val }`, never as a fault.
+ */
+export interface Component {
+  call(call: ComponentCall): Promise<unknown>;
+  /** Makes the instance ready ahead of the first call; a fault is reported by that call instead. */
+  warm(): void;
+  close(): Promise<void>;
+}

@@ -1,0 +1,132 @@
+import { closeSync } from 'node:fs';
+
+import { inheritedDescriptors } from '../../../kit/src/files/inherited-descriptors.ts';
+import { outputFunction, type GuestMessage, type HostMessage, type LoadMessage } from '../exchange.ts';
+import { firstGivenDescriptor } from '../frames.ts';
+import { compileModules, type LinkedModule } from './compile-modules.ts';
+import { errorText, faultOf } from './fault-of.ts';
+import { type LinkedInstance, linkInstance } from './linked-instance.ts';
+import { Mailbox } from './mailbox.ts';
+import { offeredImports } from './offered-imports.ts';
+import { OutputTail } from './output-tail.ts';
+import { limitMemory } from './retained.ts';
+import { camelCase } from './runtime-imports.ts';
+import { valueSize } from './value-size.ts';
+
+type Call = Extract<HostMessage, { readonly kind: 'call' }>;
+type Function = (...args: readonly unknown[]) => unknown;
+
+/** The process of one component instance: makes it, then answers its calls one after another until it is ended from outside. */
+function main(): void {
+  const mailbox = new Mailbox();
+  const load = expected(mailbox.next(), 'load');
+  closeOthers(load);
+  const modules = orEnd(mailbox, () => compileModules(load.modules, load.maxMemoryBytes));
+  mailbox.send({ kind: 'compiled' });
+  expected(mailbox.next(), 'link');
+  const output = outputOf(load, mailbox);
+  limitMemory({ maxBytes: load.maxMemoryBytes, onSpent: () => mailbox.end(spent) });
+  const instance = orEnd(mailbox, () => makeInstance(mailbox, { load, modules, output }));
+  mailbox.send({ kind: 'ready' });
+  serve(mailbox, { instance, output });
+}
+
+const spent: GuestMessage = {
+  kind: 'trapped',
+  fault: 'memory',
+  message: 'the component made the host keep more for it than its limit on memory allows',
+};
+
+function expected<Kind extends HostMessage['kind']>(
+  message: HostMessage,
+  kind: Kind,
+): Extract<HostMessage, { readonly kind: Kind }> {
+  if (message.kind !== kind) throw new Error(`expected ${kind} and received ${message.kind}`);
+  return message as Extract<HostMessage, { readonly kind: Kind }>;
+}
+
+/** What the session itself was started with open is nothing to a component. */
+function closeOthers({ directories }: LoadMessage): void {
+  const own = firstGivenDescriptor + directories.filter(({ place }) => typeof place === 'number').length;
+  for (const descriptor of inheritedDescriptors()) if (descriptor >= own) closeSync(descriptor);
+}
+
+/** Whatever is thrown here is about the component: it cannot be used. */
+function orEnd<Result>(mailbox: Mailbox, make: () => Result): Result {
+  try {
+    return make();
+  } catch (error) {
+    return mailbox.end({ kind: 'unusable', reason: errorText(error) });
+  }
+}
+
+function outputOf({ tellsOutput }: LoadMessage, mailbox: Mailbox): OutputTail {
+  if (!tellsOutput) return new OutputTail();
+  return new OutputTail((bytes) => mailbox.post(outputFunction, [bytes]));
+}
+
+interface Parts {
+  readonly load: LoadMessage;
+  readonly modules: readonly LinkedModule[];
+  readonly output: OutputTail;
+}
+
+function makeInstance(mailbox: Mailbox, { load, modules, output }: Parts): LinkedInstance {
+  const imports = offeredImports(mailbox, { ...load, output });
+  const unknown = load.imports.filter((name) => !Object.hasOwn(imports, name));
+  if (unknown.length > 0) throw new Error(`it imports ${unknown.join(', ')}, which is not offered`);
+  return linkInstance({ ...load, modules }, imports);
+}
+
+function serve(
+  mailbox: Mailbox,
+  { instance, output }: { readonly instance: LinkedInstance; readonly output: OutputTail },
+): void {
+  let codeCacheSent = instance.codeCacheUsed;
+  for (;;) {
+    const call = expected(mailbox.next(), 'call');
+    output.clear();
+    mailbox.send(run(call, instance, output));
+    if (codeCacheSent) continue;
+    codeCacheSent = true;
+    mailbox.send({ kind: 'code-cache', data: instance.codeCache() });
+  }
+}
+
+function run(call: Call, instance: LinkedInstance, output: OutputTail): GuestMessage {
+  const callee = exported(instance, call);
+  if (callee === null) {
+    const message = `it does not export ${call.interface}#${call.function}`;
+    return { kind: 'trapped', fault: 'unavailable', message };
+  }
+  try {
+    const value = valueOf(() => callee(...call.args));
+    valueSize(value);
+    return { kind: 'returned', value };
+  } catch (error) {
+    return faultOf(error as Error, instance, output);
+  }
+}
+
+/** The compiler's code throws the error of a WIT result as the plain value it is, and everything else as an Error. */
+function valueOf(call: () => unknown): unknown {
+  try {
+    return call();
+  } catch (error) {
+    if (error instanceof Error) throw error;
+    return { tag: 'err', val: error };
+  }
+}
+
+function exported({ exports }: LinkedInstance, { interface: name, function: member }: Call): Function | null {
+  const callee = own(own(exports, name), camelCase(member));
+  return typeof callee === 'function' ? (callee as Function) : null;
+}
+
+/** A property of the object itself: what every object inherits is no export. */
+function own(object: unknown, name: string): unknown {
+  if (typeof object !== 'object' || object === null || !Object.hasOwn(object, name)) return undefined;
+  return (object as Readonly<Record<string, unknown>>)[name];
+}
+
+main();

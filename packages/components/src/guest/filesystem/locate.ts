@@ -1,0 +1,119 @@
+import { isErrno } from '../../../../kit/src/files/io-fault.ts';
+import { readlinkSync } from 'node:fs';
+
+import { refuse } from './error-code.ts';
+import type { Child, HeldDirectory } from './held-directory.ts';
+
+/** Where a path leads: a name in a directory, or the directory itself. The name may not exist. */
+export interface Located {
+  readonly directory: HeldDirectory;
+  readonly name: string | null;
+  /** The path ends in a slash, `.` or `..`: what is there has to be a directory. */
+  readonly asDirectory: boolean;
+}
+
+/** Whether a link at the end is followed. A path that ends in a slash follows it anyway, except under `never`. */
+export type LastLink = 'follow' | 'keep' | 'never';
+
+const mostLinks = 40;
+const longestPath = 4096;
+
+/**
+ * Walks `path` from `base` one name at a time and calls `use` at its end, while the directory there is held. `..` goes back
+ * the way the walk came and never above `base`; a link is followed only when it is relative, by walking its target the same
+ * way. What `use` does with the last name must not follow it.
+ */
+export function locate<Result>(
+  base: HeldDirectory,
+  path: string,
+  { lastLink, use }: { readonly lastLink: LastLink; readonly use: (located: Located) => Result },
+): Result {
+  const walk = new Walk(base, path);
+  try {
+    return use(walk.toEnd(lastLink));
+  } finally {
+    walk.close();
+  }
+}
+
+class Walk {
+  readonly #held: HeldDirectory[] = [];
+  readonly #base: HeldDirectory;
+  /** Names still to go, the next one last. */
+  readonly #ahead: string[] = [];
+  readonly #asDirectory: boolean;
+  #links = 0;
+
+  constructor(base: HeldDirectory, path: string) {
+    this.#base = base;
+    this.#asDirectory = /(^|\/)\.{0,2}$/.test(path);
+    this.#push(path);
+  }
+
+  get #here(): HeldDirectory {
+    return this.#held.at(-1) ?? this.#base;
+  }
+
+  toEnd(lastLink: LastLink): Located {
+    const asDirectory = this.#asDirectory;
+    const stopsBefore = lastLink === 'never' || (lastLink === 'keep' && !asDirectory);
+    for (let name = this.#ahead.pop(); name !== undefined; name = this.#ahead.pop()) {
+      const isLast = this.#ahead.length === 0;
+      if (name === '..') this.#back();
+      else if (isLast && stopsBefore) return { directory: this.#here, name, asDirectory };
+      else if (this.#step(name, isLast) === 'arrived') return { directory: this.#here, name, asDirectory };
+    }
+    return { directory: this.#here, name: null, asDirectory };
+  }
+
+  /** One name on, or `arrived` when the walk ends at it. */
+  #step(name: string, isLast: boolean): 'on' | 'arrived' {
+    const child = this.#enter(name, isLast);
+    switch (child?.kind) {
+      case 'directory':
+        this.#held.push(child.directory);
+        return 'on';
+      case 'link':
+        this.#follow(name);
+        return 'on';
+      case 'other':
+        return isLast && !this.#asDirectory ? 'arrived' : refuse('not-directory');
+      case undefined:
+        return 'arrived';
+    }
+  }
+
+  #enter(name: string, isLast: boolean): Child | null {
+    try {
+      return this.#here.enter(name);
+    } catch (error) {
+      if (isLast && isErrno(error, 'ENOENT')) return null;
+      throw error;
+    }
+  }
+
+  #follow(name: string): void {
+    this.#links += 1;
+    if (this.#links > mostLinks) refuse('loop');
+    this.#push(readlinkSync(this.#here.entry(name)));
+  }
+
+  #back(): void {
+    const left = this.#held.pop();
+    if (left === undefined) refuse('not-permitted');
+    left.close();
+  }
+
+  #push(path: string): void {
+    if (path === '') refuse('no-entry');
+    if (path.startsWith('/')) refuse('not-permitted');
+    if (path.includes('\0')) refuse('invalid');
+    if (path.length > longestPath) refuse('name-too-long');
+    const names = path.split('/').filter((name) => name !== '' && name !== '.');
+    this.#ahead.push(...names.toReversed());
+  }
+
+  close(): void {
+    for (const directory of this.#held) directory.close();
+  }
+}

@@ -1,0 +1,45 @@
+import { chunkPieces } from '../../../protocol/src/chunk-pieces.ts';
+import type { Mailbox } from './mailbox.ts';
+import type { Imports } from './offered-imports.ts';
+import { valueSize } from './value-size.ts';
+
+/**
+ * The functions of the runtime, by interface with the version that is offered. A `posted` one returns at once and has no
+ * result; an `awaited` one has a WIT `result` and holds the guest until the runtime has answered.
+ */
+const functions = {
+  'svc:text/chunks@0.1.0': { 'emit-chunk': 'posted', 'emit-thinking-chunk': 'posted' },
+  'svc:task/task@0.1.0': { 'request-input': 'awaited' },
+  'svc:runtime/inference@0.1.0': { complete: 'awaited' },
+} as const;
+
+export function runtimeImports(mailbox: Mailbox): Imports {
+  return Object.fromEntries(
+    Object.entries(functions).map(([versioned, members]) => [
+      versioned.replace(/@.*$/, ''),
+      Object.fromEntries(
+        Object.entries(members).map(([name, kind]) => [
+          camelCase(name),
+          forward(mailbox, `${versioned}#${name}`, kind),
+        ]),
+      ),
+    ]),
+  );
+}
+
+function forward(mailbox: Mailbox, key: string, kind: 'posted' | 'awaited'): (...args: unknown[]) => unknown {
+  return (...args) => {
+    valueSize(args);
+    if (kind === 'awaited') return mailbox.askRuntime(key, args);
+    const [text] = args;
+    if (typeof text !== 'string') throw new TypeError(`${key} takes a text`);
+    // The session handles a message in one go, and other work between two.
+    for (const piece of chunkPieces(text)) mailbox.post(key, [piece]);
+    return undefined;
+  };
+}
+
+/** As the compiler spells a WIT name in JavaScript. */
+export function camelCase(name: string): string {
+  return name.replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}

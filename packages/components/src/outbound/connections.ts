@@ -1,0 +1,56 @@
+import { Agent as HttpAgent, request as requestHttp } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+
+import { type HostResolver, systemResolver } from '../../../kit/src/net/resolver.ts';
+import { checkedLookup } from './checked-lookup.ts';
+import type { SendRequest } from './outbound-exchange.ts';
+import type { HttpGrants } from './request-plan.ts';
+
+const idleConnectionMs = 4_000;
+const defaultResolveMs = 10_000;
+
+/** What every connection of a component is held to. */
+export interface ConnectionRules {
+  readonly grants: HttpGrants;
+  /** The host's own when absent. */
+  readonly resolver?: HostResolver;
+  /** For the resolver's answer; 10 s when absent. */
+  readonly resolveMs?: number;
+}
+
+/**
+ * The connections of one component. A new one goes to a checked address of its origin; one that is kept alive is used again
+ * for the same scheme, host and port only, and needs no second look-up.
+ */
+export class Connections {
+  readonly #http: HttpAgent;
+  readonly #https: HttpsAgent;
+  readonly #rules: ConnectionRules;
+
+  constructor(rules: ConnectionRules) {
+    this.#rules = rules;
+    // With the selection on, whatever Node was told at its start, a look-up answers all addresses and all of them are checked.
+    const options = { keepAlive: true, timeout: idleConnectionMs, maxFreeSockets: 4, autoSelectFamily: true };
+    this.#http = new HttpAgent(options);
+    this.#https = new HttpsAgent(options);
+  }
+
+  /** Starts a request whose URL the grants permit. */
+  readonly send: SendRequest = (url, options) => {
+    const { grants, resolver = systemResolver, resolveMs = defaultResolveMs } = this.#rules;
+    const target = {
+      ...options,
+      hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: url.port,
+      lookup: checkedLookup({ url, grants, resolver, resolveMs }),
+    };
+    return url.protocol === 'https:'
+      ? requestHttps({ ...target, agent: this.#https })
+      : requestHttp({ ...target, agent: this.#http });
+  };
+
+  close(): void {
+    this.#http.destroy();
+    this.#https.destroy();
+  }
+}

@@ -1,0 +1,152 @@
+import type { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import type { ComponentGrants } from '../component.ts';
+import type { HttpErrorCode } from './http-error-code.ts';
+import {
+  headerSectionBytes,
+  largestHeaderSection,
+  type RequestBodyStart,
+  type RequestHead,
+} from './remote-messages.ts';
+
+export type HttpGrants = Pick<ComponentGrants, 'mayReach' | 'endpointOrigin' | 'credential' | 'onExchange'>;
+
+/** What goes on the wire for a request that may be made. */
+export interface RequestPlan {
+  readonly kind: 'permitted';
+  readonly url: URL;
+  readonly method: string;
+  /** In order, `host` and the framing included. Values hold one byte a character. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** What the body has to come to; null when it is sent in chunks. */
+  readonly contentLength: number | null;
+  /** Text that must not occur in the body; null when anything may. */
+  readonly forbiddenText: string | null;
+  /** What the origin may have been told and must not tell the component; null when there is none. */
+  readonly secret: Secret | null;
+}
+
+export type RequestDecision = RequestPlan | { readonly kind: 'refused'; readonly error: HttpErrorCode };
+
+const authorityShape = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?$/;
+const methodShape = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}$/;
+const pathShape = /^[/?][\x21-\x22\x24-\x7e]*$/;
+const headerNameShape = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+// Every character Node writes as the one byte it stands for; a carriage return or line feed would end the header.
+const headerValueShape = /^[\t\x20-\x7e\x80-\xff]*$/;
+const lengthShape = /^[0-9]{1,15}$/;
+/** `CONNECT` would make a tunnel to a place nobody checked; `TRACE` gives back what the host put in. */
+const refusedMethods: ReadonlySet<string> = new Set(['CONNECT', 'TRACE']);
+const hostOwned: ReadonlySet<string> = new Set([
+  'host',
+  'connection',
+  'transfer-encoding',
+  'expect',
+  'trailer',
+  'upgrade',
+]);
+/** A compressed answer could not be looked through. */
+const asItIs = ['accept-encoding', 'identity'] as const;
+const bodyExpected: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+const longestUri = 64 * 1024;
+
+/** Decides on one request: its address against the grants, its headers and framing against what HTTP allows. */
+export function planRequest(head: RequestHead, body: RequestBodyStart, grants: HttpGrants): RequestDecision {
+  const { method } = head;
+  if (!methodShape.test(method) || refusedMethods.has(method.toUpperCase())) {
+    return refused({ tag: 'HTTP-request-method-invalid' });
+  }
+  if (head.pathWithQuery.length > longestUri) return refused({ tag: 'HTTP-request-URI-too-long' });
+  const url = requestUrl(head);
+  if (url === null) return refused({ tag: 'HTTP-request-URI-invalid' });
+  if (!grants.mayReach(url)) return refused({ tag: 'HTTP-request-denied' });
+  const size = headerSectionBytes(head.headers);
+  if (size > largestHeaderSection) return refused({ tag: 'HTTP-request-header-section-size', val: size });
+  const headers = head.headers.map(([name, value]) => [name, Buffer.from(value).toString('latin1')] as const);
+  if (!headers.every(isSendable)) return refused({ tag: 'HTTP-protocol-error' });
+  const framing = frame({ method, headers, body });
+  if (framing.kind === 'refused') return framing;
+  const keyed = withCredential(url, headers, grants);
+  if (keyed === null) return refused({ tag: 'HTTP-request-denied' });
+  return {
+    kind: 'permitted',
+    url,
+    method,
+    headers: [['host', url.host], ...keyed.headers, ...framing.headers],
+    contentLength: framing.contentLength,
+    forbiddenText: keyed.forbiddenText,
+    secret: keyed.secret,
+  };
+}
+
+function requestUrl({ scheme, authority, pathWithQuery }: RequestHead): URL | null {
+  if (scheme !== 'http' && scheme !== 'https') return null;
+  if (!authorityShape.test(authority)) return null;
+  if (pathWithQuery !== '' && !pathShape.test(pathWithQuery)) return null;
+  const path = pathWithQuery.startsWith('/') ? pathWithQuery : `/${pathWithQuery}`;
+  const text = `${scheme}://${authority}${path}`;
+  return URL.canParse(text) ? new URL(text) : null;
+}
+
+function isSendable([name, value]: readonly [string, string]): boolean {
+  return headerNameShape.test(name) && headerValueShape.test(value) && !hostOwned.has(name.toLowerCase());
+}
+
+type Framing =
+  | {
+      readonly kind: 'framed';
+      readonly headers: readonly (readonly [string, string])[];
+      readonly contentLength: number | null;
+    }
+  | { readonly kind: 'refused'; readonly error: HttpErrorCode };
+
+interface Unframed {
+  readonly method: string;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: RequestBodyStart;
+}
+
+/** One length, and the right one: a server and whoever stands before it must never disagree where the request ends. */
+function frame({ method, headers, body }: Unframed): Framing {
+  const declared = headers.filter(([name]) => name.toLowerCase() === 'content-length').map(([, value]) => value);
+  const first = declared[0];
+  if (first !== undefined) {
+    const length = Number(first);
+    const fits = body.finished ? body.bytes.length === length : body.bytes.length <= length;
+    if (declared.length > 1 || !lengthShape.test(first) || !fits) {
+      return refused({ tag: 'HTTP-request-body-size', val: BigInt(body.bytes.length) });
+    }
+    return { kind: 'framed', headers: [], contentLength: length };
+  }
+  if (!body.finished) return { kind: 'framed', headers: [['transfer-encoding', 'chunked']], contentLength: null };
+  const length = body.bytes.length;
+  const announced = length > 0 || bodyExpected.has(method);
+  return {
+    kind: 'framed',
+    headers: announced ? [['content-length', String(length)]] : [],
+    contentLength: length,
+  };
+}
+
+interface Keyed extends Pick<RequestPlan, 'headers' | 'forbiddenText' | 'secret'> {}
+
+/** Puts the secret where its placeholder stands, for its origin alone; null when another origin is to get the placeholder. */
+function withCredential(url: URL, headers: readonly (readonly [string, string])[], grants: HttpGrants): Keyed | null {
+  const { credential } = grants;
+  if (credential === undefined || credential.placeholder === '') return { headers, forbiddenText: null, secret: null };
+  const { placeholder, secret } = credential;
+  if (url.origin === credential.origin) {
+    const keyed = headers.map(([name, value]) => [name, value.replaceAll(placeholder, () => secret.reveal())] as const);
+    const plain = [...keyed.filter(([name]) => name.toLowerCase() !== 'accept-encoding'), asItIs];
+    return keyed.every(isSendable) ? { headers: plain, forbiddenText: null, secret } : null;
+  }
+  const told = [url.href, decodeLoosely(url.href), ...headers.flat()];
+  return told.some((text) => text.includes(placeholder)) ? null : { headers, forbiddenText: placeholder, secret: null };
+}
+
+function decodeLoosely(text: string): string {
+  return text.replaceAll(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}
+
+function refused(error: HttpErrorCode): { readonly kind: 'refused'; readonly error: HttpErrorCode } {
+  return { kind: 'refused', error };
+}

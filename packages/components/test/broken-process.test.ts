@@ -1,0 +1,118 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, describe, expect, it } from 'vitest';
+
+import { ComponentInstance, type Loading } from '../src/component-instance.ts';
+import { encodeFrame } from '../src/frames.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'svc-broken-'));
+mkdirSync(join(root, 'dist'));
+afterAll(() => rmSync(root, { recursive: true }));
+
+const loading: Loading = {
+  glue: '',
+  imports: [],
+  codeCache: null,
+  modules: [],
+  env: {},
+  tellsOutput: false,
+  seed: [0n, 0n],
+};
+
+/** An instance whose process is no longer ours: it writes these bytes, and stays. */
+async function compileIn(written: Buffer): Promise<void> {
+  await compileBy(
+    `require('node:fs').writeSync(3, Buffer.from('${written.toString('base64')}', 'base64')); setTimeout(() => {}, 60_000);`,
+  );
+}
+
+/** The same, of a process that runs this program. */
+async function compileBy(program: string): Promise<void> {
+  writeFileSync(join(root, 'dist', 'component-process.cjs'), program);
+  const instance = new ComponentInstance({
+    packageRoot: root,
+    outbound: { grants: { mayReach: () => false } },
+    preopens: [],
+    maxMemoryBytes: 1024 * 1024,
+    onCodeCache: () => {},
+  });
+  try {
+    await instance.compile(loading);
+  } finally {
+    await instance.ended();
+  }
+}
+
+const open = {
+  operation: 'open',
+  head: {
+    method: 'GET',
+    scheme: 'https',
+    authority: 'a.example',
+    pathWithQuery: '/',
+    headers: [['x', 'text where bytes belong']],
+    connectTimeoutMs: null,
+    firstByteTimeoutMs: null,
+    betweenBytesTimeoutMs: null,
+  },
+  body: { bytes: new Uint8Array(), finished: true },
+};
+
+describe('a component’s process that was taken over', () => {
+  it.each([
+    null,
+    7,
+    [],
+    {},
+    { kind: 'toString' },
+    { kind: 'unusable' },
+    { kind: 'trapped', fault: 'other', message: '' },
+    { kind: 'posted', name: 'svc:text/chunks@0.1.0#emit-chunk', args: [{}] },
+    { kind: 'posted', name: 'a' },
+    { kind: 'asked', name: 'svc:task/task@0.1.0#request-input', args: 7 },
+    { kind: 'code-cache', data: 'text' },
+    { kind: 'remote', request: null },
+    { kind: 'remote', request: { operation: 'open' } },
+    { kind: 'remote', request: open },
+    { kind: 'remote', request: { operation: 'write', exchange: 1, bytes: [1] } },
+    { kind: 'remote', request: { operation: 'wait', waits: [null], timeoutMs: null } },
+    { kind: 'remote', request: { operation: 'constructor' } },
+  ])('ends alone when it sends %j', async (message) => {
+    await expect(compileIn(encodeFrame(message))).rejects.toMatchObject({
+      kind: 'trap',
+      message: 'a message is none that the runtime knows',
+    });
+  });
+
+  it('ends alone when what it sends is no value at all', async () => {
+    const nonsense = Buffer.from('\0\0\0\0nonsense');
+    nonsense.writeUInt32LE(8);
+    await expect(compileIn(nonsense)).rejects.toMatchObject({ kind: 'trap' });
+  });
+
+  it('ends though it has stopped the shell that watches over it', async () => {
+    const nonsense = encodeFrame({}).toString('base64');
+    await expect(
+      compileBy(`
+        process.kill(process.ppid, 'SIGSTOP');
+        require('node:fs').writeSync(3, Buffer.from('${nonsense}', 'base64'));
+        setTimeout(() => {}, 60_000);
+      `),
+    ).rejects.toMatchObject({ kind: 'trap' });
+  });
+
+  it('is let go of when it has left its group as well', async () => {
+    const nonsense = encodeFrame({}).toString('base64');
+    await expect(
+      compileBy(`
+        const { spawn } = require('node:child_process');
+        spawn('/bin/sleep', ['20'], { detached: true, stdio: ['ignore', 'ignore', 'inherit', 3] });
+        process.kill(process.ppid, 'SIGSTOP');
+        require('node:fs').writeSync(3, Buffer.from('${nonsense}', 'base64'));
+        setTimeout(() => {}, 60_000);
+      `),
+    ).rejects.toMatchObject({ kind: 'trap' });
+  });
+});

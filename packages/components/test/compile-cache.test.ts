@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+
+import type { ComponentSource } from '../src/compiler/compile-cache.ts';
+import { compileComponent } from '../src/compiler/compile-component.ts';
+import { type ComponentHost, createComponentHost } from '../src/component-host.ts';
+import { componentSource, fixtureComponent } from './support/fixture-component.ts';
+import { faultOf, noGrants, order, packageRoot, temporaryFolder, testHost } from './support/hosted-tool.ts';
+
+// Compiling takes a second or so of a machine that does nothing else.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+let source: ComponentSource;
+let cache: ReturnType<typeof temporaryFolder>;
+let hosts: ComponentHost[];
+
+beforeAll(async () => {
+  source = await fixtureComponent('probe-tool');
+});
+
+beforeEach(() => {
+  cache = temporaryFolder();
+  hosts = [];
+});
+
+afterEach(async () => {
+  await Promise.all(hosts.map((host) => host.close()));
+  cache.remove();
+});
+
+function newHost(): ComponentHost {
+  const host = testHost(cache.path);
+  hosts.push(host);
+  return host;
+}
+
+async function run(from: ComponentSource, host = newHost()): Promise<string> {
+  return order(host.open(from, noGrants), { op: 'echo' });
+}
+
+function kept(): string[] {
+  return readdirSync(join(cache.path, 'components')).filter((name) => name.endsWith('.compiled'));
+}
+
+function keptFile(): string {
+  return join(cache.path, 'components', kept()[0] ?? '');
+}
+
+/** Names the component by its hash alone, so that it runs only if it was compiled before. */
+function withoutBytes(): ComponentSource {
+  return { ...source, wasm: '/nowhere' };
+}
+
+describe('the compile cache', () => {
+  it('compiles a component once for all later runs, and says so before it does', async () => {
+    const told: string[] = [];
+    const host = createComponentHost({ cacheDir: cache.path, packageRoot, onCompile: (name) => told.push(name) });
+    hosts.push(host);
+    await run(source, host);
+    expect(kept().length).toBe(1);
+    expect(await run(withoutBytes(), host)).toBe('{"op":"echo"}');
+    expect(told).toEqual(['probe-tool']);
+  });
+
+  it('compiles once for callers that ask at the same time, in one process or two', async () => {
+    const [one, two] = [newHost(), newHost()];
+    const answers = await Promise.all([run(source, one), run(source, one), run(source, two)]);
+    expect(answers).toEqual(answers.map(() => '{"op":"echo"}'));
+    await Promise.all([one.close(), two.close()]);
+    expect(readdirSync(join(cache.path, 'components')).filter((name) => name.startsWith('.'))).toEqual([]);
+  });
+
+  it.each([
+    ['cut short', (path: string) => truncateSync(path, 100_000)],
+    ['emptied', (path: string) => truncateSync(path, 0)],
+    ['altered', (path: string) => alter(path)],
+    ['replaced by another file', (path: string) => writeFileSync(path, 'not what was here')],
+  ])('compiles again what was %s', async (_, damage) => {
+    await run(source);
+    const whole = readFileSync(keptFile());
+    damage(keptFile());
+    expect((await faultOf(run(withoutBytes()))).kind).toBe('unavailable');
+    expect(await run(source)).toBe('{"op":"echo"}');
+    expect(readFileSync(keptFile()).equals(whole)).toBe(true);
+  });
+
+  it('does not trust code of the engine that was altered', async () => {
+    const host = newHost();
+    const tool = host.open(source, noGrants);
+    await order(tool, { op: 'echo' });
+    // The thread sends the code after its first answer, so that it is here before the second.
+    await order(tool, { op: 'echo' });
+    await host.close();
+    const codeFiles = readdirSync(join(cache.path, 'components')).filter((name) => name.endsWith('.code'));
+    expect(codeFiles.length).toBe(1);
+    for (const name of codeFiles) alter(join(cache.path, 'components', name));
+    expect(await run(source)).toBe('{"op":"echo"}');
+  });
+
+  it('is done without where it cannot be written', async () => {
+    writeFileSync(join(cache.path, 'components'), 'a file where the directory would be');
+    expect(await run(source)).toBe('{"op":"echo"}');
+  });
+
+  it('refuses bytes that do not have the hash', async () => {
+    const other = { ...source, sha256: createHash('sha256').update('other').digest('hex') };
+    const fault = await faultOf(run(other));
+    expect({ kind: fault.kind, message: fault.message }).toEqual({
+      kind: 'unavailable',
+      message: 'the component of probe-tool cannot be used: its bytes do not have the expected SHA-256',
+    });
+    expect((await faultOf(run({ ...source, sha256: '../../escape' }))).kind).toBe('unavailable');
+  });
+
+  it.each([
+    ['nothing', new Uint8Array(0)],
+    ['text', Buffer.from('(component)')],
+    ['a core module', Buffer.from([0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00])],
+    ['the beginning of a component', Buffer.from([0x00, 0x61, 0x73, 0x6d, 0x0d, 0x00, 0x01, 0x00, 0xff, 0xff])],
+  ])('refuses %s', async (_, bytes) => {
+    const fault = await faultOf(run(componentSource('broken', bytes)));
+    expect(fault.kind).toBe('unavailable');
+    expect(fault.message).toMatch(/^the component of broken cannot be used: /);
+  });
+
+  it('refuses a component that was cut short', async () => {
+    const whole = source.wasm as Uint8Array;
+    const fault = await faultOf(run(componentSource('broken', whole.subarray(0, whole.length - 1000))));
+    expect(fault.kind).toBe('unavailable');
+  });
+
+  it('refuses a component that needs more memory than it may have', async () => {
+    const small = newHost().open(source, { ...noGrants, maxMemoryBytes: 1024 * 1024 });
+    const fault = await faultOf(order(small, { op: 'echo' }));
+    expect({ kind: fault.kind, message: fault.message }).toEqual({
+      kind: 'unavailable',
+      message: expect.stringMatching(/^the component cannot start: it needs \d+ KiB of memory and may have 1024 KiB$/),
+    });
+  });
+});
+
+describe('a component that was compiled ahead', () => {
+  it('runs without its bytes, a cache or the compiler', async () => {
+    const precompiledDir = join(cache.path, 'ahead');
+    await compileComponent(source.wasm as Uint8Array, precompiledDir);
+    const noCompiler = join(cache.path, 'package');
+    mkdirSync(join(noCompiler, 'dist'), { recursive: true });
+    writeFileSync(
+      join(noCompiler, 'dist', 'component-process.cjs'),
+      readFileSync(join(packageRoot, 'dist', 'component-process.cjs')),
+    );
+    const host = createComponentHost({ cacheDir: join(cache.path, 'cache'), packageRoot: noCompiler });
+    hosts.push(host);
+    expect(await run({ ...withoutBytes(), precompiledDir }, host)).toBe('{"op":"echo"}');
+  });
+
+  it('is compiled anew when the compiled form is of another component or damaged', async () => {
+    const precompiledDir = join(cache.path, 'ahead');
+    await compileComponent((await fixtureComponent('files-tool')).wasm as Uint8Array, precompiledDir);
+    expect(await run({ ...source, precompiledDir })).toBe('{"op":"echo"}');
+    alter(join(precompiledDir, 'component.compiled'));
+    expect(await run({ ...source, precompiledDir })).toBe('{"op":"echo"}');
+  });
+
+  it('is refused when it is no component', async () => {
+    await expect(compileComponent(Buffer.from('no'), join(cache.path, 'ahead'))).rejects.toThrow(
+      'the component cannot be compiled: it is not a WebAssembly component',
+    );
+  });
+});
+
+function alter(path: string): void {
+  const bytes = readFileSync(path);
+  const middle = Math.floor(bytes.length / 2);
+  bytes.writeUInt8(bytes.readUInt8(middle) ^ 0xff, middle);
+  chmodSync(path, 0o644);
+  writeFileSync(path, bytes);
+}

@@ -1,0 +1,142 @@
+import { afterAll, describe, expect, it, vi } from 'vitest';
+
+import type { Component, ComponentGrants } from '../src/component.ts';
+import { answering, componentText, exporting } from './support/component-text.ts';
+import { compileTimeoutMs, faultOf, fixtureCache, noGrants, testHost, toolCall } from './support/hosted-tool.ts';
+
+vi.setConfig({ testTimeout: compileTimeoutMs });
+
+const host = testHost(fixtureCache);
+const megabyte = 1024 * 1024;
+
+afterAll(() => host.close());
+
+async function component(text: string, grants: Partial<ComponentGrants> = {}): Promise<Component> {
+  return host.open(await componentText(text), { ...noGrants, maxMemoryBytes: 32 * megabyte, ...grants });
+}
+
+async function ask(component: Component): Promise<unknown> {
+  return component.call(toolCall({}, { export: 'probe:it/answer@1.0.0#ask', args: [] }));
+}
+
+async function refusal(text: string): Promise<{ kind: string; message: string }> {
+  const { kind, message } = await faultOf(ask(await component(text)));
+  return { kind, message };
+}
+
+function repeated(count: number, of: (index: number) => string): string {
+  return Array.from({ length: count }, (_, index) => of(index)).join(' ');
+}
+
+/** Grows each of the tables as far as it goes and gives how many entries they have together. */
+function growing(tables: number): string {
+  const grow = (index: number): string =>
+    `(loop $l${index} (br_if $l${index} (i32.ne (table.grow $t${index} (ref.null func) (i32.const 1000)) (i32.const -1))))`;
+  return `${repeated(tables, grow)} i32.const 0 ${repeated(tables, (index) => `table.size $t${index} i32.add`)}`;
+}
+
+describe('what a component can make grow', () => {
+  it('is its tables, of which all entries together count as memory', async () => {
+    const tables = repeated(8, (index) => `(table $t${index} 0 10000000 funcref)`);
+    const entries = (await ask(await component(answering(growing(8), tables)))) as number;
+    expect(entries).toBeGreaterThan(0);
+    expect(entries * 64).toBeLessThan((32 * megabyte) / 8);
+  });
+
+  it('is a table by its elements, no further than it is declared', async () => {
+    const fields = `(table $t 1 funcref) (elem $e funcref ${'(ref.null func) '.repeat(1000)})`;
+    const overflow = 'i32.const 0 i32.const 0 i32.const 1000 table.init $t $e i32.const 1';
+    expect((await faultOf(ask(await component(answering(overflow, fields))))).kind).toBe('trap');
+  });
+
+  it('is refused when it declares tables of more entries than its memory holds', async () => {
+    expect(
+      await refusal(
+        answering(
+          'i32.const 1',
+          repeated(8, () => '(table 10000000 funcref)'),
+        ),
+      ),
+    ).toEqual({
+      kind: 'unavailable',
+      message: 'the component cannot start: it needs 5000000 KiB of memory and may have 32768 KiB',
+    });
+  });
+
+  it('is refused when tables and memories are too much together only', async () => {
+    expect(await refusal(answering('i32.const 1', '(memory 300) (table 300000 funcref)'))).toEqual({
+      kind: 'unavailable',
+      message: 'the component cannot start: it needs 37950 KiB of memory and may have 32768 KiB',
+    });
+  });
+
+  it('is not a table of a module that is made twice', async () => {
+    const text = `
+      (core module $module (table 10 funcref) (func (export "ask") (result i32) i32.const 1))
+      (core instance $one (instantiate $module))
+      (core instance $two (instantiate $module))
+      ${exporting('$two')}`;
+    expect((await refusal(text)).message).toContain('into more than one instance');
+  });
+
+  it('is not the number of its instances', async () => {
+    const text = `
+      (component $many
+        (core module $module (func (export "ask") (result i32) i32.const 1))
+        ${repeated(600, (index) => `(core instance $i${index} (instantiate $module))`)}
+        ${exporting('$i7')})
+      (instance $one (instantiate $many))
+      (instance $two (instantiate $many))
+      (export "probe:it/answer@1.0.0" (instance $two "probe:it/answer@1.0.0"))`;
+    expect(await refusal(text)).toEqual({
+      kind: 'unavailable',
+      message: 'the component cannot start: it makes more than 1000 instances of its modules',
+    });
+  });
+
+  it.each([
+    ['structs', '(type $s (struct (field i32)))'],
+    ['arrays', '(type $a (array (mut i32)))'],
+  ])('is not %s of the engine: they are not offered', async (_, type) => {
+    expect((await refusal(answering('i32.const 1', type))).kind).toBe('unavailable');
+  });
+});
+
+describe('a component whose process ends', () => {
+  it('has used up its memory when it made the host hold more values than that, and the next call gets a fresh one', async () => {
+    // 4,000 header values, each of them the same 8 MiB of the guest's memory.
+    const text = `
+      (import "wasi:http/types@0.2.0" (instance $types
+        (export "fields" (type $fields (sub resource)))
+        (type $error' (variant (case "invalid-syntax") (case "forbidden") (case "immutable")))
+        (export "header-error" (type $error (eq $error')))
+        (type $value' (list u8))
+        (export "field-value" (type $value (eq $value')))
+        (export "[constructor]fields" (func (result (own $fields))))
+        (export "[method]fields.set" (func (param "self" (borrow $fields)) (param "name" string)
+          (param "value" (list $value)) (result (result (error $error)))))))
+      (core module $memory (memory (export "memory") 160) (data (i32.const 0) "x"))
+      (core instance $memory (instantiate $memory))
+      (core func $new (canon lower (func $types "[constructor]fields")))
+      (core func $set (canon lower (func $types "[method]fields.set") (memory (core memory $memory "memory"))))
+      (core module $module
+        (import "host" "memory" (memory 1))
+        (import "host" "new" (func $new (result i32)))
+        (import "host" "set" (func $set (param i32 i32 i32 i32 i32 i32)))
+        (global $calls (mut i32) (i32.const 0))
+        (func (export "ask") (result i32) (local $at i32)
+          (loop $fill
+            (i32.store (i32.add (i32.const 1024) (i32.mul (local.get $at) (i32.const 8))) (i32.const 1000000))
+            (i32.store (i32.add (i32.const 1028) (i32.mul (local.get $at) (i32.const 8))) (i32.const 8388608))
+            (local.set $at (i32.add (local.get $at) (i32.const 1)))
+            (br_if $fill (i32.lt_u (local.get $at) (i32.const 4000))))
+          (memory.fill (i32.const 1000000) (i32.const 97) (i32.const 8388608))
+          (call $set (call $new) (i32.const 0) (i32.const 1) (i32.const 1024) (i32.const 4000) (i32.const 512))
+          i32.const 1))
+      (core instance $instance (instantiate $module (with "host" (instance
+        (export "memory" (memory $memory "memory")) (export "new" (func $new)) (export "set" (func $set))))))
+      ${exporting('$instance')}`;
+    const greedy = await component(text);
+    for (const _ of ['first', 'second']) expect((await faultOf(ask(greedy))).kind).toBe('memory');
+  });
+});

@@ -1,0 +1,296 @@
+import { once } from 'node:events';
+import {
+  type AddressInfo,
+  createServer as createTcpServer,
+  getDefaultAutoSelectFamily,
+  setDefaultAutoSelectFamily,
+} from 'node:net';
+import { networkInterfaces } from 'node:os';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { OutboundHttp } from '../src/outbound/outbound-http.ts';
+import type { HttpGrants } from '../src/outbound/request-plan.ts';
+import type { HostResolver, Resolution } from '../../kit/src/net/resolver.ts';
+import { mayReach } from '../../kit/src/net/network-coverage.ts';
+import { destination } from '../../sandbox/test/egress-fixture.ts';
+import { CountingServer, get } from './support/outbound-requests.ts';
+
+const hasIpv6Loopback = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
+const isLinux = process.platform === 'linux';
+
+interface Setting {
+  /** As a manifest spells them. */
+  readonly allow: readonly string[];
+  readonly endpointOrigin?: string;
+  /** What a name server answers, one list for each time it is asked; the last one stays. */
+  readonly names?: Readonly<Record<string, readonly (readonly string[])[]>>;
+  readonly resolver?: HostResolver;
+  readonly resolveMs?: number;
+}
+
+let server: CountingServer;
+let asked: string[];
+const closing: { close(): void }[] = [];
+
+beforeEach(async () => {
+  asked = [];
+  server = await CountingServer.open();
+  closing.push(server);
+});
+
+afterEach(() => {
+  for (const each of closing.splice(0)) each.close();
+});
+
+function open({ allow, endpointOrigin, names = {}, resolver, resolveMs }: Setting): OutboundHttp {
+  const list = allow.map(destination);
+  const grants: HttpGrants = {
+    mayReach: (url) => mayReach(list, url) || url.origin === endpointOrigin,
+    ...(endpointOrigin === undefined ? {} : { endpointOrigin }),
+  };
+  const zone: HostResolver = {
+    resolve: async (host) => {
+      const before = asked.filter((name) => name === host).length;
+      asked.push(host);
+      if (resolver !== undefined) return resolver.resolve(host);
+      const answers = names[host];
+      const addresses = answers?.[Math.min(before, answers.length - 1)];
+      return addresses === undefined ? { kind: 'failed', reason: 'ENOTFOUND' } : { kind: 'addresses', addresses };
+    },
+  };
+  const http = new OutboundHttp({ grants, resolver: zone, ...(resolveMs === undefined ? {} : { resolveMs }) });
+  closing.push(http);
+  return http;
+}
+
+const prohibited = { tag: 'destination-IP-prohibited' };
+
+describe('a permitted name', () => {
+  it.each([
+    [['127.0.0.1']],
+    [['::1']],
+    [['::ffff:127.0.0.1']],
+    [['169.254.169.254']],
+    [['fe80::1%lo']],
+    [['0.0.0.0']],
+    [['::']],
+  ])('that resolves to %j is refused, and nothing is connected to', async (addresses) => {
+    const http = open({ allow: ['a.test'], names: { 'a.test': [addresses] } });
+    expect(await get(http, `http://a.test:${server.port}`)).toEqual(prohibited);
+    expect([asked, server.connections]).toEqual([['a.test'], 0]);
+  });
+
+  it.each([[['127.0.0.1', '169.254.169.254']], [['169.254.169.254', '127.0.0.1']], [['10.255.255.1', '127.0.0.2']]])(
+    'that resolves to the mixture %j is refused as a whole',
+    async (addresses) => {
+      const { port } = server;
+      const http = open({ allow: ['a.test', `127.0.0.1:${port}`], names: { 'a.test': [addresses] } });
+      expect(await get(http, `http://a.test:${port}`)).toEqual(prohibited);
+      expect(server.connections).toBe(0);
+    },
+  );
+
+  it('that resolves to an address of the grants is reached, under its own name', async () => {
+    const { port } = server;
+    const http = open({ allow: ['a.test', `127.0.0.1:${port}`], names: { 'a.test': [['127.0.0.1']] } });
+    expect(await get(http, `http://a.test:${port}`)).toBe(200);
+    expect([asked, server.hosts]).toEqual([['a.test'], [`a.test:${port}`]]);
+  });
+
+  it('is held to the port and scheme of that grant', async () => {
+    const names = { 'a.test': [['127.0.0.1']] };
+    const { port } = server;
+    const otherPort = open({ allow: ['a.test', '127.0.0.1:1'], names });
+    expect(await get(otherPort, `http://a.test:${port}`)).toEqual(prohibited);
+    const otherScheme = open({ allow: ['a.test', `https://127.0.0.1:${port}`], names });
+    expect(await get(otherScheme, `http://a.test:${port}`)).toEqual(prohibited);
+    expect(server.connections).toBe(0);
+  });
+
+  it('is held to the same over TLS, where its name is what the server is asked for', async () => {
+    const hello: Buffer[] = [];
+    const tcp = createTcpServer((socket) => {
+      socket.on('error', () => socket.destroy());
+      socket.on('data', (piece: Buffer) => {
+        hello.push(piece);
+        socket.end('no TLS here');
+      });
+    }).listen(0, '127.0.0.1');
+    closing.push(tcp);
+    await once(tcp, 'listening');
+    const { port } = tcp.address() as AddressInfo;
+    const names = { 'a.test': [['127.0.0.1']] };
+    expect(await get(open({ allow: ['a.test'], names }), `https://a.test:${port}`)).toEqual(prohibited);
+    expect(hello).toEqual([]);
+    const granted = open({ allow: ['a.test', `https://127.0.0.1:${port}`], names });
+    expect(await get(granted, `https://a.test:${port}`)).toEqual({ tag: 'TLS-protocol-error' });
+    expect(Buffer.concat(hello).includes('a.test')).toBe(true);
+  });
+
+  it('is asked for again with each new connection, and held to the new answer', async () => {
+    const { port } = server;
+    server.closesEach = true;
+    const names = { 'a.test': [['127.0.0.1'], ['127.0.0.2']] };
+    const http = open({ allow: ['a.test', `127.0.0.1:${port}`], names });
+    expect(await get(http, `http://a.test:${port}`)).toBe(200);
+    expect(await get(http, `http://a.test:${port}`)).toEqual(prohibited);
+    expect([asked, server.connections]).toEqual([['a.test', 'a.test'], 1]);
+  });
+
+  it('is held to it where Node tries one address of a name only', async () => {
+    const { port } = server;
+    const usual = getDefaultAutoSelectFamily();
+    setDefaultAutoSelectFamily(false);
+    closing.push({ close: () => setDefaultAutoSelectFamily(usual) });
+    const names = { 'a.test': [['127.0.0.1']], 'b.test': [['127.0.0.1', '127.0.0.2']] };
+    const http = open({ allow: ['a.test', 'b.test', `127.0.0.1:${port}`], names });
+    expect(await get(http, `http://a.test:${port}`)).toBe(200);
+    expect(await get(http, `http://b.test:${port}`)).toEqual(prohibited);
+  });
+
+  it('is tried at each of its addresses, and refused connections are told as such', async (context) => {
+    context.skip(!isLinux, 'needs all of 127.0.0.0/8');
+    const { port } = server;
+    const names = { 'a.test': [['127.0.0.2', '127.0.0.1']], 'b.test': [['127.0.0.2', '127.0.0.3']] };
+    const http = open({ allow: ['a.test', 'b.test', '127.0.0.1', '127.0.0.2', '127.0.0.3'], names });
+    expect(await get(http, `http://a.test:${port}`)).toBe(200);
+    expect(await get(http, `http://b.test:${port}`)).toEqual({ tag: 'connection-refused' });
+  });
+
+  it('is tried at eight addresses at most', async (context) => {
+    context.skip(!isLinux, 'needs all of 127.0.0.0/8');
+    const { port } = server;
+    const others = Array.from({ length: 8 }, (_, index) => `127.0.0.${index + 2}`);
+    const names = { 'a.test': [[...others, '127.0.0.1']], 'b.test': [[...others.slice(1), '127.0.0.1']] };
+    const http = open({ allow: ['a.test', 'b.test', 'localhost'], names });
+    expect(await get(http, `http://a.test:${port}`)).toEqual({ tag: 'connection-refused' });
+    expect(await get(http, `http://b.test:${port}`)).toBe(200);
+  });
+
+  it('is reached over IPv6', async (context) => {
+    context.skip(!hasIpv6Loopback, 'needs an IPv6 loopback');
+    const six = await CountingServer.open('::1');
+    closing.push(six);
+    const names = { 'a.test': [['::1']], 'b.test': [['::1', '169.254.169.254']] };
+    const http = open({ allow: ['a.test', 'b.test', `[::1]:${six.port}`], names });
+    expect(await get(http, `http://a.test:${six.port}`)).toBe(200);
+    expect(await get(http, `http://b.test:${six.port}`)).toEqual(prohibited);
+    expect(six.connections).toBe(1);
+  });
+});
+
+describe('a connection that is kept alive', () => {
+  it('is used again for its own name without another look-up', async () => {
+    const { port } = server;
+    const names = { 'a.test': [['127.0.0.1'], ['127.0.0.2']] };
+    const http = open({ allow: ['a.test', `127.0.0.1:${port}`], names });
+    expect(await get(http, `http://a.test:${port}`)).toBe(200);
+    expect(await get(http, `http://a.test:${port}`)).toBe(200);
+    expect([asked, server.connections]).toEqual([['a.test'], 1]);
+  });
+
+  it('is not used for another name at the same address', async () => {
+    const { port } = server;
+    const names = { 'a.test': [['127.0.0.1']], 'b.test': [['127.0.0.1']], 'c.test': [['127.0.0.2']] };
+    const http = open({ allow: ['a.test', 'b.test', 'c.test', `127.0.0.1:${port}`], names });
+    expect(await get(http, `http://a.test:${port}`)).toBe(200);
+    expect(await get(http, `http://b.test:${port}`)).toBe(200);
+    expect(await get(http, `http://c.test:${port}`)).toEqual(prohibited);
+    expect([asked, server.connections]).toEqual([['a.test', 'b.test', 'c.test'], 2]);
+  });
+});
+
+describe('a host that no name server is asked for', () => {
+  const nobody: HostResolver = {
+    resolve: async () => ({ kind: 'addresses', addresses: ['169.254.169.254'] }),
+  };
+
+  it('is an address of the grants', async () => {
+    const { port } = server;
+    const http = open({ allow: [`127.0.0.1:${port}`], resolver: nobody });
+    expect(await get(http, `http://127.0.0.1:${port}`)).toBe(200);
+    expect(await get(http, `http://127.0.0.2:${port}`)).toEqual({ tag: 'HTTP-request-denied' });
+    expect(asked).toEqual([]);
+  });
+
+  it('is localhost', async () => {
+    const { port } = server;
+    const http = open({ allow: ['localhost'], resolver: nobody });
+    expect(await get(http, `http://localhost:${port}`)).toBe(200);
+    expect([asked, server.hosts]).toEqual([[], [`localhost:${port}`]]);
+  });
+
+  it('is an IPv6 address, and localhost there', async (context) => {
+    context.skip(!hasIpv6Loopback, 'needs an IPv6 loopback');
+    const six = await CountingServer.open('::1');
+    closing.push(six);
+    const http = open({ allow: ['[::1]', 'localhost'], resolver: nobody });
+    expect(await get(http, `http://[::1]:${six.port}`)).toBe(200);
+    expect(await get(http, `http://localhost:${six.port}`)).toBe(200);
+    expect(asked).toEqual([]);
+  });
+});
+
+describe("the driver's endpoint", () => {
+  it('is reached wherever its host is', async () => {
+    const { port } = server;
+    const names = { 'own.test': [['127.0.0.1']] };
+    const http = open({ allow: [], endpointOrigin: `http://own.test:${port}`, names });
+    expect(await get(http, `http://own.test:${port}`)).toBe(200);
+  });
+
+  it('takes no other name, port or scheme there with it', async () => {
+    const { port } = server;
+    const names = { 'own.test': [['127.0.0.1']], 'a.test': [['127.0.0.1']] };
+    const http = open({ allow: ['own.test', 'a.test'], endpointOrigin: `https://own.test:${port}`, names });
+    expect(await get(http, `http://own.test:${port}`)).toEqual(prohibited);
+    expect(await get(http, `https://own.test:1`)).toEqual(prohibited);
+    expect(await get(http, `https://a.test:${port}`)).toEqual(prohibited);
+    expect(server.connections).toBe(0);
+  });
+});
+
+describe('a resolver', () => {
+  function answering(resolution: Promise<Resolution>, resolveMs?: number): OutboundHttp {
+    return open({
+      allow: ['a.test'],
+      resolver: { resolve: async () => await resolution },
+      ...(resolveMs === undefined ? {} : { resolveMs }),
+    });
+  }
+
+  it('that fails is told with its word', async () => {
+    const http = answering(Promise.resolve({ kind: 'failed', reason: 'EAI_AGAIN' }));
+    const error = { tag: 'DNS-error', val: { rcode: 'EAI_AGAIN', infoCode: undefined } };
+    expect(await get(http, 'http://a.test')).toEqual(error);
+  });
+
+  it('that answers without an address has none', async () => {
+    const http = answering(Promise.resolve({ kind: 'addresses', addresses: [] }));
+    const error = { tag: 'DNS-error', val: { rcode: 'ENODATA', infoCode: undefined } };
+    expect(await get(http, 'http://a.test')).toEqual(error);
+  });
+
+  it('that never answers is given up', async () => {
+    const http = answering(new Promise(() => {}), 20);
+    expect(await get(http, 'http://a.test')).toEqual({ tag: 'DNS-timeout' });
+  });
+
+  it('that answers after its request is gone connects to nothing', async () => {
+    const { port } = server;
+    let answer: (resolution: Resolution) => void = () => {};
+    const late = new Promise<Resolution>((resolve) => {
+      answer = resolve;
+    });
+    const http = open({ allow: ['a.test', '127.0.0.1'], resolver: { resolve: async () => await late } });
+    const outcome = get(http, `http://a.test:${port}`);
+    await expect.poll(() => asked).toEqual(['a.test']);
+    http.close();
+    expect(await outcome).toEqual({ tag: 'connection-terminated' });
+    answer({ kind: 'addresses', addresses: ['127.0.0.1'] });
+    // A later connection to the same server comes after one that this made.
+    expect(await get(open({ allow: ['127.0.0.1'] }), `http://127.0.0.1:${port}`)).toBe(200);
+    expect(server.connections).toBe(1);
+  });
+});

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+
+import { driverRequest, events, ScriptedPorts, type ScriptedPost } from '../../../test/artifacts/scripted-ports.ts';
+import { infer } from '../../../artifacts/svc-driver-openai/openai-driver.ts';
+import { ProviderFailure } from './provider-failure.ts';
+
+const good = {
+  pieces: events({ choices: [{ delta: { content: 'ok' } }] }, { choices: [{ delta: {}, finish_reason: 'stop' }] }),
+};
+const broken = new ProviderFailure('the connection to the provider broke: reset', { transient: true });
+const refused = new ProviderFailure('cannot reach http://127.0.0.1:9: connection refused', { transient: true });
+
+function run(...script: readonly ScriptedPost[]): { readonly said: string; readonly ports: ScriptedPorts } {
+  const ports = new ScriptedPorts(...script);
+  try {
+    const [block] = infer(driverRequest({ apiKey: 'PLACEHOLDER' }), ports).content;
+    return { said: block?.tag === 'text' ? block.val : '', ports };
+  } catch (error) {
+    if (!(error instanceof ProviderFailure)) throw error;
+    return { said: error.message, ports };
+  }
+}
+
+describe('a turn at a provider', () => {
+  it('is tried again after 429, after a 5xx and after a failed connection', () => {
+    const { said, ports } = run({ status: 429, pieces: ['{}'] }, { status: 503, pieces: [] }, refused, good);
+    expect(said).toBe('ok');
+    expect(ports.requests).toHaveLength(4);
+    expect(ports.slept).toEqual([500, 1000, 2000]);
+    expect(ports.open).toBe(0);
+  });
+
+  it('waits as long as a refusal asks', () => {
+    const { ports } = run({ status: 429, headers: { 'retry-after': '3' }, pieces: [] }, good);
+    expect(ports.slept).toEqual([3000]);
+  });
+
+  it('is tried again when the connection breaks before anything was emitted', () => {
+    expect(run({ pieces: [broken] }, good).said).toBe('ok');
+  });
+
+  it('is never tried again after something was emitted', () => {
+    const cut = { pieces: [...events({ choices: [{ delta: { content: 'Hel' } }] }), broken] };
+    const { said, ports } = run(cut, good);
+    expect(said).toBe('the connection to the provider broke: reset');
+    expect(ports.emitted).toEqual(['Hel']);
+    expect(ports.requests).toHaveLength(1);
+    expect(ports.open).toBe(0);
+  });
+
+  it.each([
+    ['{"error":{"message":"invalid api key","type":"auth"}}', 'provider answered 401: invalid api key'],
+    ['{"error":{"type":"authentication_error"}}', 'provider answered 401: authentication_error'],
+    ['{"error":"unauthorized"}', 'provider answered 401: unauthorized'],
+    ['{"object":"error","message":"no"}', 'provider answered 401: no'],
+    ['{"detail":"Not authenticated"}', 'provider answered 401: Not authenticated'],
+    ['{"detail":[{"msg":"Field required"}]}', 'provider answered 401: Field required'],
+    ['<html>\n<h1>401</h1>\n</html>', 'provider answered 401: <html> <h1>401</h1> </html>'],
+    ['', 'provider answered 401'],
+  ])('says in one line what the refusal %s means', (body, message) => {
+    expect(run({ status: 401, pieces: [body] }).said).toBe(message);
+  });
+
+  it('never repeats the placeholder of the key', () => {
+    const { said } = run({ status: 401, pieces: ['{"error":{"message":"bad key Bearer PLACEHOLDER"}}'] });
+    expect(said).toBe('provider answered 401: bad key Bearer [key]');
+  });
+
+  it('does not follow a redirect', () => {
+    expect(run({ status: 307, headers: { location: 'http://elsewhere/' }, pieces: [] }).said).toBe(
+      'provider answered 307',
+    );
+  });
+
+  it('says so when the answer is no event stream', () => {
+    const page = { headers: { 'content-type': 'text/html' }, pieces: ['<p>Welcome</p>'] };
+    expect(run(page).said).toBe('provider answered without an event stream: <p>Welcome</p>');
+  });
+
+  it('reads no more of an error body than it needs', () => {
+    const { said } = run({ status: 400, pieces: Array.from({ length: 1000 }, () => 'x'.repeat(1000)) });
+    expect(said).toBe(`provider answered 400: ${'x'.repeat(377)}…`);
+  });
+});

@@ -1,0 +1,113 @@
+import type { CatalogueEntry } from './catalogue-entry.ts';
+
+/** The codes of artifacts and of the registries that give and take them; a part of the catalogue. */
+export const artifactCodes = {
+  'E-ART-001': {
+    title: 'an archive cannot be read',
+    explanation:
+      'The file is not a zip archive, is cut short or damaged (a checksum or size is wrong), is encrypted, or uses a compression other than deflate. Fetch or build it again.',
+  },
+  'E-ART-002': {
+    title: 'an archive holds an entry that is not allowed',
+    explanation:
+      'Absolute paths, ".." components, backslashes, links, special files, names that are there twice or collide in case or Unicode form, and overlapping data are refused. Nothing of the archive was written.',
+  },
+  'E-ART-003': {
+    title: 'an archive or a file in it is too large',
+    explanation:
+      'An archive holds at most 500 MiB unpacked in at most 10000 entries and is at most 512 MiB itself; svc.yaml and texts are at most 1 MiB each.',
+  },
+  'E-ART-004': {
+    title: 'an artifact lacks a file it needs, or the file is not what it should be',
+    explanation:
+      'An artifact has svc.yaml at its root, and beside it component.wasm (a WebAssembly component), bin/<name> (implementation: native), what its command begins with (implementation: mcp) or skill.md (runtime: skill).',
+  },
+  'E-ART-005': {
+    title: 'an artifact is not the one that was asked for',
+    explanation:
+      'The name, version or runtime in the svc.yaml of the artifact disagrees with the place that names it. Correct one of the two.',
+  },
+  'E-ART-006': {
+    title: 'a stored artifact is damaged',
+    explanation:
+      'The bytes in an artifact store do not have the hash that was recorded when they were stored. Remove the version from the store and install it again.',
+  },
+  'E-ART-007': {
+    title: 'svc.lock cannot be understood',
+    explanation:
+      'svc.lock is written by svc. It is not valid, for example after a merge, or was written by a newer version. Restore it, or remove it and run svc install.',
+  },
+  'E-ART-008': {
+    title: 'an artifact reference is malformed',
+    explanation:
+      'An artifact is named <name>@<version> with an exact version, or github:<owner>/<repo>@<tag>. A path to install from begins with "./", "../" or "/".',
+  },
+  'E-ART-009': {
+    title: 'a hook declares to commit what it cannot',
+    explanation:
+      'commit_policy of a hook belongs to events: write-manifests to on-stage, artifact to on-inference, deny to on-tool-call and on-shell, replace-context to on-compaction, reopen-task to on-task-end. A hook is bound to one of them for each of its policies, and an async hook has none.',
+  },
+  'E-ART-010': {
+    title: 'a hook is a program',
+    explanation: 'A hook is a WebAssembly component: it is given no process. Build it with implementation: wasm.',
+  },
+  'E-ART-011': {
+    title: 'a component cannot be built from its source',
+    explanation:
+      'svc build makes component.wasm from component.ts beside svc.yaml, with the packages esbuild and componentize-qjs of that folder. They are not installed, the source cannot be bundled or breaks off when it is loaded, it imports an interface that svc does not offer, or it does not export run (a tool), lifecycle (a hook) or inference (a driver).',
+  },
+  'E-ART-012': {
+    title: 'a blocking hook declares what happens when its queue is full',
+    explanation:
+      'on_overflow is about the events that an async hook has not heard yet. A blocking hook has no queue: the session waits for it at each event. Remove on_overflow, or set execution_mode: async.',
+  },
+  'E-ART-013': {
+    title: 'a component is not what its source builds',
+    explanation:
+      'svc build --check builds component.ts again and compares the bytes with component.wasm, which differ or are not there. The source, the library in svc/ or a version of esbuild was changed after the last build, or the component was built from something else. svc build makes it anew.',
+  },
+  'E-ART-015': {
+    title: 'the engine of components is damaged',
+    explanation:
+      'Components written in TypeScript are built with the engine in packages/components/engine of the installation of svc. It is not there, or its bytes do not have the hash that engine.json names. Install svc anew; in a checkout, restore both files, or make them with node scripts/make-engine.mjs.',
+  },
+  'E-REG-001': {
+    title: 'an artifact was found nowhere',
+    explanation:
+      'Neither the bundled artifacts, nor the stores of the project and the user, nor a configured source has the artifact for this platform.',
+  },
+  'E-REG-002': {
+    title: 'an artifact did not arrive as its source announced it',
+    explanation:
+      'The hash of the received bytes is not the one that the source named, or a registry named none. Nothing was stored.',
+  },
+  'E-REG-003': {
+    title: 'the version is published already',
+    explanation:
+      'What is published never changes: name and version stand for the same bytes for ever. Publish a new version.',
+  },
+  'E-REG-004': {
+    title: 'the version is reserved',
+    explanation: 'latest, stable and edge name no artifact. Name an exact version.',
+  },
+  'E-REG-005': {
+    title: 'what would be installed disagrees with svc.lock',
+    explanation:
+      'A source serves other bytes for a version than svc.lock records, or, with --frozen, svc.lock does not record exactly what the manifest needs. A published version never changes: find out why it did before you remove its entry from svc.lock and install again.',
+  },
+  'E-REG-006': {
+    title: 'the registry that is named cannot be used',
+    explanation:
+      'A registry is named by its address (https, or http to this machine; without /v1), by the name of a source in ~/.svc/config.yaml, or as local. A GitHub repository cannot be published to or searched.',
+  },
+  'E-REG-007': {
+    title: 'the platform of a program cannot be told',
+    explanation:
+      'A native artifact is published for the platforms that its program runs on. They are read from its first bytes; where that does not tell, name each with --platform <os>-<arch>.',
+  },
+  'E-REG-027': {
+    title: 'a registry redirects to where nobody may be led',
+    explanation:
+      'A redirect is followed to https alone, or to http of this machine where the registry is on it; never from https to http, and never from an address of the Internet to one of this machine or of a private network. Nothing was sent there.',
+  },
+} as const satisfies Record<string, CatalogueEntry>;

@@ -1,0 +1,2 @@
+/** Variables by name, the way `process.env` holds them. */
+export type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,0 +1,107 @@
+import { IncomingMessage } from 'node:http';
+
+import { GatheredBytes } from '../../../protocol/src/gathered-bytes.ts';
+import { tooLarge } from './body.ts';
+import type { ByteBudget } from './byte-budget.ts';
+import { busy, type HttpRefusal } from './refusal.ts';
+
+const nothing = Buffer.alloc(0);
+
+/** Of each body, not counted in the budget: as much lies in the buffers of a connection anyway. */
+const freeBytes = 64 * 1024;
+
+export type TakeBody = (body: Buffer | HttpRefusal) => void;
+
+export interface WholeBody {
+  readonly maxBytes: number;
+  /** Of all bodies that are held at the same time, from their first bytes until `letGo`. */
+  readonly budget: ByteBudget;
+  /** Called when the first of it is taken: from then on it is held, however the request ends. */
+  readonly onCounted: () => void;
+  readonly take: TakeBody;
+}
+
+/**
+ * A request whose body can be had whole without the events of a stream, which cost as much as the rest of a small request.
+ * Without `readWhole` it is the stream that it was.
+ */
+export class KitRequest extends IncomingMessage {
+  #whole: WholeBody | null = null;
+  /** Most bodies come in one piece. */
+  #body: Buffer | GatheredBytes = nothing;
+  #bytes = 0;
+  /** Where what was taken of the budget goes back to; null while nothing was. */
+  #budget: ByteBudget | null = null;
+
+  /**
+   * Hands over the body once it has ended well, or a refusal as soon as it exceeds `maxBytes` or the budget; nothing beyond the limit is kept.
+   * Nothing is handed over when the body never ends well. Whoever reads it so lets go of it.
+   */
+  readWhole(whole: WholeBody): void {
+    this.#whole = whole;
+    // Of a request that had to wait, some or all of the body is in the stream already.
+    if (this.readableLength > 0) this.#takeArrived();
+    if (this.complete && this.#whole !== null) this.#finish(whole);
+  }
+
+  /** The body is held by nobody any more. Harmless when repeated. */
+  letGo(): void {
+    this.#budget?.giveBack(this.#bytes - freeBytes);
+    this.#budget = null;
+  }
+
+  #takeArrived(): void {
+    const arrived: unknown = this.read();
+    if (arrived instanceof Buffer) this.push(arrived);
+  }
+
+  /** The parser's door into the stream: each piece of the body, and null once it has ended well. */
+  override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+    const whole = this.#whole;
+    if (whole === null) return super.push(chunk, encoding);
+    if (chunk === null) {
+      this.#finish(whole);
+      return false;
+    }
+    if (this.#bytes + chunk.length > whole.maxBytes) this.#handOver(whole, tooLarge(whole.maxBytes));
+    else if (this.#mayHold(chunk.length, whole)) this.#keep(chunk);
+    else this.#handOver(whole, busy());
+    return true;
+  }
+
+  #mayHold(more: number, { budget, onCounted }: WholeBody): boolean {
+    const bytes = this.#bytes + more;
+    const counted = bytes - Math.max(freeBytes, this.#bytes);
+    if (counted > 0) {
+      if (!budget.take(counted)) return false;
+      if (this.#budget === null) onCounted();
+      this.#budget = budget;
+    }
+    this.#bytes = bytes;
+    return true;
+  }
+
+  #finish(whole: WholeBody): void {
+    this.#handOver(whole, this.#body instanceof GatheredBytes ? this.#body.take() : this.#body);
+  }
+
+  #keep(chunk: Buffer): void {
+    if (this.#body === nothing) {
+      this.#body = chunk;
+      return;
+    }
+    if (!(this.#body instanceof GatheredBytes)) {
+      const gathered = new GatheredBytes();
+      gathered.append(this.#body);
+      this.#body = gathered;
+    }
+    this.#body.append(chunk);
+  }
+
+  /** The connection keeps its last request until the next one comes: the body must not stay with it. */
+  #handOver({ take }: WholeBody, body: Buffer | HttpRefusal): void {
+    this.#whole = null;
+    this.#body = nothing;
+    take(body);
+  }
+}

@@ -1,0 +1,187 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { printable } from '../diagnostics/printable.ts';
+import type { Secret } from '../diagnostics/secret.ts';
+import { GatheredBytes } from '../../../protocol/src/gathered-bytes.ts';
+import { exchange, type OutgoingBody } from './http-exchange.ts';
+import type { Proxy } from './proxy.ts';
+import { lookupWithin, redirectTarget, type RedirectSource } from './redirect-rule.ts';
+import { type Ending, type Transfer, transportFault } from './transport-fault.ts';
+
+export interface HttpSettings {
+  /** For a request in all: its redirects, its body and the body of its answer (D3 "Limits"). */
+  readonly timeoutMs?: number;
+  /** Aborted when the command is interrupted. */
+  readonly signal?: AbortSignal;
+  /** The proxy for an address, if it goes through one. */
+  readonly proxyFor?: (url: URL) => Proxy | null;
+}
+
+export interface OutgoingRequest {
+  /** Who is asked, for messages. */
+  readonly label: string;
+  readonly url: URL;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent to the origin of `url` alone, and not even there once a redirect has led elsewhere. */
+  readonly key: Secret | null;
+  /** Makes it a `POST`, which follows no redirect. */
+  readonly body?: OutgoingBody;
+}
+
+const usualTimeoutMs = 30_000;
+const mostRedirects = 5;
+const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** Sends requests to registries. Every failure on the way is `E-IO-003`; what a status means is up to the caller. */
+export class HttpClient {
+  readonly #timeoutMs: number;
+  readonly #signal: AbortSignal | undefined;
+  readonly #proxyFor: (url: URL) => Proxy | null;
+
+  constructor({ timeoutMs = usualTimeoutMs, signal, proxyFor = () => null }: HttpSettings = {}) {
+    this.#proxyFor = proxyFor;
+    this.#timeoutMs = timeoutMs;
+    this.#signal = signal;
+  }
+
+  /** The answer, whose body the caller reads or discards. */
+  async send(outgoing: OutgoingRequest): Promise<HttpAnswer> {
+    const run = new RequestRun(outgoing, this.#timeoutMs, this.#signal);
+    try {
+      return await this.#follow(outgoing, run);
+    } catch (error) {
+      run.end();
+      throw run.fault(error);
+    }
+  }
+
+  async #follow({ label, url, headers = {}, key, body }: OutgoingRequest, run: RequestRun): Promise<HttpAnswer> {
+    let target = url;
+    let isOwn = true;
+    let source: RedirectSource | null = null;
+    for (let hop = 0; hop <= mostRedirects; hop += 1) {
+      isOwn &&= target.origin === url.origin;
+      const proxy = this.#proxyFor(target);
+      const authorization = isOwn && key !== null ? { authorization: `Bearer ${key.reveal()}` } : {};
+      const message = await exchange({
+        url: target,
+        method: body === undefined ? 'GET' : 'POST',
+        headers: { 'user-agent': 'svc', ...headers, ...authorization },
+        body: body ?? null,
+        proxy,
+        ...(source === null ? {} : { lookup: lookupWithin(source) }),
+        signal: run.signal,
+        transfer: run.transfer,
+      });
+      const { location } = message.headers;
+      if (body !== undefined || location === undefined || !redirects.has(message.statusCode ?? 0)) {
+        return new HttpAnswer(message, run);
+      }
+      const address = proxy === null ? (message.socket.remoteAddress ?? null) : null;
+      message.destroy();
+      source = { label, url: target, address };
+      target = redirectTarget(location, source);
+    }
+    throw new Diagnostic('E-IO-003', `${label} redirects in circles`);
+  }
+}
+
+/** The one deadline of a request, and how far it has got. */
+class RequestRun {
+  readonly label: string;
+  readonly transfer: Transfer;
+  readonly #timeoutMs: number;
+  readonly #controller = new AbortController();
+  readonly #interruption: AbortSignal | undefined;
+  readonly #timer: NodeJS.Timeout;
+  #ending: Ending = null;
+
+  constructor({ label, body }: OutgoingRequest, timeoutMs: number, interruption: AbortSignal | undefined) {
+    this.label = label;
+    this.#timeoutMs = timeoutMs;
+    this.#interruption = interruption;
+    this.transfer = { toSend: body?.bytes ?? null, sent: 0, toReceive: null, received: 0 };
+    this.#timer = setTimeout(() => this.#abort('timeout'), timeoutMs);
+    interruption?.addEventListener('abort', this.#onInterruption);
+    if (interruption?.aborted === true) this.#onInterruption();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#interruption?.removeEventListener('abort', this.#onInterruption);
+  }
+
+  fault(error: unknown): unknown {
+    const { label, transfer } = this;
+    return transportFault(error, { label, timeoutMs: this.#timeoutMs, transfer, ending: this.#ending });
+  }
+
+  readonly #onInterruption = (): void => this.#abort('interrupted');
+
+  #abort(ending: Ending): void {
+    this.#ending ??= ending;
+    this.#controller.abort();
+  }
+}
+
+/** The answer to a request. Its body is read at most once. */
+export class HttpAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly #message: IncomingMessage;
+  readonly #run: RequestRun;
+
+  constructor(message: IncomingMessage, run: RequestRun) {
+    this.#message = message;
+    this.#run = run;
+    this.status = message.statusCode ?? 0;
+    this.headers = message.headers;
+    run.transfer.toReceive = this.size;
+  }
+
+  /** What the answer announces; null when it announces nothing. */
+  get size(): number | null {
+    const { 'content-length': length } = this.headers;
+    return length === undefined ? null : Number(length);
+  }
+
+  /** The bytes as they came. `E-IO-003` when they end early, take too long, or are encoded in a way nobody asked for. */
+  async *body(): AsyncGenerator<Buffer> {
+    try {
+      const { 'content-encoding': encoding = 'identity' } = this.headers;
+      if (encoding.toLowerCase() !== 'identity') {
+        const message = `${this.#run.label} answers in the encoding ${printable(encoding)}, which was not asked for`;
+        throw new Diagnostic('E-IO-003', message);
+      }
+      for await (const chunk of this.#message) {
+        this.#run.transfer.received += (chunk as Buffer).length;
+        yield chunk as Buffer;
+      }
+    } catch (error) {
+      throw this.#run.fault(error);
+    } finally {
+      this.discard();
+    }
+  }
+
+  /** The body as text; null when it is larger than `maxBytes`. */
+  async text(maxBytes: number): Promise<string | null> {
+    const gathered = new GatheredBytes();
+    for await (const chunk of this.body()) {
+      gathered.append(chunk);
+      if (gathered.length > maxBytes) return null;
+    }
+    return gathered.take().toString('utf8');
+  }
+
+  /** Ends the connection; nothing more is read. */
+  discard(): void {
+    this.#run.end();
+    this.#message.destroy();
+  }
+}

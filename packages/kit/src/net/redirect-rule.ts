@@ -1,0 +1,81 @@
+import { type LookupAddress, lookup as systemLookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { printable } from '../diagnostics/printable.ts';
+import { type AddressClass, classifyAddress } from './address-class.ts';
+import { endpointFault } from './endpoint.ts';
+
+/** Where a redirect may lead, from who gave it. */
+export interface RedirectSource {
+  /** For messages. */
+  readonly label: string;
+  readonly url: URL;
+  /** The address that answered; null where a proxy connected. */
+  readonly address: string | null;
+}
+
+/**
+ * The address of a redirect, held to the rule of every address that is configured: `https`, or `http` to this machine. Nobody leads from
+ * `https` to `http`, nor from the Internet into the networks of this machine: `E-REG-027`. A name is judged by what it
+ * resolves to, with `lookupWithin`.
+ */
+export function redirectTarget(location: string, source: RedirectSource): URL {
+  const target = URL.canParse(location, source.url.href) ? new URL(location, source.url) : null;
+  if (target === null || endpointFault(target.origin) !== undefined)
+    throw refusal(location, source, 'which is no https address');
+  if (source.url.protocol === 'https:' && target.protocol === 'http:')
+    throw refusal(location, source, 'which is not https');
+  const reach = reachOf(source);
+  const fixed = fixedAddress(target);
+  if (fixed !== null && !isWithin(reach, fixed)) throw refusal(location, source, `which is ${describe(fixed)}`);
+  return target;
+}
+
+/** Looks names up as the system does, and refuses those that lead where a redirect of `source` may not. */
+export function lookupWithin(source: RedirectSource): LookupFunction {
+  const reach = reachOf(source);
+  return (hostname, options, callback) => {
+    systemLookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {
+      const outside = found?.find(({ address }) => !isWithin(reach, address));
+      const [first] = found ?? [];
+      if (error !== null || first === undefined) callback(error, '', 0);
+      else if (outside !== undefined) {
+        callback(refusal(hostname, source, `which is ${describe(outside.address)}`), '', 0);
+      } else if (options.all === true) callback(null, found);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+/** From this machine one gets everywhere, from a private network into private ones, and from elsewhere to what is public. */
+type Reach = 'anywhere' | 'private' | 'public';
+
+function reachOf({ url, address }: RedirectSource): Reach {
+  const from = address ?? fixedAddress(url);
+  const addressClass: AddressClass = from === null ? 'public' : classifyAddress(from);
+  if (addressClass === 'loopback') return 'anywhere';
+  return addressClass === 'private' ? 'private' : 'public';
+}
+
+function isWithin(reach: Reach, address: string): boolean {
+  const addressClass = classifyAddress(address);
+  return addressClass === 'public' || reach === 'anywhere' || (reach === 'private' && addressClass === 'private');
+}
+
+/** Null for a name that has to be looked up. */
+function fixedAddress({ hostname }: URL): string | null {
+  if (hostname === 'localhost' || hostname.endsWith('.localhost')) return '127.0.0.1';
+  const address = hostname.replaceAll(/^\[|\]$/g, '');
+  return isIP(address) === 0 ? null : address;
+}
+
+function describe(address: string): string {
+  return `${address}, a ${classifyAddress(address)} address`;
+}
+
+function refusal(location: string, { label }: RedirectSource, why: string): Diagnostic {
+  return new Diagnostic('E-REG-027', `${label} redirects to ${printable(location.slice(0, 200))}, ${why}`, {
+    hint: 'name the address itself where you configure the registry, if you trust it',
+  });
+}

@@ -1,0 +1,119 @@
+import { Diagnostic, DiagnosticList } from '../../kit/src/diagnostics/diagnostic.ts';
+import { quoted } from '../../kit/src/diagnostics/printable.ts';
+import { artifactName, exactVersion } from '../../artifacts/src/manifest/names.ts';
+import { type ArtifactRef, spell } from '../../artifacts/src/store/artifact-ref.ts';
+import { findStored, variantPaths } from '../../artifacts/src/store/store-layout.ts';
+import { filesOf, stateOf } from '../../artifacts/src/store/stored-state.ts';
+import type { CapsuleRegistry, Resolution, ResolvedCapsule } from './capsule-registry.ts';
+import { readCapsule, type CapsuleStore } from './read-capsule.ts';
+
+export interface ArtifactRegistryOptions extends CapsuleStore {
+  /** Unix milliseconds, of the clock that file times are told by. */
+  readonly now: () => number;
+}
+
+/**
+ * The capsules of a local store (D2 "What the service does" 2). Each resolve answers for the files as they are then: what was read
+ * before is used again only while none of them has changed.
+ */
+export function createArtifactRegistry(options: ArtifactRegistryOptions): CapsuleRegistry {
+  return new ArtifactRegistry(options);
+}
+
+/** As many as a daemon can hold alive by default. */
+const maxKept = 256;
+
+/** Of two changes within this time both can leave the same times, on some file system. */
+const coarsestFileTimeMs = 2000;
+
+/** How many problems of one manifest a refusal repeats. */
+const mostProblems = 3;
+
+interface Kept {
+  readonly files: readonly string[];
+  readonly identity: string;
+  /** Also of a refusal: what is damaged need not be read again to be refused again. */
+  readonly capsule: Promise<ResolvedCapsule>;
+}
+
+class ArtifactRegistry implements CapsuleRegistry {
+  readonly #options: ArtifactRegistryOptions;
+  /** By `name@version`, the one used last at the end. */
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(options: ArtifactRegistryOptions) {
+    this.#options = options;
+  }
+
+  async resolve(name: string, version: string): Promise<Resolution> {
+    const ref = { name, version };
+    const kept = this.#kept.get(spell(ref));
+    const fault = kept === undefined ? refFault(ref) : null;
+    if (fault !== null) return { kind: 'unresolvable', reason: fault };
+    try {
+      const capsule = await this.#capsule(ref, kept);
+      if (capsule !== null) return { kind: 'resolved', capsule };
+      return { kind: 'unresolvable', reason: `${spell(ref)} is not in the registry` };
+    } catch (error) {
+      if (!(error instanceof Diagnostic || error instanceof DiagnosticList)) throw error;
+      return { kind: 'unresolvable', reason: this.#reasonOf(error, ref) };
+    }
+  }
+
+  /** Null when the store has it neither for the platform nor for all. */
+  async #capsule(ref: ArtifactRef, kept: Kept | undefined): Promise<ResolvedCapsule | null> {
+    const { root, platform, now } = this.#options;
+    const key = spell(ref);
+    const files = kept?.files ?? filesOf(root, ref, platform);
+    const state = stateOf(files);
+    this.#kept.delete(key);
+    if (kept?.identity === state.identity) {
+      this.#kept.set(key, kept);
+      return await kept.capsule;
+    }
+    if (findStored(root, ref, platform) === null) return null;
+    const capsule = readCapsule(ref, this.#options);
+    // A change now could leave the state as it is: nothing that was read is good for longer than this resolve.
+    if (now() - state.changedAtMs <= coarsestFileTimeMs) return await capsule;
+    return await this.#keep(key, { files, identity: state.identity, capsule });
+  }
+
+  async #keep(key: string, entry: Kept): Promise<ResolvedCapsule> {
+    this.#kept.set(key, entry);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > maxKept && oldest !== undefined) this.#kept.delete(oldest);
+    const isLasting = await entry.capsule.then(() => true, isRefusalOfContent);
+    if (!isLasting && this.#kept.get(key) === entry) this.#kept.delete(key);
+    return await entry.capsule;
+  }
+
+  #reasonOf(error: Diagnostic | DiagnosticList, ref: ArtifactRef): string {
+    const { root, platform } = this.#options;
+    const problems = error instanceof DiagnosticList ? error.diagnostics.filter(isError) : [error];
+    const told = problems.slice(0, mostProblems).map(({ message }) => message);
+    const more = problems.length - told.length;
+    const sentence = `${spell(ref)} cannot be resolved: ${told.join('; ')}${more === 0 ? '' : `; and ${more} more problems`}`;
+    // Whoever asks has no business with the places of this machine.
+    return [variantPaths(root, ref, platform), variantPaths(root, ref, null)]
+      .reduce((text, { archive }) => text.replaceAll(archive, 'its archive'), sentence)
+      .replaceAll(root, 'the registry');
+  }
+}
+
+function isError({ code }: Diagnostic): boolean {
+  return code.startsWith('E-');
+}
+
+/** What the operating system refuses now it may grant later, with no change to the files. */
+function isRefusalOfContent(error: unknown): boolean {
+  return error instanceof DiagnosticList || (error instanceof Diagnostic && error.code !== 'E-IO-001');
+}
+
+/** Why nothing can have this name and version, as a sentence; both become a path. */
+function refFault({ name, version }: ArtifactRef): string | null {
+  if (!artifactName.safeParse(name).success) return `${quoted(name)} is not the name of a capsule`;
+  const reading = exactVersion.safeParse(version);
+  return reading.success
+    ? null
+    : `version ${quoted(version)} of ${name} ${reading.error.issues[0]?.message ?? 'is not valid'}`;
+}

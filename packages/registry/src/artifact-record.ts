@@ -1,0 +1,49 @@
+import * as z from 'zod/mini';
+
+import { artifactName, exactVersion } from '../../artifacts/src/manifest/names.ts';
+import { platformShape } from '../../artifacts/src/store/platform.ts';
+import { sha256Shape } from '../../artifacts/src/store/sha256.ts';
+
+/** How an artifact is packaged: the query parameter and index field `runtime` (D3 "Registry index object"). */
+export const packagings = ['wasm', 'native', 'static'] as const;
+export type Packaging = (typeof packagings)[number];
+
+/** What an artifact is for: the index field `artifact_runtime`. */
+export const roles = ['tool', 'hook', 'driver', 'skill'] as const;
+export type Role = (typeof roles)[number];
+
+const recordVersion = 1;
+
+const shape = z.object({
+  record_version: z.literal(recordVersion),
+  name: artifactName,
+  version: exactVersion,
+  runtime: z.enum(packagings),
+  artifact_runtime: z.enum(roles),
+  /** What the archive is for; none makes it the generic file of its version. */
+  platforms: z.array(z.string().check(z.regex(platformShape))),
+  sha256: z.string().check(z.regex(sha256Shape)),
+  bytes: z.int().check(z.minimum(0)),
+  description: z.nullable(z.string()),
+  tags: z.array(z.string()),
+});
+
+/** What one publish brought, as it is kept beside the archive. */
+export type ArtifactRecord = Omit<z.infer<typeof shape>, 'record_version'>;
+
+export function encodeRecord(record: ArtifactRecord): string {
+  return `${JSON.stringify({ record_version: recordVersion, ...record }, null, 2)}\n`;
+}
+
+/** Null for a text that is no record, or one of a later version. */
+export function decodeRecord(text: string): ArtifactRecord | null {
+  try {
+    const parsed = shape.safeParse(JSON.parse(text));
+    if (!parsed.success) return null;
+    const { record_version: _, ...record } = parsed.data;
+    return record;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}

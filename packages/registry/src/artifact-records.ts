@@ -1,0 +1,137 @@
+import { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
+import type { ArtifactRef } from '../../artifacts/src/store/artifact-ref.ts';
+import { decodeRecord, encodeRecord, type ArtifactRecord } from './artifact-record.ts';
+import { badInput } from './refusals.ts';
+import type { ObjectStore, StagedArchive } from './object-store.ts';
+
+/** A record with the key of its object. */
+export interface KeptRecord extends ArtifactRecord {
+  readonly key: string;
+}
+
+/** Publishes of one version; every one of them brings another platform. */
+const mostRecords = 256;
+const readsAtOnce = 32;
+
+/**
+ * The records of all artifacts. Those of one version are a log: the objects `<name>@<version>@1`, `@2`, …, each put by one publish after
+ * its publisher has read all before it, and only if nobody else has. What is read is kept, because it never changes.
+ */
+export class ArtifactRecords {
+  readonly #store: ObjectStore;
+  readonly #logs = new Map<string, KeptRecord[]>();
+  #count = 0;
+
+  constructor(store: ObjectStore) {
+    this.#store = store;
+  }
+
+  /** Grows with every record that becomes known. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** What is known of a version without asking the store. */
+  known({ name, version }: ArtifactRef): readonly KeptRecord[] {
+    return this.#log({ name, version }).filter((record) => record.version === version);
+  }
+
+  /** What is there of a version, whoever published it. `E-REG-023` when a record cannot be understood. */
+  async read(ref: ArtifactRef): Promise<readonly KeptRecord[]> {
+    await this.#catchUp(logName(ref), mostRecords);
+    return this.known(ref);
+  }
+
+  /**
+   * Commits a publish. `refuse` is shown everything there is of the version and throws what speaks against it; nothing can be committed
+   * between that and the commit itself.
+   */
+  async add(
+    record: ArtifactRecord,
+    archive: StagedArchive,
+    refuse: (present: readonly KeptRecord[]) => void,
+  ): Promise<void> {
+    const name = logName(record);
+    for (let number = 0; ;) {
+      refuse(await this.read(record));
+      const next = this.#log(record).length + 1;
+      if (next > mostRecords) throw badInput('too many publishes', `A version takes at most ${mostRecords} of them.`);
+      // Taken and still not to be read.
+      if (next === number) throw unreadable(objectKey(name, number));
+      number = next;
+      const key = objectKey(name, number);
+      if ((await this.#store.put(key, { record: encodeRecord(record), archive })) === 'stored') {
+        this.#keep(name, number, { ...record, key });
+        return;
+      }
+    }
+  }
+
+  /** Reads what has been stored since the last time. Records that cannot be understood are told and left out. */
+  async readAll(onDamaged: (error: Diagnostic) => void): Promise<void> {
+    const lengths = new Map<string, number>();
+    for (const key of await this.#store.listKeys()) {
+      const { name, number } = parseKey(key);
+      if (name !== null) lengths.set(name, Math.max(number, lengths.get(name) ?? 0));
+    }
+    const behind = [...lengths].filter(([name, length]) => length > (this.#logs.get(name)?.length ?? 0));
+    const next = behind.values();
+    const work = async (): Promise<void> => {
+      for (const [name, length] of next) {
+        await this.#catchUp(name, length).catch((error: unknown) => {
+          if (error instanceof Diagnostic && error.code === 'E-REG-023') onDamaged(error);
+          else throw error;
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: readsAtOnce }, work));
+  }
+
+  *all(): Iterable<KeptRecord> {
+    for (const log of this.#logs.values()) yield* log;
+  }
+
+  async #catchUp(name: string, upTo: number): Promise<void> {
+    for (let number = (this.#logs.get(name)?.length ?? 0) + 1; number <= upTo; number += 1) {
+      const key = objectKey(name, number);
+      const text = await this.#store.readRecord(key);
+      if (text === null) return;
+      const record = decodeRecord(text);
+      if (record === null || logName(record) !== name) {
+        throw unreadable(key);
+      }
+      this.#keep(name, number, { ...record, key });
+    }
+  }
+
+  #keep(name: string, number: number, record: KeptRecord): void {
+    const log = this.#logs.get(name) ?? [];
+    // Somebody else may have read it meanwhile.
+    if (log.length !== number - 1) return;
+    log.push(record);
+    this.#logs.set(name, log);
+    this.#count += 1;
+  }
+
+  #log(ref: ArtifactRef): readonly KeptRecord[] {
+    return this.#logs.get(logName(ref)) ?? [];
+  }
+}
+
+function unreadable(key: string): Diagnostic {
+  return new Diagnostic('E-REG-023', `the record of ${key} is missing or cannot be understood`);
+}
+
+/** Versions that differ in case alone share a log: on some file systems they would share its objects. */
+function logName({ name, version }: ArtifactRef): string {
+  return `${name}@${version.toLowerCase()}`;
+}
+
+function objectKey(logged: string, number: number): string {
+  return `${logged}@${number}`;
+}
+
+function parseKey(key: string): { readonly name: string | null; readonly number: number } {
+  const [, name = null, number = '0'] = /^([^@]+@[^@]+)@([1-9]\d{0,5})$/.exec(key) ?? [];
+  return { name, number: Number(number) };
+}

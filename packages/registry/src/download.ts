@@ -1,0 +1,94 @@
+import { Readable } from 'node:stream';
+
+import { HttpRefusal } from '../../kit/src/http/refusal.ts';
+import { emptyReply, type Reply, type ReplyHeaders } from '../../kit/src/http/reply.ts';
+import type { RequestHead } from '../../kit/src/http/route.ts';
+import { artifactName, exactVersion } from '../../artifacts/src/manifest/names.ts';
+import { spell, type ArtifactRef } from '../../artifacts/src/store/artifact-ref.ts';
+import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
+import { parseRange } from './byte-range.ts';
+import { entityTag, namesTag } from './entity-tag.ts';
+import type { ByteSpan, ObjectStore } from './object-store.ts';
+import { parsePlatform } from './publish-query.ts';
+import { decoded, parseQuery } from './query.ts';
+import { badInput, notFound } from './refusals.ts';
+
+export const downloadPrefix = '/v1/artifacts/';
+
+/** `GET /v1/artifacts/{name}/{version}`: the variant for the platform, else the generic file (D3 "Registry" download). */
+export async function download(head: RequestHead, records: ArtifactRecords, store: ObjectStore): Promise<Reply> {
+  const ref = parsePath(head.path);
+  const platform = askedPlatform(head.query);
+  if (ref === null) throw notFound('no artifact has this path', platform);
+  const record = await find(records, ref, platform);
+  if (record === null) throw notFound(spell(ref), platform);
+  const { sha256, bytes, key } = record;
+  const tag = entityTag(sha256);
+  const headers = { etag: tag, 'x-svc-sha256': sha256, 'accept-ranges': 'bytes' };
+  const known = head.headers['if-none-match'];
+  if (known !== undefined && namesTag(known, tag)) return emptyReply(304, headers);
+
+  const range = parseRange(rangeOf(head, tag), bytes);
+  if (range.kind === 'unsatisfiable') {
+    const rest = { 'content-range': `bytes */${bytes}`, 'accept-ranges': 'bytes' };
+    throw new HttpRefusal(416, 'range not satisfiable', `The archive has ${bytes} bytes.`, rest);
+  }
+  const opened = { store, key, headers };
+  if (range.kind === 'whole') return await openedReply(opened, { status: 200, length: bytes });
+  const { first, last } = range.span;
+  const partly = { ...opened, headers: { ...headers, 'content-range': `bytes ${first}-${last}/${bytes}` } };
+  return await openedReply(partly, { status: 206, length: last - first + 1, span: range.span });
+}
+
+interface Opened {
+  readonly store: ObjectStore;
+  readonly key: string;
+  readonly headers: ReplyHeaders;
+}
+
+interface Extent {
+  readonly status: 200 | 206;
+  readonly length: number;
+  readonly span?: ByteSpan;
+}
+
+async function openedReply({ store, key, headers }: Opened, { status, length, span }: Extent): Promise<Reply> {
+  const opened = await store.openArchive(key, span);
+  if (opened === null) {
+    throw new HttpRefusal(500, 'archive_missing', `The archive of ${key} has been removed from the store.`);
+  }
+  const reply = { status, headers, contentType: 'application/octet-stream', length } as const;
+  return opened instanceof Readable
+    ? { kind: 'readable', ...reply, source: opened }
+    : { kind: 'file', ...reply, ...opened };
+}
+
+/** Decoded once and then held to the shapes, so that nothing that leads anywhere else gets through; null for such a path. */
+function parsePath(path: string): ArtifactRef | null {
+  const [name, version, ...more] = path.slice(downloadPrefix.length).split('/').map(decoded);
+  if (typeof name !== 'string' || typeof version !== 'string' || more.length > 0) return null;
+  return artifactName.safeParse(name).success && exactVersion.safeParse(version).success ? { name, version } : null;
+}
+
+function askedPlatform(query: string): string | null {
+  const [platform, ...more] = parseQuery(query, ['platform']).get('platform') ?? [];
+  if (more.length > 0) throw badInput('invalid platform', 'A download names platform once.');
+  return platform === undefined ? null : parsePlatform(platform);
+}
+
+async function find(records: ArtifactRecords, ref: ArtifactRef, platform: string | null): Promise<KeptRecord | null> {
+  const exact = (among: readonly KeptRecord[]): KeptRecord | undefined =>
+    among.find(({ platforms }) => (platform === null ? platforms.length === 0 : platforms.includes(platform)));
+  const known = exact(records.known(ref));
+  if (known !== undefined) return known;
+  // It may have been published through another server.
+  const present = await records.read(ref);
+  return exact(present) ?? present.find(({ platforms }) => platforms.length === 0) ?? null;
+}
+
+/** The `Range` that counts: GET alone has ranges, and none when the client has another file than this one (`If-Range`). */
+function rangeOf({ method, headers }: RequestHead, tag: string): string | undefined {
+  if (method !== 'GET') return undefined;
+  const condition = headers['if-range'];
+  return condition === undefined || condition === tag ? headers.range : undefined;
+}

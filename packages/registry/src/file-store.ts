@@ -1,0 +1,117 @@
+import { closeSync, constants, existsSync, fsync, openSync, statSync } from 'node:fs';
+import { open, readdir, readFile, rename } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+import { makeDirectory } from '../../kit/src/files/durable-file.ts';
+import { ioFault, isErrno } from '../../kit/src/files/io-fault.ts';
+import {
+  objectKeyShape,
+  type ByteSpan,
+  type NewObject,
+  type ObjectStore,
+  type OpenedFile,
+  type StagedArchive,
+} from './object-store.ts';
+
+export const archiveFile = 'archive.zip';
+const recordFile = 'record.json';
+const synced = promisify(fsync);
+
+/**
+ * Objects as directories, `objects/<key>/` with the archive and the record in it. A directory that holds both is made elsewhere on the same
+ * file system and renamed into place: a rename never replaces a directory that is not empty, so it is the commit, for any number of
+ * servers on one directory.
+ */
+export class FileStore implements ObjectStore {
+  readonly #objects: string;
+
+  private constructor(objects: string) {
+    this.#objects = objects;
+  }
+
+  /** `E-IO-001` when the directory cannot be made. */
+  static async open(root: string): Promise<FileStore> {
+    const objects = join(root, 'objects');
+    const changed = parentsUntilThere(objects);
+    await makeDirectory(objects);
+    for (const directory of changed) await syncDirectory(directory);
+    return new FileStore(objects);
+  }
+
+  async put(key: string, { record, archive }: NewObject): Promise<'stored' | 'taken'> {
+    try {
+      await bringToDisk(archive, record);
+      await rename(archive.directory, this.#directory(key));
+      await syncDirectory(this.#objects);
+      return 'stored';
+    } catch (error) {
+      if (isErrno(error, 'ENOTEMPTY', 'EEXIST')) return 'taken';
+      throw ioFault(error, `cannot write to ${this.#objects}`);
+    }
+  }
+
+  async readRecord(key: string): Promise<string | null> {
+    const directory = this.#directory(key);
+    try {
+      // Each publish asks for the record that it is about to write. That it is absent is told without a thread.
+      if (statSync(directory, { throwIfNoEntry: false }) === undefined) return null;
+      return await readFile(join(directory, recordFile), 'utf8');
+    } catch (error) {
+      if (isErrno(error, 'ENOENT', 'ENOTDIR')) return null;
+      throw ioFault(error, `cannot read the record of ${key}`);
+    }
+  }
+
+  async openArchive(key: string, span?: ByteSpan): Promise<OpenedFile | null> {
+    try {
+      const file = await open(join(this.#directory(key), archiveFile), constants.O_RDONLY | constants.O_NOFOLLOW);
+      return { file, start: span?.first ?? 0 };
+    } catch (error) {
+      if (isErrno(error, 'ENOENT', 'ENOTDIR')) return null;
+      throw ioFault(error, `cannot read the archive of ${key}`);
+    }
+  }
+
+  async listKeys(): Promise<readonly string[]> {
+    try {
+      return (await readdir(this.#objects)).filter((name) => objectKeyShape.test(name));
+    } catch (error) {
+      throw ioFault(error, `cannot list ${this.#objects}`);
+    }
+  }
+
+  #directory(key: string): string {
+    // It becomes a path: whoever made it has to have checked what it is made of.
+    if (!objectKeyShape.test(key)) throw new Error('the key of an object was not checked');
+    return join(this.#objects, key);
+  }
+}
+
+/** The directories that get a name when `path` is made: the one above it, and on up to the first that is there already. */
+export function parentsUntilThere(path: string): string[] {
+  const parent = dirname(path);
+  return existsSync(parent) ? [parent] : [parent, ...parentsUntilThere(parent)];
+}
+
+/** Writes the record, and has it, the archive and their names synced at once: one commit of the file system instead of three. */
+async function bringToDisk({ directory, file }: StagedArchive, text: string): Promise<void> {
+  const record = await open(join(directory, recordFile), 'w', 0o644);
+  try {
+    await record.writeFile(text);
+    const outcomes = await Promise.allSettled([file.sync(), record.sync(), syncDirectory(directory)]);
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  } finally {
+    await record.close();
+  }
+}
+
+/** Brings the names in a directory to the disk; a thread is for that alone. */
+async function syncDirectory(path: string): Promise<void> {
+  const directory = openSync(path, 'r');
+  try {
+    await synced(directory);
+  } finally {
+    closeSync(directory);
+  }
+}

@@ -1,0 +1,60 @@
+import { artifactName, artifactVersion, exactVersion } from '../../artifacts/src/manifest/names.ts';
+import type { ArtifactRef } from '../../artifacts/src/store/artifact-ref.ts';
+import { platformShape } from '../../artifacts/src/store/platform.ts';
+import { packagings, type Packaging } from './artifact-record.ts';
+import { parseQuery } from './query.ts';
+import { badInput, reservedVersion } from './refusals.ts';
+
+export interface PublishQuery {
+  readonly ref: ArtifactRef;
+  readonly runtime: Packaging;
+  /** Sorted and without repetition; empty for the generic file. */
+  readonly platforms: readonly string[];
+}
+
+const mostPlatforms = 64;
+const longestPlatform = 64;
+
+/** Checks the query of a publish (D3 "Registry" publish, contracts §1). Throws `400`, or `422` for a reserved version. */
+export function parsePublishQuery(query: string): PublishQuery {
+  const values = parseQuery(query, ['name', 'version', 'runtime', 'platform']);
+  const name = single(values, 'name');
+  const version = single(values, 'version');
+  if (!artifactName.safeParse(name).success) {
+    throw badInput('invalid name', 'name is lowercase letters, digits and inner hyphens, at most 100.');
+  }
+  if (!artifactVersion.safeParse(version).success) {
+    throw badInput(
+      'invalid version',
+      'version is letters, digits, dots, plus signs and hyphens, at most 100, beginning with a letter or digit and without "..".',
+    );
+  }
+  if (!exactVersion.safeParse(version).success) throw reservedVersion(version);
+  return { ref: { name, version }, runtime: packaging(single(values, 'runtime')), platforms: platforms(values) };
+}
+
+/** A platform as `os-arch`; `400` for anything else. */
+export function parsePlatform(text: string): string {
+  if (platformShape.test(text) && text.length <= longestPlatform) return text;
+  throw badInput('invalid platform', 'platform is os-arch, such as linux-x86_64, at most 64 characters.');
+}
+
+function single(values: ReadonlyMap<string, readonly string[]>, name: string): string {
+  const [value, ...more] = values.get(name) ?? [];
+  if (value === undefined) throw badInput(`missing ${name}`, `A publish names ${name}.`);
+  if (more.length > 0) throw badInput(`invalid ${name}`, `A publish names ${name} once.`);
+  return value;
+}
+
+function packaging(value: string): Packaging {
+  const found = packagings.find((known) => known === value);
+  if (found === undefined) throw badInput('invalid runtime', `runtime is one of ${packagings.join(', ')}.`);
+  return found;
+}
+
+function platforms(values: ReadonlyMap<string, readonly string[]>): string[] {
+  const named = new Set((values.get('platform') ?? []).map(parsePlatform));
+  if (named.size > mostPlatforms)
+    throw badInput('invalid platform', `At most ${mostPlatforms} platforms are named at once.`);
+  return [...named].sort();
+}

@@ -1,0 +1,50 @@
+import { HttpRefusal } from '../../kit/src/http/refusal.ts';
+import { spell, type ArtifactRef } from '../../artifacts/src/store/artifact-ref.ts';
+
+/** The registry's refusals in D3's words: `error` is what a client shows or recognises, `message` says what to do (D3 "Registry"). */
+export function badInput(error: string, message: string): HttpRefusal {
+  return new HttpRefusal(400, error, message);
+}
+
+/** The client knows this one by its text (D3 "Registry" publish, `422`). */
+export function reservedVersion(version: string): HttpRefusal {
+  return new HttpRefusal(
+    422,
+    'reserved artifact version is not allowed',
+    `${version} names no artifact. Publish an exact version.`,
+  );
+}
+
+/** `platform` is what of the version is there already, null for the generic file (D3 "Versioning" 4, contracts §1). */
+export function alreadyThere(ref: ArtifactRef, platform: string | null): HttpRefusal {
+  const what = platform === null ? spell(ref) : `${spell(ref)} for ${platform}`;
+  return new HttpRefusal(
+    409,
+    `artifact already exists: ${what}`,
+    'What is published never changes. Publish a new version.',
+  );
+}
+
+/** `platform` is the one that was asked for, null when the generic file was (D3 "Registry" download, `404`). */
+export function notFound(asked: string, platform: string | null): HttpRefusal {
+  const what = platform === null ? asked : `${asked} for platform ${platform}`;
+  return new HttpRefusal(404, `artifact not found: ${what}`, 'GET /v1/artifacts lists what there is.');
+}
+
+export function tooSlow(message: string): HttpRefusal {
+  return new HttpRefusal(408, 'body_too_slow', message);
+}
+
+export function diskFull(): HttpRefusal {
+  return new HttpRefusal(507, 'insufficient_storage', 'The registry has no space left. Nothing was stored.');
+}
+
+/** Nothing is wrong with the request: the same one may succeed a moment later. */
+export function storeUnavailable(): HttpRefusal {
+  const message = 'The registry cannot reach its store. Try again.';
+  return new HttpRefusal(503, 'store_unavailable', message, { 'retry-after': '5' });
+}
+
+export function ioError(): HttpRefusal {
+  return new HttpRefusal(500, 'io_error', 'The registry could not read or write its store. Its log says why.');
+}

@@ -1,0 +1,97 @@
+import { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
+import { systemReason } from '../../kit/src/diagnostics/system-reason.ts';
+
+/** A refusal as it came over the wire. */
+export interface S3Refusal {
+  readonly status: number;
+  /** Null when the answer said none. */
+  readonly code: string | null;
+  /** By how much this machine's clock is ahead of the service's; null when that is not known. */
+  readonly aheadMs: number | null;
+  /** The region that the service names. */
+  readonly region: string | null;
+}
+
+/** An answer that did not come, or not to its end. */
+export class Unanswered extends Error {
+  readonly code = 'ERR_S3_UNANSWERED';
+}
+
+const passingStatuses = new Set([409, 429, 500, 502, 503, 504]);
+const passingCodes = new Set(['RequestTimeout', 'SlowDown', 'InternalError', 'ServiceUnavailable']);
+
+/** Whether the same request may well succeed a moment later. */
+export function isPassing({ status, code }: Pick<S3Refusal, 'status' | 'code'>): boolean {
+  return passingStatuses.has(status) || (code !== null && passingCodes.has(code));
+}
+
+/** `E-REG-025`, after all attempts. */
+export function notAnswering(attempt: string, reason: string, cause?: unknown): Diagnostic {
+  return new Diagnostic('E-REG-025', `cannot ${attempt}: ${reason}`, cause === undefined ? {} : { cause });
+}
+
+/** What kept an answer from coming, as a clause. Null for an error that is not of the network: it is a bug. */
+export function networkReason(error: unknown): string | null {
+  if (error instanceof Unanswered) return error.message;
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return null;
+  const known = networkReasons[error.code];
+  if (known !== undefined) return known;
+  const isNetwork = /^(E[A-Z]+$|HPE_|ERR_(SSL|TLS|STREAM_PREMATURE)_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/.test(
+    error.code,
+  );
+  return isNetwork ? systemReason({ code: error.code }) : null;
+}
+
+const networkReasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was cut',
+  EPIPE: 'the connection was cut',
+  ERR_STREAM_PREMATURE_CLOSE: 'the connection was cut',
+  ENOTFOUND: 'the name of the host is not known',
+  EAI_AGAIN: 'the name of the host cannot be looked up now',
+  ETIMEDOUT: 'the host does not answer',
+};
+
+/** `E-REG-024`: what will not get better by asking again, in words for who runs the server. */
+export function refused(attempt: string, refusal: S3Refusal): Diagnostic {
+  const { reason, hint } = explain(refusal);
+  return new Diagnostic('E-REG-024', `cannot ${attempt}: ${reason}`, { hint });
+}
+
+const credentialHint =
+  'check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, with temporary credentials, AWS_SESSION_TOKEN';
+const addressHint = 'check the bucket, S3_ENDPOINT and AWS_REGION';
+
+function explain({ status, code, aheadMs, region }: S3Refusal): { readonly reason: string; readonly hint: string } {
+  switch (code) {
+    case 'RequestTimeTooSkewed':
+    case 'RequestExpired':
+      return { reason: `the clock of this machine ${skewText(aheadMs)} (${code})`, hint: 'set the clock, best by NTP' };
+    case 'InvalidAccessKeyId':
+    case 'SignatureDoesNotMatch':
+    case 'ExpiredToken':
+    case 'InvalidToken':
+    case 'TokenRefreshRequired':
+      return { reason: `the credentials are not accepted (${code})`, hint: credentialHint };
+    case 'NoSuchBucket':
+      return { reason: 'there is no such bucket', hint: addressHint };
+    case 'PermanentRedirect':
+    case 'TemporaryRedirect':
+    case 'AuthorizationHeaderMalformed':
+    case 'IllegalLocationConstraintException':
+      return {
+        reason: `the bucket is elsewhere (${code})`,
+        hint: region === null ? addressHint : `set AWS_REGION to ${region}`,
+      };
+    default:
+      return {
+        reason: `the service answered ${status}${code === null ? '' : ` ${code}`}`,
+        hint: status === 403 ? 'docs/registry.md lists the permissions that are needed' : addressHint,
+      };
+  }
+}
+
+function skewText(aheadMs: number | null): string {
+  if (aheadMs === null || Math.abs(aheadMs) < 60_000) return 'differs from that of the service';
+  return `is ${Math.round(Math.abs(aheadMs) / 60_000)} minutes ${aheadMs > 0 ? 'ahead of' : 'behind'} that of the service`;
+}

@@ -1,0 +1,78 @@
+import * as z from 'zod/mini';
+
+import { sha256Shape } from '../../artifacts/src/store/sha256.ts';
+import { objectKeyShape } from './object-store.ts';
+
+const recordsFolder = 'records/';
+export const archivesFolder = 'archives/';
+const archiveIdShape = /^[0-9a-f]{32}$/;
+
+const shape = z.object({
+  archive: z.string().check(z.regex(archiveIdShape)),
+  bytes: z.int().check(z.minimum(0)),
+  sha256: z.string().check(z.regex(sha256Shape)),
+  record: z.string(),
+});
+
+/** What is put once under the key of a record: the record itself, and which archive of this key is the one it speaks of. */
+export type CommittedObject = z.infer<typeof shape>;
+
+export function encodeCommitted({ archive, bytes, sha256, record }: CommittedObject): string {
+  return JSON.stringify({ archive, bytes, sha256, record });
+}
+
+/** Null for a text that no server has put there. */
+export function decodeCommitted(text: string): CommittedObject | null {
+  try {
+    const parsed = shape.safeParse(JSON.parse(text));
+    return parsed.success ? parsed.data : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+/** Names of objects in a bucket, below the prefix of the store. */
+export class S3Layout {
+  readonly #prefix: string;
+
+  constructor(prefix: string) {
+    this.#prefix = prefix;
+  }
+
+  get records(): string {
+    return `${this.#prefix}${recordsFolder}`;
+  }
+
+  get archives(): string {
+    return `${this.#prefix}${archivesFolder}`;
+  }
+
+  record(key: string): string {
+    return `${this.records}${checked(key)}`;
+  }
+
+  /** Each attempt at a key brings its archive under an id of its own: none can touch the bytes of another. */
+  archive(key: string, id: string): string {
+    return `${this.archives}${checked(key)}/${id}`;
+  }
+
+  /** Null for an object that is no record. */
+  keyOfRecord(name: string): string | null {
+    const key = name.startsWith(this.records) ? name.slice(this.records.length) : '';
+    return objectKeyShape.test(key) ? key : null;
+  }
+
+  /** Null for an object that is no archive. */
+  parseArchive(name: string): { readonly key: string; readonly id: string } | null {
+    const [key = '', id = '', ...more] = name.startsWith(this.archives)
+      ? name.slice(this.archives.length).split('/')
+      : [];
+    return objectKeyShape.test(key) && archiveIdShape.test(id) && more.length === 0 ? { key, id } : null;
+  }
+}
+
+function checked(key: string): string {
+  if (!objectKeyShape.test(key)) throw new Error('the key of an object was not checked');
+  return key;
+}

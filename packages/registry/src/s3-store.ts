@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto';
+import type { Readable } from 'node:stream';
+
+import { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
+import type { ByteSpan, NewObject, ObjectStore } from './object-store.ts';
+import { S3Body } from './s3-body.ts';
+import { S3Client, type S3ClientOptions } from './s3-client.ts';
+import { notAnswering } from './s3-faults.ts';
+import { decodeCommitted, encodeCommitted, S3Layout, type CommittedObject } from './s3-layout.ts';
+import { listObjects } from './s3-listing.ts';
+import { probeService } from './s3-probe.ts';
+import type { S3Settings } from './s3-settings.ts';
+import { sweepLeftovers } from './s3-sweep.ts';
+
+export interface S3StoreOptions extends S3ClientOptions {
+  /** Told of what no caller is: a download that had to be cut, a leftover that could not be removed. */
+  readonly onFault: (fault: Diagnostic) => void;
+}
+
+/** From the first byte of an archive to its commit. Far below the age at which an archive that nothing refers to is a leftover. */
+const longestPutMs = 2 * 60 * 60_000;
+
+/**
+ * Objects in a bucket, for any number of servers. An archive is brought first, under a name that nobody else uses; then one conditional put
+ * of the record, which names it, is the commit. A writer that dies between leaves an archive that nothing refers to.
+ */
+export class S3Store implements ObjectStore {
+  readonly #client: S3Client;
+  readonly #layout: S3Layout;
+  readonly #options: S3StoreOptions;
+  /** What has been read never changes. */
+  readonly #committed = new Map<string, Omit<CommittedObject, 'record'>>();
+
+  private constructor(client: S3Client, layout: S3Layout, options: S3StoreOptions) {
+    this.#client = client;
+    this.#layout = layout;
+    this.#options = options;
+  }
+
+  /**
+   * `E-REG-024` when the service does not let this server in, `E-REG-025` when it does not answer, `E-REG-026` when it would let one
+   * publish replace another.
+   */
+  static async open(settings: S3Settings, options: S3StoreOptions): Promise<S3Store> {
+    const client = await S3Client.load(settings, options);
+    const layout = new S3Layout(settings.prefix);
+    try {
+      await probeService(client, layout);
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+    return new S3Store(client, layout, options);
+  }
+
+  async put(key: string, { record, archive }: NewObject): Promise<'stored' | 'taken'> {
+    const { bytes, sha256, path } = archive;
+    const startedMs = this.#options.now().getTime();
+    const committed = { archive: randomBytes(16).toString('hex'), bytes, sha256, record };
+    const attempt = `store ${key}`;
+    const name = this.#layout.archive(key, committed.archive);
+    const body = { kind: 'file', path, bytes, sha256 } as const;
+    await this.#client.ask({ attempt, method: 'PUT', name, body, expected: [200] });
+    // A machine that slept in between would commit what others may have swept.
+    if (this.#options.now().getTime() - startedMs > longestPutMs) throw notAnswering(attempt, 'it took too long');
+    const outcome = await this.#commit(key, encodeCommitted(committed));
+    // Somebody else's record is there for ever, so that this archive can never be referred to.
+    if (outcome === 'taken') await this.#remove(name);
+    return outcome;
+  }
+
+  async readRecord(key: string): Promise<string | null> {
+    return (await this.#read(key))?.record ?? null;
+  }
+
+  async openArchive(key: string, span?: ByteSpan): Promise<Readable | null> {
+    const { archive, bytes, sha256 } = this.#committed.get(key) ?? (await this.#read(key)) ?? {};
+    if (archive === undefined || bytes === undefined || sha256 === undefined) return null;
+    const attempt = `read the archive of ${key}`;
+    const range = span === undefined ? {} : { headers: { range: `bytes=${span.first}-${span.last}` } };
+    const name = this.#layout.archive(key, archive);
+    const expected = [span === undefined ? 200 : 206, 404];
+    const { status, headers, content } = await this.#client.open({ attempt, method: 'GET', name, expected, ...range });
+    if (status === 404) {
+      content.destroy();
+      return null;
+    }
+    if (span !== undefined && headers['content-range'] !== `bytes ${span.first}-${span.last}/${bytes}`) {
+      content.destroy();
+      throw new Diagnostic('E-REG-023', `cannot ${attempt}: the service sends another part than was asked for`);
+    }
+    const { onFault } = this.#options;
+    const { idleMs } = this.#client.limits;
+    const part = span === undefined ? { bytes, sha256 } : { bytes: span.last - span.first + 1, sha256: null };
+    return new S3Body(content, { attempt, ...part, idleMs, onFault });
+  }
+
+  async listKeys(): Promise<readonly string[]> {
+    const keys: string[] = [];
+    for await (const { objects } of listObjects(this.#client, this.#layout.records)) {
+      for (const { name } of objects) {
+        const key = this.#layout.keyOfRecord(name);
+        if (key !== null) keys.push(key);
+      }
+    }
+    return keys;
+  }
+
+  /** Removes archives that nothing refers to and nothing ever will. */
+  async sweep(): Promise<void> {
+    await sweepLeftovers(this.#client, this.#layout, async (key) => (await this.#read(key))?.archive ?? null);
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  async #commit(key: string, text: string): Promise<'stored' | 'taken'> {
+    const attempt = `store ${key}`;
+    const { status } = await this.#client.ask({
+      attempt,
+      method: 'PUT',
+      name: this.#layout.record(key),
+      headers: { 'if-none-match': '*' },
+      body: { kind: 'text', text },
+      expected: [200, 412],
+    });
+    if (status === 200) return 'stored';
+    // It may be this very record, of an attempt whose answer was lost.
+    const present = await this.#readText(key);
+    if (present === null) throw notAnswering(attempt, 'the record is said to be there and is not');
+    return present === text ? 'stored' : 'taken';
+  }
+
+  async #read(key: string): Promise<CommittedObject | null> {
+    const text = await this.#readText(key);
+    if (text === null) return null;
+    const committed = decodeCommitted(text);
+    if (committed === null)
+      throw new Diagnostic('E-REG-023', `the record of ${key} is missing or cannot be understood`);
+    const { record: _, ...archive } = committed;
+    this.#committed.set(key, archive);
+    return committed;
+  }
+
+  async #readText(key: string): Promise<string | null> {
+    const name = this.#layout.record(key);
+    const call = { attempt: `read the record of ${key}`, method: 'GET', name, expected: [200, 404] } as const;
+    const { status, content } = await this.#client.ask(call);
+    return status === 404 ? null : content;
+  }
+
+  async #remove(name: string): Promise<void> {
+    try {
+      await this.#client.ask({ attempt: `remove ${name}`, method: 'DELETE', name, expected: [200, 204, 404] });
+    } catch (error) {
+      // Harmless: the next sweep finds it.
+      if (!(error instanceof Diagnostic)) throw error;
+      this.#options.onFault(error);
+    }
+  }
+}

@@ -1,0 +1,121 @@
+import { join, resolve } from 'node:path';
+
+import { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
+import { quoted } from '../../kit/src/diagnostics/printable.ts';
+import { Secret } from '../../kit/src/diagnostics/secret.ts';
+import type { BindAddress } from '../../kit/src/http/server.ts';
+import { byteSize } from '../../artifacts/src/manifest/units.ts';
+import { archiveLimits } from '../../artifacts/src/store/archive-limits.ts';
+import { defaultPort, parseBindAddress } from './bind-address.ts';
+import { readS3Settings, type S3Settings } from './s3-settings.ts';
+
+export interface Settings {
+  readonly key: Secret;
+  readonly bind: BindAddress;
+  /** Where its health is told without the key; null for nowhere. */
+  readonly health: BindAddress | null;
+  /** Absolute path of the data directory: the artifacts are there, unless they are on S3, and what is being received. */
+  readonly data: string;
+  /** Null where the artifacts are files. */
+  readonly s3: S3Settings | null;
+  /** The largest archive that is taken. */
+  readonly maxBytes: number;
+  readonly warnings: readonly Diagnostic[];
+}
+
+export interface SettingSources {
+  readonly flags: {
+    readonly data?: string;
+    readonly store?: string;
+    readonly maxBytes?: string;
+    readonly health?: string;
+  };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Read only where nothing else says where the artifacts are. */
+  readonly home: string;
+  readonly cwd: string;
+}
+
+const defaultMaxBytes = archiveLimits.maxArchiveBytes;
+const shortKey = 16;
+
+/** What the server runs with: flags before variables before defaults; an empty one counts as absent. `E-REG-020`, `E-REG-021`. */
+export function readSettings(sources: SettingSources): Settings {
+  const { flags, env, cwd } = sources;
+  const { key, warnings } = readKey(env['REGISTRY_API_KEY']);
+  const maxBytes = readMaxBytes(flags.maxBytes || env['REGISTRY_MAX_BYTES']);
+  const data = flags.data || env['REGISTRY_DATA'] || join(sources.home, '.svc', 'registry');
+  const store = flags.store || env['REGISTRY_STORE'] || null;
+  return {
+    key,
+    warnings: [...warnings, ...uselessSize(maxBytes)],
+    bind: readBind(env['REGISTRY_BIND']),
+    health: readHealth(flags.health || env['REGISTRY_HEALTH']),
+    data: resolve(cwd, data),
+    s3: store === null ? null : readS3Settings(store, env),
+    maxBytes,
+  };
+}
+
+function readKey(text = ''): Pick<Settings, 'key' | 'warnings'> {
+  if (text.trim() === '') throw unusableKey('REGISTRY_API_KEY is not set');
+  // A header carries neither, so that no client could ever present the key.
+  if (/\p{Cc}/u.test(text)) throw unusableKey('REGISTRY_API_KEY holds a control character, such as a line end');
+  // Clients differ in the bytes that they send for any other character.
+  if (!/^[ -~]*$/.test(text)) throw unusableKey('REGISTRY_API_KEY holds a character outside printable ASCII');
+  if (text !== text.trim()) throw unusableKey('REGISTRY_API_KEY begins or ends with a space');
+  const warning = new Diagnostic('W-REG-001', `REGISTRY_API_KEY has fewer than ${shortKey} characters`, {
+    hint: keyHint,
+  });
+  return { key: new Secret(text), warnings: text.length < shortKey ? [warning] : [] };
+}
+
+const keyHint = 'make one with: openssl rand -hex 32';
+
+function unusableKey(message: string): Diagnostic {
+  return new Diagnostic('E-REG-020', message, { hint: keyHint });
+}
+
+function readBind(text = ''): BindAddress {
+  if (text === '') return { address: '127.0.0.1', port: defaultPort };
+  const parsed = parseBindAddress(text);
+  if (parsed !== null) return parsed;
+  throw new Diagnostic('E-REG-021', `REGISTRY_BIND is ${quoted(text)}, which is no address`, {
+    hint: 'write 127.0.0.1:7800, 0.0.0.0:7800 or [::1]:7800',
+  });
+}
+
+/** A port is named: the one that is served otherwise would be taken. */
+function readHealth(text: string | undefined): BindAddress | null {
+  if (text === undefined || text === '') return null;
+  const parsed = parseBindAddress(text);
+  if (parsed !== null && /:\d+$/.test(text)) return parsed;
+  throw new Diagnostic('E-REG-021', `the address for the health is ${quoted(text)}, which is no address with a port`, {
+    hint: 'write 127.0.0.1:7801, 0.0.0.0:7801 or [::1]:7801',
+  });
+}
+
+function readMaxBytes(text: string | undefined): number {
+  if (text === undefined || text === '') return defaultMaxBytes;
+  const parsed = byteSize.safeParse(/^\d+$/.test(text) ? Number(text) : text);
+  if (parsed.success) return parsed.data;
+  throw new Diagnostic('E-REG-021', `the largest archive is ${quoted(text)}, which is no size`, {
+    hint: 'write whole bytes, or a whole number with Ki, Mi or Gi, such as 512Mi',
+  });
+}
+
+/** `W-REG-003` for more than any client takes. */
+function uselessSize(maxBytes: number): Diagnostic[] {
+  const { maxArchiveBytes, maxUnpackedBytes } = archiveLimits;
+  if (maxBytes <= maxArchiveBytes) return [];
+  const limits = `${inMebibytes(maxArchiveBytes)}, nor one that unpacks to more than ${inMebibytes(maxUnpackedBytes)}`;
+  return [
+    new Diagnostic('W-REG-003', `the largest archive is set to ${maxBytes} bytes, but svc takes none above ${limits}`, {
+      hint: 'larger archives are for other clients; what unpacks to more is refused whatever is set',
+    }),
+  ];
+}
+
+function inMebibytes(bytes: number): string {
+  return `${bytes / (1024 * 1024)} MiB`;
+}

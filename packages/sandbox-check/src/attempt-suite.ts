@@ -1,0 +1,86 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+import { type ContainmentClass, containmentClasses, isAtLeast } from '../../protocol/src/containment-class.ts';
+import type { Containment } from '../../sandbox/src/containment.ts';
+import { hostContainment, type HostFacts } from '../../sandbox/src/host-containment.ts';
+import { findHelper } from '../../sandbox/src/launch/helper-path.ts';
+import { leastGrants } from '../../sandbox/src/launch/process-grants.ts';
+import { allAttempts } from './all-attempts.ts';
+import type { Attempt, Promised } from './attempt.ts';
+import { type AttemptTools, findAttemptTools } from './attempt-tools.ts';
+import { judge, type Judgement, promisedOf } from './judge.ts';
+import { type AttemptHost, lackingFor, runAttempt } from './run-attempt.ts';
+import type { Seen } from './seen.ts';
+
+/** A class that this host gives, and the attempts that mean something there. */
+export interface ClassUnderTest {
+  readonly class: ContainmentClass;
+  readonly containment: Containment;
+  readonly attempts: readonly { readonly attempt: Attempt; readonly promised: Promised }[];
+}
+
+export type AttemptResult = { readonly attempt: Attempt; readonly promised: Promised } & (
+  | { readonly kind: 'made'; readonly seen: Seen; readonly judgement: Judgement }
+  /** This host lacks something that it needs. */
+  | { readonly kind: 'not made'; readonly lacking: keyof AttemptTools }
+);
+
+/** The classes this host gives under its ceiling, strongest first; none where no kernel enforces anything. */
+export async function classesUnderTest(facts: HostFacts): Promise<readonly ClassUnderTest[]> {
+  const found: ClassUnderTest[] = [];
+  for (const wanted of containmentClasses.toReversed().filter((each) => isAtLeast(facts.ceiling, each))) {
+    const containment = await hostContainment({ ...facts, ceiling: wanted });
+    if (containment.achieved !== wanted || containment.mechanism === 'none') continue;
+    const { limits } = await containment.hold({
+      resources: leastGrants.limits,
+      directories: [facts.temporaryDirectory],
+    });
+    const attempts = allAttempts.flatMap((attempt) => {
+      const promised = promisedOf(attempt, wanted, limits);
+      return promised === null ? [] : [{ attempt, promised }];
+    });
+    found.push({ class: wanted, containment, attempts });
+  }
+  return found;
+}
+
+export interface SuiteRequest {
+  readonly facts: HostFacts;
+  /** The `PATH` on which what attempts need is looked for. */
+  readonly searchPath: string;
+  /** No attempt is begun any more once it is aborted. */
+  readonly signal: AbortSignal;
+}
+
+/** Makes the attempts of a class one after the other, and holds each to what is promised. Nothing of them stays. */
+export async function* makeAttempts(
+  { containment, attempts }: ClassUnderTest,
+  { facts, searchPath, signal }: SuiteRequest,
+): AsyncGenerator<AttemptResult, void, undefined> {
+  const helper = findHelper(facts);
+  if (helper === null) throw new Error('a class is enforced without the helper');
+  const directory = mkdtempSync(join(facts.temporaryDirectory, 'svc-attempts-'));
+  try {
+    const tools = await findAttemptTools({ searchPath, architecture: facts.architecture, setuidProgram: null });
+    const program = attemptProgramBeside(helper);
+    const host: AttemptHost = { containment, helper, program, tools, directory, searchPath };
+    for (const { attempt, promised } of attempts) {
+      if (signal.aborted) return;
+      const lacking = lackingFor(attempt, tools);
+      if (lacking !== null) {
+        yield { attempt, promised, kind: 'not made', lacking };
+        continue;
+      }
+      const seen = await runAttempt(attempt, host);
+      yield { attempt, promised, kind: 'made', seen, judgement: judge(promised, seen) };
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** `svc-attempts` comes with the helper. */
+export function attemptProgramBeside(helper: string): string {
+  return join(dirname(helper), 'svc-attempts');
+}

@@ -1,0 +1,75 @@
+import type { HeldLimit } from '../../artifacts/src/grants/scope-object.ts';
+import type { ContainmentClass } from '../../protocol/src/containment-class.ts';
+import type { ProcessGrants } from '../../sandbox/src/launch/process-grants.ts';
+import type { AttemptTools } from './attempt-tools.ts';
+import type { LaunchAttemptHost } from './launch-attempts.ts';
+import type { Seen } from './seen.ts';
+import type { Surroundings } from './surroundings.ts';
+
+/** What is promised of an attempt. */
+export type Promised =
+  /** It is refused and has no effect; what it looks for is not there. */
+  | 'stopped'
+  /** It ends the process that makes it. */
+  | 'killed'
+  /** Nothing: a host that stops it all the same breaks no promise. */
+  | 'open'
+  /** It is granted, so it has to work. */
+  | 'works';
+
+/** By class; null where the attempt means nothing. */
+export type Promises = Readonly<Record<ContainmentClass, Promised | null>>;
+
+interface AttemptBase {
+  readonly name: string;
+  /** What is tried, as a clause for a person. */
+  readonly title: string;
+  readonly promises: Promises;
+  /** What is promised only where the limit of the session on it is held by something. */
+  readonly limit?: HeldLimit['resource'];
+  /** What it cannot be tried without. */
+  readonly needs?: readonly (keyof AttemptTools)[];
+}
+
+/** Made by `svc-attempts`, started through the launcher like any command. */
+export interface ProgramAttempt extends AttemptBase {
+  readonly kind: 'program';
+  /** The name by which `svc-attempts` knows it. */
+  readonly program: string;
+  readonly operands?: (place: Surroundings) => Promise<readonly string[]> | readonly string[];
+  /** What is granted beside the workdir. */
+  readonly grants?: (place: Surroundings) => Promise<Partial<ProcessGrants>> | Partial<ProcessGrants>;
+  /** Whether its effect is seen from outside once the session is over. */
+  readonly effect?: (place: Surroundings) => Promise<boolean> | boolean;
+}
+
+/** An attempt at the launch itself. */
+export interface LaunchAttempt extends AttemptBase {
+  readonly kind: 'launch';
+  readonly make: (host: LaunchAttemptHost, place: Surroundings) => Promise<Seen>;
+}
+
+export type Attempt = ProgramAttempt | LaunchAttempt;
+
+/** As the tables write it. */
+export type ProgramEntry = Omit<ProgramAttempt, 'kind'>;
+
+export function programAttempt(entry: ProgramEntry): ProgramAttempt {
+  return { kind: 'program', ...entry };
+}
+
+const promises = (advisory: Promised | null, scoped: Promised | null, sealed: Promised | null): Promises => ({
+  advisory,
+  scoped,
+  sealed,
+});
+
+export const stopped: Promises = promises('stopped', 'stopped', 'stopped');
+export const killed: Promises = promises('killed', 'killed', 'killed');
+export const open: Promises = promises('open', 'open', 'open');
+export const works: Promises = promises('works', 'works', 'works');
+export const stoppedFromScoped: Promises = promises('open', 'stopped', 'stopped');
+export const stoppedInSealed: Promises = promises('open', 'open', 'stopped');
+/** Where the allow-list of the network is enforced. */
+export const stoppedByProxy: Promises = promises(null, null, 'stopped');
+export const worksByProxy: Promises = promises(null, null, 'works');

@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+
+import { containedHome } from '../../sandbox/src/contained-environment.ts';
+import type { AttemptTools } from './attempt-tools.ts';
+import { GreetingServers } from './greeting-servers.ts';
+import { startVictim, type Victim } from './victim.ts';
+
+export interface SurroundingsRequest {
+  /** An existing directory in which one of their own is made. */
+  readonly directory: string;
+  /** `svc-attempts`. */
+  readonly program: string;
+  readonly tools: AttemptTools;
+}
+
+/**
+ * What one attempt finds around it: its workdir, and outside of it things that it is to have no part in, each with the same secret.
+ * What costs a process or a socket is made when it is asked for. `close` ends and removes all of it.
+ */
+export class Surroundings {
+  readonly program: string;
+  readonly tools: AttemptTools;
+  /** Read by an attempt, it shows that it got there. */
+  readonly secret: string = `secret-${randomBytes(16).toString('hex')}`;
+  readonly servers: GreetingServers = new GreetingServers(this.secret);
+  readonly workdir: string;
+  /** Beside the workdir. */
+  readonly outside: string;
+  /** What the runtime keeps of a session. */
+  readonly privateDirectory: string;
+  readonly secretFile: string;
+  readonly records: string;
+  /** A directory of the workdir, for grants that are narrower. */
+  readonly scope = 'part';
+  /** A file with the secret in the workdir, beside that directory. */
+  readonly beyondScope: string;
+  readonly #base: string;
+  #victim: Promise<Victim> | null = null;
+
+  constructor({ directory, program, tools }: SurroundingsRequest) {
+    this.program = program;
+    this.tools = tools;
+    this.#base = realpathSync(mkdtempSync(join(directory, 'attempt-')));
+    this.workdir = join(this.#base, 'workdir');
+    this.outside = join(this.#base, 'outside');
+    this.privateDirectory = join(this.#base, 'session');
+    this.secretFile = join(this.outside, 'secret');
+    this.records = join(this.privateDirectory, 'trace.jsonl');
+    this.beyondScope = join(this.workdir, 'beyond');
+    const scope = join(this.workdir, this.scope);
+    for (const path of [containedHome(this.workdir), scope, this.outside, this.privateDirectory]) {
+      mkdirSync(path, { recursive: true, mode: 0o700 });
+    }
+    for (const path of [this.secretFile, this.records, this.beyondScope]) {
+      writeFileSync(path, this.secret, { mode: 0o600 });
+    }
+  }
+
+  /** Another process of the same user, which holds the secret wherever a process can. */
+  async victim(): Promise<Victim> {
+    this.#victim ??= startVictim({ program: this.program, secret: this.secret, secretFile: this.secretFile });
+    return await this.#victim;
+  }
+
+  /** Whether a process holds the FIFO of a daemon; it is told to end. */
+  releaseDaemon(): boolean {
+    let fifo: number | null = null;
+    try {
+      fifo = openSync(join(this.workdir, 'daemon'), constants.O_WRONLY | constants.O_NONBLOCK);
+      writeSync(fifo, 'x');
+      return true;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      // Nobody has it open, or no longer, or it was never made.
+      if (code === 'ENXIO' || code === 'EPIPE' || code === 'ENOENT') return false;
+      throw error;
+    } finally {
+      if (fifo !== null) closeSync(fifo);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.releaseDaemon();
+    await this.servers.close();
+    if (this.#victim !== null) await (await this.#victim).end();
+    rmSync(this.#base, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { release } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+import { allAttempts } from '../src/all-attempts.ts';
+import { findAttemptTools } from '../src/attempt-tools.ts';
+import { unheld } from '../../sandbox/src/limits/held-limits.ts';
+import { ungrantedVariable } from '../src/ungranted-variable.ts';
+import { type AttemptHost, lackingFor, runAttempt } from '../src/run-attempt.ts';
+import { formatSeen } from '../src/seen.ts';
+import { superviseGroup } from '../../sandbox/src/child-group.ts';
+import type { Containment } from '../../sandbox/src/containment.ts';
+import { hostContainment } from '../../sandbox/src/host-containment.ts';
+import { failedStart } from '../../sandbox/src/launch-refusals.ts';
+import { containmentClasses } from '../../protocol/src/containment-class.ts';
+import type { EscapeColumn } from './escape-columns.ts';
+
+/** Makes every attempt as whoever this process is, and prints what became of them: a program of its own, started by the tests. */
+const [, , packageRoot = '', directory = '', setuidProgram = ''] = process.argv;
+const searchPath = ['/usr/local/bin', '/usr/bin', '/bin'].join(delimiter);
+const uid = process.getuid?.() ?? -1;
+const built = join(packageRoot, 'dist', 'native', `linux-${process.arch}`);
+const tools = await findAttemptTools({
+  searchPath,
+  architecture: process.arch,
+  setuidProgram: setuidProgram === '' ? null : setuidProgram,
+});
+const place: Omit<AttemptHost, 'containment'> = {
+  helper: join(built, 'svc-launch'),
+  program: join(built, 'svc-attempts'),
+  tools,
+  directory,
+  searchPath,
+};
+
+/** Nothing is taken away from what is started: it even gets what a launcher would keep from it. */
+const uncontained: Containment = {
+  achieved: 'advisory',
+  mechanism: 'none',
+  reason: null,
+  usernsGrant: 'n/a',
+  hold: async ({ resources }) => unheld(resources),
+  open: ({ workdir }) => ({
+    launcher: ({ scope }) => ({
+      launch: async ({ command, args, env }) => {
+        const child = spawn(command, args, {
+          cwd: join(workdir, scope),
+          env: { ...env, [ungrantedVariable]: 'held' },
+          detached: true,
+          stdio: ['ignore', 'pipe', 'pipe', 0],
+        });
+        const { pid, stdout, stderr } = child;
+        if (pid === undefined || stdout === null || stderr === null) return await failedStart(child);
+        return { kind: 'started', process: superviseGroup({ child, pid, stdin: null, stdout, stderr }, 1000) };
+      },
+    }),
+    close: async () => {},
+  }),
+};
+
+async function columnOf(name: EscapeColumn['name'], containment: Containment): Promise<EscapeColumn> {
+  const promises = name === 'alone' ? 'advisory' : name;
+  if (containment.achieved !== promises) return { name, answers: null, reason: containment.reason ?? '' };
+  const answers: Record<string, string> = {};
+  for (const attempt of allAttempts) {
+    if (attempt.promises[promises] === null || lackingFor(attempt, tools) !== null) continue;
+    answers[attempt.name] = formatSeen(await runAttempt(attempt, { ...place, containment }));
+  }
+  return { name, answers, reason: null };
+}
+
+const columns = [await columnOf('alone', uncontained)];
+for (const ceiling of containmentClasses) {
+  const containment = await hostContainment({
+    packageRoot,
+    platform: process.platform,
+    architecture: process.arch,
+    uid,
+    kernel: release(),
+    cacheDirectory: join(directory, 'cache'),
+    temporaryDirectory: directory,
+    ceiling,
+  });
+  columns.push(await columnOf(ceiling, containment));
+}
+process.stdout.write(JSON.stringify(columns));

@@ -1,0 +1,92 @@
+import { realpathSync } from 'node:fs';
+import { delimiter, dirname, isAbsolute, join, relative } from 'node:path';
+
+import type { ContainmentClass } from '../../protocol/src/containment-class.ts';
+import type { StoreDirectory } from './launch/process-grants.ts';
+import { storePlace } from './launch/store-place.ts';
+
+export interface EnvironmentSource {
+  readonly accessibleWorkdir: string;
+  /** Told in `SVC_SESSION_ID`, and authorises nothing (D2 "Environment variables"); absent where there is no session. */
+  readonly sessionId?: string;
+  /** What contains the command. */
+  readonly achieved: ContainmentClass;
+  /** The variables the runtime holds. */
+  readonly held: Readonly<Record<string, string | undefined>>;
+  /** `capabilities.env.allow`. */
+  readonly allow: readonly string[];
+  /** None when absent. */
+  readonly stores?: readonly StoreDirectory[];
+}
+
+/** The runtime's own, whatever `env.allow` says: the first tells a program that there are stores. */
+const stateVariable = 'SVC_STATE';
+const sessionVariable = 'SVC_SESSION_ID';
+/** The handle of a delegated session is for its runtime: what an agent could say with it would pass for the session's own end. */
+const handleVariable = 'SVC_SPAWNER';
+const ownVariables: ReadonlySet<string> = new Set(['PATH', stateVariable, sessionVariable, handleVariable]);
+
+const systemPath = ['/usr/local/bin', '/usr/bin', '/bin'].join(delimiter);
+
+/** The home of contained commands, below the workdir. */
+export const homeBelow = '.svc/home';
+
+/** The home directory of contained commands, inside the workdir; whoever stages the workdir makes it. */
+export function containedHome(accessibleWorkdir: string): string {
+  return join(accessibleWorkdir, homeBelow);
+}
+
+/** Where contained commands put temporary files when they have no `/tmp` of their own; made with their home, and in it. */
+export function containedTemporary(accessibleWorkdir: string): string {
+  return join(containedHome(accessibleWorkdir), 'tmp');
+}
+
+/**
+ * The whole environment of a contained command: a baseline, then the allowed variables the runtime holds, which may
+ * override it. `PATH`, allowed or not, is the runtime's without entries that are relative or lead into the workdir, where the
+ * agent could plant a program under an allowed name. `SVC_STATE` is the directory that has the state stores by their names, and not set
+ * for a process without stores.
+ */
+export function containedEnvironment(source: EnvironmentSource): Readonly<Record<string, string>> {
+  const { accessibleWorkdir, sessionId, achieved, held, allow, stores = [] } = source;
+  const environment: Record<string, string> = {
+    PATH: searchPath(held.PATH ?? '', accessibleWorkdir),
+    HOME: containedHome(accessibleWorkdir),
+    LANG: 'C.UTF-8',
+    TERM: 'dumb',
+    ...(sessionId === undefined ? {} : { [sessionVariable]: sessionId }),
+    // A composed root has a `/tmp` that ends with the call; the host's is not the agent's to fill.
+    TMPDIR: achieved === 'sealed' ? '/tmp' : containedTemporary(accessibleWorkdir),
+  };
+  for (const name of allow) {
+    const value = Object.hasOwn(held, name) ? held[name] : undefined;
+    if (value !== undefined && !ownVariables.has(name)) environment[name] = value;
+  }
+  const [store] = stores;
+  if (store !== undefined) {
+    const place = achieved === 'sealed' ? storePlace(store, accessibleWorkdir) : store.path;
+    environment[stateVariable] = dirname(place);
+  }
+  return environment;
+}
+
+function searchPath(heldPath: string, workdir: string): string {
+  const leadsInside = (entry: string): boolean => isInside(entry, workdir) || isInside(realPath(entry), workdir);
+  const kept = heldPath.split(delimiter).filter((entry) => isAbsolute(entry) && !leadsInside(entry));
+  return kept.length === 0 ? systemPath : kept.join(delimiter);
+}
+
+/** The path itself where nothing is there to resolve. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    return path;
+  }
+}
+
+function isInside(path: string, directory: string): boolean {
+  const way = relative(directory, path);
+  return way !== '..' && !way.startsWith('../') && !isAbsolute(way);
+}

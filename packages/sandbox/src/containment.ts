@@ -1,0 +1,68 @@
+import type { ResourceLimits } from '../../artifacts/src/grants/effective-grants.ts';
+import type { ContainmentClass } from '../../protocol/src/containment-class.ts';
+import type { LogBudget } from '../../kit/src/log-budget.ts';
+import { lateSession } from './late-session.ts';
+import type { ProcessGrants } from './launch/process-grants.ts';
+import type { Launcher } from './launcher.ts';
+import { type LimitHold, unheld } from './limits/held-limits.ts';
+import type { LadderRequest } from './limits/ladder.ts';
+
+/** What this host contains processes with. */
+export interface Containment {
+  readonly achieved: ContainmentClass;
+  /** D1 "Mechanism values". */
+  readonly mechanism: string;
+  /** Why it is not a stronger class, as a clause for a person; null for the strongest. */
+  readonly reason: string | null;
+  /** D1 "Scope report", `userns grant`. */
+  readonly usernsGrant: string;
+  /** By what limits of a session are held here. Looks, and changes nothing. */
+  hold(request: LadderRequest): Promise<LimitHold>;
+  open(place: ContainmentPlace): SessionContainment;
+}
+
+/** Where a session's processes run. */
+export interface SessionPlace {
+  /** The accessible workdir, links resolved. */
+  readonly workdir: string;
+  /** Owner-only, out of the agent's reach. */
+  readonly privateDirectory: string;
+  /** Of all logs of the session; absent where there is no session. */
+  readonly logs?: LogBudget;
+}
+
+export interface ContainmentPlace extends SessionPlace {
+  /** What was said of its limits: it is carried out so, or nothing is started. */
+  readonly hold: LimitHold;
+}
+
+/** The containment of one session. */
+export interface SessionContainment {
+  /** The door for processes with these grants, which start in their scope. */
+  launcher(grants: ProcessGrants): Launcher;
+  /** Frees what launches share. Processes that run are ended where a control group of the session holds them, and else let be. */
+  close(): Promise<void>;
+}
+
+/** Opens a place whose programs write nowhere else. */
+export async function openPlace(
+  containment: Containment,
+  place: SessionPlace,
+  resources: ResourceLimits,
+): Promise<SessionContainment> {
+  const { workdir, privateDirectory, logs } = place;
+  const hold = await containment.hold({ resources, directories: [workdir] });
+  return containment.open({ workdir, privateDirectory, hold, ...(logs === undefined ? {} : { logs }) });
+}
+
+/** No kernel enforcement at all: class `advisory`, mechanism `none` (D1 "Mechanism values"). */
+export function noContainment(reason: string): Containment {
+  return {
+    achieved: 'advisory',
+    mechanism: 'none',
+    reason,
+    usernsGrant: 'n/a',
+    hold: async ({ resources }) => unheld(resources),
+    open: (place) => lateSession(async () => (await import('./direct-session.ts')).openDirectSession(place)),
+  };
+}

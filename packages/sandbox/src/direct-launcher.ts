@@ -1,0 +1,112 @@
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+
+import { isErrno } from '../../kit/src/files/io-fault.ts';
+import { isObstacle, openWithoutLinks } from '../../kit/src/files/open-without-links.ts';
+import { superviseGroup } from './child-group.ts';
+import { findProgram } from './find-program.ts';
+import { inheritedDescriptors } from '../../kit/src/files/inherited-descriptors.ts';
+import { failedStart, malformedRequest, refusedBy } from './launch-refusals.ts';
+import type { LaunchOutcome, LaunchRequest, Launcher } from './launcher.ts';
+import type { PipeStock } from './pipe-stock.ts';
+import { openDescriptors } from './standard-streams.ts';
+
+export interface DirectLauncherOptions {
+  readonly cwd: string;
+  /** For a canonical `cwd`: a link that has come to be on the way there refuses the launch. Links are followed when absent. */
+  readonly refusesLinks?: true;
+  /** For the standard streams, which are sockets without it; not closed here. */
+  readonly pipes?: PipeStock;
+  /** How long what a process leaves running may go on writing after its exit; 1,000 when absent. */
+  readonly drainMs?: number;
+}
+
+/**
+ * Starts processes without any kernel enforcement: class `advisory`, mechanism `none` (D1 "Mechanism values").
+ * Each gets its own process group, exactly the requested environment and no descriptor of ours but the standard three.
+ */
+export function createDirectLauncher(options: DirectLauncherOptions): Launcher {
+  const { cwd, refusesLinks, pipes, drainMs = 1000 } = options;
+  let inherited: readonly number[] | undefined;
+  return {
+    async launch(request) {
+      const problem = malformedRequest(request);
+      if (problem !== null) return { kind: 'refused', reason: problem };
+      if (!(await isDirectory(cwd))) return { kind: 'refused', reason: 'the working directory does not exist' };
+      const program = findProgram(request.command, request.env.PATH ?? '');
+      if (program.kind === 'refused') return program;
+      inherited ??= inheritedDescriptors();
+      const place = openPlace(cwd, refusesLinks ?? false);
+      if (place.kind === 'refused') return place;
+      try {
+        return await start({ program: program.path, request, cwd: place.path, pipes, inherited, drainMs });
+      } finally {
+        if (place.fd !== null) closeSync(place.fd);
+      }
+    },
+  };
+}
+
+type Place =
+  | { readonly kind: 'found'; readonly fd: number | null; readonly path: string }
+  | Extract<LaunchOutcome, { readonly kind: 'refused' }>;
+
+/** Held open until the process has started there: nothing can be put in its place between this look at it and that. */
+function openPlace(cwd: string, refusesLinks: boolean): Place {
+  if (!refusesLinks) return { kind: 'found', fd: null, path: cwd };
+  try {
+    return { kind: 'found', ...openWithoutLinks(cwd) };
+  } catch (error) {
+    if (isObstacle(error)) return { kind: 'refused', reason: 'a part of the working directory has become a link' };
+    if (isErrno(error, 'ENOENT')) return { kind: 'refused', reason: 'the working directory does not exist' };
+    throw error;
+  }
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    return false;
+  }
+}
+
+interface Start {
+  readonly cwd: string;
+  readonly pipes: PipeStock | undefined;
+  readonly drainMs: number;
+  readonly program: string;
+  readonly request: LaunchRequest;
+  readonly inherited: readonly number[];
+}
+
+async function start({ program, request, cwd, pipes, inherited, drainMs }: Start): Promise<LaunchOutcome> {
+  const standard = await openDescriptors(pipes, request.stdin);
+  const nothing = inherited.length === 0 ? null : openSync('/dev/null', 'r+');
+  try {
+    const child = spawn(program, request.args, {
+      argv0: request.command,
+      cwd,
+      env: request.env,
+      detached: true,
+      stdio: [...standard.stdio, ...coverOf(inherited, nothing)],
+    });
+    const { pid } = child;
+    if (pid === undefined) return await failedStart(child);
+    return { kind: 'started', process: superviseGroup({ child, pid, ...standard.connect(child) }, drainMs) };
+  } catch (error) {
+    return refusedBy(error);
+  } finally {
+    standard.release();
+    if (nothing !== null) closeSync(nothing);
+  }
+}
+
+/** Node cannot close a descriptor in the child, but it can put another in its place. */
+function coverOf(inherited: readonly number[], nothing: number | null): readonly (number | 'ignore')[] {
+  return Array.from({ length: Math.max(2, ...inherited) - 2 }, (_, index) =>
+    nothing !== null && inherited.includes(index + 3) ? nothing : 'ignore',
+  );
+}

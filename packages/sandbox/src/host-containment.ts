@@ -1,0 +1,92 @@
+import { accessSync, constants } from 'node:fs';
+
+import { makeDirectories } from '../../kit/src/files/make-directories.ts';
+import type { ContainmentClass } from '../../protocol/src/containment-class.ts';
+import { AbilityCache, abilityKey } from './ability-cache.ts';
+import { noContainment, type Containment } from './containment.ts';
+import { kernelContainment } from './kernel-containment.ts';
+import { findHelper, type HelperSearch } from './launch/helper-path.ts';
+import type { HostAbility } from './launch/host-ability.ts';
+import type { Architecture } from './seccomp/architecture.ts';
+
+export interface HostFacts extends HelperSearch {
+  /** The user the process is. */
+  readonly uid: number;
+  /** The release of the kernel. */
+  readonly kernel: string;
+  /** `~/.svc/cache`. Where it cannot be made, the host is tried anew by each start. */
+  readonly cacheDirectory: string;
+  /** For files of a moment: the system's temporary directory. */
+  readonly temporaryDirectory: string;
+  /** Nothing stronger is used. */
+  readonly ceiling: ContainmentClass;
+}
+
+/**
+ * The strongest containment of this host under a ceiling. The host is tried, not asked for a version, and what it showed is kept for
+ * as long as nothing it depends on changes (D1 "Command line" 2).
+ */
+export async function hostContainment(facts: HostFacts): Promise<Containment> {
+  const { platform, architecture: name, ceiling, uid } = facts;
+  if (platform !== 'linux') return noContainment(`${platform} has no sandbox that svc uses`);
+  const architecture = filterArchitectures[name];
+  if (architecture === undefined) return noContainment(`system calls of ${name} cannot be filtered by this version`);
+  const helper = findHelper(facts);
+  if (helper === null) {
+    return noContainment(
+      'the helper svc-launch is missing: install svc anew, or run npm run build in a checkout, which says what it needs',
+    );
+  }
+  const ability = await abilityOf({ ...facts, helper, architecture });
+  const loadMachinery: Parameters<typeof kernelContainment>[0]['loadMachinery'] = async () => {
+    const { launchMachinery } = await import('./launch-machinery.ts');
+    return launchMachinery(architecture, uid);
+  };
+  const hold: Parameters<typeof kernelContainment>[0]['hold'] = async (request, enforcement) => {
+    const [{ climb }, { ownGroupFacts }] = await Promise.all([import('./limits/ladder.ts'), import('./own-facts.ts')]);
+    return climb(request, { enforcement, ability, isSuperuser: uid === 0, own: ownGroupFacts() });
+  };
+  const containment = kernelContainment({ helper, ability, ceiling, hold, loadMachinery });
+  return containment ?? noContainment(ability.obstacles.filter ?? '');
+}
+
+const filterArchitectures: Readonly<Record<string, Architecture>> = { x64: 'x86_64', arm64: 'aarch64' };
+
+interface ProbeFacts extends Omit<HostFacts, 'architecture'> {
+  readonly helper: string;
+  readonly architecture: Architecture;
+}
+
+async function abilityOf({ helper, architecture, uid, kernel, ...places }: ProbeFacts): Promise<HostAbility> {
+  const cache = new AbilityCache(places.cacheDirectory, uid);
+  const key = abilityKey({ helper, uid, kernel });
+  const known = key === null ? null : cache.read(key);
+  if (known !== null) return known;
+  const isKept = key !== null && wasMade(places.cacheDirectory);
+  const [{ probeHost }, { strictestFilter }, { ownGroupId }] = await Promise.all([
+    import('./probe-host.ts'),
+    import('./process-filter.ts'),
+    import('./own-facts.ts'),
+  ]);
+  const ability = await probeHost({
+    helper,
+    filter: strictestFilter(architecture),
+    // Without capabilities root does not get into a home that belongs to somebody else.
+    directory: isKept && uid !== 0 ? places.cacheDirectory : places.temporaryDirectory,
+    isSuperuser: uid === 0,
+    self: { uid, gid: ownGroupId() },
+  });
+  if (isKept) cache.write(key, ability);
+  return ability;
+}
+
+function wasMade(directory: string): boolean {
+  try {
+    makeDirectories(directory, 0o700);
+    accessSync(directory, constants.W_OK);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    return false;
+  }
+}

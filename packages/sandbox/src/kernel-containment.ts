@@ -1,0 +1,63 @@
+import type { ContainmentClass } from '../../protocol/src/containment-class.ts';
+import type { Containment } from './containment.ts';
+import { lateSession } from './late-session.ts';
+import type { Enforcement } from './launch/compose-plan.ts';
+import type { HostAbility } from './launch/host-ability.ts';
+import { leastAbiForScoped } from './launch/landlock-rights.ts';
+import type { LimitHold } from './limits/held-limits.ts';
+import type { LadderRequest } from './limits/ladder.ts';
+import type { LaunchMachinery } from './session-launches.ts';
+
+export interface KernelContainmentParts {
+  readonly helper: string;
+  readonly ability: HostAbility;
+  /** Nothing stronger is used (`SVC_CONTAINMENT_CEILING`). */
+  readonly ceiling: ContainmentClass;
+  /** By what limits are held with this enforcement (`limits/ladder.ts`). */
+  readonly hold: (request: LadderRequest, enforcement: Enforcement) => Promise<LimitHold>;
+  /** Reads what makes a launch: a session that starts no process never needs it. */
+  readonly loadMachinery: () => Promise<LaunchMachinery>;
+}
+
+/** The strongest class that the host and the ceiling allow; null when not even a filter can be installed. */
+export function kernelContainment(parts: KernelContainmentParts): Containment | null {
+  const enforcement = strongestEnforcement(parts);
+  if (enforcement === null) return null;
+  return {
+    achieved: enforcement.class,
+    mechanism: mechanisms[enforcement.class],
+    reason: reasonAgainstMore(enforcement, parts),
+    usernsGrant: usernsGrantOf(parts.ability),
+    hold: (request) => parts.hold(request, enforcement),
+    open: (place) =>
+      lateSession(async () => (await import('./session-launches.ts')).openSession(place, enforcement, parts)),
+  };
+}
+
+/** D1 "Mechanism values". */
+const mechanisms: Readonly<Record<ContainmentClass, string>> = {
+  sealed: 'mountns+pivot_root+landlock+seccomp',
+  scoped: 'landlock+seccomp',
+  advisory: 'seccomp-only',
+};
+
+function strongestEnforcement({ ability, ceiling }: KernelContainmentParts): Enforcement | null {
+  const { filter, landlockAbi, root } = ability;
+  if (!filter) return null;
+  if (ceiling === 'advisory' || landlockAbi === null) return { class: 'advisory' };
+  if (ceiling === 'sealed' && root !== null) return { class: 'sealed', landlockAbi, root };
+  return landlockAbi >= leastAbiForScoped ? { class: 'scoped', landlockAbi } : { class: 'advisory' };
+}
+
+function reasonAgainstMore({ class: used }: Enforcement, { ability, ceiling }: KernelContainmentParts): string | null {
+  if (used === 'sealed') return null;
+  if (used === ceiling) return `SVC_CONTAINMENT_CEILING is ${ceiling}`;
+  const { sealed, scoped } = ability.obstacles;
+  return [...new Set(used === 'scoped' ? [sealed] : [sealed, scoped])].filter((each) => each !== null).join('; ');
+}
+
+/** D1 "Scope report", `userns grant`: whether a namespace of an own user was to be had for the composed root. */
+export function usernsGrantOf({ root }: Pick<HostAbility, 'root'>): string {
+  if (root === null) return 'denied';
+  return root.userNamespace ? 'granted' : 'not needed';
+}

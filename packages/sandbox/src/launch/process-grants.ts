@@ -1,0 +1,53 @@
+import type { ResourceLimits } from '../../../artifacts/src/grants/effective-grants.ts';
+import type { WorkdirPath } from '../../../artifacts/src/grants/filesystem-scope.ts';
+import type { NetworkDestination } from '../../../kit/src/net/network-destination.ts';
+
+/** A state store: a directory outside the workdir that a process may read and write, and not run programs of. */
+export interface StoreDirectory {
+  readonly name: string;
+  /** On the host, links resolved. */
+  readonly path: string;
+}
+
+/** What a contained process and everything it starts may do. */
+export interface ProcessGrants {
+  /** Bare names of `capabilities.shell.allow`: what it may execute beside the program that is started. */
+  readonly commands: readonly string[];
+  /** The part of the workdir it sees. */
+  readonly scope: WorkdirPath;
+  readonly writable: boolean;
+  /** May execute files of the workdir. */
+  readonly workdirExec: boolean;
+  readonly stores: readonly StoreDirectory[];
+  /** Files and directories of the host that it may read beside what its programs need; none when absent. */
+  readonly reads?: readonly string[];
+  readonly networkAllow: readonly NetworkDestination[];
+  /** A port of this host's loopback at which the runtime itself serves the process; none when absent. */
+  readonly servicePort?: number;
+  readonly unixSockets: boolean;
+  readonly limits: ResourceLimits;
+}
+
+/** Whether a process connects to anything: a host of its grants, or the runtime. */
+export function connects({ networkAllow, servicePort }: Pick<ProcessGrants, 'networkAllow' | 'servicePort'>): boolean {
+  return networkAllow.length > 0 || servicePort !== undefined;
+}
+
+/** What a process is granted that is granted nothing but its workdir. */
+export const leastGrants: ProcessGrants = {
+  commands: [],
+  scope: '.',
+  writable: true,
+  workdirExec: false,
+  stores: [],
+  networkAllow: [],
+  unixSockets: false,
+  limits: {
+    processes: 128,
+    open_files: 1024,
+    file_size: 64 * 1024 * 1024,
+    cpu: 60,
+    memory: 512 * 1024 * 1024,
+    workdir_max_bytes: 64 * 1024 * 1024,
+  },
+};

@@ -1,0 +1,81 @@
+/** What bounds the processes and the memory of a session, and by what mechanism each bound is held here. */
+import type { ResourceLimits } from '../../../artifacts/src/grants/effective-grants.ts';
+import type { HeldBy, HeldLimit } from '../../../artifacts/src/grants/scope-object.ts';
+import type { Enforcement } from '../launch/compose-plan.ts';
+
+/** What of the ladder of mechanisms a session climbs. The decision is made once: what is reported is what is carried out. */
+export interface LimitHold {
+  readonly limits: readonly HeldLimit[];
+  /** The version of the control groups that bound the sum of the session; null where none does. */
+  readonly groups: { readonly processes: GroupVersion | null; readonly memory: GroupVersion | null };
+  /**
+   * The user namespace that all launches of the session join: `mapped` for root, who is an unused number outside of it and finds its files
+   * by a map of the mounts; `own` for an ordinary user; null where there is none.
+   */
+  readonly users: 'mapped' | 'own' | null;
+  /** Around each program stand two processes of `svc-launch`. */
+  readonly isSupervised: boolean;
+  /** Memory is added up by `svc`, which ends the programs of the session when they take more. */
+  readonly watchesMemory: boolean;
+}
+
+export type GroupVersion = 'cgroup-v2' | 'cgroup-v1';
+
+/** The lowest steps of the ladder that can be had, and nothing more. */
+export interface HeldBySteps {
+  /** Null where each launch is counted on its own, and nobody asked for more. */
+  readonly sessionProcesses: HeldBy | null;
+  /** Of a launch on its own, where that is less than the session may have. */
+  readonly programProcesses: HeldBy;
+  readonly programMemory: HeldBy;
+  readonly sessionMemory: HeldBy;
+}
+
+/** Most processes that may live at once in the session; where nothing is said of it, as many as in one launch. */
+export function sessionProcesses(resources: ResourceLimits): number {
+  return resources.session_processes ?? resources.processes;
+}
+
+/** Whether a launch is allowed less than all of them together. */
+export function launchesAreBounded(resources: ResourceLimits): boolean {
+  return resources.processes < sessionProcesses(resources);
+}
+
+/** Whether the processes around a program count as somebody else: in a namespace of its own below that of the session there is but one. */
+export function countsApart({ users }: Pick<LimitHold, 'users'>, resources: ResourceLimits): boolean {
+  return users === 'mapped' && !launchesAreBounded(resources);
+}
+
+/** In a user namespace a process's limit counts what is in it; elsewhere all that its user runs, by which the limit is raised. */
+export function countsAlone(enforcement: Enforcement): boolean {
+  return enforcement.class === 'sealed' && enforcement.root.userNamespace;
+}
+
+/** The limits of a session as the scope report has them. */
+export function heldLimits(resources: ResourceLimits, steps: HeldBySteps): readonly HeldLimit[] {
+  const memory = resources.session_memory ?? null;
+  const isEachAlone = steps.sessionProcesses === null;
+  const isProgramHeldAlone = steps.sessionProcesses === 'none' && steps.programProcesses !== 'none';
+  const program: readonly HeldLimit[] =
+    launchesAreBounded(resources) || isEachAlone || isProgramHeldAlone
+      ? [{ resource: 'processes', of: 'program', max: resources.processes, held_by: steps.programProcesses }]
+      : [];
+  const most = isEachAlone ? null : sessionProcesses(resources);
+  return [
+    { resource: 'processes', of: 'session', max: most, held_by: steps.sessionProcesses ?? 'none' },
+    ...program,
+    { resource: 'memory', of: 'program', max: resources.memory, held_by: steps.programMemory },
+    { resource: 'memory', of: 'session', max: memory, held_by: memory === null ? 'none' : steps.sessionMemory },
+  ];
+}
+
+/** Where the kernel enforces nothing. */
+export function unheld(resources: ResourceLimits): LimitHold {
+  const limits = heldLimits(resources, {
+    sessionProcesses: 'none',
+    programProcesses: 'none',
+    programMemory: 'none',
+    sessionMemory: 'none',
+  });
+  return { limits, groups: { processes: null, memory: null }, users: null, isSupervised: false, watchesMemory: false };
+}

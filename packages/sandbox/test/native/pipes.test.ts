@@ -1,0 +1,106 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it, vi } from 'vitest';
+
+import { superviseGroup } from '../../src/child-group.ts';
+import { helperPipes } from '../../src/make-pipes.ts';
+import { PipeStock } from '../../src/pipe-stock.ts';
+import { openDescriptors } from '../../src/standard-streams.ts';
+import { helperPath } from './support/helper.ts';
+import { needs } from './support/needs.ts';
+
+/** What each of this process's pipes is, once for every descriptor of it. */
+function openPipes(): readonly string[] {
+  return readdirSync('/proc/self/fd').flatMap((name) => {
+    try {
+      const target = readlinkSync(`/proc/self/fd/${name}`);
+      return target.startsWith('pipe:') ? [target] : [];
+    } catch (error) {
+      // The one that lists them is gone.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      return [];
+    }
+  });
+}
+
+async function ended(args: readonly string[], closed: 0 | null = null): Promise<{ code: unknown; stderr: string }> {
+  const through = closed === null ? [] : ['-c', 'exec "$@" <&-', 'sh', helperPath()];
+  const child = spawn(closed === null ? helperPath() : '/bin/sh', [...through, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  child.stdout.resume();
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close') as Promise<[unknown]>]);
+  return { code, stderr };
+}
+
+describe('pipes from the helper', () => {
+  it('are as many pipes of their own, which end when their writers do', async (context) => {
+    needs(context);
+    const made = await helperPipes(helperPath()).make();
+    expect(made).toHaveLength(64);
+    const texts = made.map(async (readEnd, index) => {
+      const writeEnd = openSync(`/proc/self/fd/${readEnd}`, 'w');
+      writeFileSync(writeEnd, `${index}`);
+      closeSync(writeEnd);
+      return await text(new Socket({ fd: readEnd, readable: true, writable: false }));
+    });
+    expect(await Promise.all(texts)).toEqual(Array.from({ length: 64 }, (_, index) => `${index}`));
+  });
+
+  it('are held until its input is closed', async (context) => {
+    needs(context);
+    const child = spawn(helperPath(), ['pipes', '2'], { stdio: ['pipe', 'pipe', 'ignore'] });
+    expect(String((await once(child.stdout, 'data'))[0])).toBe('\n');
+    const targets = [3, 4, 5, 6].map((descriptor) => readlinkSync(`/proc/${child.pid}/fd/${descriptor}`));
+    expect([targets[0] === targets[1], targets[2] === targets[3], targets[0] === targets[2]]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(readdirSync(`/proc/${child.pid}/fd`)).toHaveLength(7);
+    child.stdin.end();
+    expect(await once(child, 'exit')).toEqual([0, null]);
+  });
+
+  it.for(['0', '257', '01', '-1', '2x', ''])('are not made when %j are asked for', async (count, context) => {
+    needs(context);
+    expect(await ended(['pipes', count])).toEqual({ code: 125, stderr: 'call 22 not a number of pipes\n' });
+  });
+
+  it('are not made where they would become standard streams', async (context) => {
+    needs(context);
+    expect(await ended(['pipes', '2'], 0)).toEqual({
+      code: 125,
+      stderr: 'descriptors 9 0, 1 or 2 is not open\n',
+    });
+  });
+
+  it.for(['null', 'pipe'] as const)(
+    'leave no descriptor open here after a launch, input %s',
+    async (stdin, context) => {
+      needs(context);
+      const before = openPipes();
+      const stock = new PipeStock(helperPipes(helperPath()));
+      for (const program of ['/bin/cat', '/nowhere/cat']) {
+        const standard = await openDescriptors(stock, stdin);
+        const child = spawn(program, { stdio: [...standard.stdio] });
+        child.once('error', () => {});
+        if (child.pid !== undefined) {
+          const launched = superviseGroup({ child, pid: child.pid, ...standard.connect(child) }, 1000);
+          standard.release();
+          launched.stdin?.end('in');
+          expect(await text(launched.stdout)).toBe(stdin === 'pipe' ? 'in' : '');
+          await launched.ended;
+        }
+        standard.release();
+      }
+      await stock.close();
+      await vi.waitFor(() => {
+        expect(openPipes().filter((pipe) => !before.includes(pipe))).toEqual([]);
+      });
+    },
+  );
+});

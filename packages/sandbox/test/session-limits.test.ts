@@ -1,0 +1,177 @@
+import { once } from 'node:events';
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { describe, expect, it, type TestContext, vi } from 'vitest';
+
+import { ownGroupDirectoryV1 } from '../src/limits/control-group-v1.ts';
+import { ownGroupFacts } from '../src/own-facts.ts';
+import { needs } from './native/support/needs.ts';
+import { isGone } from '../../../test/support/is-gone.ts';
+import { type LimitedOptions, LimitedSession } from './limited-session.ts';
+import { rootIsBounded } from './process-limit-of-root.ts';
+
+const mebibyte = 1024 * 1024;
+
+async function open(context: TestContext, options: LimitedOptions): Promise<LimitedSession> {
+  needs(context, 'superuser', 'sealed', 'landlockScopes');
+  const needsGroups = options.without?.includes('groups') !== true;
+  context.skip(needsGroups && !rootIsBounded(), 'needs control groups that limit processes');
+  return await LimitedSession.open(context, options);
+}
+
+/** The steps by which root is held, each forced: what is above it is taken for not there. */
+const steps: readonly (readonly [step: RegExp, options: LimitedOptions])[] = [
+  [/^cgroup-v[12]$/, { ceiling: 'advisory' }],
+  [/^cgroup-v[12]$/, { ceiling: 'scoped' }],
+  [/^cgroup-v[12]$/, { ceiling: 'sealed', without: ['users'] }],
+  [/^user-namespace$/, { ceiling: 'sealed', without: ['groups'] }],
+];
+
+describe.each(steps)('root, held by %s with %j', (step, options) => {
+  it('has no more processes at once than granted, of 600, and it is said by what', async (context) => {
+    const session = await open(context, { ...options, limits: { processes: 64 } });
+    expect(session.heldBy('processes', 'session')).toMatch(step);
+    // The one that starts them is the sixty-fourth.
+    expect(await session.forks(600)).toBe(63);
+  });
+
+  it('has them in all its launches together', async (context) => {
+    const session = await open(context, { ...options, limits: { processes: 32 } });
+    const counts = await session.forksTogether(3);
+    expect(counts.reduce((sum, count) => sum + count, counts.length)).toBe(32);
+  });
+
+  it('starts nothing any more while the session is full', async (context) => {
+    const session = await open(context, { ...options, limits: { processes: 8 } });
+    const commands = ['bash', 'sleep'];
+    const line = 'for i in 1 2 3 4 5 6 7; do sleep 100 & done; echo full; wait';
+    const held = await session.launch('bash', ['-c', line], { commands });
+    await once(held.stdout, 'data');
+    await expect(session.bash('true')).rejects.toThrow('the host allows no more processes');
+    held.kill('SIGKILL');
+    await held.ended;
+    expect((await session.bash('echo again')).out).toBe('again\n');
+  });
+
+  it('is told when the limit was reached, and only then', async (context) => {
+    const session = await open(context, { ...options, limits: { processes: 8 } });
+    const { reached } = await session.bash('for i in 1 2 3 4 5 6 7 8 9; do sleep 1 & done; wait');
+    expect(reached).toEqual([
+      'the limit on processes was reached: 8 for all programs of the session, and no more were started',
+    ]);
+    expect((await session.bash('true')).reached).toEqual([]);
+  });
+});
+
+describe('root, whom nothing holds,', () => {
+  it.for(['advisory', 'scoped', 'sealed'] as const)('is said to be held by nothing in %s', async (ceiling, context) => {
+    const session = await open(context, { ceiling, without: ['groups', 'users'], limits: { processes: 16 } });
+    expect(session.heldBy('processes', 'session')).toBe('none');
+    expect(await session.forks(100)).toBe(100);
+    expect((await session.bash('true')).reached).toEqual([]);
+  });
+});
+
+describe('a session that is allowed more than one program', () => {
+  it('holds each program to its own number, and all of them to theirs', async (context) => {
+    const limits = { processes: 16, session_processes: 40 };
+    const session = await open(context, { ceiling: 'sealed', without: ['groups'], limits });
+    expect([session.heldBy('processes', 'program'), session.heldBy('processes', 'session')]).toEqual([
+      'user-namespace',
+      'user-namespace',
+    ]);
+    expect(await session.forks(600)).toBe(15);
+    const counts = await session.forksTogether(4);
+    expect(Math.max(...counts)).toBe(15);
+    expect(counts.reduce((sum, count) => sum + count, counts.length)).toBeLessThanOrEqual(40);
+  });
+});
+
+/** Ended, and whoever inherited it has taken no note yet. */
+function isZombie(pid: string): boolean {
+  return readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ');
+}
+
+/** Eight programs that each fill 50 MiB and stay for a while. */
+const fill = `for i in 1 2 3 4 5 6 7 8; do python3 -c 'b = bytearray(50 << 20)
+import time
+for at in range(0, len(b), 4096): b[at] = 1
+time.sleep(3)
+print("stayed", flush=True)' & done; wait`;
+
+describe('the memory of a session', () => {
+  const limits = { session_memory: 200 * mebibyte };
+
+  it('is held by a control group: those that would take more are ended, and it is told', async (context) => {
+    const session = await open(context, { ceiling: 'scoped', limits });
+    const by = session.heldBy('memory', 'session') ?? '';
+    context.skip(!by.startsWith('cgroup'), 'needs control groups that limit memory');
+    const { out, reached } = await session.bash(fill);
+    expect(out.split('stayed').length - 1).toBeLessThan(4);
+    expect(reached).toEqual([
+      `the limit on memory was reached: ${200 * mebibyte} bytes for all programs of the session, and some that ran were ended`,
+    ]);
+    expect((await session.bash('echo again')).out).toBe('again\n');
+  });
+
+  it('is watched where nothing else holds it: all that run are ended, and it is told', async (context) => {
+    const session = await open(context, { ceiling: 'sealed', without: ['groups'], limits });
+    expect(session.heldBy('memory', 'session')).toBe('watched');
+    const { reached } = await session.bash(`${fill}; echo whole`);
+    expect(reached).toEqual([
+      `the limit on memory was reached: ${200 * mebibyte} bytes for all programs of the session, and all that ran were ended`,
+    ]);
+    expect((await session.bash('echo again')).out).toBe('again\n');
+  });
+
+  it('is not said to be watched where programs can leave those by which they would be found', async (context) => {
+    const session = await open(context, { ceiling: 'scoped', without: ['groups'], limits });
+    expect(session.heldBy('memory', 'session')).toBe('none');
+  });
+});
+
+describe('the workdir of a mapped session', () => {
+  it('has 10,000 files of other owners and modes that are as they were', async (context) => {
+    const session = await open(context, { ceiling: 'sealed', without: ['groups'] });
+    const paths = Array.from({ length: 10_000 }, (_, index) => join(session.workdir, 'many', `${index}`));
+    mkdirSync(join(session.workdir, 'many'));
+    for (const [index, path] of paths.entries()) {
+      writeFileSync(path, '');
+      chownSync(path, index % 3 === 0 ? 0 : index, index % 5 === 0 ? 0 : index);
+      chmodSync(path, 0o600 + (index % 0o77));
+    }
+    const ownerOf = (path: string): string => {
+      const { uid, gid, mode } = statSync(path);
+      return `${uid} ${gid} ${mode}`;
+    };
+    const before = paths.map(ownerOf);
+    const { err } = await session.bash('cat many/0 > /dev/null; echo x > made; ls many > /dev/null');
+    expect(err).toBe('');
+    expect(paths.map(ownerOf)).toEqual(before);
+    const { uid, gid } = statSync(join(session.workdir, 'made'));
+    expect([uid, gid]).toEqual([0, 0]);
+  });
+
+  it('is opened by programs that write to their outputs by name', async (context) => {
+    const session = await open(context, { ceiling: 'sealed', without: ['groups'] });
+    const { out, err } = await session.bash('echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin');
+    expect([out, err]).toEqual(['out\n', 'err\n']);
+  });
+});
+
+describe('the groups of a session', () => {
+  it('are gone with it, and what ran in them too', async (context) => {
+    const session = await open(context, { ceiling: 'scoped', limits: { session_memory: 200 * mebibyte } });
+    context.skip(session.heldBy('processes', 'session') !== 'cgroup-v1', 'needs control groups of version 1');
+    const own = ['pids', 'memory'].map((controller) => ownGroupDirectoryV1(ownGroupFacts(), controller) ?? '');
+    const groups = (): readonly string[] =>
+      own.flatMap((directory) => readdirSync(directory).filter((name) => name.startsWith('svc-launches-')));
+    const before = groups().length;
+    const { out } = await session.bash('(setsid sleep 100 > /dev/null 2>&1 & echo $!)');
+    expect(groups()).toHaveLength(before + 2);
+    await session.close();
+    expect(groups()).toHaveLength(before);
+    await vi.waitFor(() => expect(isGone(out.trim()) || isZombie(out.trim())).toBe(true));
+  });
+});

@@ -1,0 +1,92 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import type { SessionId } from '../../../protocol/src/ids.ts';
+import { openConversationPlace, type ConversationPlace } from './conversation-place.ts';
+import { processStart } from './running-record.ts';
+
+let root: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'svc-places-'));
+});
+
+afterEach(() => {
+  rmSync(root, { recursive: true, force: true });
+});
+
+const first = 'ses_00000000000000000000000000000001' as SessionId;
+const second = 'ses_00000000000000000000000000000002' as SessionId;
+
+function open(sessionId: SessionId, { capsule = 'demo', workdir = '/work' } = {}): ConversationPlace {
+  return openConversationPlace({ root, capsule, workdir, sessionId });
+}
+
+describe('the place of a capsule’s conversations', () => {
+  it('is owner-only, below .svc, by the hash of the workdir and the name of the capsule', () => {
+    const { directory } = open(first);
+    expect(directory).toBe(
+      join(root, '.svc/conversations/0c9a453fad615c83c57d57c2b2be05fa938f0791d7624db43827a033227bf78b/demo'),
+    );
+    for (const made of [directory, join(root, '.svc/conversations')]) expect(statSync(made).mode & 0o777).toBe(0o700);
+    expect(statSync(join(directory, `${first}.holder`)).mode & 0o777).toBe(0o600);
+  });
+
+  it('is one session’s at a time', () => {
+    const held = open(first);
+    expect(() => open(second)).toThrow(
+      expect.objectContaining({
+        code: 'E-RUN-033',
+        message: `session ${first} (process ${process.pid}) works in /work already`,
+      }),
+    );
+    expect(readdirSync(held.directory)).toEqual([`${first}.holder`]);
+    held.release();
+    expect(readdirSync(open(second).directory)).toEqual([`${second}.holder`]);
+  });
+
+  it('is another for another capsule or workdir', () => {
+    const held = open(first);
+    expect(open(second, { capsule: 'other' }).directory).not.toBe(held.directory);
+    expect(open(second, { workdir: '/work2' }).directory).not.toBe(held.directory);
+  });
+
+  it('is free again when its session was killed', async () => {
+    const holder = spawn('sleep', ['1000'], { stdio: 'ignore' });
+    const place = open(first);
+    place.release();
+    const path = join(place.directory, `${first}.holder`);
+    const left = { session_id: first, pid: holder.pid, process_start: processStart(holder.pid ?? 0) };
+    writeFileSync(path, JSON.stringify(left));
+    expect(() => open(second)).toThrow(`session ${first} (process ${holder.pid}) works in /work already`);
+    holder.kill('SIGKILL');
+    await once(holder, 'exit');
+    open(second);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('is not held by a process that only has the number of an earlier one', () => {
+    const place = open(first);
+    writeFileSync(
+      join(place.directory, `${first}.holder`),
+      JSON.stringify({ session_id: first, pid: process.pid, process_start: '1' }),
+    );
+    expect(readdirSync(open(second).directory)).toEqual([`${second}.holder`]);
+  });
+
+  it('is not held by a file that says nothing', () => {
+    const place = open(first);
+    writeFileSync(join(place.directory, `${first}.holder`), '');
+    expect(readdirSync(open(second).directory)).toEqual([`${second}.holder`]);
+  });
+
+  it('that cannot be made is E-IO-001', () => {
+    writeFileSync(join(root, '.svc'), '');
+    expect(() => open(first)).toThrow(expect.objectContaining({ code: 'E-IO-001' }));
+  });
+});

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as z from 'zod/mini';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
+import { ioFault, isErrno } from '../../../kit/src/files/io-fault.ts';
+import { makeDirectories } from '../../../kit/src/files/make-directories.ts';
+import type { SessionId } from '../../../protocol/src/ids.ts';
+import { isAlive, processStart } from './running-record.ts';
+
+export interface ConversationPlaceRequest {
+  /** Where `.svc/` lies. */
+  readonly root: string;
+  readonly capsule: string;
+  /** `--workdir`, links resolved. */
+  readonly workdir: string;
+  readonly sessionId: SessionId;
+}
+
+/** The directory of one capsule's conversations in one workdir, held by one session. */
+export interface ConversationPlace {
+  readonly directory: string;
+  readonly release: () => void;
+}
+
+/**
+ * Makes `.svc/conversations/<hash of the workdir>/<capsule>/`, owner-only, and takes it for this session. `E-RUN-033` when another
+ * one that lives has it, `E-IO-001` when the file system refuses.
+ */
+export function openConversationPlace(request: ConversationPlaceRequest): ConversationPlace {
+  const { root, capsule, workdir, sessionId } = request;
+  const key = createHash('sha256').update(workdir).digest('hex');
+  const directory = join(root, '.svc', 'conversations', key, capsule);
+  try {
+    makeDirectories(directory, 0o700);
+    const holder = announce(directory, sessionId);
+    const release = (): void => removeIfPossible(holder);
+    const other = otherHolder(directory, sessionId);
+    if (other === null) return { directory, release };
+    release();
+    throw new Diagnostic(
+      'E-RUN-033',
+      `session ${other.session_id} (process ${other.pid}) works in ${workdir} already`,
+      {
+        hint: `stop it with svc stop ${other.session_id}, or give this one a workdir of its own`,
+      },
+    );
+  } catch (error) {
+    throw ioFault(error, `the directory ${directory} of conversations cannot be used`);
+  }
+}
+
+const holderShape = z.object({
+  session_id: z.string(),
+  pid: z.int().check(z.gte(1)),
+  process_start: z.nullable(z.string()),
+});
+
+type Holder = z.infer<typeof holderShape>;
+
+const holderEnding = '.holder';
+
+/**
+ * Says that this session wants the directory before it looks who else does: of two that begin at once at least one sees the other.
+ */
+function announce(directory: string, sessionId: SessionId): string {
+  const path = join(directory, `${sessionId}${holderEnding}`);
+  const holder: Holder = { session_id: sessionId, pid: process.pid, process_start: processStart(process.pid) };
+  writeFileSync(path, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+  return path;
+}
+
+/** One that stays names a dead process and keeps nobody out. */
+function removeIfPossible(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+  }
+}
+
+function otherHolder(directory: string, sessionId: SessionId): Holder | null {
+  for (const name of readdirSync(directory)) {
+    if (!name.endsWith(holderEnding) || name === `${sessionId}${holderEnding}`) continue;
+    const path = join(directory, name);
+    const holder = readHolder(path);
+    if (holder !== null && isAlive(holder)) return holder;
+    removeIfPossible(path);
+  }
+  return null;
+}
+
+/** Null for one that is gone meanwhile, that is only being written, or that was never brought to the disk. */
+function readHolder(path: string): Holder | null {
+  try {
+    return holderShape.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data ?? null;
+  } catch (error) {
+    if (error instanceof SyntaxError || isErrno(error, 'ENOENT')) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,52 @@
+import { parseSpawnerHandle, type SpawnerHandle } from '../delegation/spawner-handle.ts';
+import { Diagnostic, diagnosticOf } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { endpointFault } from '../../../kit/src/net/endpoint.ts';
+import type { Environment } from '../../../kit/src/environment.ts';
+
+export interface DelegationQuestion {
+  readonly spawnAllow: readonly string[];
+  /** The process environment over the `.env` file. */
+  readonly env: Environment;
+  /** The process environment alone. */
+  readonly processEnv: Readonly<Record<string, string | undefined>>;
+}
+
+/** How a launch stands to delegation, as its environment tells. */
+export interface LaunchDelegation {
+  /** Null when it is not set, which only a capsule that delegates minds. */
+  readonly refereeUrl: string | null;
+  /** Null for a capsule that nobody delegated to. */
+  readonly spawner: SpawnerHandle | null;
+  readonly refusals: readonly Diagnostic[];
+}
+
+/** Reads `SVC_REFEREE_URL` and `SVC_SPAWNER`. Refusals: `E-RUN-019`, `E-RUN-020` (D2 "Other codes"). */
+export function delegationOfLaunch({ spawnAllow, env, processEnv }: DelegationQuestion): LaunchDelegation {
+  const refusals: Diagnostic[] = [];
+  let refereeUrl: string | null = null;
+  let spawner: SpawnerHandle | null = null;
+  const unreadable = diagnosticOf(() => {
+    spawner = parseSpawnerHandle(processEnv['SVC_SPAWNER']);
+  });
+  if (unreadable !== null) refusals.push(unreadable);
+  const unknown = diagnosticOf(() => {
+    refereeUrl = refereeAddress(env['SVC_REFEREE_URL']);
+  });
+  if (unknown !== null && spawnAllow.length > 0) refusals.push(unknown);
+  return { refereeUrl, spawner, refusals };
+}
+
+/** The base URL of the referee. Throws `E-RUN-019` for one that is not set, blank or no such address. */
+export function refereeAddress(value: string | undefined): string {
+  const url = value?.trim() ?? '';
+  if (url === '') throw noReferee('SVC_REFEREE_URL is not set');
+  const fault = endpointFault(url) ?? (/[?#]/.test(url) ? 'must not have a query or fragment' : undefined);
+  if (fault !== undefined) throw noReferee(`SVC_REFEREE_URL ${fault}`);
+  return url;
+}
+
+function noReferee(problem: string): Diagnostic {
+  return new Diagnostic('E-RUN-019', `capabilities.spawn.allow needs a referee, and ${problem}`, {
+    hint: 'start svc-referee and set SVC_REFEREE_URL to the address it prints, such as http://127.0.0.1:7700',
+  });
+}

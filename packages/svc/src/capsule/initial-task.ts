@@ -1,0 +1,114 @@
+import { isUtf8 } from 'node:buffer';
+import { readFileSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
+import { ioFault } from '../../../kit/src/files/io-fault.ts';
+
+const largestTask = 10 * 1024 * 1024;
+
+export interface InitialTaskRequest {
+  /** What `--task` gave; undefined without the flag. */
+  readonly flag: string | undefined;
+  /** Reads what the flag `-` stands for: all of standard input, which is not empty. */
+  readonly readInput: () => Promise<string>;
+  /** What a relative path of the flag is relative to. */
+  readonly cwd: string;
+  readonly manifestDirectory: string;
+  readonly taskAcceptance: 'none' | 'single' | 'queue';
+  /** Whether a parent capsule starts it, which sends its task as the first message. */
+  readonly isDelegated: boolean;
+}
+
+export interface InitialTask {
+  readonly text: string;
+  readonly warnings: readonly Diagnostic[];
+}
+
+/**
+ * The first task: `--task` as the contents of an existing file or else verbatim, without it `task.md` beside the manifest
+ * (D1 "Command line", contracts §2). `-` is standard input, unless a file has that name (ADR 0084). Without a task this is null when messages may
+ * come, and `E-RUN-024` when they may not.
+ */
+export async function findInitialTask(request: InitialTaskRequest): Promise<InitialTask | null> {
+  const { flag, manifestDirectory, taskAcceptance } = request;
+  if (flag !== undefined) return await taskOfFlag(flag, request);
+  if (request.isDelegated) return awaitedTask(taskAcceptance);
+  const path = join(manifestDirectory, 'task.md');
+  if (isFile(path)) return { text: nonEmpty(readTask(path), path), warnings: [] };
+  if (taskAcceptance !== 'none') return null;
+  throw new Diagnostic('E-RUN-024', 'there is no task and lifecycle.task_acceptance is none', {
+    hint: `give one with --task, write ${path}, or set lifecycle.task_acceptance to single or queue`,
+  });
+}
+
+/** All that a delegated capsule is told comes from its parent: a `task.md` of its own is none of it (D2 "`delegate-task` tool"). */
+function awaitedTask(taskAcceptance: InitialTaskRequest['taskAcceptance']): null {
+  if (taskAcceptance !== 'none') return null;
+  throw new Diagnostic(
+    'E-RUN-024',
+    'a capsule that is delegated to takes messages, and lifecycle.task_acceptance is none',
+    {
+      hint: 'set lifecycle.task_acceptance to single or queue',
+    },
+  );
+}
+
+async function taskOfFlag(flag: string, { cwd, readInput }: InitialTaskRequest): Promise<InitialTask> {
+  const file = resolve(cwd, flag);
+  if (isFile(file)) return { text: nonEmpty(readTask(file), file), warnings: [] };
+  if (flag === '-') return { text: await readInput(), warnings: [] };
+  return { text: nonEmpty(flag, '--task'), warnings: looksLikePath(flag) ? [takenAsText(flag)] : [] };
+}
+
+/** One word with a slash or a text file's ending: more likely a path that does not exist than a task. */
+function looksLikePath(flag: string): boolean {
+  return /^\S+$/.test(flag) && (flag.includes('/') || /\.(md|txt)$/i.test(flag));
+}
+
+function takenAsText(flag: string): Diagnostic {
+  return new Diagnostic('W-RUN-001', `there is no file ${flag}: the model is given these words as its task`, {
+    hint: 'check the path that --task names',
+  });
+}
+
+function nonEmpty(text: string, where: string): string {
+  if (text.trim() !== '') return text;
+  throw new Diagnostic('E-RUN-024', `the task is empty (${where})`, { hint: 'say what the capsule is to do' });
+}
+
+function isFile(path: string): boolean {
+  // Text given as a task may hold what no path can.
+  if (path.includes('\0')) return false;
+  try {
+    return statSync(path).isFile();
+  } catch (error) {
+    // Whatever keeps the system from finding a file there, a name that is too long included: the words are the task.
+    if (!isSystemError(error)) throw error;
+    return false;
+  }
+}
+
+/** `task.md` becomes a copy of the file: what text cannot carry over unchanged is refused. */
+function readTask(path: string): string {
+  const bytes = readBytes(path);
+  if (bytes.length > largestTask) throw unusable(path, 'it is larger than 10 MiB');
+  if (!isUtf8(bytes)) throw unusable(path, 'it is not UTF-8 text');
+  return bytes.toString('utf8');
+}
+
+function readBytes(path: string): Buffer {
+  try {
+    if (statSync(path).size > largestTask) throw unusable(path, 'it is larger than 10 MiB');
+    return readFileSync(path);
+  } catch (error) {
+    throw ioFault(error, `the task ${path} cannot be read`);
+  }
+}
+
+function unusable(path: string, reason: string): Diagnostic {
+  return new Diagnostic('E-IO-001', `the task ${path} cannot be read: ${reason}`, {
+    hint: 'give the model a text, and put anything larger into the workdir',
+  });
+}

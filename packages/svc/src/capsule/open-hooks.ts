@@ -1,0 +1,67 @@
+import type { Hook } from '../hooks/hook.ts';
+import { hookCompletion } from '../hooks/hook-completion.ts';
+import { HookLogs } from '../hooks/hook-log.ts';
+import { HookSet } from '../hooks/hook-set.ts';
+import { ManifestFiles } from '../hooks/manifest-files.ts';
+import type { Driver } from '../inference/driver.ts';
+import type { SpendMeter } from '../session/spend-meter.ts';
+import type { LogBudget } from '../../../kit/src/log-budget.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import type { SessionId } from '../../../protocol/src/ids.ts';
+import type { PreparedLaunch } from './prepare.ts';
+import { recordRedaction } from './record-redaction.ts';
+import { systemClock } from './system-clock.ts';
+
+/** `svc run` ends within 20 s of a signal (contracts §2): its hooks get a quarter of that. */
+const stopBudgetMs = 5_000;
+const drainMs = 30_000;
+const completionLimitMs = 120_000;
+
+export interface HookSurroundings {
+  readonly launch: PreparedLaunch;
+  readonly sessionId: SessionId;
+  /** Aborted when the session was asked to stop. */
+  readonly stop: AbortSignal;
+  readonly hooks: readonly Hook[];
+  readonly driver: Driver;
+  readonly spend: SpendMeter;
+  readonly sessionDirectory: string;
+  /** Of all logs of the session. */
+  readonly logs: LogBudget;
+  /** Throws the Diagnostic of a trace that cannot be written. */
+  readonly record: (event: TraceEvent) => void;
+}
+
+/** The hooks of a session with what they need of it. `close` ends what they do; their components are closed with the others. */
+export function openHooks(parts: HookSurroundings): { readonly hooks: HookSet; readonly close: () => void } {
+  const { launch, sessionDirectory, record } = parts;
+  const { name, version, inference } = launch.loaded.manifest;
+  const logs = new HookLogs(sessionDirectory, recordRedaction(launch), parts.logs);
+  const manifests = new ManifestFiles(sessionDirectory);
+  const hooks = new HookSet({
+    hooks: parts.hooks,
+    session: { sessionId: parts.sessionId, capsule: name, version },
+    complete: hookCompletion({
+      driver: parts.driver,
+      model: inference.model,
+      maxTokens: inference.max_tokens,
+      spend: parts.spend,
+      clock: systemClock,
+      record,
+      limitMs: completionLimitMs,
+    }),
+    record,
+    keepOutput: (hookName, bytes) => logs.append(hookName, bytes),
+    writeManifests: (files) => manifests.write(files),
+    stop: parts.stop,
+    stopBudgetMs,
+    drainMs,
+  });
+  return {
+    hooks,
+    close: () => {
+      hooks.close();
+      logs.close();
+    },
+  };
+}

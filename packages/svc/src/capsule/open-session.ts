@@ -1,0 +1,392 @@
+import { join } from 'node:path';
+
+import { hasLiveGroups } from '../../../sandbox/src/child-group.ts';
+import { createLateComponentHost } from '../../../components/src/late-component-host.ts';
+import { Diagnostic, diagnosticOf, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { HookSet } from '../hooks/hook-set.ts';
+import type { CapsuleDoor } from '../listener/capsule-listener.ts';
+import { checkExportRoots } from '../resources/export-check.ts';
+import { RefusedRequests } from '../resources/refused-requests.ts';
+import { resourceDoor, type ResourceDoor } from '../resources/resource-routes.ts';
+import { backgroundEnds, residueOf } from '../session/background-ends.ts';
+import type { Conversations } from '../session/conversations.ts';
+import { SessionEventIds } from '../session/event-ids.ts';
+import { EventStream } from '../session/event-stream.ts';
+import { FrameStore } from '../session/frame-store.ts';
+import { Session, type SessionStatus } from '../session/session.ts';
+import { SpendMeter } from '../session/spend-meter.ts';
+import { TaskBoard } from '../session/task-board.ts';
+import { WorkdirSize } from '../session/workdir-size.ts';
+import { Inventory } from '../tools/inventory.ts';
+import { openFileTrace } from '../trace/file-trace.ts';
+import { LogBudget } from '../../../kit/src/log-budget.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import type { Trace } from '../trace/trace.ts';
+import { agentCard, type AgentCard } from '../../../protocol/src/agent-card.ts';
+import type { NumberedFrame } from '../../../protocol/src/frames.ts';
+import type { SessionId, TraceEventId } from '../../../protocol/src/ids.ts';
+import { openHooks } from './open-hooks.ts';
+import type { PreparedLaunch } from './prepare.ts';
+import { recordRedaction } from './record-redaction.ts';
+import type { RefereeMembership } from './referee-membership.ts';
+import type { RunRequest } from './running-capsule.ts';
+import { openConversations } from './session-conversations.ts';
+import type { SessionDelegations } from './session-delegations.ts';
+import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
+import type { SessionPeerFiles } from './stage-peer-files.ts';
+import { stageSession, type StagedSession } from './stage.ts';
+import { systemClock } from './system-clock.ts';
+import { tellingFailures } from './told-failures.ts';
+import { version } from './version.ts';
+import { claimWorkdir, type WorkdirFiles } from './workdir-files.ts';
+
+export interface OpenSessionRequest {
+  readonly request: RunRequest;
+  readonly launch: PreparedLaunch;
+  readonly sessionId: SessionId;
+  /** Null for a session that the referee knows nothing of. */
+  readonly membership: RefereeMembership | null;
+  /** `host:port` for the card. */
+  readonly url: string;
+  readonly onFrame: (frame: NumberedFrame) => void;
+  readonly onRetry: (reason: string) => void;
+  readonly onTaskFailed: (reason: string) => void;
+  readonly onWarning: (warning: Diagnostic) => void;
+}
+
+/** A session that is ready for its first task, which is submitted already when there is one. */
+export interface OpenSession {
+  readonly session: Session;
+  readonly door: CapsuleDoor;
+  readonly directories: SessionDirectories;
+  readonly driver: string;
+  /** They have been told of the staging, and of nothing else yet. */
+  readonly hooks: HookSet;
+  /** The last line of the trace. Throws the Diagnostic of a line that cannot be written. */
+  readonly writeEnd: (status: SessionStatus, reason: string | null) => void;
+  /** Ends components, driver and trace. */
+  readonly close: () => Promise<void>;
+}
+
+/** Makes the directories of a session, stages its tools, opens its trace and submits its first task. What fails leaves nothing open. */
+export async function openSession(open: OpenSessionRequest): Promise<OpenSession> {
+  const { request, launch, sessionId } = open;
+  const { home, workdir } = request;
+  const { packageRoot, source } = launch;
+  const isDelegated = request.approval !== null;
+  const directories = makeSessionDirectories({ root: source.root, home, packageRoot, sessionId, workdir, isDelegated });
+  const problems = checkExportRoots({ workdir: directories.workdir, exports: launch.loaded.manifest.exports });
+  if (problems.length > 0) throw new DiagnosticList(problems);
+  const workdirFiles = claimWorkdir(open, directories.workdir);
+  const closing: (() => Promise<void> | void)[] = [];
+  const close = async (): Promise<void> => await closeAll(closing.splice(0).toReversed());
+  try {
+    const cacheDir = join(request.home, '.svc', 'cache');
+    const host = createLateComponentHost({ cacheDir, packageRoot: launch.packageRoot });
+    closing.push(() => host.close());
+    const { onWarning } = open;
+    const logs = new LogBudget();
+    const delegating = await delegationsOf(open, directories);
+    const staged = await stageSession({
+      launch,
+      sessionId,
+      directories,
+      logs,
+      host,
+      home,
+      cacheDir,
+      delegations: delegating?.delegations ?? null,
+      stop: request.stop,
+      onWarning,
+    });
+    closing.push(() => staged.close());
+    const peerFiles = await peerFilesOf(open, directories);
+    closing.push(() => peerFiles.close());
+    const inventory = new Inventory([...staged.tools, ...peerFiles.tools], systemClock);
+    const { conversations, close: closeConversations } = await openConversations(open, directories);
+    closing.push(closeConversations);
+    const trace = openTrace(open, directories);
+    closing.push(() => trace.close());
+    const onClose = (end: () => void): void => void closing.push(end);
+    return {
+      ...(await ready(open, {
+        directories,
+        workdirFiles,
+        logs,
+        trace,
+        staged,
+        delegating,
+        peerFiles,
+        inventory,
+        conversations,
+        onClose,
+      })),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+const noPeerFiles: SessionPeerFiles = { tools: [], served: null, close: () => {} };
+
+async function peerFilesOf(open: OpenSessionRequest, { workdir }: SessionDirectories): Promise<SessionPeerFiles> {
+  const { loaded, grants } = open.launch;
+  if (loaded.manifest.exports.peer_files === undefined && grants.peerFetchAllow.length === 0) return noPeerFiles;
+  const { stagePeerFiles } = await import('./stage-peer-files.ts');
+  return await stagePeerFiles({ ...open, workdir });
+}
+
+async function delegationsOf(
+  { request, launch, membership, sessionId, url, onWarning }: OpenSessionRequest,
+  directories: SessionDirectories,
+): Promise<SessionDelegations | null> {
+  if (membership === null || launch.grants.spawnAllow.length === 0) return null;
+  const { openDelegations } = await import('./session-delegations.ts');
+  return openDelegations({
+    launch,
+    membership,
+    sessionId,
+    directories,
+    url,
+    env: request.env,
+    stopWithinMs: request.stopWithinMs,
+    onWarning,
+  });
+}
+
+/** Closes each of them, whatever the others come to; rejects with what the first one failed with. */
+async function closeAll(closing: readonly (() => Promise<void> | void)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const end of closing) {
+    try {
+      await end();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+function openTrace({ launch, sessionId, onTaskFailed }: OpenSessionRequest, directories: SessionDirectories): Trace {
+  const redact = recordRedaction(launch);
+  const trace = openFileTrace({ path: directories.trace, sessionId, ids: systemClock, redact });
+  return tellingFailures(trace, { redact, tell: onTaskFailed });
+}
+
+interface StagedParts {
+  readonly directories: SessionDirectories;
+  readonly workdirFiles: WorkdirFiles;
+  readonly logs: LogBudget;
+  readonly trace: Trace;
+  readonly staged: StagedSession;
+  /** Null for a session that may not delegate. */
+  readonly delegating: SessionDelegations | null;
+  readonly peerFiles: SessionPeerFiles;
+  readonly inventory: Inventory;
+  readonly conversations: Conversations;
+  readonly onClose: (end: () => void) => void;
+}
+
+async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit<OpenSession, 'close'>> {
+  const { launch } = open;
+  const { directories, trace, staged, delegating, inventory } = parts;
+  const startedMs = systemClock.monotonicMs();
+  const sessionStart = traceStart(trace, launch, inventory);
+  const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
+  const hooks = hooksOf(open, { ...parts, sessionStart, spend });
+  const session = buildSession(open, { ...parts, sessionStart, spend, hooks });
+  const onLost = (lost: Diagnostic): void => session.trap(lost);
+  parts.logs.observe(() => {
+    const event = { event_type: 'logs_limit_reached', max_bytes: parts.logs.maxBytes } as const;
+    const lost = diagnosticOf(() => trace.write(event, sessionStart));
+    if (lost !== null) onLost(lost);
+  });
+  delegating?.serve({ session, trace, sessionStart });
+  staged.background.observe(backgroundEnds({ board: session.board, trace, sessionStart, onLost }));
+  const write = (event: TraceEvent): boolean => diagnosticOf(() => trace.write(event, sessionStart)) === null;
+  const refusals = new RefusedRequests({ clock: systemClock, write });
+  parts.onClose(() => refusals.close());
+  const writeEnd = (status: SessionStatus, reason: string | null): void => {
+    refusals.settle();
+    const durationMs = Math.round(systemClock.monotonicMs() - startedMs);
+    const why = reason === null ? {} : { reason };
+    const end = { event_type: 'session_end', status, ...why, tasks: session.board.accepted } as const;
+    trace.write({ ...end, duration_ms: durationMs }, sessionStart);
+  };
+  try {
+    await hooks.stage(inventory.definitions);
+    submitFirst(session, launch, parts.workdirFiles);
+  } catch (error) {
+    if (error instanceof Diagnostic) diagnosticOf(() => writeEnd('trapped', error.message));
+    throw error;
+  }
+  return {
+    session,
+    door: {
+      session,
+      card: cardOf(open, staged),
+      conversationMode: launch.loaded.manifest.lifecycle.conversation,
+      delegation: { open: (id) => delegating?.delegations.open(id) ?? null },
+      residue: () => [...residueOf(staged.background), ...(delegating?.residue() ?? [])],
+      resources: resourcesOf(open, { ...parts, session, sessionStart, refusals }),
+    },
+    directories,
+    driver: staged.driver.label,
+    hooks,
+    writeEnd,
+  };
+}
+
+interface ResourceParts extends Pick<StagedParts, 'directories' | 'trace' | 'peerFiles'> {
+  readonly session: Session;
+  readonly refusals: RefusedRequests;
+  readonly sessionStart: TraceEventId;
+}
+
+/** The file planes. An accepted request that cannot be recorded ends the session as any other lost trace line does (D1 "Task states" 2). */
+function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): ResourceDoor {
+  const { session, directories, trace, peerFiles, sessionStart, refusals } = parts;
+  return resourceDoor({
+    workdir: directories.workdir,
+    files: launch.loaded.manifest.exports.files ?? null,
+    peerFiles: peerFiles.served,
+    achieved: launch.scope.containment.achieved,
+    generation: () => session.board.generation,
+    spoolDirectory: directories.session,
+    onAccepted: (event) => {
+      const lost = diagnosticOf(() => trace.write(event, sessionStart));
+      if (lost !== null) session.trap(lost);
+    },
+    refusals,
+  });
+}
+
+interface SessionParts extends Omit<StagedParts, 'onClose'> {
+  readonly sessionStart: TraceEventId;
+  readonly spend: SpendMeter;
+  readonly hooks: HookSet;
+}
+
+function hooksOf(
+  { launch, request, sessionId }: OpenSessionRequest,
+  { staged, directories, logs, trace, sessionStart, spend, onClose }: Omit<SessionParts, 'hooks'> & StagedParts,
+): HookSet {
+  const { hooks, close } = openHooks({
+    launch,
+    sessionId,
+    stop: request.stop,
+    hooks: staged.hooks,
+    driver: staged.driver,
+    spend,
+    sessionDirectory: directories.session,
+    logs,
+    record: (event) => void trace.write(event, sessionStart),
+  });
+  onClose(close);
+  return hooks;
+}
+
+function buildSession(
+  { launch, onFrame, onRetry, sessionId }: OpenSessionRequest,
+  { onClose, ...parts }: SessionParts & Pick<StagedParts, 'onClose'>,
+): Session {
+  const { directories, workdirFiles, trace, staged, delegating, inventory, conversations } = parts;
+  const { sessionStart, spend, hooks } = parts;
+  const { manifest, systemPrompt } = launch.loaded;
+  const { inference, lifecycle } = manifest;
+  const store = new FrameStore(directories.session);
+  onClose(() => store.close());
+  const stream = new EventStream(onFrame, { store, onLost: (lost) => session.trap(lost) });
+  const ids = new SessionEventIds();
+  const clock = systemClock;
+  const { workdir } = directories;
+  const workdirSize = new WorkdirSize({
+    workdir,
+    maxBytes: launch.grants.resources.workdir_max_bytes,
+    uid: process.getuid?.() ?? 0,
+    clock,
+    programsRun: hasLiveGroups,
+  });
+  onClose(() => workdirSize.close());
+  const acceptance = {
+    taskAcceptance: lifecycle.task_acceptance,
+    queueDepth: lifecycle.queue_depth,
+    afterTask: lifecycle.after_task,
+  };
+  const session: Session = new Session({
+    id: sessionId,
+    background: {
+      stop: async () => void (await Promise.all([staged.background.stop(), delegating?.delegations.stop()])),
+    },
+    board: new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart }),
+    runner: {
+      driver: staged.driver,
+      onRetry,
+      inventory,
+      hooks,
+      inference: {
+        model: inference.model,
+        system: systemPrompt,
+        maxTurns: inference.max_turns,
+        maxTokens: inference.max_tokens,
+        context: { maxTokens: inference.context.max_tokens ?? null, threshold: inference.compaction.threshold },
+      },
+      spend,
+      trace,
+      clock,
+      workdirSize,
+      stream,
+      ids,
+      sessionStart,
+      conversations,
+      maxReopens: lifecycle.max_task_reopens,
+      inputTimeoutMs: lifecycle.input_timeout_secs === undefined ? null : lifecycle.input_timeout_secs * 1000,
+      writeResult: (text) => workdirFiles.writeResult(text),
+    },
+  });
+  return session;
+}
+
+function traceStart(trace: Trace, { loaded, scope }: PreparedLaunch, inventory: Inventory): TraceEventId {
+  const { name, version: capsuleVersion } = loaded.manifest;
+  const { declared, achieved, mechanism } = scope.containment;
+  return trace.write(
+    {
+      event_type: 'session_start',
+      capsule: { name, version: capsuleVersion },
+      runtime_version: version,
+      containment: { declared, achieved, mechanism },
+      tools_declared: [...inventory.names],
+      effective_grants: { ...scope },
+    },
+    null,
+  );
+}
+
+/** The first task comes from whoever starts the capsule, so it is trusted (contracts §7). */
+function submitFirst(session: Session, { initialTask }: PreparedLaunch, files: WorkdirFiles): void {
+  if (initialTask === null) return;
+  files.writeTask(initialTask.text);
+  session.board.submit({ text: initialTask.text, origin: 'user', trust: 'trusted' });
+}
+
+function cardOf({ launch, sessionId, url }: OpenSessionRequest, staged: StagedSession): AgentCard {
+  const { loaded, scope } = launch;
+  const { manifest } = loaded;
+  const installed = new Set(manifest.artifacts.map((artifact) => artifact.name));
+  return agentCard({
+    name: manifest.name,
+    version: manifest.version,
+    url,
+    sessionId,
+    tools: [...new Set(staged.tools.map(({ name, artifact }) => artifact ?? name))].filter((name) =>
+      installed.has(name),
+    ),
+    shellAllow: scope.shell_allow,
+    networkAllow: scope.network_allow,
+    taskAcceptance: manifest.lifecycle.task_acceptance,
+    exports: { files: manifest.exports.files !== undefined, peer_files: manifest.exports.peer_files !== undefined },
+  });
+}

@@ -1,0 +1,230 @@
+import { Diagnostic, diagnosticOf } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { HookSet } from '../hooks/hook-set.ts';
+import { HttpServer } from '../../../kit/src/http/server.ts';
+import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
+import type { SessionOutcome } from '../session/session.ts';
+import { mintSessionId, type SessionId } from '../../../protocol/src/ids.ts';
+import { bindListener, type BoundListener } from './bind-listener.ts';
+import { openSession, type OpenSession } from './open-session.ts';
+import { prepareLaunch, scopeLaunch, type PreparedLaunch, type ScopedLaunch } from './prepare.ts';
+import type { RefereeMembership } from './referee-membership.ts';
+import type { EndedSession } from './report-to-spawner.ts';
+import { processStart, writeRunningRecord } from './running-record.ts';
+import type { RunningCapsule, RunObserver, RunOutcome, RunRequest } from './running-capsule.ts';
+import { systemClock } from './system-clock.ts';
+
+/** Answers and streams that are open at the end have a quarter of the time that a stop may take to go out (contracts §2). */
+const partOfStop = 1 / 4;
+
+/**
+ * `svc run`: prepares, binds the port, opens the session, runs it to its end and closes everything
+ * (D1 "What the service does"). A launch that fails rejects with its Diagnostics and has told the observer no more than warnings.
+ */
+export async function runCapsule(request: RunRequest, observer: RunObserver): Promise<RunOutcome> {
+  const onWarning = observer.onWarning.bind(observer);
+  const sessionId = request.sessionId ?? mintSessionId(systemClock);
+  const scoped = await scopeLaunch(request, onWarning);
+  const membership = await membershipOf(request, scoped, sessionId);
+  let ended: EndedSession | null = null;
+  try {
+    const launch = await prepareLaunch(scoped, onWarning);
+    ended = await serveSession({ request, observer, launch, sessionId, membership });
+  } finally {
+    // A slot is free before a parent hears of the end.
+    await membership?.leave(ended?.outcome.status === 'ok' ? 'complete' : 'failed');
+  }
+  const { spawner } = scoped.delegation;
+  if (spawner !== null) {
+    const { reportToSpawner } = await import('./report-to-spawner.ts');
+    await reportToSpawner({ ...ended, spawner, sessionId, scoped, onWarning });
+  }
+  return ended.outcome;
+}
+
+/** Null for a session that may not delegate and was not delegated to: it never asks the referee (contracts §1 "who registers"). */
+async function membershipOf(
+  { approval }: RunRequest,
+  { grants, loaded, delegation, redactor }: ScopedLaunch,
+  sessionId: SessionId,
+): Promise<RefereeMembership | null> {
+  if (grants.spawnAllow.length === 0 && approval === null) return null;
+  const { joinReferee } = await import('./referee-membership.ts');
+  const { name, version } = loaded.manifest;
+  return await joinReferee({ sessionId, name, version, approval, refereeUrl: delegation.refereeUrl, redactor });
+}
+
+interface SessionLaunch {
+  readonly request: RunRequest;
+  readonly observer: RunObserver;
+  readonly launch: PreparedLaunch;
+  readonly sessionId: SessionId;
+  readonly membership: RefereeMembership | null;
+}
+
+/** Serves the session from the bound port to its end. */
+async function serveSession(session: SessionLaunch): Promise<EndedSession> {
+  const { request, observer, launch } = session;
+  const closeGraceMs = request.stopWithinMs * partOfStop;
+  let openDoor: (door: CapsuleDoor) => void = () => {};
+  const door = new Promise<CapsuleDoor>((resolve) => {
+    openDoor = resolve;
+  });
+  const token = launch.listenerToken;
+  const server = new HttpServer({ routes: capsuleRoutes(door), token, onBug: raise });
+  try {
+    const listener = await bindListener(server, {
+      bind: request.bind,
+      internalPort: launch.loaded.manifest.network.internal_port,
+      hasToken: token !== null,
+    });
+    for (const warning of listener.warnings) observer.onWarning(warning);
+    const closeDoor = async (): Promise<void> => await server.close(closeGraceMs);
+    return await runBound({ ...session, listener, openDoor, closeDoor });
+  } finally {
+    await server.close(closeGraceMs);
+  }
+}
+
+interface BoundLaunch extends SessionLaunch {
+  readonly listener: BoundListener;
+  readonly openDoor: (door: CapsuleDoor) => void;
+  /** Lets running answers end, then serves nothing more. */
+  readonly closeDoor: () => Promise<void>;
+}
+
+async function runBound(bound: BoundLaunch): Promise<EndedSession> {
+  const { request, observer, launch, sessionId, membership, listener, openDoor, closeDoor } = bound;
+  const startedMs = systemClock.monotonicMs();
+  const url = listener.advertised;
+  const onFrame = observer.onFrame.bind(observer);
+  const onRetry = observer.onRetry.bind(observer);
+  const onTaskFailed = observer.onTaskFailed.bind(observer);
+  const onWarning = observer.onWarning.bind(observer);
+  const hears = { onFrame, onRetry, onTaskFailed, onWarning };
+  const open = await openSession({ request, launch, sessionId, membership, url, ...hears });
+  let forget = (): void => {};
+  try {
+    forget = listSession(bound, open);
+    await warnOfSharing(bound, open);
+    openDoor(open.door);
+    observer.onListening(runningCapsule(launch, open, listener));
+    const outcome = await runSession(open, { stop: request.stop, closeDoor });
+    const durationMs = Math.round(systemClock.monotonicMs() - startedMs);
+    return { outcome, tasks: open.session.board.accepted, workdir: open.directories.workdir, durationMs };
+  } finally {
+    forget();
+    await open.close();
+  }
+}
+
+/** Puts the session among the running ones. When that is refused, the trace is ended: nothing has run yet. */
+function listSession({ request, launch, listener }: BoundLaunch, open: OpenSession): () => void {
+  const { name, version } = launch.loaded.manifest;
+  try {
+    return writeRunningRecord(request.home, {
+      session_id: open.session.id,
+      url: listener.advertised,
+      address: listener.address,
+      pid: process.pid,
+      process_start: processStart(process.pid),
+      name,
+      version,
+      workdir: open.directories.workdir,
+      started_at_ms: systemClock.now(),
+    });
+  } catch (error) {
+    if (error instanceof Diagnostic) diagnosticOf(() => open.writeEnd('trapped', error.message));
+    throw error;
+  }
+}
+
+/** A workdir that svc or a parent made belongs to one session. */
+async function warnOfSharing({ request, observer }: BoundLaunch, { session, directories }: OpenSession): Promise<void> {
+  if (request.workdir === null || request.approval !== null) return;
+  const { sharedWorkdir } = await import('./shared-workdir.ts');
+  const { workdir } = directories;
+  const warning = sharedWorkdir({ home: request.home, sessionId: session.id, workdir });
+  if (warning !== null) observer.onWarning(warning);
+}
+
+interface SessionEnds {
+  readonly stop: AbortSignal;
+  readonly closeDoor: () => Promise<void>;
+}
+
+/**
+ * Runs to the end, tells the hooks, closes the event streams and the door, and records the end: `capsule-closed` is the last frame, `session_end`
+ * the last line (contracts §1, §8).
+ */
+async function runSession(open: OpenSession, { stop, closeDoor }: SessionEnds): Promise<SessionOutcome> {
+  const { session } = open;
+  const onStop = (): void => void session.shutDown().catch(raise);
+  stop.addEventListener('abort', onStop, { once: true });
+  if (stop.aborted) onStop();
+  let outcome: SessionOutcome | null = null;
+  let lost: Diagnostic | null = null;
+  try {
+    await startHooks(open);
+    outcome = await endHooks(open.hooks, await session.run());
+  } finally {
+    stop.removeEventListener('abort', onStop);
+    session.events.end();
+    await closeDoor();
+    // Without an outcome there was a bug: the trace says at least that the session is over.
+    const reason = outcome === null ? 'internal error' : (outcome.trap?.message ?? null);
+    lost = diagnosticOf(() => open.writeEnd(outcome?.status ?? 'trapped', reason));
+  }
+  if (lost === null || outcome.trap !== null) return outcome;
+  return { status: 'trapped', trap: lost, stoppedIdle: false };
+}
+
+/** A trace that cannot be written ends the session, wherever it is found out. */
+async function startHooks({ hooks, session }: OpenSession): Promise<void> {
+  try {
+    await hooks.sessionStarted();
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    session.trap(error);
+  }
+}
+
+/** The last that hooks are told of; what their components came to by then is part of the outcome (contracts §1 "`status:` line"). */
+async function endHooks(hooks: HookSet, outcome: SessionOutcome): Promise<SessionOutcome> {
+  try {
+    await hooks.sessionEnded(outcome.status);
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    return outcome.trap === null ? { status: 'trapped', trap: error, stoppedIdle: false } : outcome;
+  }
+  return hooks.trapped && outcome.status !== 'trapped'
+    ? { status: 'trapped', trap: null, stoppedIdle: false }
+    : outcome;
+}
+
+function runningCapsule(
+  launch: PreparedLaunch,
+  open: OpenSession,
+  { port, advertised }: BoundListener,
+): RunningCapsule {
+  const { name, version, inference, artifacts } = launch.loaded.manifest;
+  return {
+    url: `localhost:${port}`,
+    reachableAt: advertised,
+    pid: process.pid,
+    sessionId: open.session.id,
+    name,
+    version,
+    workdir: open.directories.workdir,
+    driver: open.driver,
+    model: inference.model,
+    hasTask: launch.initialTask !== null,
+    skills: artifacts.filter(({ runtime }) => runtime === 'skill').length,
+  };
+}
+
+/** A bug that no caller waits for: it ends the process as an uncaught exception. */
+function raise(error: unknown): void {
+  process.nextTick(() => {
+    throw error;
+  });
+}

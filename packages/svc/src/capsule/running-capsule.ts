@@ -1,0 +1,77 @@
+import type { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import type { SessionOutcome } from '../session/session.ts';
+import type { FetchObserver } from '../../../artifacts/src/store/artifact-source.ts';
+import type { StorePlaces } from '../../../artifacts/src/store/locate.ts';
+import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import type { NumberedFrame } from '../../../protocol/src/frames.ts';
+import type { SessionId } from '../../../protocol/src/ids.ts';
+
+/** What `svc run` was asked for. */
+export interface RunRequest {
+  /** Path of the manifest, as given. */
+  readonly manifestFile: string;
+  /** A capsule of the store instead of the manifest file (contracts §2). */
+  readonly published: { readonly name: string; readonly version: string } | null;
+  /** The accessible workdir itself; null makes a fresh one named by the session. */
+  readonly workdir: string | null;
+  /** Under which the session is launched; null for one that no capsule delegated to (D2 "Tokens"). */
+  readonly approval: Secret | null;
+  /** Given by the capsule that delegates; null mints one. */
+  readonly sessionId: SessionId | null;
+  /** How long the end of the session may take once `stop` is aborted. */
+  readonly stopWithinMs: number;
+  /** `--task` as given. */
+  readonly task: string | undefined;
+  /** What `--task -` means; called at most once, when nothing refuses the launch so far. */
+  readonly readTask: () => Promise<string>;
+  readonly bind: string;
+  readonly readEnvFile: boolean;
+  /** What is asked for artifacts that are not on this machine; nobody with `--offline`. */
+  readonly sources: StorePlaces['sources'];
+  /** Hears of what is downloaded. */
+  readonly fetchObserver: FetchObserver | null;
+  /** `--containment`. */
+  readonly floor: ContainmentClass | undefined;
+  readonly cwd: string;
+  readonly home: string;
+  /** The process environment. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Aborted to ask for a clean stop. */
+  readonly stop: AbortSignal;
+}
+
+/** A capsule whose port is bound (D1 "Run result line"). */
+export interface RunningCapsule {
+  /** `localhost:<port>`, also under `--bind 0.0.0.0`. */
+  readonly url: string;
+  /** `host:port` that the listener answers on: its own address when it was bound to one. */
+  readonly reachableAt: string;
+  readonly pid: number;
+  readonly sessionId: SessionId;
+  readonly name: string;
+  readonly version: string;
+  /** The accessible workdir, absolute. */
+  readonly workdir: string;
+  /** The artifact for `transport: http`, the command for `transport: process`. */
+  readonly driver: string;
+  readonly model: string;
+  /** Whether it begins with a task; without one it waits for a message. */
+  readonly hasTask: boolean;
+  /** Declared skills. */
+  readonly skills: number;
+}
+
+/** Hears of a run while it goes on. */
+export interface RunObserver {
+  onWarning(warning: Diagnostic): void;
+  /** Called once, as soon as the port is bound and before the agent loop. */
+  onListening(capsule: RunningCapsule): void;
+  onFrame(frame: NumberedFrame): void;
+  /** The driver asks the model again within a turn; `reason` is a clause for a person. */
+  onRetry(reason: string): void;
+  /** Why a task failed, in the words of the trace, before the task's last frame. */
+  onTaskFailed(reason: string): void;
+}
+
+export type RunOutcome = SessionOutcome;

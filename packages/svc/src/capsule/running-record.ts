@@ -1,0 +1,122 @@
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as z from 'zod/mini';
+
+import { ioFault, isErrno } from '../../../kit/src/files/io-fault.ts';
+import { makeDirectories } from '../../../kit/src/files/make-directories.ts';
+import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
+import { isSessionId } from '../../../protocol/src/ids.ts';
+
+const recordShape = z.lazy(() =>
+  z.object({
+    session_id: z.string().check(z.refine(isSessionId)),
+    url: z.string(),
+    /** `ip:port` the listener is bound to, IPv6 in brackets: a name may lead to somebody else's port. */
+    address: z.string(),
+    pid: z.int().check(z.gte(1)),
+    /** Clock ticks since boot when the process started; null where the system does not tell. */
+    process_start: z.nullable(z.string()),
+    name: z.string(),
+    version: z.string(),
+    workdir: z.string(),
+    started_at_ms: z.int(),
+  }),
+);
+
+/** What `svc ps`, `svc watch` and `svc stop` know of a live session. Owner-only, one file each. */
+export type RunningRecord = z.infer<typeof recordShape>;
+
+function recordsDirectory(home: string): string {
+  return join(home, '.svc', 'running');
+}
+
+/** Writes the record whole, under a temporary name first. Returns what takes it away again. */
+export function writeRunningRecord(home: string, record: RunningRecord): () => void {
+  const directory = recordsDirectory(home);
+  const path = join(directory, `${record.session_id}.json`);
+  const temporary = `${path}.tmp`;
+  try {
+    makeDirectories(directory, 0o700);
+    writeFileSync(temporary, `${JSON.stringify(record)}\n`, { mode: 0o600 });
+    renameSync(temporary, path);
+  } catch (error) {
+    throw ioFault(error, `the session cannot be listed in ${directory}`);
+  }
+  return () => removeIfPossible(path);
+}
+
+/** A record that stays names a dead process: the next command that may remove it does. */
+function removeIfPossible(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch (error) {
+    // The file system has become read-only, or the directory is another user's.
+    if (!isSystemError(error)) throw error;
+  }
+}
+
+/** Live sessions, newest first. Records of dead processes are removed on the way; what is no record is passed over. */
+export function readRunningRecords(home: string): RunningRecord[] {
+  const directory = recordsDirectory(home);
+  const live: RunningRecord[] = [];
+  for (const name of namesIn(directory)) {
+    const path = join(directory, name);
+    const record = parseRecord(path);
+    if (record === null) continue;
+    if (!isAlive(record)) removeIfPossible(path);
+    // Under a temporary name it is about to appear under its own.
+    else if (name.endsWith('.json')) live.push(record);
+  }
+  return live.toSorted((a, b) => b.started_at_ms - a.started_at_ms || (a.session_id < b.session_id ? 1 : -1));
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
+    throw ioFault(error, `the running sessions in ${directory} cannot be listed`);
+  }
+}
+
+function parseRecord(path: string): RunningRecord | null {
+  try {
+    return recordShape.parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch {
+    // Gone meanwhile, not readable by this user, or of another version: either way it names no session that can be dealt with.
+    return null;
+  }
+}
+
+/**
+ * A pid alone may have been given to another process since; its start time tells them apart. One that has ended and that its parent has
+ * not waited for yet is not alive, though it can still be signaled.
+ */
+export function isAlive(record: Pick<RunningRecord, 'pid' | 'process_start'>): boolean {
+  try {
+    process.kill(record.pid, 0);
+  } catch (error) {
+    // EPERM: it lives and belongs to someone else.
+    if (!(error instanceof Error && 'code' in error && error.code === 'EPERM')) return false;
+  }
+  const [state = ''] = statOf(record.pid);
+  if (state === 'Z' || state === 'X') return false;
+  return record.process_start === null || processStart(record.pid) === record.process_start;
+}
+
+/** Field 22 of `/proc/<pid>/stat`; null where there is none. */
+export function processStart(pid: number): string | null {
+  return statOf(pid)[19] ?? null;
+}
+
+/** The fields of `/proc/<pid>/stat` from the state, its third, on; none where there is no such file. */
+function statOf(pid: number): readonly string[] {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The second field holds the command in parentheses and may contain anything, parentheses included.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  } catch {
+    // No /proc here, or the process has ended.
+    return [];
+  }
+}

@@ -1,0 +1,216 @@
+import { join } from 'node:path';
+
+import type { Containment } from '../../../sandbox/src/containment.ts';
+import { effectiveFloor, floorRefusal, parseCeiling, underCeiling } from '../../../sandbox/src/floor.ts';
+import { hostContainment, type HostFacts } from '../../../sandbox/src/host-containment.ts';
+import type { LimitHold } from '../../../sandbox/src/limits/held-limits.ts';
+import { DiagnosticList, type Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Redactor } from '../../../kit/src/diagnostics/redactor.ts';
+import { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import { lower, type EffectiveGrants } from '../../../artifacts/src/grants/effective-grants.ts';
+import { encodeScope, type ContainmentReport, type ScopeObject } from '../../../artifacts/src/grants/scope-object.ts';
+import { loadWorkspaceConfig } from '../../../artifacts/src/manifest/config.ts';
+import { loadEnvironment } from '../../../artifacts/src/manifest/env-file.ts';
+import { loadCapsuleManifest, type LoadedManifest } from '../../../artifacts/src/manifest/load.ts';
+import type { Environment } from '../../../kit/src/environment.ts';
+import type { ArtifactSource } from '../../../artifacts/src/store/artifact-source.ts';
+import type { StorePlaces } from '../../../artifacts/src/store/locate.ts';
+import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import { absentCommands } from './absent-commands.ts';
+import { findCapsule, type CapsuleSource } from './capsule-source.ts';
+import { delegationOfLaunch, type LaunchDelegation } from './delegation-of-launch.ts';
+import { hostFacts } from './host-facts.ts';
+import type { RunRequest } from './running-capsule.ts';
+import { unavailableParts } from './unavailable-parts.ts';
+import { unenforcedGrants, unheldLimits } from './unenforced-grants.ts';
+
+/** What of a request decides the scope of a session: neither its task nor its port, and of its workdir where it lies. */
+export type ScopeRequest = Pick<
+  RunRequest,
+  'manifestFile' | 'published' | 'readEnvFile' | 'floor' | 'workdir' | 'cwd' | 'home' | 'env'
+>;
+
+/** What manifest, configuration and host decide about a launch, before anything is looked for or written. */
+export interface LaunchScope {
+  readonly source: CapsuleSource;
+  /** The process environment over the `.env` file. */
+  readonly env: Environment;
+  readonly loaded: LoadedManifest;
+  readonly listenerToken: Secret | null;
+  readonly redactor: Redactor;
+  readonly containment: Containment;
+  readonly grants: EffectiveGrants;
+  /** By what its limits are held, as the scope says. */
+  readonly hold: LimitHold;
+  readonly scope: ScopeObject;
+  readonly delegation: Omit<LaunchDelegation, 'refusals'>;
+  /** Why the capsule must not be launched like this; empty when nothing found so far stands in the way. */
+  readonly refusals: readonly Diagnostic[];
+  readonly warnings: readonly Diagnostic[];
+}
+
+/**
+ * Reads the manifest and the configuration and asks the host what it contains processes with. Throws where the scope itself
+ * cannot be told: a manifest or configuration that is not readable or not valid.
+ */
+export async function scopeOfLaunch(
+  request: ScopeRequest,
+  places: Omit<StorePlaces, 'manifestDir'>,
+): Promise<LaunchScope> {
+  // The operator's own, so never out of the `.env` of a workspace.
+  const ceiling = parseCeiling(request.env['SVC_CONTAINMENT_CEILING']);
+  const facts = hostFacts({ home: request.home, packageRoot: places.packageRoot, ceiling });
+  const source = await findHeldCapsule(request, { ...places, manifestDir: request.cwd }, facts);
+  const env = loadEnvironment({ directory: source.root, process: request.env, useFile: request.readEnvFile });
+  const { loaded, missing } = loadManifest(source.manifestFile, env);
+  const workspace = loadWorkspaceConfig({ directory: source.root, env });
+  const { grants, warnings } = lower(loaded);
+  const containment = await hostContainment(facts);
+  const manifest = grants.containmentFloor ?? undefined;
+  const { report, refusal } = answerFloor({
+    declared: effectiveFloor({ manifest, workspace: workspace.containment, flag: request.floor }),
+    containment,
+    ceiling,
+  });
+  const hold = await containment.hold({
+    resources: grants.resources,
+    directories: writtenDirectories(request, source, grants),
+  });
+  const listenerToken = tokenOf(request.env);
+  const { spawnAllow } = grants;
+  const { refusals, ...delegation } = delegationOfLaunch({ spawnAllow, env, processEnv: request.env });
+  return {
+    source,
+    env,
+    loaded,
+    listenerToken,
+    redactor: redactorOf(loaded.apiKey ?? null, listenerToken),
+    containment,
+    grants,
+    hold,
+    scope: { ...encodeScope(grants, report, hold.limits), ...(await commandReads(request, source, loaded)) },
+    delegation,
+    refusals: [...missing, ...(refusal === null ? [] : [refusal]), ...unheldLimits(loaded, hold.limits), ...refusals],
+    warnings: [
+      loaded.warnings,
+      workspace.warnings,
+      warnings,
+      unavailableParts(loaded),
+      unenforcedGrants(loaded, containment),
+      absentCommands({ loaded, env, source }),
+    ].flat(),
+  };
+}
+
+/** What `inference.command` opens of the host. Commands of artifacts are not known before they are found. */
+async function commandReads(
+  { workdir, home }: ScopeRequest,
+  { root }: CapsuleSource,
+  { manifest, directory }: LoadedManifest,
+): Promise<Pick<ScopeObject, 'command_reads'>> {
+  const { transport, command } = manifest.inference;
+  if (transport !== 'process') return {};
+  const [{ driverWords }, { operatorFiles }] = await Promise.all([
+    import('../inference/process-driver.ts'),
+    import('./operator-files.ts'),
+  ]);
+  const places = { manifestDirectory: directory, home, workdir: workdir ?? join(root, 'workdir') };
+  const { reads } = operatorFiles(driverWords(command ?? ''), places);
+  return reads.length === 0 ? {} : { command_reads: reads };
+}
+
+/** Where the programs of the capsule will write, made or not. */
+function writtenDirectories(
+  { workdir, home }: ScopeRequest,
+  { root }: CapsuleSource,
+  { artifacts }: EffectiveGrants,
+): readonly string[] {
+  const stores = artifacts.some(({ stateStores }) => stateStores.length > 0) ? [join(home, '.svc', 'state')] : [];
+  return [workdir ?? join(root, 'workdir'), ...stores];
+}
+
+/** A manifest file is there already; only a published capsule may have to be fetched, and the host is asked before. */
+async function findHeldCapsule(request: ScopeRequest, places: StorePlaces, facts: HostFacts): Promise<CapsuleSource> {
+  if (request.published === null) return await findCapsule(request, places);
+  const host = { containment: await hostContainment(facts), ceiling: facts.ceiling };
+  const sources = async (): Promise<readonly ArtifactSource[]> => {
+    const asked = await places.sources();
+    if (asked.length > 0) holdToKnownFloor(request, host);
+    return asked;
+  };
+  return await findCapsule(request, { ...places, sources });
+}
+
+/**
+ * What is known of the floor before the manifest of a published capsule is here: it is not fetched where that is refused already (D1
+ * "Command line" 2).
+ */
+function holdToKnownFloor(request: ScopeRequest, host: Omit<FloorQuestion, 'declared'>): void {
+  const env = loadEnvironment({ directory: request.cwd, process: request.env, useFile: request.readEnvFile });
+  const workspace = loadWorkspaceConfig({ directory: request.cwd, env });
+  const declared = effectiveFloor({ manifest: undefined, workspace: workspace.containment, flag: request.floor });
+  const { refusal } = answerFloor({ ...host, declared });
+  if (refusal !== null) throw refusal;
+}
+
+interface ManifestReading {
+  readonly loaded: LoadedManifest;
+  /** What a launch needs beside a valid manifest and does not find: the provider's key, the system prompt. */
+  readonly missing: readonly Diagnostic[];
+}
+
+function loadManifest(file: string, env: Environment): ManifestReading {
+  try {
+    return { loaded: loadCapsuleManifest({ file, env }), missing: [] };
+  } catch (error) {
+    if (!(error instanceof DiagnosticList)) throw error;
+    const loaded = inspected(file, env);
+    if (loaded === null) throw error;
+    return { loaded, missing: error.diagnostics.filter(({ code }) => code.startsWith('E-')) };
+  }
+}
+
+/** The manifest as those read it who run nothing; null when it is not valid for them either. */
+function inspected(file: string, env: Environment): LoadedManifest | null {
+  try {
+    return loadCapsuleManifest({ file, env, purpose: 'inspect' });
+  } catch (error) {
+    if (error instanceof DiagnosticList) return null;
+    throw error;
+  }
+}
+
+export interface FloorQuestion {
+  /** The strongest of all floors. */
+  readonly declared: ContainmentClass;
+  readonly containment: Containment;
+  /** The strongest class that is to be used. */
+  readonly ceiling: ContainmentClass;
+}
+
+export interface FloorAnswer {
+  readonly report: ContainmentReport;
+  /** `E-CAP-003` when what is achieved stays below what is declared. */
+  readonly refusal: Diagnostic | null;
+}
+
+/** Holds what the host achieves, under the ceiling, to what is declared (D1 "Command line" 1 and 2). */
+export function answerFloor({ declared, containment, ceiling }: FloorQuestion): FloorAnswer {
+  const { mechanism, usernsGrant } = containment;
+  const achieved = underCeiling(containment.achieved, ceiling);
+  const isLowered = achieved !== containment.achieved;
+  const reason = isLowered ? `SVC_CONTAINMENT_CEILING is ${ceiling}` : (containment.reason ?? '');
+  const refusal = floorRefusal(declared, { achieved, mechanism, reason });
+  return { report: { declared, achieved, floorMet: refusal === null, mechanism, usernsGrant }, refusal };
+}
+
+function tokenOf(env: ScopeRequest['env']): Secret | null {
+  const token = env['SVC_LISTENER_TOKEN'] ?? '';
+  return token === '' ? null : new Secret(token);
+}
+
+function redactorOf(...secrets: readonly (Secret | null)[]): Redactor {
+  const redactor = new Redactor();
+  for (const secret of secrets) if (secret !== null) redactor.register(secret);
+  return redactor;
+}

@@ -1,0 +1,93 @@
+import type { ComponentHost } from '../../../components/src/component-host.ts';
+import type { Component, ComponentGrants, Preopen } from '../../../components/src/component.ts';
+import type { ArtifactGrants } from '../../../artifacts/src/grants/artifact-grants.ts';
+import { mayReach } from '../../../kit/src/net/network-coverage.ts';
+import { statePath } from '../../../artifacts/src/grants/state-paths.ts';
+import { formatDestination } from '../../../kit/src/net/network-destination.ts';
+import type { InstalledArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
+import { openScopeDirectory, openStateStore, type ScopeDirectory } from './scope-directory.ts';
+
+export interface SessionComponentsDeps {
+  readonly host: ComponentHost;
+  /** The accessible workdir, links resolved. */
+  readonly workdir: string;
+  /** The user's, with the state stores below it. */
+  readonly home: string;
+  /** The variables that `svc run` holds. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** What a driver's component gets beside its grants: its endpoint, and the key that only requests there carry (contracts §4). */
+export type DriverExtras = Pick<ComponentGrants, 'credential' | 'onExchange'> & {
+  /** The one place a driver may always reach. */
+  readonly endpoint: EndpointGrant | null;
+};
+
+type EndpointGrant = Parameters<typeof formatDestination>[0];
+
+/** The components of one session, each under the grants of its artifact. */
+export class SessionComponents {
+  readonly #deps: SessionComponentsDeps;
+  readonly #components: Component[] = [];
+  readonly #scopes: ScopeDirectory[] = [];
+
+  constructor(deps: SessionComponentsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reads, compiles and starts nothing yet. */
+  open(artifact: InstalledArtifact, own: ArtifactGrants, extras: DriverExtras = { endpoint: null }): Component {
+    const { endpoint, ...ofDriver } = extras;
+    const component = this.#deps.host.open(
+      {
+        name: artifact.entry.name,
+        wasm: () => artifact.read('component.wasm'),
+        // The store has held the bytes to the hash of their archive.
+        sha256: null,
+        ...(artifact.compiledDir === null ? {} : { precompiledDir: artifact.compiledDir }),
+      },
+      {
+        preopens: [...this.#scopeOf(own), ...this.#storesOf(own)],
+        env: this.#variablesOf(own),
+        mayReach: (url) => mayReach(own.networkAllow, url) || (endpoint !== null && mayReach([endpoint], url)),
+        ...(endpoint === null ? {} : { endpointOrigin: formatDestination(endpoint) }),
+        maxMemoryBytes: own.maxMemoryBytes,
+        tellsOutput: own.runtime === 'hook',
+        ...ofDriver,
+      },
+    );
+    this.#components.push(component);
+    return component;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#components.map((component) => component.close()));
+    for (const scope of this.#scopes) scope.close();
+  }
+
+  /** A component sees its scope as `/`. */
+  #scopeOf({ preopen }: ArtifactGrants): readonly Preopen[] {
+    if (preopen === null) return [];
+    const directory = openScopeDirectory(this.#deps.workdir, preopen.scope);
+    this.#scopes.push(directory);
+    return [{ guestPath: '/', hostPath: directory.path, writable: preopen.writable }];
+  }
+
+  /** And each of its stores as `/state/<store>`, which is nearer to a path below it than `/`. */
+  #storesOf({ stateStores }: ArtifactGrants): readonly Preopen[] {
+    return stateStores.map((store) => {
+      const directory = openStateStore(this.#deps.home, store);
+      this.#scopes.push(directory);
+      return { guestPath: statePath(store), hostPath: directory.path, writable: true };
+    });
+  }
+
+  #variablesOf({ envAllow }: ArtifactGrants): Readonly<Record<string, string>> {
+    const held = envAllow.flatMap((name) => {
+      // The handle of a delegated session is for its runtime alone.
+      const value = name === 'SVC_SPAWNER' ? undefined : this.#deps.env[name];
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    return Object.fromEntries(held);
+  }
+}

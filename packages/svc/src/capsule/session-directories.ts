@@ -1,0 +1,115 @@
+import { closeSync, existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join, relative, sep } from 'node:path';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { ioFault, isErrno } from '../../../kit/src/files/io-fault.ts';
+import { makeDirectories } from '../../../kit/src/files/make-directories.ts';
+import { isObstacle, openWithoutLinks } from '../../../kit/src/files/open-without-links.ts';
+import type { SessionId } from '../../../protocol/src/ids.ts';
+
+export interface SessionDirectories {
+  /** The accessible workdir, links resolved: the agent reads and writes here. */
+  readonly workdir: string;
+  /** Trace, logs and staged tools, owner-only: out of the agent's reach. */
+  readonly session: string;
+  readonly trace: string;
+}
+
+export interface DirectoriesRequest {
+  /** The user's home, with `.svc/` of its own. */
+  readonly home: string;
+  /** The installed package. */
+  readonly packageRoot: string;
+  /** Where `workdir/` and `.svc/` lie: the directory of the manifest. */
+  readonly root: string;
+  readonly sessionId: SessionId;
+  /** `--workdir`, absolute; null for a fresh one named by the session. */
+  readonly workdir: string | null;
+  /** A parent made the workdir in its own, which has been judged; its agent can put something else there. */
+  readonly isDelegated: boolean;
+}
+
+/**
+ * Makes the directories of a session (contracts §2 "Layout on disk"). The workdir of a delegated one is there already, at that very path, and
+ * anything else is `E-RUN-029` (D2 "Child directory"). `E-IO-001` when the file system refuses.
+ */
+export function makeSessionDirectories(request: DirectoriesRequest): SessionDirectories {
+  const { root, sessionId } = request;
+  const workdir = accessibleWorkdir(request);
+  const session = join(root, '.svc', 'sessions', sessionId);
+  makeDirectory(session, 0o700);
+  return { workdir, session, trace: join(session, 'trace.jsonl') };
+}
+
+function accessibleWorkdir(request: DirectoriesRequest): string {
+  const { root, sessionId, workdir, isDelegated } = request;
+  if (workdir !== null && isDelegated) {
+    refuseMoved(workdir);
+    return workdir;
+  }
+  if (workdir !== null) refuseOwnPlaces(workdir, request);
+  const accessible = workdir ?? join(root, 'workdir', sessionId);
+  makeDirectory(accessible, 0o755);
+  return realpathSync(accessible);
+}
+
+/**
+ * Whatever opens something below the workdir later follows no link either, so that a path without one now means the parent's directory or
+ * nothing for as long as the session lasts.
+ */
+function refuseMoved(workdir: string): void {
+  try {
+    closeSync(openWithoutLinks(workdir).fd);
+    if (realpathSync(workdir) === workdir) return;
+  } catch (error) {
+    if (!isObstacle(error) && !isErrno(error, 'ENOENT'))
+      throw ioFault(error, `the workdir ${workdir} cannot be opened`);
+  }
+  throw new Diagnostic('E-RUN-029', `the workdir ${workdir} is not the directory that the parent made`, {
+    hint: 'a link or something else has been put in its place: let the parent delegate again',
+  });
+}
+
+/**
+ * The manifest, the traces, what `svc` runs from its home and `svc` itself must stay out of the agent's reach: its workdir may lie in the
+ * workspace, not around it, and neither around nor inside a `.svc/` or the installation. Looked at before anything is made.
+ */
+function refuseOwnPlaces(workdir: string, { root, home, packageRoot }: DirectoriesRequest): void {
+  const place = realPath(workdir);
+  const closed = [join(root, '.svc'), join(home, '.svc'), installationOf(packageRoot)].map(realPath);
+  const around = [root, packageRoot].map(realPath);
+  const holdsOne = [...around, ...closed].some((path) => contains(place, path));
+  if (!holdsOne && !closed.some((path) => contains(path, place))) return;
+  throw new Diagnostic('E-RUN-029', `the workdir ${workdir} would give the agent what svc itself keeps`, {
+    hint: 'name a directory of its own with --workdir, or leave the flag out',
+  });
+}
+
+/** Installers put what a package needs beside it. */
+function installationOf(packageRoot: string): string {
+  const beside = dirname(packageRoot);
+  return basename(beside) === 'node_modules' ? beside : packageRoot;
+}
+
+/** Whether a path is the directory or below it; both absolute, with links resolved. */
+export function contains(directory: string, path: string): boolean {
+  const way = relative(directory, path);
+  return way !== '..' && !way.startsWith(`..${sep}`);
+}
+
+/** With links resolved as far as the path exists. */
+function realPath(path: string): string {
+  if (existsSync(path)) return realpathSync(path);
+  const parent = dirname(path);
+  return parent === path ? path : join(realPath(parent), basename(path));
+}
+
+function makeDirectory(path: string, mode: number): void {
+  try {
+    makeDirectories(dirname(path));
+    mkdirSync(path, { mode });
+  } catch (error) {
+    if (isErrno(error, 'EEXIST') && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;
+    throw ioFault(error, `the directory ${path} cannot be made`);
+  }
+}

@@ -1,0 +1,98 @@
+import { realpathSync } from 'node:fs';
+import { relative } from 'node:path';
+
+import type { Containment, SessionContainment } from '../../../sandbox/src/containment.ts';
+import { containedEnvironment, containedTemporary } from '../../../sandbox/src/contained-environment.ts';
+import type { ProcessGrants, StoreDirectory } from '../../../sandbox/src/launch/process-grants.ts';
+import type { LimitHold } from '../../../sandbox/src/limits/held-limits.ts';
+import type { Launcher } from '../../../sandbox/src/launcher.ts';
+import { serviceAddress } from '../../../sandbox/src/service-address.ts';
+import { diagnosticOf } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { LogBudget } from '../../../kit/src/log-budget.ts';
+import type { SessionId } from '../../../protocol/src/ids.ts';
+import { makePrivateDirectory, openScopeDirectory, openStateStore } from './scope-directory.ts';
+import type { SessionDirectories } from './session-directories.ts';
+
+export interface SessionProcessesDeps {
+  readonly sessionId: SessionId;
+  readonly containment: Containment;
+  /** By what the limits of the session are held. */
+  readonly hold: LimitHold;
+  readonly directories: SessionDirectories;
+  /** Of all logs of the session. */
+  readonly logs: LogBudget;
+  /** The user's, with the state stores below it. */
+  readonly home: string;
+  /** The variables that `svc run` holds. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Where the processes of one session start: shell commands, native tools, servers of tools, process drivers. */
+export class SessionProcesses {
+  readonly #deps: SessionProcessesDeps;
+  readonly #contained: SessionContainment;
+
+  constructor(deps: SessionProcessesDeps) {
+    const { workdir, session: privateDirectory } = deps.directories;
+    this.#deps = deps;
+    makeHome(deps.directories);
+    this.#contained = deps.containment.open({ workdir, privateDirectory, logs: deps.logs, hold: deps.hold });
+  }
+
+  /** The user's. */
+  get home(): string {
+    return this.#deps.home;
+  }
+
+  /** The door for processes with these grants; their scope is made when it is not there. */
+  launcher(grants: ProcessGrants): Launcher {
+    const { directories } = this.#deps;
+    openScopeDirectory(directories.workdir, grants.scope).close();
+    const contained = this.#contained.launcher(grants);
+    return {
+      ...contained,
+      launch: async (request) => {
+        // A command may have removed it, with everything else that git does not know.
+        const lost = diagnosticOf(() => {
+          makeHome(directories);
+          this.openStores(grants.stores.map(({ name }) => name));
+        });
+        return lost === null ? await contained.launch(request) : { kind: 'refused', reason: lost.message };
+      },
+    };
+  }
+
+  /** The state stores of these names, made where they are missing; `E-CAP-017` for a link or a file in the place of one. */
+  openStores(names: readonly string[]): readonly StoreDirectory[] {
+    return names.map((name) => {
+      const directory = openStateStore(this.#deps.home, name);
+      try {
+        return { name, path: realpathSync(directory.path) };
+      } finally {
+        directory.close();
+      }
+    });
+  }
+
+  /** Of a program, with these variables of the runtime's. */
+  environment(allow: readonly string[], stores: readonly StoreDirectory[] = []): Readonly<Record<string, string>> {
+    const { sessionId, containment, directories, env: held } = this.#deps;
+    const { workdir: accessibleWorkdir } = directories;
+    const { achieved } = containment;
+    return containedEnvironment({ accessibleWorkdir, sessionId, achieved, held, allow, stores });
+  }
+
+  /** `host:port` at which a program finds a port of ours that its grants name. */
+  addressOf(servicePort: number): string {
+    return serviceAddress(servicePort, this.#deps.containment.achieved);
+  }
+
+  async close(): Promise<void> {
+    await this.#contained.close();
+  }
+}
+
+/** The home of contained programs, with its place for temporary files. */
+function makeHome({ workdir }: SessionDirectories): void {
+  makePrivateDirectory(workdir, relative(workdir, containedTemporary(workdir)));
+}

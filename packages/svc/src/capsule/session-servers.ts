@@ -1,0 +1,109 @@
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { InstalledArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
+import { KeptLists } from '../tools/mcp/kept-lists.ts';
+import type { ListedTools } from '../tools/mcp/listed-tools.ts';
+import { createMcpTools } from '../tools/mcp/mcp-tools.ts';
+import { ToolServer, type ToolServerSettings } from '../tools/mcp/tool-server.ts';
+import type { LogBudget } from '../../../kit/src/log-budget.ts';
+import type { Tool } from '../tools/tool.ts';
+import { systemClock } from './system-clock.ts';
+import { version } from './version.ts';
+
+export interface SessionServersDeps {
+  /** `~/.svc/cache`. */
+  readonly cacheDir: string;
+  readonly sessionDirectory: string;
+  /** Of all logs of the session. */
+  readonly logs: LogBudget;
+  /** Aborted when the session was asked to stop: a server that has not told its tools by then is not waited for. */
+  readonly stop: AbortSignal;
+  readonly onWarning: (warning: Diagnostic) => void;
+}
+
+/** How a server is started. */
+export type ServerPlace = Pick<ToolServerSettings, 'launcher' | 'command' | 'args' | 'env' | 'deadlineMs' | 'hiddenIn'>;
+
+/** The MCP servers of one session. */
+export class SessionServers {
+  readonly #deps: SessionServersDeps;
+  readonly #kept: KeptLists;
+  readonly #servers: ToolServer[] = [];
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(deps: SessionServersDeps) {
+    this.#deps = deps;
+    this.#kept = new KeptLists(deps.cacheDir);
+  }
+
+  /**
+   * The tools that the server of an artifact listed when it was last asked. One that was never asked is started and asked, and goes on
+   * running; `E-RUN-036` when it does not answer, or not before the session is asked to stop.
+   */
+  async tools({ manifest, sha256 }: InstalledArtifact, place: ServerPlace): Promise<readonly Tool[]> {
+    const { name, description } = manifest;
+    const kept = await this.#kept.read(sha256);
+    const { sessionDirectory, logs, onWarning } = this.#deps;
+    const onChange = (live: ListedTools, change: string | null): void => {
+      this.#keep(sha256, live);
+      if (change !== null) onWarning(changed(name, change));
+    };
+    const common = { name, sessionDirectory, logs, version, clock: systemClock, onChange };
+    const server = new ToolServer({ ...common, ...place }, kept);
+    this.#servers.push(server);
+    const offered = await this.#untilStop(server);
+    if (offered.kind !== 'answered') {
+      if (this.#deps.stop.aborted) throw silent(name, 'had not answered when svc was asked to stop');
+      throw silent(name, offered.kind === 'refused' ? `could not be started: ${offered.reason}` : offered.reason);
+    }
+    const { tools, leftOut } = offered.value;
+    if (kept === null && tools.length > 0) this.#keep(sha256, offered.value);
+    if (leftOut.length > 0 || tools.length === 0) onWarning(partlyOffered(name, offered.value));
+    return createMcpTools({ name, description, server, listed: tools });
+  }
+
+  /** Ends all servers. */
+  async close(): Promise<void> {
+    await Promise.all(this.#servers.map((server) => server.close()));
+    await this.#writing;
+  }
+
+  async #untilStop(server: ToolServer): ReturnType<ToolServer['offered']> {
+    const { stop } = this.#deps;
+    const onStop = (): void => void server.close();
+    stop.addEventListener('abort', onStop, { once: true });
+    if (stop.aborted) onStop();
+    try {
+      return await server.offered();
+    } finally {
+      stop.removeEventListener('abort', onStop);
+    }
+  }
+
+  #keep(sha256: string, listed: ListedTools): void {
+    const write = async (): Promise<void> => await this.#kept.write(sha256, listed);
+    this.#writing = this.#writing.then(write).catch((error: unknown) => {
+      // Without it the next session asks the server, or tells of the change again.
+      if (!(error instanceof Diagnostic && error.code === 'E-IO-001')) throw error;
+    });
+  }
+}
+
+function silent(name: string, reason: string): Diagnostic {
+  const [what = '', ...hints] = reason.split('\n');
+  const message = `the server of ${name} did not tell its tools: it ${what}`;
+  return new Diagnostic('E-RUN-036', message, hints.length === 0 ? {} : { hint: hints.join(' ') });
+}
+
+function partlyOffered(name: string, { tools, leftOut }: ListedTools): Diagnostic {
+  const message =
+    leftOut.length === 0
+      ? `the server of ${name} lists no tool`
+      : `the server of ${name} lists what is not offered: ${leftOut.join('; ')}`;
+  return new Diagnostic('W-RUN-006', message, { hint: `the model has ${tools.length} of its tools` });
+}
+
+function changed(name: string, change: string): Diagnostic {
+  return new Diagnostic('W-RUN-007', `the server of ${name} lists other tools than this session offers: ${change}`, {
+    hint: 'the next session offers what it lists now',
+  });
+}

@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto';
+
+import type { Component } from '../../../components/src/component.ts';
+import { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import { createComponentDriver } from '../inference/component-driver.ts';
+import { DriverRequests } from '../inference/driver-requests.ts';
+import type { Driver } from '../inference/driver.ts';
+import { timedDriver } from '../inference/timed-driver.ts';
+import type { ProgramService } from '../inference/cli/cli-driver.ts';
+import type { InstalledArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
+import { capsuleProcesses } from './process-grants.ts';
+import { recordRedaction } from './record-redaction.ts';
+import { grantsOf, type StageParts } from './stage-parts.ts';
+import { systemClock } from './system-clock.ts';
+import { version } from './version.ts';
+
+/** The way to the model that `inference.transport` names (contracts §4, §11). */
+export async function stageDriver(parts: StageParts): Promise<Driver> {
+  const { transport, timeout_secs: timeout } = parts.launch.loaded.manifest.inference;
+  const driver = transport === 'process' ? await processDriver(parts) : componentDriver(parts);
+  return timedDriver(driver, { idleMs: timeout.idle * 1000, totalMs: timeout.total * 1000 }, systemClock);
+}
+
+async function processDriver(parts: StageParts): Promise<Driver> {
+  const [{ createProcessDriver, driverWords }, { hiddenIn, operatorFiles }] = await Promise.all([
+    import('../inference/process-driver.ts'),
+    import('./operator-files.ts'),
+  ]);
+  const { launch, processes, directories } = parts;
+  const { grants, loaded } = launch;
+  const { inference } = loaded.manifest;
+  const places = { manifestDirectory: loaded.directory, home: processes.home, workdir: directories.workdir };
+  const { words, reads } = operatorFiles(driverWords(inference.command ?? ''), places);
+  return createProcessDriver({
+    command: words,
+    manifestDirectory: loaded.directory,
+    launcher: processes.launcher({ ...capsuleProcesses(grants), reads }),
+    program: {
+      service: programService(parts, reads),
+      apiKey: loaded.apiKey ?? null,
+      maxTurns: inference.max_turns,
+      hasNetwork: grants.networkAllow.length > 0,
+    },
+    ...(launch.scope.containment.achieved === 'advisory'
+      ? {}
+      : { hiddenIn: (said: string) => hiddenIn(said, reads, places) }),
+    env: processes.environment(grants.envAllow),
+    redact: recordRedaction(launch),
+  });
+}
+
+/** What a program with a dialect of its own is served with: its token is a secret of this session like the key. */
+function programService({ launch, processes }: StageParts, reads: readonly string[]): ProgramService {
+  const token = new Secret(randomBytes(32).toString('base64url'));
+  launch.redactor.register(token);
+  const grants = { ...capsuleProcesses(launch.grants), reads };
+  return {
+    token,
+    mintName: () => randomBytes(12).toString('base64url'),
+    version,
+    launcherFor: (servicePort) => processes.launcher({ ...grants, servicePort }),
+    addressFor: (servicePort) => processes.addressOf(servicePort),
+    onBug: (error) => {
+      process.nextTick(() => {
+        throw error;
+      });
+    },
+  };
+}
+
+function componentDriver(parts: StageParts): Driver {
+  const { launch } = parts;
+  const { inference } = launch.loaded.manifest;
+  const artifact = launch.artifacts.find(({ entry }) => entry.name === inference.driver?.artifact);
+  if (artifact === undefined) throw new Error('the manifest was checked to name a driver it lists');
+  const { name } = artifact.entry;
+  const requests = new DriverRequests();
+  const placeholder = launch.loaded.apiKey === undefined ? null : `svc-key-${randomBytes(16).toString('hex')}`;
+  return createComponentDriver({
+    label: name,
+    component: openComponent(parts, artifact, { placeholder, requests }),
+    requests,
+    deadlineMs: grantsOf(launch, name).deadlineSecs * 1000,
+    endpoint: (inference.endpoint ?? '').replace(/\/+$/, ''),
+    apiKeyPlaceholder: placeholder ?? undefined,
+    config: launch.driverConfig,
+    redact: recordRedaction(launch),
+  });
+}
+
+/** The origin of `inference.endpoint` is the driver's own, and the only one that gets the key (contracts §4). */
+function openComponent(
+  parts: StageParts,
+  artifact: InstalledArtifact,
+  { placeholder, requests }: { readonly placeholder: string | null; readonly requests: DriverRequests },
+): Component {
+  const { components, launch } = parts;
+  const { apiKey, manifest } = launch.loaded;
+  const own = grantsOf(launch, artifact.entry.name);
+  const { endpoint } = manifest.inference;
+  const credential =
+    placeholder === null || apiKey === undefined || endpoint === undefined
+      ? {}
+      : { credential: { origin: new URL(endpoint).origin, placeholder, secret: apiKey } };
+  return components.open(artifact, own, {
+    endpoint: launch.grants.endpoint,
+    onExchange: requests.tell,
+    ...credential,
+  });
+}

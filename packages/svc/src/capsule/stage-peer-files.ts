@@ -1,0 +1,93 @@
+import type { CapsuleManifest } from '../../../artifacts/src/manifest/schema.ts';
+import { wholeMs } from '../../../artifacts/src/manifest/units.ts';
+import { ExportRoot, normalizedRoot } from '../resources/export-root.ts';
+import { audienceOf } from '../resources/peer-address.ts';
+import { PeerHandles } from '../resources/peer-handles.ts';
+import type { ResourcePlanesOptions } from '../resources/resource-routes.ts';
+import type { SessionClock } from '../../../kit/src/clock.ts';
+import type { Tool } from '../tools/tool.ts';
+import type { SessionId } from '../../../protocol/src/ids.ts';
+import type { PreparedLaunch } from './prepare.ts';
+import { systemClock } from './system-clock.ts';
+
+/** What of a launch decides about files of peers. */
+export interface PeerFilesLaunch {
+  readonly loaded: { readonly manifest: Pick<CapsuleManifest, 'name' | 'exports'> };
+  readonly scope: { readonly containment: Pick<PreparedLaunch['scope']['containment'], 'achieved'> };
+  readonly grants: Pick<PreparedLaunch['grants'], 'networkAllow' | 'peerFetchAllow'> & {
+    readonly resources: Pick<PreparedLaunch['grants']['resources'], 'workdir_max_bytes'>;
+  };
+}
+
+export interface PeerFilesRequest {
+  readonly launch: PeerFilesLaunch;
+  readonly sessionId: SessionId;
+  /** `host:port` of this capsule's card. */
+  readonly url: string;
+  /** The accessible workdir, canonical. */
+  readonly workdir: string;
+  /** The machine's own when absent. */
+  readonly clock?: Pick<SessionClock, 'now' | 'randomBytes'>;
+}
+
+/** What a session shares with peers and fetches from them. */
+export interface SessionPeerFiles {
+  /** `share-file` and `fetch-peer-file`, each only when its grant is declared (D3 "Agent tools"). */
+  readonly tools: readonly Tool[];
+  /** What the listener serves; null when `exports.peer_files` is not declared. */
+  readonly served: ResourcePlanesOptions['peerFiles'];
+  /** Overwrites the minting key: no handle verifies any more (D3 "Authentication" 4). */
+  readonly close: () => void;
+}
+
+/** No file is fetched that is larger, whatever the workdir may hold. */
+const largestFetchBytes = 1024 ** 3;
+
+/** The key of the session, when it shares files, and the tools of its model. Loads no more than the manifest asks for. */
+export async function stagePeerFiles(request: PeerFilesRequest): Promise<SessionPeerFiles> {
+  const { launch, sessionId: issuer, clock = systemClock } = request;
+  const exported = launch.loaded.manifest.exports.peer_files;
+  const fetching = await fetchTools(request);
+  if (exported === undefined) return { tools: fetching, served: null, close: () => {} };
+  const randomBytes = (size: number): Uint8Array => clock.randomBytes(size);
+  const handles = new PeerHandles({ issuer, now: () => clock.now(), randomBytes });
+  try {
+    return {
+      tools: [await shareTool(request, { exported, handles }), ...fetching],
+      served: { root: exported.root, max_bytes: exported.max_bytes, handles },
+      close: () => handles.close(),
+    };
+  } catch (error) {
+    // Nobody else has the key yet.
+    handles.close();
+    throw error;
+  }
+}
+
+interface Sharing {
+  readonly exported: NonNullable<CapsuleManifest['exports']['peer_files']>;
+  readonly handles: PeerHandles;
+}
+
+async function shareTool({ launch, workdir }: PeerFilesRequest, { exported, handles }: Sharing): Promise<Tool> {
+  if (exported.max_ttl === undefined) throw new Error('the manifest was not settled: exports.peer_files.max_ttl');
+  const { createShareFileTool } = await import('../resources/share-file-tool.ts');
+  const { achieved } = launch.scope.containment;
+  return createShareFileTool({
+    root: new ExportRoot({ workdir, root: normalizedRoot(exported.root), achieved }),
+    handles,
+    maxTtlMs: wholeMs(exported.max_ttl),
+    networkAllow: launch.grants.networkAllow,
+  });
+}
+
+async function fetchTools({ launch, workdir, url }: PeerFilesRequest): Promise<readonly Tool[]> {
+  const { peerFetchAllow: allow, resources } = launch.grants;
+  if (allow.length === 0) return [];
+  const { name } = launch.loaded.manifest;
+  const audience = audienceOf({ name, url });
+  if (audience === undefined) throw new Error(`this capsule cannot say who it is: ${name} at ${url}`);
+  const { createFetchPeerFileTool } = await import('../resources/fetch-peer-file-tool.ts');
+  const maxBytes = Math.min(largestFetchBytes, resources.workdir_max_bytes);
+  return [createFetchPeerFileTool({ workdir, audience, allow, maxBytes })];
+}

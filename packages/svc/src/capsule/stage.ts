@@ -1,0 +1,99 @@
+import type { ComponentHost } from '../../../components/src/component-host.ts';
+import type { Delegations } from '../delegation/delegations.ts';
+import type { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { Hook } from '../hooks/hook.ts';
+import type { Driver } from '../inference/driver.ts';
+import { BackgroundCommands } from '../tools/background/background-commands.ts';
+import type { Tool } from '../tools/tool.ts';
+import type { LogBudget } from '../../../kit/src/log-budget.ts';
+import type { SessionId } from '../../../protocol/src/ids.ts';
+import type { PreparedLaunch } from './prepare.ts';
+import { SessionComponents } from './session-components.ts';
+import type { SessionDirectories } from './session-directories.ts';
+import { SessionProcesses } from './session-processes.ts';
+import type { SessionServers, SessionServersDeps } from './session-servers.ts';
+import { stageDriver } from './stage-driver.ts';
+import { stageHooks } from './stage-hooks.ts';
+import { stageTools } from './stage-tools.ts';
+import { systemClock } from './system-clock.ts';
+
+export interface StageRequest {
+  readonly launch: PreparedLaunch;
+  readonly sessionId: SessionId;
+  readonly directories: SessionDirectories;
+  /** Of all logs of the session. */
+  readonly logs: LogBudget;
+  readonly host: ComponentHost;
+  readonly home: string;
+  /** `~/.svc/cache`. */
+  readonly cacheDir: string;
+  /** Null for a session that may not delegate. */
+  readonly delegations: Delegations | null;
+  /** Aborted when the session was asked to stop. */
+  readonly stop: AbortSignal;
+  readonly onWarning: (warning: Diagnostic) => void;
+}
+
+/** What a session runs with. */
+export interface StagedSession {
+  readonly tools: readonly Tool[];
+  readonly driver: Driver;
+  readonly background: BackgroundCommands;
+  readonly hooks: readonly Hook[];
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * What the agent loop calls, from the artifacts, the shell grants and the driver of a capsule. Compiles nothing, and starts nothing but MCP
+ * servers that have never been asked for their tools. What fails leaves nothing open.
+ */
+export async function stageSession(request: StageRequest): Promise<StagedSession> {
+  const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, onWarning } = request;
+  const { containment, hold, env } = launch;
+  const components = new SessionComponents({ host, workdir: directories.workdir, home, env });
+  const processes = new SessionProcesses({ sessionId, containment, hold, directories, logs, home, env });
+  let opened: Promise<SessionServers> | null = null;
+  const servers = async (): Promise<SessionServers> =>
+    await (opened ??= openServers({ cacheDir, sessionDirectory: directories.session, logs, stop, onWarning }));
+  const background = backgroundOf(launch);
+  const parts = { launch, directories, logs, components, processes, servers, background, delegations };
+  const close = async (): Promise<void> => {
+    await (await opened)?.close();
+    await components.close();
+    await processes.close();
+  };
+  try {
+    const tools = await stageTools(parts);
+    const driver = await stageDriver(parts);
+    return {
+      tools,
+      driver,
+      background,
+      hooks: stageHooks(parts),
+      close: async () => {
+        await driver.close();
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function openServers(deps: SessionServersDeps): Promise<SessionServers> {
+  const { SessionServers } = await import('./session-servers.ts');
+  return new SessionServers(deps);
+}
+
+function backgroundOf({ loaded }: PreparedLaunch): BackgroundCommands {
+  const { shell_grace_secs: declared, task_acceptance: acceptance, after_task: afterTask } = loaded.manifest.lifecycle;
+  const takesTasks = acceptance === 'queue';
+  const graceSecs = declared ?? (takesTasks && afterTask === 'sleep' ? graceWhereTold : graceOfItsTask);
+  return new BackgroundCommands({ clock: systemClock, graceMs: graceSecs * 1000, endIsTold: takesTasks });
+}
+
+/** `lifecycle.shell_grace_secs` where the manifest names none (contracts §3). */
+const graceWhereTold = 10;
+/** A session that ends with its task would not hear of the end: a build or a test may take its time there. */
+const graceOfItsTask = 600;

@@ -1,0 +1,17 @@
+import type { SessionClock } from '../../../kit/src/clock.ts';
+import { earlyRandom } from './early-random.ts';
+
+/** The machine's own clock and randomness. */
+export const systemClock: SessionClock = {
+  now: () => Date.now(),
+  // `performance` would be loaded for it, before the capsule listens.
+  monotonicMs: () => {
+    const [seconds, nanoseconds] = process.hrtime();
+    return seconds * 1000 + nanoseconds / 1e6;
+  },
+  randomBytes: earlyRandom(),
+  after: (ms, callback) => {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};

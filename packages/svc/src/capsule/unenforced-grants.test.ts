@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+
+import { loadCapsuleManifest } from '../../../artifacts/src/manifest/load.ts';
+import { unenforcedGrants } from './unenforced-grants.ts';
+
+const hosts = {
+  none: { achieved: 'advisory', mechanism: 'none' },
+  filter: { achieved: 'advisory', mechanism: 'seccomp-only' },
+  scoped: { achieved: 'scoped', mechanism: 'landlock+seccomp' },
+  sealed: { achieved: 'sealed', mechanism: 'mountns+pivot_root+landlock+seccomp' },
+} as const;
+
+function warnings(capabilities: string, host: keyof typeof hosts): readonly string[] {
+  const text = `name: demo\nversion: 1.0.0\ninference: { driver: { artifact: svc-driver-script } }\ncapabilities: { ${capabilities} }\n`;
+  const loaded = loadCapsuleManifest({ file: '/project/svc.yaml', text, env: {} });
+  return unenforcedGrants(loaded, hosts[host]).map(({ message }) => message);
+}
+
+const shell = 'shell: { allow: [sh] }';
+
+describe('a grant that the host does not enforce', () => {
+  it.each([
+    ['filesystem: { scope: src }', 'capabilities.filesystem', ['none', 'filter']],
+    ['filesystem: { read_only: true }', 'capabilities.filesystem', ['none', 'filter']],
+    ['network: { allow: [example.com] }', 'capabilities.network', ['none', 'filter', 'scoped']],
+    ['network: { allow: [] }', 'capabilities.network', ['none']],
+    ['resources: { processes: 5 }', 'capabilities.resources', ['none']],
+  ] as const)('is warned of where it matters: %s', (declared, key, unenforcedOn) => {
+    for (const host of ['none', 'filter', 'scoped', 'sealed'] as const) {
+      const expected = unenforcedOn.some((each) => each === host)
+        ? [
+            expect.stringMatching(
+              `^${key} is not enforced on commands and programs here \\(${hosts[host].mechanism.replaceAll('+', '\\+')}\\): `,
+            ),
+          ]
+        : [];
+      expect(warnings(`${shell}, ${declared}`, host)).toEqual(expected);
+    }
+  });
+
+  it('is nothing to warn of where no program is run', () => {
+    expect(warnings('filesystem: { scope: src }, network: { allow: [example.com] }', 'none')).toEqual([]);
+  });
+});

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import * as z from 'zod/mini';
+
+import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
+import { ioFault } from '../../../kit/src/files/io-fault.ts';
+import { makeDirectories } from '../../../kit/src/files/make-directories.ts';
+import { temporaryName } from '../../../kit/src/files/temporary-name.ts';
+
+const contentShape = z.lazy(() => z.object({ bytes: z.int(), sha256: z.string() }));
+const recordShape = z.lazy(() =>
+  z.object({
+    workdir: z.string(),
+    /** By path below the workdir; empty for a place that was free when it was taken, and not written since. */
+    files: z.record(z.string(), z.array(contentShape)),
+  }),
+);
+
+/** What a file holds, without holding it. */
+export type Content = z.infer<typeof contentShape>;
+
+type Files = z.infer<typeof recordShape>['files'];
+
+/** A crash between writing a file and remembering it leaves the one before or the one to come; another session may write once in between. */
+const mostRemembered = 3;
+
+export interface WrittenFilesPlace {
+  /** Canonical. */
+  readonly workdir: string;
+  /** `.svc/` directories that are out of the agent's reach. Each remembers the same. */
+  readonly keepers: readonly string[];
+}
+
+/**
+ * Which files of a workdir `svc` has written itself, over all sessions: each keeper holds `workdirs/<hash of the workdir>.json`, owner-only. What
+ * only one of them knows is known.
+ */
+export class WrittenFiles {
+  readonly #workdir: string;
+  readonly #records: readonly string[];
+
+  constructor({ workdir, keepers }: WrittenFilesPlace) {
+    const name = `${createHash('sha256').update(workdir).digest('hex')}.json`;
+    this.#workdir = workdir;
+    this.#records = [...new Set(keepers)].map((keeper) => join(keeper, 'workdirs', name));
+  }
+
+  /** What `svc` may have left at a path below the workdir; null when that place was never its own. */
+  at(path: string): readonly Content[] | null {
+    return this.#read()[path] ?? null;
+  }
+
+  /** Takes places that were free. `E-IO-001` when that cannot be remembered. */
+  take(paths: readonly string[]): void {
+    const files = this.#read();
+    const added = paths.filter((path) => files[path] === undefined);
+    if (added.length === 0) return;
+    try {
+      this.#write({ ...files, ...Object.fromEntries(added.map((path) => [path, []])) });
+    } catch (error) {
+      throw ioFault(error, `what svc writes into ${this.#workdir} cannot be remembered`);
+    }
+  }
+
+  /** To be called before the file is written. What cannot be remembered is moved aside by the next session instead of replaced. */
+  remember(path: string, text: string): void {
+    const files = this.#read();
+    const content = contentOf(Buffer.from(text));
+    const before = (files[path] ?? []).filter(({ sha256 }) => sha256 !== content.sha256);
+    try {
+      this.#write({ ...files, [path]: [...before, content].slice(-mostRemembered) });
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
+    }
+  }
+
+  #read(): Files {
+    const files: Files = {};
+    for (const record of this.#records) {
+      for (const [path, contents] of Object.entries(readRecord(record))) {
+        const known = files[path] ?? [];
+        files[path] = [...known, ...contents.filter(({ sha256 }) => !known.some((each) => each.sha256 === sha256))];
+      }
+    }
+    return files;
+  }
+
+  #write(files: Files): void {
+    for (const record of this.#records) {
+      makeDirectories(dirname(record), 0o700);
+      const temporary = join(dirname(record), temporaryName());
+      writeFileSync(temporary, `${JSON.stringify({ workdir: this.#workdir, files })}\n`, { mode: 0o600, flag: 'wx' });
+      renameSync(temporary, record);
+    }
+  }
+}
+
+export function contentOf(bytes: Uint8Array): Content {
+  return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+}
+
+/** Nothing where there is no record, or none that can be read: what stands in the workdir is not `svc`'s then. */
+function readRecord(path: string): Files {
+  try {
+    return recordShape.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data?.files ?? {};
+  } catch (error) {
+    if (isSystemError(error) || error instanceof SyntaxError) return {};
+    throw error;
+  }
+}

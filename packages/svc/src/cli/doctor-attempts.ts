@@ -1,0 +1,118 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter } from 'node:path';
+
+import { toolNames } from '../../../sandbox-check/src/attempt-tools.ts';
+import {
+  attemptProgramBeside,
+  type AttemptResult,
+  classesUnderTest,
+  type ClassUnderTest,
+  makeAttempts,
+} from '../../../sandbox-check/src/attempt-suite.ts';
+import { formatSeen } from '../../../sandbox-check/src/seen.ts';
+import { hostContainment, type HostFacts } from '../../../sandbox/src/host-containment.ts';
+import { findHelper } from '../../../sandbox/src/launch/helper-path.ts';
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { printable } from '../../../kit/src/diagnostics/printable.ts';
+import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import type { CommandContext } from './command-context.ts';
+import { stopOnSignals } from './stop-signals.ts';
+import { jsonLine, say, type Shown } from './terminal/shown.ts';
+
+export interface AttemptsRequest {
+  readonly facts: HostFacts;
+  readonly context: CommandContext;
+  readonly json: boolean;
+}
+
+interface Counts {
+  asPromised: number;
+  notAsPromised: number;
+  notMade: number;
+}
+
+/**
+ * Makes the attempts to break out in each class that this host gives and prints what became of each, a line each. Whether all was as
+ * promised and all were made.
+ */
+export async function checkContainment({ facts, context, json }: AttemptsRequest): Promise<boolean> {
+  requireProgram(facts);
+  const classes = await classesUnderTest(facts);
+  if (classes.length === 0) {
+    const { reason } = await hostContainment(facts);
+    context.stderr.write(say`nothing is promised here, for nothing is enforced: ${reason ?? ''}\n`);
+  }
+  const stop = stopOnSignals(context);
+  const searchPath = context.env['PATH'] ?? ['/usr/bin', '/bin'].join(delimiter);
+  try {
+    let isSound = true;
+    for (const each of classes) {
+      if (stop.signal.aborted) break;
+      if (context.stderr.isTerminal) {
+        context.stderr.write(say`making ${each.attempts.length} attempts in ${each.class}\n`);
+      }
+      const counts: Counts = { asPromised: 0, notAsPromised: 0, notMade: 0 };
+      for await (const result of makeAttempts(each, { facts, searchPath, signal: stop.signal })) {
+        count(counts, result);
+        context.stdout.write(json ? resultLine(each.class, result) : textLine(each.class, result));
+      }
+      if (!stop.signal.aborted) context.stdout.write(summary(each, counts, json));
+      isSound &&= counts.notAsPromised === 0 && !stop.signal.aborted;
+    }
+    return isSound;
+  } finally {
+    stop.dispose();
+  }
+}
+
+/** Without the helper nothing is promised; with it, what makes the attempts has to be there. */
+function requireProgram(facts: HostFacts): void {
+  const helper = findHelper(facts);
+  if (helper === null) return;
+  const program = attemptProgramBeside(helper);
+  try {
+    accessSync(program, constants.X_OK);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    throw new Diagnostic('E-CAP-015', `${printable(program)} is not there, and the attempts are made with it`, {
+      hint: 'install svc anew; in a checkout, npm run build:native puts it there',
+    });
+  }
+}
+
+function count(counts: Counts, result: AttemptResult): void {
+  if (result.kind === 'not made') counts.notMade++;
+  else if (result.judgement === 'not as promised') counts.notAsPromised++;
+  else counts.asPromised++;
+}
+
+function textLine(wanted: ContainmentClass, result: AttemptResult): Shown {
+  const { attempt, promised } = result;
+  const name = `${wanted.padEnd(8)}  ${attempt.name}: ${attempt.title}`;
+  if (result.kind === 'not made') return say`not made            ${name} (there is no ${toolNames[result.lacking]})\n`;
+  const mark = result.judgement === 'not as promised' ? 'NOT as promised' : 'ok';
+  const remark = promised === 'open' ? ', and nothing is promised' : promised === 'works' ? ', as it is granted' : '';
+  return say`${mark.padEnd(18)}  ${name} (${formatSeen(result.seen)}${remark})\n`;
+}
+
+function resultLine(wanted: ContainmentClass, result: AttemptResult): Shown {
+  const { attempt, promised } = result;
+  const outcome =
+    result.kind === 'made'
+      ? { seen: formatSeen(result.seen), as_promised: result.judgement !== 'not as promised' }
+      : { seen: null, as_promised: null, lacking: result.lacking };
+  return jsonLine({ class: wanted, attempt: attempt.name, title: attempt.title, promised, ...outcome });
+}
+
+function summary({ class: wanted, containment }: ClassUnderTest, counts: Counts, json: boolean): Shown {
+  const { asPromised, notAsPromised, notMade } = counts;
+  if (json) {
+    const summed = { as_promised: asPromised, not_as_promised: notAsPromised, not_made: notMade };
+    return jsonLine({ class: wanted, mechanism: containment.mechanism, ...summed });
+  }
+  const rest = [
+    ...(notAsPromised === 0 ? [] : [`${notAsPromised} NOT as promised`]),
+    ...(notMade === 0 ? [] : [`${notMade} not made`]),
+  ];
+  return say`${wanted}: ${[`${asPromised} as promised`, ...rest].join(', ')}\n`;
+}

@@ -1,0 +1,18 @@
+import { Command } from 'commander';
+
+import type { CatalogueEntry } from '../../../kit/src/diagnostics/catalogue-entry.ts';
+import { catalogue } from '../../../kit/src/diagnostics/catalogue.ts';
+import type { CommandContext } from './command-context.ts';
+import { say } from './terminal/shown.ts';
+
+/** `svc explain <code>`: what a diagnostic code means and what to do about it. */
+export function explainCommand(context: CommandContext): Command {
+  return new Command('explain')
+    .description('Explain a diagnostic code, such as E-MAN-003.')
+    .argument('<code>', 'the code, as an error prints it')
+    .action((code: string, _options: unknown, command: Command) => {
+      const entry = (catalogue as Readonly<Record<string, CatalogueEntry>>)[code.toUpperCase()];
+      if (entry === undefined) command.error(`error: there is no code ${code}`);
+      else context.stdout.write(say`${code.toUpperCase()}: ${entry.title}\n\n${entry.explanation}\n`);
+    });
+}

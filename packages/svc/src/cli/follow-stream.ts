@@ -1,0 +1,100 @@
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+
+import { parseLastEventId } from '../../../protocol/src/event-id.ts';
+import type { EventId } from '../../../protocol/src/frames.ts';
+import { renderFrameJson } from './frame-json.ts';
+import { FrameReader, type ReceivedFrame } from './frame-reader.ts';
+import type { Output } from './terminal/output.ts';
+import { pageOf } from './terminal/page.ts';
+import { joined, Shown } from './terminal/shown.ts';
+import { renderNotice, WatchView } from './watch-view.ts';
+
+export interface WatchOutput {
+  readonly json: boolean;
+  readonly stdout: Output;
+  readonly stderr: Output;
+}
+
+export type StreamEnd =
+  | { readonly kind: 'closed' }
+  /** It ended, cleanly or not, without `capsule-closed`; `lastId` is null when no frame with an id was seen. */
+  | { readonly kind: 'lost'; readonly lastId: EventId | null }
+  /** Nobody reads what is printed any more. */
+  | { readonly kind: 'unread' };
+
+/**
+ * Prints the frames of an event stream until it ends, and takes no more of it while stdout holds back. Closes `source`. Throws `E-IO-003`
+ * on a frame that is too long.
+ */
+export async function followStream(source: Readable, output: WatchOutput): Promise<StreamEnd> {
+  const unread = new AbortController();
+  output.stdout.stream.once('error', () => {
+    unread.abort();
+    source.destroy();
+  });
+  const isUnread = (): boolean => unread.signal.aborted;
+  const printer = new Printer(output, unread.signal);
+  const reader = new FrameReader();
+  let lastId: EventId | null = null;
+  for await (const bytes of untilCut(source)) {
+    if (isUnread()) break;
+    const { frames, isLast } = untilClosed(reader.read(bytes));
+    lastId = frames.reduce((last: EventId | null, { id }) => parseLastEventId(id) ?? last, lastId);
+    await printer.print(frames);
+    if (isLast && !isUnread()) return { kind: 'closed' };
+  }
+  if (isUnread()) return { kind: 'unread' };
+  await printer.end();
+  return { kind: 'lost', lastId };
+}
+
+function untilClosed(frames: readonly ReceivedFrame[]): { frames: readonly ReceivedFrame[]; isLast: boolean } {
+  const closing = frames.findIndex(({ event }) => event === 'capsule-closed');
+  return closing === -1 ? { frames, isLast: false } : { frames: frames.slice(0, closing + 1), isLast: true };
+}
+
+/** The chunks of a stream; a connection that is cut ends them like one that is closed. */
+async function* untilCut(source: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of source) yield chunk as Uint8Array;
+  } catch (error) {
+    // Reset, timed out, unreachable by now, or ended by us.
+    if (!(error instanceof Error && 'code' in error)) throw error;
+  }
+}
+
+class Printer {
+  readonly #output: WatchOutput;
+  readonly #unread: AbortSignal;
+  readonly #view: WatchView;
+
+  constructor(output: WatchOutput, unread: AbortSignal) {
+    this.#output = output;
+    this.#view = new WatchView(pageOf(output.stdout));
+    this.#unread = unread;
+  }
+
+  /** Prints what one chunk brought in one piece; resolves once stdout takes more, or nobody reads it. */
+  async print(frames: readonly ReceivedFrame[]): Promise<void> {
+    const text = this.#output.json
+      ? joined(frames.map(renderFrameJson))
+      : Shown.cleaned(frames.map((frame) => this.#view.show(frame)).join(''), 'laid out');
+    await this.#write(text);
+    for (const notice of frames.map(renderNotice)) if (notice !== null) this.#output.stderr.write(notice);
+  }
+
+  /** Ends a line that a lost stream left open. */
+  async end(): Promise<void> {
+    await this.#write(Shown.cleaned(this.#view.end(), 'laid out'));
+  }
+
+  async #write(text: Shown): Promise<void> {
+    if (this.#output.stdout.write(text)) return;
+    try {
+      await once(this.#output.stdout.stream, 'drain', { signal: this.#unread });
+    } catch (error) {
+      if (!this.#unread.aborted) throw error;
+    }
+  }
+}

@@ -1,0 +1,168 @@
+import { resolve } from 'node:path';
+import { Command } from 'commander';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { loadEnvironment } from '../../../artifacts/src/manifest/env-file.ts';
+import {
+  type ArtifactRef,
+  type InstallTarget,
+  parseInstallTarget,
+  spell,
+} from '../../../artifacts/src/store/artifact-ref.ts';
+import { installEntries, installRef, type InstallRequest } from '../../../artifacts/src/store/install.ts';
+import { installPath } from '../../../artifacts/src/store/install-path.ts';
+import { installRelease } from '../../../artifacts/src/store/install-release.ts';
+import type { FoundArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
+import { githubApiOf, type RegistryChoice } from '../../../artifacts/src/store/sources/registry-in-use.ts';
+import { checkArtifact } from './check-artifact.ts';
+import type { CommandContext } from './command-context.ts';
+import { createCompileAhead } from './compile-ahead.ts';
+import { DownloadView } from './download-view.ts';
+import { interruptible } from './interruption.ts';
+import { openProject, placesOf, type Project } from './project.ts';
+import { lazySources, registryChoice } from './registry.ts';
+import { render } from './render-failure.ts';
+import { type Column, renderTable } from './table.ts';
+import { jsonLine, say } from './terminal/shown.ts';
+
+interface InstallOptions {
+  readonly manifest: string;
+  readonly global?: boolean;
+  readonly registry?: string;
+  readonly frozen?: boolean;
+  readonly offline?: boolean;
+  readonly json?: boolean;
+}
+
+interface InstalledRow extends ArtifactRef {
+  readonly origin: string;
+  readonly platform: string | null;
+  readonly sha256: string;
+}
+
+const columns: readonly Column[] = [
+  { title: 'NAME', keeps: 24 },
+  { title: 'VERSION', keeps: 7 },
+  { title: 'FROM', keeps: 12 },
+  { title: 'SHA256' },
+];
+
+/** `svc install`: what the manifest needs, or what one argument names, into a store (D1 "Command line", contracts §2). */
+export function installCommand(context: CommandContext): Command {
+  return new Command('install')
+    .description('Install what the manifest needs, or what is named, and record it in svc.lock.')
+    .argument(
+      '[what]',
+      '<name>@<version>, github:<owner>/<repo>@<tag>, or the path of an archive or a folder; all that the manifest needs when absent',
+    )
+    .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
+    .option('-g, --global', 'install for the user instead of the project; svc.lock stays as it is')
+    .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
+    .option('--frozen', 'hold everything to svc.lock as it is, and write nothing to it')
+    .option('--offline', 'never fetch an artifact')
+    .option('--json', 'write one JSON object per line')
+    .action(async (what: string | undefined, options: InstallOptions, command: Command) => {
+      if (options.frozen === true && (what !== undefined || options.global === true)) {
+        command.error('error: --frozen is for all that the manifest needs, in its own store');
+      }
+      // The argument is looked at first: a wrong one is a mistake whatever the manifest says.
+      const target = what === undefined ? null : parseInstallTarget(what);
+      await interruptible(context, async (signal) => {
+        write(await install(target, { options, context, signal }), options, context);
+      });
+    });
+}
+
+interface InstallRun {
+  readonly options: InstallOptions;
+  readonly context: CommandContext;
+  readonly signal: AbortSignal;
+}
+
+async function install(target: InstallTarget | null, run: InstallRun): Promise<readonly InstalledRow[]> {
+  const { options, context, signal } = run;
+  const choice = registryChoice(context, { flag: options.registry, signal });
+  const view = new DownloadView(context, context.stderr.isTerminal);
+  const request = requestOf(target, { run, choice, view });
+  const rows =
+    target === null ? await installAll(request) : await installTarget(target, request, { run, choice, view });
+  return rows.map(({ name, version, origin, platform, sha256 }) => {
+    return { name, version, origin: view.sourceOf(spell({ name, version })) ?? origin, platform, sha256 };
+  });
+}
+
+interface InstallParts {
+  readonly run: InstallRun;
+  readonly choice: RegistryChoice;
+  readonly view: DownloadView;
+}
+
+function requestOf(target: InstallTarget | null, { run, choice, view }: InstallParts): InstallRequest {
+  const { options, context } = run;
+  const isGlobal = options.global === true;
+  // For the user's store a project is needed only where its manifest says what to install.
+  const project: Project =
+    isGlobal && target !== null
+      ? { ...placesOf(context, options.manifest), entries: [], manifestFile: options.manifest }
+      : openProject(context, options.manifest);
+  const compile = createCompileAhead(project);
+  return {
+    ...project,
+    sources: options.offline === true ? () => [] : lazySources(choice),
+    fetching: { observer: view, into: isGlobal ? 'user' : 'project', isFrozen: options.frozen === true },
+    prepare: async (artifact: FoundArtifact) => {
+      if (run.signal.aborted) throw new Diagnostic('E-IO-003', 'the install was interrupted');
+      view.say(`preparing ${spell(artifact.manifest)}`);
+      await compile(artifact);
+    },
+    onStored: (stored) => view.say(`installed ${spell(stored)}`),
+    onWarning: (warning) => void context.stderr.write(render([warning], context)),
+  };
+}
+
+async function installAll(request: InstallRequest): Promise<readonly InstalledRow[]> {
+  const artifacts = await installEntries(request);
+  return artifacts.map(({ manifest, origin, platform, sha256 }) => {
+    return { name: manifest.name, version: manifest.version, origin, platform, sha256 };
+  });
+}
+
+async function installTarget(
+  target: InstallTarget,
+  request: InstallRequest,
+  { run, choice }: InstallParts,
+): Promise<readonly InstalledRow[]> {
+  const { context } = run;
+  switch (target.kind) {
+    case 'artifact':
+      return [await installRef(target.ref, request)];
+    case 'github': {
+      const { owner, repo } = target.release;
+      const api = githubApiOf(`${owner}/${repo}`, choice);
+      const installed = await installRelease(target.release, api, request);
+      return installed.map(({ name, version, platform, sha256 }) => {
+        return { name, version, origin: api.label, platform, sha256 };
+      });
+    }
+    case 'path': {
+      const path = resolve(context.cwd, target.path);
+      const env = loadEnvironment({ directory: path, process: context.env, useFile: false });
+      return [await installPath({ path, folder: { env, checkArtifact } }, request)];
+    }
+  }
+}
+
+function write(rows: readonly InstalledRow[], options: InstallOptions, context: CommandContext): void {
+  if (options.json === true) {
+    for (const { name, version, origin, platform, sha256 } of rows) {
+      context.stdout.write(jsonLine({ name, version, origin, platform, sha256 }));
+    }
+    return;
+  }
+  if (rows.length === 0) {
+    context.stderr.write(say`the manifest needs no artifact\n`);
+    return;
+  }
+  const cells = rows.map((row) => [row.name, row.version, row.origin, row.sha256.slice(0, 12)]);
+  context.stdout.write(renderTable(columns, cells, context.stdout));
+}

@@ -1,0 +1,143 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Command } from 'commander';
+
+import { Diagnostic, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { kindOfArchive } from '../../../artifacts/src/store/archive-kind.ts';
+import { type ArtifactRef, spell } from '../../../artifacts/src/store/artifact-ref.ts';
+import { listStored } from '../../../artifacts/src/store/list-stored.ts';
+import { localPlaces, type StorePlaces } from '../../../artifacts/src/store/locate.ts';
+import { commandWith } from '../../../artifacts/src/store/manifest-option.ts';
+import { resolveEach } from '../../../artifacts/src/store/resolve.ts';
+import type { CommandContext } from './command-context.ts';
+import { openProject, placesOf, type Project } from './project.ts';
+import { render, renderFailure } from './render-failure.ts';
+import { type Column, renderTable } from './table.ts';
+import { jsonLine, say } from './terminal/shown.ts';
+
+interface ListOptions {
+  readonly manifest: string;
+  readonly all?: boolean;
+  readonly json?: boolean;
+}
+
+/** `origin`, `location` and `sha256` are null for an artifact of the manifest that is not there or cannot be used. */
+interface ListRow extends ArtifactRef {
+  readonly kind: string | null;
+  readonly origin: string | null;
+  readonly platform: string | null;
+  readonly sha256: string | null;
+  readonly location: string | null;
+}
+
+const columns: readonly Column[] = [
+  { title: 'NAME', keeps: 24 },
+  { title: 'VERSION', keeps: 7 },
+  { title: 'KIND' },
+  { title: 'FROM' },
+  { title: 'PLATFORM', keeps: 8 },
+  { title: 'SHA256' },
+];
+
+const whereIs = { bundled: 'bundled', project: "in the project's store", user: "in the user's store" } as const;
+
+/** `svc list`: the artifacts of the manifest and where each comes from; with `--all`, what every local place holds. */
+export function listCommand(context: CommandContext): Command {
+  return new Command('list')
+    .description('List the artifacts of the manifest, or with --all everything in the stores.')
+    .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
+    .option('-g, --all', 'list what is bundled and what the stores of project and user hold')
+    .option('--json', 'write one JSON object per line')
+    .action(async (options: ListOptions) => {
+      const rows =
+        options.all === true
+          ? await storedRows(placesOf(context, options.manifest), context)
+          : await manifestRows(projectOf(options, context), context);
+      write(rows, options, context);
+    });
+}
+
+/** Where there is no manifest, the refusal says what can be listed without one. */
+function projectOf(options: ListOptions, context: CommandContext): Project {
+  try {
+    return openProject(context, options.manifest);
+  } catch (error) {
+    if (!(error instanceof DiagnosticList) || existsSync(resolve(context.cwd, options.manifest))) throw error;
+    const [missing, ...others] = error.diagnostics;
+    if (missing?.code !== 'E-IO-001' || others.length > 0) throw error;
+    const hint = `${missing.hint}; ${elsewhere(options, context)}`;
+    throw new Diagnostic('E-IO-001', missing.message, { hint, cause: error });
+  }
+}
+
+/** How much every local place holds, and the command that lists it. */
+function elsewhere({ manifest }: ListOptions, context: CommandContext): string {
+  const counts = localPlaces(placesOf(context, manifest)).flatMap(({ origin, root }) => {
+    const count = new Set(listStored(root).map(spell)).size;
+    return count === 0 ? [] : [`${count} ${whereIs[origin]}`];
+  });
+  const command = commandWith('svc list --all', manifest);
+  return counts.length === 0 ? 'the stores are empty' : `${counts.join(', ')}: ${command} lists them`;
+}
+
+async function storedRows(places: StorePlaces, context: CommandContext): Promise<ListRow[]> {
+  const rows: ListRow[] = [];
+  for (const { origin, root } of localPlaces(places)) {
+    for (const { name, version, kind, platform, sha256, path } of listStored(root)) {
+      const shown = kind ?? (await kindInside(path, context));
+      rows.push({ name, version, kind: shown, origin, platform, sha256, location: path });
+    }
+  }
+  return rows;
+}
+
+async function kindInside(path: string, context: CommandContext): Promise<string | null> {
+  try {
+    return await kindOfArchive(path);
+  } catch (error) {
+    // One archive that cannot be read is told of and does not hide the others.
+    const failure = renderFailure(error, context);
+    if (failure === null) throw error;
+    context.stderr.write(failure);
+    return null;
+  }
+}
+
+async function manifestRows(project: Project, context: CommandContext): Promise<ListRow[]> {
+  // Nothing is fetched for a list.
+  const resolutions = await resolveEach(project.entries, { ...project, sources: () => [] });
+  return resolutions.map((resolution) => {
+    if (resolution.kind === 'installed') {
+      const { entry, manifest, origin, platform, sha256, location } = resolution.artifact;
+      return { name: entry.name, version: entry.version, kind: manifest.runtime, origin, platform, sha256, location };
+    }
+    const { entry, fault } = resolution;
+    context.stderr.write(render(fault instanceof DiagnosticList ? fault.diagnostics : [fault], context));
+    const { name, version, runtime: kind } = entry;
+    return { name, version, kind, origin: null, platform: null, sha256: null, location: null };
+  });
+}
+
+function write(rows: readonly ListRow[], options: ListOptions, context: CommandContext): void {
+  if (options.json === true) {
+    for (const row of rows) context.stdout.write(jsonLine(row));
+    return;
+  }
+  if (rows.length === 0) {
+    context.stderr.write(
+      options.all === true
+        ? say`the stores are empty\n`
+        : say`the manifest needs no artifact; ${elsewhere(options, context)}\n`,
+    );
+    return;
+  }
+  const cells = rows.map((row) => [
+    row.name,
+    row.version,
+    row.kind ?? '-',
+    row.origin ?? 'missing',
+    row.platform ?? '-',
+    row.sha256?.slice(0, 12) ?? '-',
+  ]);
+  context.stdout.write(renderTable(columns, cells, context.stdout));
+}

@@ -1,0 +1,105 @@
+import { isatty } from 'node:tty';
+import { Command, CommanderError } from 'commander';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { renderFailure } from './render-failure.ts';
+import { version } from '../capsule/version.ts';
+import { redactHandles } from '../resources/handle-id.ts';
+import { homeDirectory } from '../../../artifacts/src/store/home-directory.ts';
+import type { CommandContext } from './command-context.ts';
+import { commands } from './commands.ts';
+import { StandardStreams } from './standard-streams.ts';
+import { Output } from './terminal/output.ts';
+import { say, sayLines } from './terminal/shown.ts';
+
+/** Exit codes of `svc` (contracts §2). */
+const usageError = 2;
+const bugInSvc = 70;
+
+/** `svc`: argv to command to exit code. `onStarted` is told when a capsule's listener is up. */
+export async function main(args: readonly string[], onStarted?: () => void): Promise<void> {
+  const streams = new StandardStreams();
+  // How rows are laid out is read where somebody looks at them.
+  const terminal =
+    isatty(1) || isatty(2) ? (await import('./terminal/terminal-kind.ts')).terminalOf(process.env) : null;
+  const context: CommandContext = {
+    get cwd() {
+      return workingDirectory();
+    },
+    get home() {
+      return homeDirectory(process.env['HOME']);
+    },
+    env: process.env,
+    stdout: new Output(() => streams.stdout, isatty(1) ? terminal : null, process.env),
+    stderr: new Output(() => streams.stderr, isatty(2) ? terminal : null, process.env),
+    ...(onStarted === undefined ? {} : { onStarted }),
+  };
+  process.on('uncaughtException', (error) => {
+    process.exit(report(error, context));
+  });
+  process.on('exit', () => {
+    const loss = streams.loss();
+    if (loss === null || (process.exitCode ?? 0) !== 0) return;
+    process.exitCode = report(loss, context);
+  });
+  try {
+    const root = await program(args, context);
+    await root.parseAsync(args, { from: 'user' });
+  } catch (error) {
+    process.exitCode = report(error, context);
+  }
+}
+
+/** Asked for by the commands that need it; `E-IO-001` once it has been removed. */
+function workingDirectory(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    throw new Diagnostic('E-IO-001', 'the current directory has been removed', {
+      hint: 'change to one that is there',
+      cause: error,
+    });
+  }
+}
+
+/** Only the command asked for is made; without one that exists, all of them, for the help and its suggestions. */
+async function program(args: readonly string[], context: CommandContext): Promise<Command> {
+  const root = new Command('svc')
+    .description('Runs AI agents as capsules.')
+    .version(version)
+    .showSuggestionAfterError()
+    .configureOutput({
+      writeOut: (text) => context.stdout.write(sayLines(text)),
+      writeErr: (text) => context.stderr.write(sayLines(redactHandles(text))),
+    })
+    .exitOverride();
+  const asked = commands.filter((command) => command.name === args[0]);
+  const makers = await Promise.all((asked.length > 0 ? asked : commands).map(async ({ load }) => await load()));
+  for (const make of makers) root.addCommand(make(context).copyInheritedSettings(root));
+  return root;
+}
+
+function report(error: unknown, context: CommandContext): number {
+  // Commander has printed its own message, or the help that was asked for.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usageError;
+  const failure = renderFailure(error, context);
+  if (failure !== null) {
+    context.stderr.write(failure);
+    return 1;
+  }
+  reportBug(error, context);
+  return bugInSvc;
+}
+
+function reportBug(error: unknown, context: CommandContext): void {
+  if (error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND') {
+    const [missing = ''] = error.message.split('\n');
+    context.stderr.write(say`svc: a part of svc ${version} is missing, install it again: ${missing}\n`);
+    return;
+  }
+  const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  context.stderr.write(
+    say`svc: this is a bug in svc ${version}, please report it:\n${sayLines(redactHandles(trace))}\n`,
+  );
+}

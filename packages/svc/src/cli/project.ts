@@ -1,0 +1,45 @@
+import { dirname, resolve } from 'node:path';
+import { arch, platform } from 'node:process';
+
+import { declaredArtifacts } from '../../../artifacts/src/manifest/declared-artifacts.ts';
+import { loadEnvironment } from '../../../artifacts/src/manifest/env-file.ts';
+import { decidesInstall } from '../../../artifacts/src/manifest/install-keys.ts';
+import { loadCapsuleManifest } from '../../../artifacts/src/manifest/load.ts';
+import type { ArtifactEntry } from '../../../artifacts/src/manifest/schema.ts';
+import type { StorePlaces } from '../../../artifacts/src/store/locate.ts';
+import { findPackageRoot } from '../../../kit/src/files/package-root.ts';
+import { platformOf } from '../../../artifacts/src/store/platform.ts';
+import type { CommandContext } from './command-context.ts';
+import { render } from './render-failure.ts';
+
+/** The artifacts that a manifest needs, and where to look for them. */
+export interface Project extends StorePlaces {
+  readonly entries: readonly ArtifactEntry[];
+  /** As the user named it. */
+  readonly manifestFile: string;
+}
+
+/** Reads the manifest at a path for the commands that run nothing; its warnings go to stderr. It has no source beyond this machine. */
+export function openProject(context: CommandContext, manifestPath: string): Project {
+  const places = placesOf(context, manifestPath);
+  const env = loadEnvironment({ directory: places.manifestDir, process: context.env, useFile: true });
+  const { manifest, warnings } = loadCapsuleManifest({
+    file: resolve(context.cwd, manifestPath),
+    env,
+    purpose: 'inspect',
+    needs: decidesInstall,
+  });
+  if (warnings.length > 0) context.stderr.write(render(warnings, context));
+  return { ...places, entries: declaredArtifacts(manifest), manifestFile: manifestPath };
+}
+
+/** Where the artifacts of the manifest at a path are looked for, whether there is such a manifest or not. */
+export function placesOf({ cwd, home }: CommandContext, manifestPath: string): StorePlaces {
+  return {
+    manifestDir: dirname(resolve(cwd, manifestPath)),
+    userHome: home,
+    packageRoot: findPackageRoot(import.meta.filename),
+    platform: platformOf({ platform, arch }),
+    sources: () => [],
+  };
+}

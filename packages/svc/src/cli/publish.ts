@@ -1,0 +1,133 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { loadEnvironment } from '../../../artifacts/src/manifest/env-file.ts';
+import { tap } from '../../../artifacts/src/store/archive-writer.ts';
+import { buildArchive } from '../../../artifacts/src/store/build-archive.ts';
+import type { Chunks } from '../../../kit/src/files/durable-file.ts';
+import { isDirectory } from '../../../artifacts/src/store/install-path.ts';
+import { platformShape } from '../../../artifacts/src/store/platform.ts';
+import { inspectPublishable, type Publishable } from '../../../artifacts/src/store/publishable.ts';
+import { publishLocally } from '../../../artifacts/src/store/publish-locally.ts';
+import { chunksOfFile } from '../../../kit/src/files/regular-file.ts';
+import { registryInUse } from '../../../artifacts/src/store/sources/registry-in-use.ts';
+import { storeRoot } from '../../../artifacts/src/store/store-layout.ts';
+import { checkArtifact } from './check-artifact.ts';
+import type { CommandContext } from './command-context.ts';
+import { interruptible } from './interruption.ts';
+import { inMebibytes, ProgressLine } from './progress-line.ts';
+import { registryChoice } from './registry.ts';
+import { render } from './render-failure.ts';
+import { exactLine, jsonLine, say } from './terminal/shown.ts';
+
+interface PublishOptions {
+  readonly registry?: string;
+  readonly platform?: readonly string[];
+  readonly json?: boolean;
+}
+
+/** `svc publish [path]`: an archive, or what a folder is packed into, to the registry in use (contracts §2, D3 "Registry" publish). */
+export function publishCommand(context: CommandContext): Command {
+  return new Command('publish')
+    .description('Publish an archive, or the folder of an artifact or a capsule, to a registry.')
+    .argument('[path]', 'an archive, or a folder with svc.yaml, which is packed', '.')
+    .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
+    .option('--platform <os-arch>', 'a platform that the archive is for; can be given several times', collect)
+    .option('--json', 'write one JSON object')
+    .action(async (path: string, options: PublishOptions) => {
+      await interruptible(context, async (signal) => {
+        await withArchive(resolve(context.cwd, path), context, async (archive) => {
+          const publishable = await inspectPublishable(archive, [...new Set(options.platform ?? [])].sort());
+          const registry = await publish(publishable, { options, context, signal });
+          write(publishable, registry, { options, context });
+        });
+      });
+    });
+}
+
+function collect(platform: string, before: readonly string[] = []): readonly string[] {
+  if (!platformShape.test(platform)) throw new InvalidArgumentError('it is written <os>-<arch>, such as linux-x86_64');
+  return [...before, platform];
+}
+
+/** A folder is packed anew each time, out of the way: what is published is what is there now. */
+async function withArchive(
+  path: string,
+  context: CommandContext,
+  use: (archive: string) => Promise<void>,
+): Promise<void> {
+  if (!(await isDirectory(path))) {
+    await use(path);
+    return;
+  }
+  const outDirectory = await mkdtemp(join(tmpdir(), 'svc-publish-'));
+  try {
+    const env = loadEnvironment({ directory: path, process: context.env, useFile: true });
+    const built = await buildArchive({ directory: path, outDirectory, env, checkArtifact });
+    if (built.warnings.length > 0) context.stderr.write(render(built.warnings, context));
+    await use(built.path);
+  } finally {
+    await rm(outDirectory, { recursive: true, force: true });
+  }
+}
+
+interface PublishRun {
+  readonly options: PublishOptions;
+  readonly context: CommandContext;
+  readonly signal: AbortSignal;
+}
+
+/** The address of the registry, or `local`. */
+async function publish(archive: Publishable, { options, context, signal }: PublishRun): Promise<string> {
+  const registry = registryInUse(registryChoice(context, { flag: options.registry, signal }));
+  switch (registry.kind) {
+    case 'local':
+      await publishLocally(archive, storeRoot(context.home));
+      return 'local';
+    case 'registry': {
+      const { bytes } = archive;
+      const line = new ProgressLine(context, context.stderr.isTerminal);
+      line.say(`publishing to ${registry.client.name}`);
+      try {
+        await registry.client.publish({ ...archive, body: { bytes, chunks: () => shownChunks(archive, line) } });
+      } finally {
+        line.show('');
+      }
+      return registry.client.name;
+    }
+    case 'github':
+      throw new Diagnostic(
+        'E-REG-006',
+        `${registry.source.name} is a GitHub repository, which svc publishes nothing to`,
+        {
+          hint: 'add the archive that svc build makes to a release, or name a registry with --registry',
+        },
+      );
+  }
+}
+
+/** The bytes of an archive, and on the line how many of them have gone. */
+function shownChunks({ name, version, path, bytes }: Publishable, line: ProgressLine): Chunks {
+  let sent = 0;
+  return tap(chunksOfFile(path), (chunk) => {
+    sent += chunk.length;
+    line.show(`publishing ${name}@${version}: ${inMebibytes(sent, bytes)}`);
+  });
+}
+
+function write(
+  { name, version, platforms, sha256 }: Publishable,
+  registry: string,
+  { options, context }: Pick<PublishRun, 'options' | 'context'>,
+): void {
+  if (options.json === true) context.stdout.write(jsonLine({ name, version, platforms, sha256, registry }));
+  else {
+    context.stdout.write(exactLine`${name}@${version} ${sha256}\n`);
+    if (context.stderr.isTerminal) {
+      context.stderr.write(say`published to ${registry === 'local' ? storeRoot(context.home) : registry}\n`);
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+
+import { Diagnostic, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { renderDiagnostics } from '../../../kit/src/diagnostics/render.ts';
+import { isSystemError, systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
+import { redactHandles } from '../resources/handle-id.ts';
+import type { CommandContext } from './command-context.ts';
+import { Shown } from './terminal/shown.ts';
+
+/** Coded failures and warnings as a person reads them, for stderr, with no peer handle in them (D3 "Peer handle"). */
+export function render(diagnostics: readonly Diagnostic[], context: CommandContext): Shown {
+  return Shown.cleaned(redactHandles(renderDiagnostics(diagnostics, { color: usesColor(context), sourceOf })));
+}
+
+/** The lines of a coded failure; null for anything else, which is a bug. */
+export function renderFailure(error: unknown, context: CommandContext): Shown | null {
+  if (error instanceof Diagnostic) return render([error], context);
+  if (error instanceof DiagnosticList) return render(error.diagnostics, context);
+  if (lacksDescriptors(error)) return render([outOfDescriptors(error)], context);
+  return null;
+}
+
+/** Any opening of a file can meet this limit, at any place: it is the machine's, and no bug. */
+function lacksDescriptors(error: unknown): error is Error & { readonly code: string } {
+  return isSystemError(error) && (error.code === 'EMFILE' || error.code === 'ENFILE');
+}
+
+function outOfDescriptors(error: Error & { readonly code: string }): Diagnostic {
+  return new Diagnostic('E-RUN-061', `no more files can be opened: ${systemReason(error)}`, {
+    hint: 'raise the limit: ulimit -n 1024',
+    cause: error,
+  });
+}
+
+/** Plain text under `NO_COLOR` and away from a terminal (contracts §2). */
+export function usesColor({ env, stderr }: CommandContext): boolean {
+  const { NO_COLOR: noColor = '' } = env;
+  return stderr.terminal?.hasControls === true && noColor === '';
+}
+
+function sourceOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    // Gone since it was read, or inside an archive: the place is named without its line.
+    return undefined;
+  }
+}

@@ -1,0 +1,238 @@
+import { resolve } from 'node:path';
+import { Command, InvalidArgumentError, Option } from 'commander';
+
+import { runCapsule } from '../capsule/run-capsule.ts';
+import type { RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
+import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import type { FetchObserver } from '../../../artifacts/src/store/artifact-source.ts';
+import { parseArtifactRef } from '../../../artifacts/src/store/artifact-ref.ts';
+import { containmentClasses, type ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import { isSessionId, type SessionId } from '../../../protocol/src/ids.ts';
+import type { CommandContext } from './command-context.ts';
+import { lateSources } from './late-sources.ts';
+import type { LiveView } from './live-view.ts';
+import { render, usesColor } from './render-failure.ts';
+import { stopOnSignals, usualEndMs } from './stop-signals.ts';
+import { exactLine, joined, jsonLine, jsonText, say, Shown } from './terminal/shown.ts';
+
+interface RunOptions {
+  readonly task?: string;
+  readonly manifest: string;
+  readonly workdir?: string;
+  readonly capsule?: string;
+  readonly capsuleVersion?: string;
+  readonly bind: string;
+  readonly envFile: boolean;
+  readonly offline?: boolean;
+  readonly containment?: ContainmentClass;
+  readonly explainScope?: boolean;
+  readonly verbose?: boolean;
+  readonly json?: boolean;
+  readonly spawnApprovalStdin?: boolean;
+  readonly spawnedBy?: number;
+  readonly sessionId?: SessionId;
+  readonly stopWithin?: number;
+}
+
+/** `svc run`: the only way to start a capsule (D1 "Command line"). */
+export function runCommand(context: CommandContext): Command {
+  return new Command('run')
+    .description('Start the capsule of the manifest: it runs its task behind an HTTP door.')
+    .option('--task <path or text>', 'a file with the task, or the task itself; - reads it from standard input')
+    .option('--manifest <path>', 'the manifest', './svc.yaml')
+    .option('--workdir <dir>', 'the directory the agent reads and writes, instead of a fresh one')
+    .option('--capsule <name>', 'run a published capsule from the store instead of a manifest file')
+    .option('--capsule-version <version>', 'the exact version of that capsule')
+    .option('--bind <address>', 'address the listener binds; 0.0.0.0 accepts other machines', anAddress, '127.0.0.1')
+    .option('--no-env-file', 'do not read the .env file of the workspace')
+    .option('--offline', 'never fetch an artifact')
+    .addOption(new Option('--containment <class>', 'raise the containment floor').choices(containmentClasses))
+    .option('--explain-scope', 'print what the capsule would be granted and what contains it, and start nothing')
+    .option('-v, --verbose', 'print the workdir, the manifest, the driver and the skills too')
+    .option('--json', 'write one JSON line once the listener is up, and nothing else; of --explain-scope the report')
+    .addOption(approvalOption())
+    .addOption(spawnedByOption())
+    .addOption(new Option('--session-id <id>', 'the id of the session').argParser(aSessionId).hideHelp())
+    .addOption(new Option('--stop-within <ms>', 'the time a stop may take').argParser(aWholeNumber).hideHelp())
+    .action(async (options: RunOptions, command: Command) => {
+      if ((options.capsule === undefined) !== (options.capsuleVersion === undefined)) {
+        command.error('error: --capsule and --capsule-version go together');
+      }
+      if (options.task === '-' && options.spawnApprovalStdin === true) {
+        command.error('error: standard input holds the approval, and cannot hold the task too');
+      }
+      if (options.explainScope === true) await explain(options, context);
+      else process.exitCode = await run(options, context);
+    });
+}
+
+/** This and the next are how a parent capsule starts a child, with `--session-id` and `--stop-within`: nobody types them. */
+function approvalOption(): Option {
+  return new Option('--spawn-approval-stdin', 'read the approval of the referee from standard input').hideHelp();
+}
+
+function spawnedByOption(): Option {
+  return new Option('--spawned-by <pid>', 'end with this process').argParser(aWholeNumber).hideHelp();
+}
+
+/** An empty one, of an unset variable, would mean every address. */
+function anAddress(value: string): string {
+  if (value.trim() === '') throw new InvalidArgumentError('it is empty');
+  return value;
+}
+
+function aWholeNumber(value: string): number {
+  if (!/^[1-9]\d{0,9}$/.test(value)) throw new InvalidArgumentError('it is no positive whole number');
+  return Number(value);
+}
+
+function aSessionId(value: string): SessionId {
+  if (!isSessionId(value)) throw new InvalidArgumentError('it is no session id');
+  return value;
+}
+
+function scopeRequest(options: RunOptions, { cwd, home, env }: CommandContext): ScopeRequest {
+  return {
+    manifestFile: options.manifest,
+    published:
+      options.capsule === undefined || options.capsuleVersion === undefined
+        ? null
+        : parseArtifactRef(`${options.capsule}@${options.capsuleVersion}`),
+    readEnvFile: options.envFile,
+    floor: options.containment,
+    workdir: options.workdir === undefined ? null : resolve(cwd, options.workdir),
+    cwd,
+    home,
+    env,
+  };
+}
+
+/** `--explain-scope`: the report, also of a launch that would be refused (D1 "Command line"). */
+async function explain(options: RunOptions, context: CommandContext): Promise<void> {
+  const [{ explainScope }, { renderReportOnly, renderScopeReport }] = await Promise.all([
+    import('../capsule/explain-scope.ts'),
+    import('./scope-report.ts'),
+  ]);
+  const { scope, json, refusals, warnings, redact } = await explainScope(scopeRequest(options, context));
+  if (warnings.length > 0) context.stderr.write(render(warnings, context));
+  const isJson = options.json === true;
+  context.stdout.write(isJson ? jsonText(json) : Shown.cleaned(redact(renderScopeReport(scope))));
+  if (refusals.length === 0) return;
+  const reportOnly = Shown.cleaned(redact(renderReportOnly(refusals)));
+  if (isJson) context.stderr.write(reportOnly);
+  else context.stdout.write(say`\n${reportOnly}`);
+}
+
+async function run(options: RunOptions, context: CommandContext): Promise<number> {
+  const stopWithinMs = options.stopWithin ?? usualEndMs;
+  const stop = stopOnSignals(context, stopWithinMs);
+  const choice = { flag: undefined, signal: stop.signal };
+  let endWatch = (): void => {};
+  try {
+    if (options.spawnedBy !== undefined) {
+      const { watchParent } = await import('../capsule/parent-watch.ts');
+      endWatch = watchParent(options.spawnedBy, () => stop.request());
+    }
+    const approval = options.spawnApprovalStdin === true ? await approvalOfParent() : null;
+    const outcome = await runCapsule(
+      {
+        ...scopeRequest(options, context),
+        task: options.task,
+        readTask: async () => {
+          const { readTaskInput } = await import('./task-input.ts');
+          return await readTaskInput(process.stdin, { context, stop: stop.signal });
+        },
+        approval,
+        sessionId: options.sessionId ?? null,
+        stopWithinMs,
+        bind: options.bind,
+        sources: options.offline === true ? () => [] : lateSources(context, choice),
+        fetchObserver: isLive(options, context) ? await downloadView(context) : null,
+        stop: stop.signal,
+      },
+      await observer(options, context),
+    );
+    if (outcome.trap !== null) context.stderr.write(render([outcome.trap], context));
+    if (options.json !== true) context.stdout.write(exactLine`status:  ${outcome.status}\n`);
+    return exitCodeOf(outcome);
+  } finally {
+    endWatch();
+    stop.dispose();
+  }
+}
+
+async function approvalOfParent(): Promise<Secret> {
+  const { readSpawnApproval } = await import('../capsule/spawn-approval.ts');
+  return await readSpawnApproval(process.stdin);
+}
+
+async function observer(options: RunOptions, context: CommandContext): Promise<RunObserver> {
+  const view = isLive(options, context) ? await liveView(context) : null;
+  const tell = (rows: Shown): void => {
+    if (view === null) context.stderr.write(rows);
+    else view.say(rows);
+  };
+  return {
+    onWarning: (warning) => tell(render([warning], context)),
+    onListening: (capsule) => {
+      context.stdout.write(options.json === true ? runLine(capsule) : lines(capsule, options));
+      // A child of a capsule gets its task from that; nobody reads along.
+      if (!capsule.hasTask) view?.say(say`waiting for a message at ${capsule.reachableAt}; svc stop ends it\n`);
+      context.onStarted?.();
+    },
+    onFrame: (frame) => view?.show(frame),
+    onRetry: (reason) => view?.retry(reason),
+    onTaskFailed: (reason) => tell(render([taskFailed(reason)], context)),
+  };
+}
+
+async function downloadView(context: CommandContext): Promise<FetchObserver> {
+  const { DownloadView } = await import('./download-view.ts');
+  return new DownloadView(context, true);
+}
+
+async function liveView(context: CommandContext): Promise<LiveView> {
+  const { LiveView } = await import('./live-view.ts');
+  return new LiveView(context.stderr, usesColor(context));
+}
+
+/** In one line, in the words of the trace (contracts §1 "Standard error of a piped `svc run`"). */
+function taskFailed(reason: string): Diagnostic {
+  return new Diagnostic('E-RUN-059', `the task failed: ${reason}`);
+}
+
+function isLive(options: RunOptions, context: CommandContext): boolean {
+  return context.stderr.isTerminal && options.json !== true;
+}
+
+/** Written in one piece: a caller reads exactly one line (D1 "Run result line"). */
+function runLine(capsule: RunningCapsule): Shown {
+  const line = {
+    url: capsule.url,
+    pid: capsule.pid,
+    session_id: capsule.sessionId,
+    name: capsule.name,
+    version: capsule.version,
+    workdir: capsule.workdir,
+  };
+  return jsonLine(line);
+}
+
+/** D1 "Human-readable run output". */
+function lines(capsule: RunningCapsule, { verbose = false }: RunOptions): Shown {
+  const shown = [exactLine`svc: url ${capsule.reachableAt}\n`, exactLine`session: ${capsule.sessionId}\n`];
+  if (verbose) {
+    shown.push(exactLine`workdir: ${capsule.workdir}\n`, exactLine`manifest: ${capsule.name} v${capsule.version}\n`);
+    shown.push(exactLine`driver: ${capsule.driver} (${capsule.model === '' ? 'no model' : capsule.model})\n`);
+    if (capsule.skills > 0) shown.push(exactLine`skills: ${capsule.skills} installed\n`);
+  }
+  return joined(shown);
+}
+
+/** contracts §1: `ok` 0, `failed` 1, `trapped` 2; a stop that met no live task is 0 whatever came before. */
+function exitCodeOf({ status, stoppedIdle }: RunOutcome): number {
+  if (status === 'trapped') return 2;
+  return status === 'ok' || stoppedIdle ? 0 : 1;
+}

@@ -1,0 +1,102 @@
+import { notStopped } from '../../../sandbox/src/not-stopped.ts';
+import type { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { printable } from '../../../kit/src/diagnostics/printable.ts';
+import type { PreopenLine, ScopeObject } from '../../../artifacts/src/grants/scope-object.ts';
+
+/** A field and its value, a line for each text. */
+type Field = readonly [name: string, lines: readonly string[]];
+
+/** The text block of `svc run --explain-scope`: D1's two sections, then limits and what is not stopped (D1 "Scope report"). */
+export function renderScopeReport(scope: ScopeObject): string {
+  const sentences = notStopped(scope).map((sentence) => `  - ${printable(sentence)}\n`);
+  return [
+    `Containment\n${renderFields(containmentFields(scope))}`,
+    `Effective grants\n${renderFields(grantFields(scope))}`,
+    `Limits\n${renderFields(limitFields(scope))}`,
+    `Not stopped\n${sentences.join('')}`,
+  ].join('\n');
+}
+
+/** The last line of a report on a launch that would be refused, with every reason (D1 "Command line"). */
+export function renderReportOnly(refusals: readonly Diagnostic[]): string {
+  const reasons = refusals.map(({ code, message }) => `${code}, ${printable(message)}`);
+  return `this is a report only: svc run would be refused (${reasons.join('; ')})\n`;
+}
+
+function containmentFields({ containment }: ScopeObject): readonly Field[] {
+  return [
+    ['declared', [containment.declared]],
+    ['achieved', [containment.achieved]],
+    ['floor met', [yesOrNo(containment.floor_met)]],
+    ['mechanism', [containment.mechanism]],
+    ['userns grant', [containment.userns_grant]],
+  ];
+}
+
+function grantFields(scope: ScopeObject): readonly Field[] {
+  return [
+    ['filesystem scope', [scope.filesystem_scope ?? wholeWorkdir]],
+    ['workdir exec', [yesOrNo(scope.workdir_exec)]],
+    ['read_only', [yesOrNo(scope.read_only)]],
+    ['preopens', preopenLines(scope.preopens)],
+    ...commandReads(scope),
+    ['network allow', [listed(scope.network_allow)]],
+    ['unix sockets', [yesOrNo(scope.unix_sockets)]],
+    ['shell allow', [listed(scope.shell_allow)]],
+    ['spawn allow', [listed(scope.spawn_allow)]],
+    ['env allow', [listed(scope.env_allow)]],
+    ['plan submit', [yesOrNo(scope.plan_submit)]],
+    ['interpreter runtime', [listed(scope.interpreter_runtime)]],
+    ['staged runtime', [listed(scope.staged_runtime)]],
+  ];
+}
+
+/** Only for a driver that is a program, and whose command names a file. */
+function commandReads({ command_reads: reads = [] }: ScopeObject): readonly Field[] {
+  return reads.length === 0 ? [] : [['command reads', reads]];
+}
+
+function limitFields({ limits }: ScopeObject): readonly Field[] {
+  return limits.map(({ resource, of, max, held_by: heldBy }) => {
+    const most = max === null ? 'no limit' : `${max}${resource === 'memory' ? ' bytes' : ''}, held by ${heldBy}`;
+    return [`${resource} of a ${of}`, [most]];
+  });
+}
+
+const wholeWorkdir = '(the whole workdir)';
+const nothing = '(none)';
+
+function preopenLines(preopens: readonly PreopenLine[]): readonly string[] {
+  if (preopens.length === 0) return [nothing];
+  const owners = preopens.map(({ artifact, runtime }) => `${artifact} (${runtime})`);
+  const width = widest(owners);
+  return preopens.map((preopen, index) => `${(owners[index] ?? '').padEnd(width)}  ${reachOf(preopen)}`);
+}
+
+function reachOf({ path, writable, state = [] }: PreopenLine): string {
+  const reach =
+    path === null ? [] : [`${path === '.' ? wholeWorkdir : path}, ${writable ? 'read and write' : 'read only'}`];
+  const stores = state.map((store) => `the state store ${store}, read and write`);
+  return [...reach, ...stores].join('; ') || nothing;
+}
+
+function renderFields(fields: readonly Field[]): string {
+  const width = widest(fields.map(([name]) => name)) + 1;
+  return fields
+    .flatMap(([name, lines]) =>
+      lines.map((line, index) => `  ${(index === 0 ? `${name}:` : '').padEnd(width)}  ${printable(line)}\n`),
+    )
+    .join('');
+}
+
+function listed(names: readonly string[]): string {
+  return names.length === 0 ? nothing : names.join(', ');
+}
+
+function yesOrNo(value: boolean): string {
+  return value ? 'yes' : 'no';
+}
+
+function widest(texts: readonly string[]): number {
+  return Math.max(...texts.map((text) => text.length));
+}

@@ -1,0 +1,61 @@
+import { constants } from 'node:os';
+
+import { killLiveGroups } from '../../../sandbox/src/child-group.ts';
+import type { CommandContext } from './command-context.ts';
+import { say } from './terminal/shown.ts';
+
+export interface StopSignals {
+  /** Aborted by the first SIGINT, SIGTERM or SIGHUP. */
+  readonly signal: AbortSignal;
+  /** Asks for the clean stop that a first signal asks for. */
+  request(): void;
+  dispose(): void;
+}
+
+/** SIGHUP is what a terminal sends that is closed. */
+const stopping = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** A session that was asked to stop ends within this time, or is ended (contracts §2: within 20 s). A parent may give its child less. */
+export const usualEndMs = 18_000;
+
+/** A terminal and npm both send one, and some supervisors repeat it: signals within this time of the first are the same stop (contracts §1 "D1 signals"). */
+export const sameStopMs = 500;
+
+/** The first signal asks for a clean stop; one that comes more than 500 ms later ends the process at once. */
+export function stopOnSignals(context: CommandContext, endWithinMs: number = usualEndMs): StopSignals {
+  const controller = new AbortController();
+  let deadline: NodeJS.Timeout | undefined;
+  let firstMs: number | null = null;
+
+  function onSignal(signal: NodeJS.Signals): void {
+    const nowMs = performance.now();
+    if (firstMs !== null && nowMs - firstMs > sameStopMs) process.exit(128 + constants.signals[signal]);
+    if (firstMs !== null) return;
+    firstMs = nowMs;
+    if (context.stderr.isTerminal) context.stderr.write(say`\nstopping; once more to end at once\n`);
+    request();
+  }
+
+  function request(): void {
+    if (controller.signal.aborted) return;
+    deadline = setTimeout(() => {
+      context.stderr.write(say`svc: the session did not end in time\n`);
+      process.exit(1);
+    }, endWithinMs);
+    deadline.unref();
+    controller.abort();
+  }
+
+  // However the process ends, what the agent started ends with it.
+  process.on('exit', killLiveGroups);
+  for (const signal of stopping) process.on(signal, onSignal);
+  return {
+    signal: controller.signal,
+    request,
+    dispose: () => {
+      clearTimeout(deadline);
+      process.off('exit', killLiveGroups);
+      for (const signal of stopping) process.off(signal, onSignal);
+    },
+  };
+}

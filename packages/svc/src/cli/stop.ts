@@ -1,0 +1,124 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Command } from 'commander';
+import * as z from 'zod/mini';
+
+import { isAlive, type RunningRecord } from '../capsule/running-record.ts';
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
+import { listOf } from '../../../protocol/src/bounded-lists.ts';
+import { callCapsule } from './capsule-client.ts';
+import { approachCapsule, sendTokenHelp, tokenChoice, type TokenChoice } from './approach-capsule.ts';
+import type { CommandContext } from './command-context.ts';
+import { locateCapsule, type LocatedCapsule } from './locate-capsule.ts';
+import { say, type Shown } from './terminal/shown.ts';
+
+/** How long the capsule may take to stop its tasks before its process is ended all the same. */
+const answerMs = 5000;
+/** A capsule whose `after_task` is `exit` ends by itself within this time once its tasks are stopped. */
+const ownEndMs = 2000;
+/** What `svc run` takes at most after a signal (contracts §2). */
+const signaledEndMs = 20_000;
+const pollMs = 20;
+
+interface StopOptions {
+  readonly sendToken?: boolean;
+}
+
+const stopResult = z.object({
+  session_id: z.string(),
+  canceled: listOf(z.string()),
+  residue: z.array(z.unknown()),
+});
+
+type StopAnswer =
+  | { readonly kind: 'stopped'; readonly report: z.infer<typeof stopResult> }
+  | { readonly kind: 'failed'; readonly failure: Diagnostic };
+
+/** `svc stop`: calls `session/stop`, waits, then signals (contracts §1). */
+export function stopCommand(context: CommandContext): Command {
+  return new Command('stop')
+    .description('Stop a running capsule: its tasks are canceled, then its process ends.')
+    .argument('[session]', 'session id, at least 4 of its last characters, or host:port; the newest when absent')
+    .option('--send-token', sendTokenHelp)
+    .action(async (wanted: string | undefined, options: StopOptions) => {
+      const located = locateCapsule(context.home, wanted);
+      const choice = tokenChoice(context, { ...options, method: 'session/stop', timeoutMs: answerMs });
+      const answer = await askToStop(located, choice);
+      if (answer.kind === 'stopped') context.stderr.write(await endStopped(located, answer.report));
+      else await endUnanswered(located, answer.failure, context);
+    });
+}
+
+async function askToStop(located: LocatedCapsule, choice: TokenChoice): Promise<StopAnswer> {
+  try {
+    const capsule = await approachCapsule(located, choice);
+    const { address } = capsule;
+    const call = { ...capsule, method: 'session/stop', params: {}, timeoutMs: answerMs };
+    const parsed = stopResult.safeParse(await callCapsule(call));
+    if (!parsed.success) return failed(`the capsule at ${address} answered session/stop with an unknown shape`);
+    const { session_id: answered } = parsed.data;
+    if (located.record !== null && answered !== located.record.session_id) {
+      return failed(`another session, ${answered}, answered at ${address}`);
+    }
+    return { kind: 'stopped', report: parsed.data };
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    return { kind: 'failed', failure: error };
+  }
+}
+
+function failed(message: string): StopAnswer {
+  return { kind: 'failed', failure: new Diagnostic('E-IO-003', message) };
+}
+
+/** Ends the process of the session that answered, when it is one of this user's; what there is to say of it. */
+async function endStopped({ address, record }: LocatedCapsule, report: z.infer<typeof stopResult>): Promise<Shown> {
+  const { canceled, residue, session_id: sessionId } = report;
+  const isOurs = record?.session_id === sessionId;
+  if (isOurs) await endProcess(record, ownEndMs);
+  const tasks = `${canceled.length} ${canceled.length === 1 ? 'task' : 'tasks'} canceled`;
+  const left = residue.length === 0 ? '' : `, left running: ${JSON.stringify(residue)}`;
+  const end = isOurs ? '' : `; the process at ${address} is not of this user and was not signaled`;
+  return say`stopped ${sessionId}: ${tasks}${left}${end}\n`;
+}
+
+/** Who listens at an address that did not answer nobody knows: only a session that was named itself is signaled. */
+async function endUnanswered(
+  { record, named }: LocatedCapsule,
+  failure: Diagnostic,
+  context: CommandContext,
+): Promise<void> {
+  if (record === null || named === 'address') throw failure;
+  context.stderr.write(say`svc: ${failure.message}; its process ${record.pid} is sent SIGTERM\n`);
+  await endProcess(record, 0);
+  context.stderr.write(say`stopped ${record.session_id}\n`);
+}
+
+async function endProcess(record: RunningRecord, ownMs: number): Promise<void> {
+  if (await hasEnded(record, ownMs)) return;
+  terminate(record);
+  if (await hasEnded(record, signaledEndMs)) return;
+  throw new Diagnostic('E-RUN-027', `process ${record.pid} of ${record.session_id} did not end within 20 s`, {
+    hint: `end it with kill -9 ${record.pid}; its trace stays readable`,
+  });
+}
+
+function terminate({ pid, session_id: sessionId }: RunningRecord): void {
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    // It has ended meanwhile.
+    if (error.code === 'ESRCH') return;
+    const message = `process ${pid} of ${sessionId} cannot be signaled: ${systemReason(error)}`;
+    throw new Diagnostic('E-RUN-027', message, { hint: 'stop it as the user who started it', cause: error });
+  }
+}
+
+async function hasEnded(record: RunningRecord, withinMs: number): Promise<boolean> {
+  for (let waited = 0; waited < withinMs; waited += pollMs) {
+    if (!isAlive(record)) return true;
+    await delay(pollMs);
+  }
+  return !isAlive(record);
+}

@@ -1,0 +1,61 @@
+/** Reads the task of `svc run --task -` from standard input. */
+
+import { isUtf8 } from 'node:buffer';
+import type { Readable } from 'node:stream';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
+import type { CommandContext } from './command-context.ts';
+import { say } from './terminal/shown.ts';
+
+/** As of a file that holds a task. */
+const largestTask = 10 * 1024 * 1024;
+const whatFits = 'give the model a text, and put anything larger into the workdir';
+
+/**
+ * The whole of standard input as it came, of at most 10 MiB. `E-RUN-060` when it is larger, is no UTF-8 text, cannot be read or `stop` is
+ * aborted before its end; `E-RUN-024` when it is empty. A person at a terminal is told how to end it.
+ */
+export async function readTaskInput(
+  stdin: Readable & { readonly isTTY?: boolean },
+  { context, stop }: { readonly context: CommandContext; readonly stop: AbortSignal },
+): Promise<string> {
+  if (stdin.isTTY === true)
+    context.stderr.write(say`reading the task from this terminal; Ctrl-D on an empty line ends it\n`);
+  const bytes = await readAll(stdin, stop);
+  if (!isUtf8(bytes)) throw unreadable('it is not UTF-8 text', whatFits);
+  const text = bytes.toString('utf8');
+  if (text.trim() !== '') return text;
+  throw new Diagnostic('E-RUN-024', 'the task is empty (standard input)', {
+    hint: 'write what the capsule is to do to standard input, or give it with --task <text>',
+  });
+}
+
+async function readAll(stdin: Readable, stop: AbortSignal): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const onStop = (): void => void stdin.destroy(unreadable('svc run was stopped before its end'));
+  stop.addEventListener('abort', onStop, { once: true });
+  if (stop.aborted) onStop();
+  try {
+    for await (const chunk of stdin as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > largestTask) throw unreadable('it is larger than 10 MiB', whatFits);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    throw unreadable(systemReason(error));
+  } finally {
+    stop.removeEventListener('abort', onStop);
+  }
+  return Buffer.concat(chunks);
+}
+
+function unreadable(reason: string, hint?: string): Diagnostic {
+  return new Diagnostic(
+    'E-RUN-060',
+    `the task cannot be read from standard input: ${reason}`,
+    hint === undefined ? {} : { hint },
+  );
+}

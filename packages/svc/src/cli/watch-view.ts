@@ -1,0 +1,119 @@
+import {
+  acknowledgementData,
+  artifactData,
+  errorText,
+  firstAvailableId,
+  parseFrameData,
+  statusData,
+  textData,
+} from '../../../protocol/src/frame-data.ts';
+import type { ReceivedFrame } from './frame-reader.ts';
+import { inertLine } from './terminal/inert-text.ts';
+import type { Page } from './terminal/page.ts';
+import { exact, joined, say, Shown } from './terminal/shown.ts';
+import { unfenced } from './unfenced.ts';
+
+const taskIdTail = 8;
+const longestName = 100;
+
+/**
+ * What `svc watch` prints of the frames of one connection (D1 "`svc watch` behaviour"). It prints every frame it is given: ids repeat
+ * with each task, reopened attempt and question, and one connection carries no frame twice (D1 "Event ids", "Replay" 6).
+ */
+export class WatchView {
+  readonly #page: Page;
+  #isThreaded = false;
+  /** Whose text came last; null when something else did. */
+  #textOf: string | null = null;
+
+  constructor(page: Page) {
+    this.#page = page;
+  }
+
+  /** The text for stdout; empty for what is not displayed, unknown or unreadable. */
+  show({ event, data }: ReceivedFrame): string {
+    switch (event) {
+      case 'connection-ack':
+        this.#isThreaded = parseFrameData(data, acknowledgementData)?.conversation_mode === 'threaded';
+        return '';
+      case 'status':
+        return this.#status(data);
+      case 'artifact':
+        return this.#artifact(data);
+      case 'text':
+        return this.#text(data);
+      case 'capsule-closed':
+        return this.end();
+      default:
+        return '';
+    }
+  }
+
+  /** The end of a line that text left open. */
+  end(): string {
+    this.#textOf = null;
+    return this.#page.endQuote();
+  }
+
+  #status(data: string): string {
+    const frame = parseFrameData(data, statusData);
+    if (frame === null) return '';
+    const { state, message } = frame.status;
+    const words = this.#isThreaded ? [frame.id.slice(-taskIdTail), state] : [state];
+    this.#textOf = null;
+    return this.#page.own(say`${label(words)}${message === '' ? '' : ' '}${indented(message)}\n`);
+  }
+
+  #artifact(data: string): string {
+    const artifact = parseFrameData(data, artifactData)?.artifact;
+    if (artifact === undefined) return '';
+    const { tool_name: name, content, fence_source: source, is_error: isError, exit_code: exitCode } = artifact;
+    const outcome = isError ? 'failed' : (exitCode ?? 0) === 0 ? 'ok' : `exit ${exitCode}`;
+    this.#textOf = null;
+    return this.#page.headed(label([toolName(name), outcome]), unfenced(content, source));
+  }
+
+  #text(data: string): string {
+    const frame = parseFrameData(data, textData);
+    if (frame === null) return '';
+    // Text of another task starts a line of its own.
+    const start = this.#textOf === frame.id || frame.text === '' ? '' : this.end();
+    if (frame.text !== '') this.#textOf = frame.id;
+    return `${start}${this.#page.quote(frame.text)}${frame.final ? this.end() : ''}`;
+  }
+}
+
+/** What `svc watch` says of a frame on stderr; null for most. */
+export function renderNotice({ event, data }: ReceivedFrame): Shown | null {
+  switch (event) {
+    case 'gap':
+      return say`warning: earlier frames may be gone; the first available id is ${firstAvailableId(data) ?? 'not named'}\n`;
+    case 'error':
+      return say`the capsule reported an error: ${errorText(data)}\n`;
+    case 'capsule-closed':
+      return say`the capsule closed its stream\n`;
+    default:
+      return null;
+  }
+}
+
+function label(words: readonly string[]): Shown {
+  const shown = words.map((word) => inertLine(word, longestName)).filter((word) => word !== '');
+  return say`[${shown.join(' ')}]`;
+}
+
+/** Names of tools look like this. A model that makes one up could make it look like the label of a status: it stands in quotes then. */
+const usualName = /^[\w:.@/+-]*$/;
+const likeTaskId = new RegExp(`^[0-9a-f]{${taskIdTail}}$`);
+
+function toolName(name: string): string {
+  return usualName.test(name) && !likeTaskId.test(name) ? name : JSON.stringify(inertLine(name, longestName));
+}
+
+/** So that no further line of a message passes for a line of its own. */
+function indented(message: string): Shown {
+  const lines = message.split(/\r\n?|\n/g);
+  return joined(
+    lines.map((line, index) => Shown.cleaned(`${index === 0 ? '' : '\n  '}${exact(inertLine(line, line.length))}`)),
+  );
+}

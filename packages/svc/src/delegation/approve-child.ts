@@ -1,0 +1,44 @@
+import type { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import type { DelegationsDeps } from './delegations-deps.ts';
+
+export interface ChildArtifact {
+  readonly capsule: string;
+  readonly version: string;
+}
+
+export type Approval =
+  | {
+      readonly kind: 'approved';
+      readonly approval: Secret;
+      /** The child's `capabilities.env.allow`. */
+      readonly envAllow: readonly string[];
+    }
+  /** The referee's own sentence. */
+  | { readonly kind: 'refused'; readonly sentence: string }
+  /** `reason` is a clause for a person. */
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/**
+ * Asks the referee for a child, and reads the artifact it approved, which has to be the very one that would be started. Rejects with the
+ * signal's reason.
+ */
+export async function approveChild(
+  { capsule, version }: ChildArtifact,
+  { referee, credential, readChild }: Pick<DelegationsDeps, 'referee' | 'credential' | 'readChild'>,
+  signal: AbortSignal,
+): Promise<Approval> {
+  const granted = await referee.spawn({ credential, name: capsule, version, signal });
+  switch (granted.kind) {
+    case 'refused':
+      return { kind: 'refused', sentence: granted.sentence };
+    case 'unreachable':
+      return { kind: 'failed', reason: `the referee at ${referee.url} cannot be asked: ${granted.reason}` };
+    case 'granted':
+  }
+  const reading = await readChild({ name: capsule, version, sha256: granted.sha256 });
+  signal.throwIfAborted();
+  if (reading.kind === 'not-read') {
+    return { kind: 'failed', reason: `${capsule} ${version} is not started: ${reading.reason}` };
+  }
+  return { kind: 'approved', approval: granted.approval, envAllow: reading.envAllow };
+}

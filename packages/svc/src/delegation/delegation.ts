@@ -1,0 +1,240 @@
+import type { LaunchEnd } from '../../../sandbox/src/launcher.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import type { ContextId, DelegationId } from '../../../protocol/src/ids.ts';
+import { type ChildReport, isSettled, readChildReport, statusToldIn } from './child-completion.ts';
+import { describeEnd } from './child-process.ts';
+import type { Completion, CompletionStatus } from './completion-record.ts';
+import type { DelegationsDeps, OpenDelegation, RunningDelegation, Trust } from './delegations-deps.ts';
+import { shortGraceMs, type ReadyChild } from './launch-child.ts';
+import { releaseSlot } from './release-slot.ts';
+import { recordEnd, recordHeard, reportEnd } from './report-end.ts';
+
+/** One launch of a child, and on whose behalf. */
+export interface DelegationFacts {
+  readonly id: DelegationId;
+  readonly capsule: string;
+  readonly version: string;
+  /** The delegating task. */
+  readonly taskId: string;
+  readonly contextId: ContextId;
+  readonly trust: Trust;
+}
+
+/** Why nothing of the child is waited for any more. */
+type Leaving =
+  /** Its process ended. */
+  | 'ended'
+  /** The child-watch bound has passed. */
+  | 'expired'
+  /** The parent's session ends, or the call that started it was canceled. */
+  | 'stopped'
+  /** It never had its task: there is no delegation. */
+  | 'failed';
+
+/**
+ * A child from when it is ready until nothing of it is left. Whatever closes it first tells how it ended; everything later is told to
+ * nobody, so no delegation is reported twice (D2 "Completion reporting").
+ */
+export class Delegation implements OpenDelegation {
+  readonly contextId: ContextId;
+  readonly trust: Trust;
+  /** Settles once the process is gone and its end is recorded. */
+  readonly over: Promise<void>;
+  readonly #facts: DelegationFacts;
+  readonly #child: ReadyChild;
+  readonly #deps: DelegationsDeps;
+  readonly #stopping: AbortSignal;
+  #closedBy: Leaving | 'child' | null = null;
+  #isStarted = false;
+  #told: 'ok' | 'error' | null = null;
+  #leave: (leaving: Leaving) => void = () => {};
+  #takeBackDeadline: () => void = () => {};
+
+  constructor(facts: DelegationFacts, child: ReadyChild, deps: DelegationsDeps, stopping: AbortSignal) {
+    this.#facts = facts;
+    this.#child = child;
+    this.#deps = deps;
+    this.#stopping = stopping;
+    this.contextId = facts.contextId;
+    this.trust = facts.trust;
+    const left = new Promise<Leaving>((resolve) => {
+      this.#leave = (leaving) => {
+        this.#closedBy ??= leaving;
+        resolve(leaving);
+      };
+    });
+    this.over = this.#live(left);
+  }
+
+  /** The child may still report. */
+  get isOpen(): boolean {
+    return this.#closedBy === null;
+  }
+
+  /** The child has reported its end. */
+  get isReported(): boolean {
+    return this.#closedBy === 'child';
+  }
+
+  /** Null once it is closed, and until the child has its task. */
+  get running(): RunningDelegation | null {
+    if (!this.#isStarted || !this.isOpen) return null;
+    const { id: delegationId, capsule, version } = this.#facts;
+    const { sessionId, childWorkdir } = this.#child;
+    return { delegationId, sessionId, capsule, version, childWorkdir };
+  }
+
+  complete(text: string): void {
+    if (!this.isOpen) return;
+    this.#closedBy = 'child';
+    this.#told = statusToldIn(text);
+    if (this.#isStarted) this.#record(this.#told);
+  }
+
+  /** The child has its task: its process and its time are watched from now on. */
+  watch(): void {
+    this.#isStarted = true;
+    if (this.#told !== null) this.#record(this.#told);
+    const { clock, deadlineMs } = this.#deps;
+    const leftMs = this.#child.readyMs + deadlineMs - clock.monotonicMs();
+    this.#takeBackDeadline = clock.after(Math.max(0, leftMs), () => this.#leave('expired'));
+    void this.#child.program.ended.then(() => this.#leave('ended'));
+  }
+
+  /** Ends the child and tells nobody. */
+  end(why: 'stopped' | 'failed'): void {
+    this.#leave(why);
+  }
+
+  async #live(left: Promise<Leaving>): Promise<void> {
+    const leaving = await left;
+    this.#takeBackDeadline();
+    const durationMs = Math.max(0, Math.round(this.#deps.clock.monotonicMs() - this.#child.readyMs));
+    this.#recordEnding(durationMs);
+    const end = await this.#child.program.end(leaving === 'failed' ? shortGraceMs : this.#deps.childGraceMs);
+    const report = this.#childReport();
+    // One that told of its end and exited has deregistered itself. Whoever hears of an end finds the slot free.
+    const isOrderly = end.kind === 'exited' && (this.isReported || report !== null);
+    if (!isOrderly) await releaseSlot(this.#child.sessionId, this.#deps);
+    await this.#tell(end, report, durationMs);
+  }
+
+  /**
+   * Records that the parent ends the child, before the child is signaled: one that finds this record writes none of its own
+   * (contracts §1 "child-watch bound").
+   */
+  #recordEnding(durationMs: number): void {
+    const why = this.#whyEnded();
+    if (why === null || this.#settledReport() !== null) return;
+    recordEnd({ ...this.#completion(durationMs), status: 'terminated', detail: why }, this.#deps);
+  }
+
+  /** Null when the child is not ended by its parent. */
+  #whyEnded(): string | null {
+    if (this.#closedBy === 'expired') return `still running after ${this.#deps.deadlineMs / 1000} s`;
+    return this.#closedBy === 'stopped' ? 'ended by its parent' : null;
+  }
+
+  /** Tells whom it concerns how the child ended. What the child settled before its parent did stays: pollers have read it. */
+  async #tell(end: LaunchEnd, report: ChildReport | null, durationMs: number): Promise<void> {
+    switch (this.#closedBy) {
+      case 'ended':
+        if (report !== null) return await this.#tellReported(report);
+        return await this.#tellOwn({ status: 'crashed', detail: this.#describe(end) }, durationMs);
+      case 'expired': {
+        if (report !== null && isSettled(report)) return await this.#tellReported(report);
+        const detail = `${this.#whyEnded()}; ${this.#describe(end)}`;
+        return await this.#tellOwn({ status: 'terminated', detail }, durationMs);
+      }
+      case 'stopped':
+        if (report !== null && isSettled(report)) return this.#record(report.status);
+        return this.#recordStopped(`${this.#whyEnded()}; ${this.#describe(end)}`, durationMs);
+      case 'child':
+        return this.#settleTold(report, durationMs);
+      default:
+      // There never was a delegation.
+    }
+  }
+
+  #settledReport(): ChildReport | null {
+    const report = this.#childReport();
+    return report !== null && isSettled(report) ? report : null;
+  }
+
+  #childReport(): ChildReport | null {
+    const { directory, sessionId } = this.#child;
+    return readChildReport(directory, { delegationId: this.#facts.id, sessionId });
+  }
+
+  /** A child that was killed after it was heard could not write that down: whoever polls its record would wait for ever. */
+  #settleTold(report: ChildReport | null, durationMs: number): void {
+    if (report?.delivered === true) return;
+    const result = report?.result_path === undefined ? {} : { result_path: report.result_path };
+    const completion = this.#completion(report?.duration_ms ?? durationMs);
+    recordHeard({ ...completion, status: this.#told ?? 'error', ...result }, this.#deps);
+  }
+
+  async #tellReported({ undelivered, delivered: _tried, ...report }: ChildReport): Promise<void> {
+    this.#record(report.status);
+    const completion = { ...this.#completion(report.duration_ms), ...report };
+    const told = { completion, reportedBy: 'child', undelivered, to: this.#facts } as const;
+    await reportEnd(told, this.#stopping, this.#deps);
+  }
+
+  async #tellOwn(
+    { status, detail }: { readonly status: 'crashed' | 'terminated'; readonly detail: string },
+    durationMs: number,
+  ): Promise<void> {
+    this.#record(status, detail);
+    const completion = { ...this.#completion(durationMs), status, detail };
+    const told = { completion, reportedBy: 'launcher', undelivered: null, to: this.#facts } as const;
+    await reportEnd(told, this.#stopping, this.#deps);
+  }
+
+  #recordStopped(detail: string, durationMs: number): void {
+    this.#record('terminated', detail);
+    recordEnd({ ...this.#completion(durationMs), status: 'terminated', detail }, this.#deps);
+  }
+
+  #completion(durationMs: number): Omit<Completion, 'status'> {
+    return {
+      delegation_id: this.#facts.id,
+      capsule_name: this.#facts.capsule,
+      capsule_version: this.#facts.version,
+      session_id: this.#child.sessionId,
+      workdir: this.#child.directory,
+      duration_ms: durationMs,
+    };
+  }
+
+  #describe(end: LaunchEnd): string {
+    return describeEnd(end, this.#child.program.lastWords(this.#deps.redact));
+  }
+
+  #record(status: CompletionStatus, detail?: string): void {
+    this.#deps.record(delegationLine(this.#facts, { status, sessionId: this.#child.sessionId, detail }));
+  }
+}
+
+type DelegationLine = Extract<TraceEvent, { event_type: 'delegation' }>;
+
+/** The line of the trace that tells of a delegation (D2 "Events" 6). */
+export function delegationLine(
+  { id, capsule, version, taskId }: Pick<DelegationFacts, 'id' | 'capsule' | 'version' | 'taskId'>,
+  {
+    status,
+    sessionId,
+    detail,
+  }: { status: DelegationLine['status']; sessionId?: string | null; detail?: string | undefined },
+): DelegationLine {
+  return {
+    event_type: 'delegation',
+    task_id: taskId,
+    delegation_id: id,
+    capsule,
+    version,
+    status,
+    ...(sessionId === undefined || sessionId === null ? {} : { child_session_id: sessionId }),
+    ...(detail === undefined ? {} : { detail }),
+  };
+}

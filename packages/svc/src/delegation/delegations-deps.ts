@@ -1,0 +1,118 @@
+import type { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import type { ContextId, DelegationId, SessionId } from '../../../protocol/src/ids.ts';
+import type { DelegationClock } from './delegation-clock.ts';
+import type { RefereeClient } from './referee-client.ts';
+import type { SpawnerHandle } from './spawner-handle.ts';
+
+export type Trust = SpawnerHandle['trust'];
+
+/** What the local stores know of the artifact that a referee approved. */
+export type ChildReading =
+  | {
+      readonly kind: 'read';
+      /** The child's `capabilities.env.allow`. */
+      readonly envAllow: readonly string[];
+    }
+  /** `reason` is a clause for a person. */
+  | { readonly kind: 'not-read'; readonly reason: string };
+
+/** What a launcher tells its own session of an end. */
+export interface CompletionDelivery {
+  readonly text: string;
+  readonly contextId: ContextId;
+  readonly trust: Trust;
+  readonly delegationId: DelegationId;
+}
+
+/** What delegations need of the session that makes them, and of the machine. */
+export interface DelegationsDeps {
+  readonly referee: RefereeClient;
+  /** This session's own; it reaches nothing but the referee. */
+  readonly credential: Secret;
+  readonly sessionId: SessionId;
+  /** This capsule's own endpoint, `http://host:port`. */
+  readonly url: string;
+  /** The accessible workdir, links resolved. */
+  readonly workdir: string;
+  /** Makes `<workdir>/.svc/children/<directory>` owner-only, following no link; gives its absolute path. Throws a Diagnostic. */
+  readonly makeChildDirectory: (directory: string) => string;
+  /** Makes a directory outside of every workdir, in which a child keeps its sessions: its working directory. Throws a Diagnostic. */
+  readonly makeChildRoot: (directory: string) => string;
+  /** Puts a file of the runtime's own into a child's directory, whole, following no link. Throws a Diagnostic. */
+  readonly writeChildFile: (childDirectory: string, name: string, text: string) => void;
+  /** What a child is started from: a bare command name or an absolute path, and what stands before the arguments of `svc`. */
+  readonly program: { readonly command: string; readonly args: readonly string[] };
+  /** This capsule's process: a child ends with it, however it ends. */
+  readonly pid: number;
+  /** How long a child has between being asked to end and being ended. */
+  readonly childGraceMs: number;
+  /** The process environment of this capsule. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** `capabilities.env.allow` of this capsule. */
+  readonly envAllow: readonly string[];
+  readonly readChild: (child: {
+    readonly name: string;
+    readonly version: string;
+    readonly sha256: string;
+  }) => Promise<ChildReading>;
+  /** The child-watch bound. */
+  readonly deadlineMs: number;
+  /** Of a live task; null when it is not known any more. */
+  readonly taskFacts: (taskId: string) => { readonly contextId: ContextId; readonly trust: Trust } | null;
+  /** Gives a completion to this session's own queue; null when it is accepted, else a clause why not. */
+  readonly deliver: (delivery: CompletionDelivery) => string | null;
+  /** Takes known secrets out of what a child wrote. */
+  readonly redact: (text: string) => string;
+  /** Writes a line of the trace outside of a call. False once that is impossible. */
+  readonly record: (event: TraceEvent) => boolean;
+  /** Writes one line to standard error. */
+  readonly warn: (line: string) => void;
+  readonly clock: DelegationClock;
+}
+
+/** What `delegate-task` asks for. */
+export interface DelegationRequest {
+  readonly capsule: string;
+  readonly version: string;
+  /** Everything the child is told. */
+  readonly task: string;
+}
+
+/** How far a delegation got (D2 "Delegation call status"). */
+export type StartOutcome =
+  | {
+      readonly kind: 'started';
+      readonly delegationId: DelegationId;
+      /** The child's. */
+      readonly sessionId: SessionId;
+      /** Relative to the parent's accessible workdir. */
+      readonly childWorkdir: string;
+    }
+  | {
+      readonly kind: 'failed';
+      readonly delegationId: DelegationId;
+      /** Null when the child never told it. */
+      readonly sessionId: SessionId | null;
+      readonly reason: string;
+    }
+  /** The referee's own sentence. */
+  | { readonly kind: 'refused'; readonly sentence: string };
+
+/** A child that runs, as `session/stop` names it (contracts §6). */
+export interface RunningDelegation {
+  readonly delegationId: DelegationId;
+  readonly sessionId: SessionId;
+  readonly capsule: string;
+  readonly version: string;
+  /** Relative to the parent's accessible workdir. */
+  readonly childWorkdir: string;
+}
+
+/** A delegation whose child may still report its end. */
+export interface OpenDelegation {
+  readonly contextId: ContextId;
+  readonly trust: Trust;
+  /** Closes it: the session accepted the child's completion, which has this text. Once. */
+  complete(text: string): void;
+}

@@ -1,0 +1,63 @@
+import { printable } from '../../../kit/src/diagnostics/printable.ts';
+import { callCapsule, type ChildDoor, taskOf } from './capsule-call.ts';
+import { type DelegationClock, pause } from './delegation-clock.ts';
+import type { Trust } from './delegations-deps.ts';
+
+/** How long the listener of a child may take to come up (D2 "Limits"). */
+export const deliveryBoundMs = 30_000;
+
+const firstPauseMs = 50;
+const longestPauseMs = 1000;
+
+export interface TaskDelivery {
+  readonly door: ChildDoor;
+  readonly task: string;
+  /** Of the delegating task. */
+  readonly trust: Trust;
+  /** How long to try; the bound of deliveries when that is shorter. */
+  readonly withinMs: number;
+  /** True once nobody is there any more to deliver to. */
+  readonly isOver: () => boolean;
+  readonly clock: DelegationClock;
+  readonly signal: AbortSignal;
+}
+
+export type TaskDelivered =
+  | {
+      readonly kind: 'delivered';
+      /** As the child knows it. */
+      readonly taskId: string;
+    }
+  /** `reason` is a clause for a person. */
+  | { readonly kind: 'undelivered'; readonly reason: string };
+
+/** Sends a child its first user message, again and again while nobody answers; a refusal holds. Rejects with the signal's reason. */
+export async function deliverTask(delivery: TaskDelivery): Promise<TaskDelivered> {
+  const { door, task, trust, isOver, clock, signal } = delivery;
+  const boundMs = Math.min(delivery.withinMs, deliveryBoundMs);
+  const lateMs = clock.monotonicMs() + boundMs;
+  const params = { message: { messageId: 'delegated-task', role: 'user', parts: [{ text: task }] } };
+  const headers = { 'x-svc-task-origin': 'peer', 'x-svc-task-trust': trust };
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    const timeoutMs = Math.max(1, Math.ceil(lateMs - clock.monotonicMs()));
+    const answer = await callCapsule(door, { method: 'message/send', params, headers, timeoutMs, signal });
+    if (answer.kind === 'error') return undelivered(`it refused its task: ${printable(answer.message)}`);
+    if (answer.kind === 'result') return accepted(answer.result);
+    if (isOver()) return undelivered('it ended before it had its task');
+    if (clock.monotonicMs() + pauseMs > lateMs) {
+      return undelivered(`its task could not be delivered within ${boundMs / 1000} s: ${answer.reason}`);
+    }
+    await pause(clock, pauseMs, signal);
+  }
+}
+
+function accepted(result: unknown): TaskDelivered {
+  const task = taskOf(result);
+  if (task === null) return undelivered('what it answered to its task is no task');
+  if (task.state !== 'rejected') return { kind: 'delivered', taskId: task.id };
+  return undelivered(`it rejected its task${task.message === null ? '' : `: ${printable(task.message)}`}`);
+}
+
+function undelivered(reason: string): TaskDelivered {
+  return { kind: 'undelivered', reason };
+}

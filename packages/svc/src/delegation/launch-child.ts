@@ -1,0 +1,162 @@
+import { createDirectLauncher } from '../../../sandbox/src/direct-launcher.ts';
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import { mintSessionId, type SessionId } from '../../../protocol/src/ids.ts';
+import type { ChildArtifact } from './approve-child.ts';
+import type { ChildDoor } from './capsule-call.ts';
+import { childEnvironment } from './child-environment.ts';
+import { ChildProcess, describeEnd, type FirstLine } from './child-process.ts';
+import type { DelegationsDeps } from './delegations-deps.ts';
+import { releaseSlot } from './release-slot.ts';
+import { parseRunLine, type ExpectedLine, type RunLineReading } from './run-line.ts';
+import type { SpawnerHandle } from './spawner-handle.ts';
+
+/** From the start of the process to its first line (D2 "Limits"). */
+export const launchBoundMs = 180_000;
+
+/** For a child that holds no task yet, or whose call is canceled. */
+export const shortGraceMs = 2000;
+
+export interface ChildLaunch extends ChildArtifact {
+  readonly approval: Secret;
+  readonly envAllow: readonly string[];
+  /** Null for a child that is to report to nobody. */
+  readonly handle: SpawnerHandle | null;
+  readonly signal: AbortSignal;
+}
+
+/** A child whose listener is up. */
+export interface ReadyChild {
+  readonly program: ChildProcess;
+  readonly sessionId: SessionId;
+  readonly door: ChildDoor;
+  /** Its workdir, absolute. */
+  readonly directory: string;
+  /** The same below the parent's workdir. */
+  readonly childWorkdir: string;
+  /** When it said that it was up, on the clock that only rises. */
+  readonly readyMs: number;
+}
+
+export type Launched =
+  | { readonly kind: 'ready'; readonly child: ReadyChild }
+  /** Nothing of it runs any more. `reason` is a clause for a person. */
+  | { readonly kind: 'failed'; readonly reason: string }
+  /** The signal was aborted and nothing of it runs any more. `detail` says how it ended. */
+  | { readonly kind: 'canceled'; readonly directory: string; readonly detail: string };
+
+/** Starts a child in a directory of its own (D2 "Child directory") and waits until its listener is up. */
+export async function launchChild(launch: ChildLaunch, deps: DelegationsDeps): Promise<Launched> {
+  const places = makePlaces(launch.capsule, deps);
+  if (places.kind === 'failed') return places;
+  const sessionId = mintSessionId(deps.clock);
+  const env = childEnvironment({
+    env: deps.env,
+    parentAllow: deps.envAllow,
+    childAllow: launch.envAllow,
+    refereeUrl: deps.referee.url,
+    handle: launch.handle,
+  });
+  const started = await createDirectLauncher({ cwd: places.root }).launch({
+    command: deps.program.command,
+    args: [...deps.program.args, ...childArguments(launch, { ...places, sessionId }, deps)],
+    env,
+    stdin: 'pipe',
+  });
+  if (started.kind === 'refused') return failed(`it could not be started: ${started.reason}`);
+  const program = new ChildProcess(started.process, deps.clock);
+  // Its standard input is the one way that the approval takes, and the end of that is the end of the approval (D2 "Authentication" 2).
+  program.tell(launch.approval.reveal());
+  const reading = await whenUp(program, { ...launch, sessionId }, deps);
+  if (reading.kind === 'ready') {
+    const { endpoint } = reading.line;
+    const token = env['SVC_LISTENER_TOKEN'];
+    const door = { endpoint, token: token === undefined || token === '' ? null : new Secret(token) };
+    const { directory, childWorkdir } = places;
+    return {
+      kind: 'ready',
+      child: { program, sessionId, door, directory, childWorkdir, readyMs: deps.clock.monotonicMs() },
+    };
+  }
+  const end = await program.end(shortGraceMs);
+  // It may have got as far as the referee, and cannot tell it any more.
+  await releaseSlot(sessionId, deps);
+  const words = withoutApproval(launch.approval, deps);
+  const how = describeEnd(end, program.lastWords(words));
+  if (reading.kind === 'canceled') return { kind: 'canceled', directory: places.directory, detail: how };
+  return failed(`${words(reading.reason)} (${how})`);
+}
+
+function childArguments(
+  { capsule, version }: ChildArtifact,
+  { directory, sessionId }: { readonly directory: string; readonly sessionId: SessionId },
+  { pid, childGraceMs }: DelegationsDeps,
+): readonly string[] {
+  const what = ['--capsule', capsule, '--capsule-version', version, '--workdir', directory];
+  // It is to have ended by itself before it is ended.
+  const stopWithinMs = Math.floor(childGraceMs * 0.9);
+  const whose = ['--spawned-by', String(pid), '--session-id', sessionId, '--stop-within', String(stopWithinMs)];
+  return ['run', '--json', ...what, '--no-env-file', '--spawn-approval-stdin', ...whose];
+}
+
+type Up = RunLineReading | { readonly kind: 'canceled' };
+
+/** The first of: its line, its end, the launch bound, a cancel. */
+async function whenUp(
+  program: ChildProcess,
+  launch: ChildLaunch & { readonly sessionId: SessionId },
+  { clock }: DelegationsDeps,
+): Promise<Up> {
+  const { capsule: name, version, sessionId, signal } = launch;
+  let settle: (up: Up) => void = () => {};
+  const up = new Promise<Up>((resolve) => {
+    settle = resolve;
+  });
+  const onAbort = (): void => settle({ kind: 'canceled' });
+  const takeBack = clock.after(launchBoundMs, () => {
+    settle({ kind: 'unusable', reason: `it was not up within ${launchBoundMs / 1000} s` });
+  });
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  void program.firstLine.then((line) => settle(readFirst(line, { name, version, sessionId })));
+  try {
+    return await up;
+  } finally {
+    takeBack();
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+function readFirst(line: FirstLine, expected: ExpectedLine): RunLineReading {
+  switch (line.kind) {
+    case 'line':
+      return parseRunLine(line.text, expected);
+    case 'too-long':
+      return { kind: 'unusable', reason: 'the first line it printed has no end' };
+    case 'none':
+      return { kind: 'unusable', reason: 'it ended before it was up' };
+  }
+}
+
+type Places =
+  | { readonly kind: 'made'; readonly directory: string; readonly root: string; readonly childWorkdir: string }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+function makePlaces(capsule: string, deps: DelegationsDeps): Places {
+  const name = `${capsule}-${Buffer.from(deps.clock.randomBytes(8)).toString('hex')}`;
+  try {
+    const directory = deps.makeChildDirectory(name);
+    return { kind: 'made', directory, root: deps.makeChildRoot(name), childWorkdir: `.svc/children/${name}` };
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    return { kind: 'failed', reason: error.message };
+  }
+}
+
+function withoutApproval(approval: Secret, { redact }: DelegationsDeps): (text: string) => string {
+  return (text) => redact(text).replaceAll(approval.reveal(), '[secret]');
+}
+
+function failed(reason: string): Launched {
+  return { kind: 'failed', reason };
+}

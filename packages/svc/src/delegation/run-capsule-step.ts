@@ -1,0 +1,93 @@
+import { printable } from '../../../kit/src/diagnostics/printable.ts';
+import type { CapsuleStep } from '../tools/plan/capsule-step.ts';
+import { nothingRan, type StepOutcome } from '../tools/plan/step-outcome.ts';
+import type { ToolCallContext } from '../tools/tool.ts';
+import { mintDelegationId } from '../../../protocol/src/ids.ts';
+import { approveChild } from './approve-child.ts';
+import { awaitAnswer } from './await-answer.ts';
+import { callCapsule } from './capsule-call.ts';
+import { describeEnd } from './child-process.ts';
+import { delegationLine } from './delegation.ts';
+import type { DelegationsDeps } from './delegations-deps.ts';
+import { deliverTask } from './deliver-task.ts';
+import { launchChild, type ReadyChild, shortGraceMs } from './launch-child.ts';
+import { releaseSlot } from './release-slot.ts';
+
+type StepCall = Pick<ToolCallContext, 'taskId' | 'signal' | 'record'>;
+
+const stopTimeoutMs = 2000;
+
+/**
+ * A `capsule` step (contracts §10): starts the capsule as a child that reports to nobody, gives it the task, reads the answer with
+ * `tasks/get` and ends it (D2 "Events" 8). Expected failures are outcomes. Rejects with the signal's reason once nothing of it runs.
+ */
+export async function runCapsuleStep(
+  { capsule, version, task }: CapsuleStep,
+  call: StepCall,
+  deps: DelegationsDeps,
+): Promise<StepOutcome> {
+  const { taskId, signal } = call;
+  const facts = { id: mintDelegationId(deps.clock), capsule, version, taskId };
+  const failed = (status: 'failed' | 'refused', outcome: StepOutcome): StepOutcome => {
+    call.record(delegationLine(facts, { status, detail: outcome.content }));
+    return outcome;
+  };
+  const approval = await approveChild({ capsule, version }, deps, signal);
+  if (approval.kind === 'refused') return failed('refused', nothingRan(approval.sentence));
+  if (approval.kind === 'failed') return failed('failed', nothingRan(approval.reason));
+  const launched = await launchChild({ capsule, version, ...approval, handle: null, signal }, deps);
+  if (launched.kind === 'canceled') throw signal.reason;
+  if (launched.kind === 'failed') return failed('failed', failedStep(launched.reason));
+  const { child } = launched;
+  try {
+    const held = await giveTask(task, child, { call, deps });
+    if (held.kind === 'undelivered') return failed('failed', failedStep(held.reason));
+    call.record(delegationLine(facts, { status: 'started', sessionId: child.sessionId }));
+    const answer = await awaitAnswer(held.taskId, child, { deadlineMs: deps.deadlineMs, clock: deps.clock, signal });
+    return answer.kind === 'answered' ? passedStep(capsule, answer.text) : await unanswered(answer.reason, child, deps);
+  } finally {
+    await endChild(child, deps, signal);
+  }
+}
+
+async function giveTask(
+  task: string,
+  { program, door }: ReadyChild,
+  { call, deps }: { readonly call: StepCall; readonly deps: DelegationsDeps },
+): ReturnType<typeof deliverTask> {
+  const trust = deps.taskFacts(call.taskId)?.trust ?? 'untrusted';
+  const { clock, deadlineMs: withinMs } = deps;
+  return await deliverTask({ door, task, trust, withinMs, isOver: () => program.isOver, clock, signal: call.signal });
+}
+
+/** Asks the session to stop before its process is asked to; a child that does not listen any more is just ended. */
+async function endChild(child: ReadyChild, deps: DelegationsDeps, signal: AbortSignal): Promise<void> {
+  const { program, door } = child;
+  if (!program.isOver && !signal.aborted) {
+    await callCapsule(door, { method: 'session/stop', params: {}, timeoutMs: stopTimeoutMs });
+  }
+  await program.end(signal.aborted ? shortGraceMs : deps.childGraceMs);
+  // One that ended in order has done so itself, and is not known any more.
+  await releaseSlot(child.sessionId, deps);
+}
+
+async function unanswered(reason: string, { program }: ReadyChild, { redact }: DelegationsDeps): Promise<StepOutcome> {
+  const words = redact(printable(reason));
+  if (!program.isOver) return failedStep(words);
+  return failedStep(`${words} (${describeEnd(await program.ended, program.lastWords(redact))})`);
+}
+
+function passedStep(capsule: string, text: string): StepOutcome {
+  return { ...reached(capsule), status: 'passed', content: text, output: text };
+}
+
+/** Something of a capsule ran, and another attempt may end differently. */
+function failedStep(reason: string): StepOutcome {
+  return { ...reached(null), status: 'failed', content: reason, output: '', retryable: true };
+}
+
+function reached(capsule: string | null): Omit<StepOutcome, 'status' | 'content' | 'output'> {
+  // The answer of another capsule is a stranger's text, as that of a tool is.
+  const fenceSource = capsule === null ? null : `tool:${capsule}`;
+  return { reached: true, fenceSource, cut: false, exitCode: null, retryable: false };
+}

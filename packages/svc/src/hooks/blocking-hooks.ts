@@ -1,0 +1,69 @@
+import type { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { mayCommit, type HookEvent } from '../../../artifacts/src/manifest/hook-declaration.ts';
+import { callHook, type HookReply, type HookSurroundings } from './call-hook.ts';
+import type { EndBudget } from './end-budget.ts';
+import type { Hook } from './hook.ts';
+import type { HookAnswer, HookOutcome } from './wit-outcome.ts';
+
+/** One event, for whichever hook is asked. */
+export interface AskedEvent {
+  readonly event: HookEvent;
+  readonly argument: () => object;
+  readonly taskId: string | null;
+  /** Aborted when nobody waits for an answer any more; null when only the end of the session's time ends the waiting. */
+  readonly canceled: AbortSignal | null;
+}
+
+export type Asked =
+  | { readonly hook: Hook; readonly kind: 'answered'; readonly outcome: HookOutcome }
+  /** The failure has been reported. */
+  | { readonly hook: Hook; readonly kind: 'failed'; readonly error: string }
+  /** The task was canceled while the hook thought. */
+  | { readonly hook: Hook; readonly kind: 'canceled' };
+
+export interface HookReports {
+  /** One `hook_error` line. Throws the Diagnostic of a trace that cannot be written. */
+  readonly failed: (hookName: string, event: HookEvent, error: string) => void;
+  readonly trapped: () => void;
+  /** A trace that could not be written where nobody waits for it. */
+  readonly lost: (diagnostic: Diagnostic) => void;
+}
+
+export interface AskDeps {
+  readonly surroundings: HookSurroundings;
+  readonly budget: EndBudget;
+  readonly reports: HookReports;
+}
+
+/** Asks the hooks one after another, and no further once the caller is done with what it has. */
+export async function* askInOrder(hooks: readonly Hook[], asked: AskedEvent, deps: AskDeps): AsyncGenerator<Asked> {
+  for (const hook of hooks) {
+    const answer = await ask(hook, asked, deps);
+    yield answer;
+    if (answer.kind === 'canceled') return;
+  }
+}
+
+async function ask(hook: Hook, { event, argument, taskId, canceled }: AskedEvent, deps: AskDeps): Promise<Asked> {
+  const { budget, reports, surroundings } = deps;
+  const signals = canceled === null ? [budget.signal] : [budget.signal, canceled];
+  const reply = await budget.during(() =>
+    callHook(hook, { event, argument: argument(), taskId, signals }, surroundings),
+  );
+  if (reply.kind === 'stopped' && canceled?.aborted === true) return { hook, kind: 'canceled' };
+  if (reply.kind === 'trapped') reports.trapped();
+  const answer = judged(hook, event, reply);
+  if (answer.kind !== 'error') return { hook, kind: 'answered', outcome: answer };
+  reports.failed(hook.name, event, answer.error);
+  return { hook, kind: 'failed', error: answer.error };
+}
+
+/** What a reply comes to at its event, held to what the hook declares to commit (contracts §9). */
+export function judged({ declaration }: Hook, event: HookEvent, reply: HookReply): HookAnswer {
+  if (reply.kind === 'stopped') return { kind: 'error', error: 'it did not answer before the session had to end' };
+  if (reply.kind === 'trapped') return { kind: 'error', error: reply.error };
+  if (reply.kind === 'error' || reply.kind === 'observed' || mayCommit(declaration, reply.kind, event)) return reply;
+  const why =
+    declaration.mode === 'async' ? ', and an async hook commits nothing' : ', which its commit_policy does not allow';
+  return { kind: 'error', error: `it answered ${reply.kind}${why}` };
+}

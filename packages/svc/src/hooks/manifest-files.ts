@@ -1,0 +1,61 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { quoted } from '../../../kit/src/diagnostics/printable.ts';
+import { writeDurably } from '../../../kit/src/files/durable-file.ts';
+import { entryNameFault, NameTable } from '../../../artifacts/src/store/entry-name.ts';
+import { ioFault } from '../../../kit/src/files/io-fault.ts';
+import type { ManifestFile } from './wit-outcome.ts';
+
+/** Of all hooks of a session. */
+const mostFiles = 256;
+
+/** The files that hooks write at on-stage: `manifests/` of the session directory, owner-only, out of the agent's reach. */
+export class ManifestFiles {
+  readonly #directory: string;
+  readonly #names = new NameTable();
+  #count = 0;
+
+  constructor(sessionDirectory: string) {
+    this.#directory = join(sessionDirectory, 'manifests');
+  }
+
+  /**
+   * Writes what one hook commits, every file whole. Gives why not: for a name with a directory part, one that is there already or
+   * too many files nothing was written, for a full disk perhaps the first of them.
+   */
+  async write(files: readonly ManifestFile[]): Promise<string | null> {
+    if (this.#count + files.length > mostFiles) return `write-manifests: a session has at most ${mostFiles} such files`;
+    for (const { name } of files) {
+      const fault = name.includes('/') ? 'has a directory part' : entryNameFault(name);
+      if (fault !== null) return `write-manifests: the file ${quoted(name)} ${fault}`;
+    }
+    for (const { name } of files) {
+      const taken = this.#names.add(name, 'file');
+      if (taken !== null) return `write-manifests: the file ${quoted(name)} ${taken}`;
+    }
+    this.#count += files.length;
+    return await this.#writeAll(files);
+  }
+
+  async #writeAll(files: readonly ManifestFile[]): Promise<string | null> {
+    try {
+      makePrivate(this.#directory);
+      for (const { name, content } of files)
+        await writeDurably(join(this.#directory, name), [Buffer.from(content)], 0o600);
+      return null;
+    } catch (error) {
+      if (error instanceof Diagnostic) return `write-manifests: ${error.message}`;
+      throw error;
+    }
+  }
+}
+
+function makePrivate(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw ioFault(error, `the directory ${directory} cannot be made`);
+  }
+}

@@ -1,0 +1,197 @@
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { isJsonMediaType } from '../../../kit/src/http/media-type.ts';
+import type { HttpRefusal } from '../../../kit/src/http/refusal.ts';
+import { emptyReply, jsonReply, type Reply } from '../../../kit/src/http/reply.ts';
+import type { HttpRequest, Route } from '../../../kit/src/http/route.ts';
+import { singleHeader } from '../../../kit/src/http/single-header.ts';
+import { resourceRoute, type ResourceDoor } from '../resources/resource-routes.ts';
+import type { Session } from '../session/session.ts';
+import type { AgentCard } from '../../../protocol/src/agent-card.ts';
+import {
+  briefBody,
+  encodeJsonRpcFault,
+  encodeJsonRpcResult,
+  JsonRpcFault,
+  parseJsonRpcRequest,
+  readJsonRpcRequest,
+  type JsonRpcRequest,
+} from '../../../protocol/src/json-rpc.ts';
+import { EventStreams } from './event-streams.ts';
+import { cancelTask, getTask, sendMessage, stopSession, submitMessage, type MethodDeps } from './methods.ts';
+import type { DelegationDoor } from './task-source.ts';
+
+/** Largest body of `POST /` (contracts §6). */
+const maxBodyBytes = 10 * 1024 * 1024;
+
+export interface CapsuleDoor {
+  readonly session: Session;
+  readonly card: AgentCard;
+  readonly conversationMode: 'stateless' | 'threaded';
+  readonly delegation: DelegationDoor;
+  readonly residue: () => readonly unknown[];
+  /** Everything under `/resources/`. */
+  readonly resources: ResourceDoor;
+}
+
+/**
+ * The card, `POST /` and the resource planes of a capsule (D1 "HTTP routes of a running capsule"). `door` resolves when the session is ready:
+ * a request that comes right after the port is bound waits for it.
+ */
+export function capsuleRoutes(door: Promise<CapsuleDoor>): readonly Route[] {
+  const ready = new ReadyDoor(door);
+  return [
+    {
+      method: 'GET',
+      path: '/.well-known/agent-card.json',
+      open: true,
+      body: 'unread',
+      handle: () => ready.use(({ cardReply }) => cardReply),
+    },
+    {
+      method: 'POST',
+      path: '/',
+      body: 'whole',
+      maxBytes: maxBodyBytes,
+      handle: (request) => {
+        // D1: no JSON content type, or no body, is not the endpoint at all.
+        if (!isJsonMediaType(request.headers['content-type']) || request.body.length === 0) return emptyReply(404);
+        return ready.use(({ dispatch }) => dispatch.handle(request));
+      },
+    },
+    resourceRoute({
+      answer: (request) => ready.use(({ resources }) => resources.answer(request)),
+      refused: (path, refusal) => ready.refused(path, refusal),
+    }),
+  ];
+}
+
+interface OpenDoor {
+  readonly resources: ResourceDoor;
+  readonly dispatch: Dispatch;
+  readonly cardReply: Reply;
+}
+
+const mostEarly = 64;
+
+/** Hands the door on without a promise once it is open, which is what nearly every request meets. */
+class ReadyDoor {
+  readonly #opening: Promise<OpenDoor>;
+  #open: OpenDoor | null = null;
+  /** Refused before there was a record: the first ones, and how many more by their codes. */
+  readonly #early: { readonly path: string; readonly refusal: HttpRefusal }[] = [];
+  readonly #more = new Map<string, { readonly refusal: HttpRefusal; readonly count: number }>();
+
+  constructor(door: Promise<CapsuleDoor>) {
+    this.#opening = door.then((opened) => {
+      this.#open = {
+        dispatch: new Dispatch(opened),
+        cardReply: jsonReply(opened.card),
+        resources: opened.resources,
+      };
+      this.#recordEarly(opened.resources);
+      return this.#open;
+    });
+    // A launch that fails closes the listener; whoever waited loses the connection.
+    this.#opening.catch(() => undefined);
+  }
+
+  /** Recorded as soon as there is a record; a launch that fails has none. */
+  refused(path: string, refusal: HttpRefusal): void {
+    if (this.#open !== null) this.#open.resources.refused(path, refusal);
+    else if (this.#early.length < mostEarly) this.#early.push({ path, refusal });
+    else {
+      const more = this.#more.get(refusal.code)?.count ?? 0;
+      this.#more.set(refusal.code, { refusal, count: more + 1 });
+    }
+  }
+
+  #recordEarly({ refused, counted }: ResourceDoor): void {
+    for (const { path, refusal } of this.#early.splice(0)) refused(path, refusal);
+    for (const { refusal, count } of this.#more.values()) counted(refusal, count);
+    this.#more.clear();
+  }
+
+  use(answer: (door: OpenDoor) => Reply | Promise<Reply>): Reply | Promise<Reply> {
+    return this.#open === null ? this.#opening.then(answer) : answer(this.#open);
+  }
+}
+
+/** JSON-RPC methods of one session; the card's `serves.methods` decides which exist. */
+class Dispatch {
+  readonly #deps: MethodDeps;
+  readonly #streams: EventStreams;
+  readonly #served: ReadonlySet<string>;
+
+  constructor(door: CapsuleDoor) {
+    this.#deps = { session: door.session, delegation: door.delegation, residue: door.residue };
+    this.#streams = new EventStreams(door.session, door.conversationMode);
+    this.#served = new Set(door.card.serves.methods);
+  }
+
+  handle(request: HttpRequest): Reply | Promise<Reply> {
+    if (request.body.length > briefBody) return this.#handleLong(request);
+    return this.#answer(parseJsonRpcRequest(request.body), request);
+  }
+
+  /** Nothing waits for a body of megabytes to be read: it is done in turns of the event loop. */
+  async #handleLong(request: HttpRequest): Promise<Reply> {
+    const reading = readJsonRpcRequest(request.body);
+    for (;;) {
+      const step = reading.next();
+      if (step.done === true) return await this.#answer(step.value, request);
+      await new Promise((resolve) => void setImmediate(resolve));
+    }
+  }
+
+  #answer(parsed: ReturnType<typeof parseJsonRpcRequest>, request: HttpRequest): Reply | Promise<Reply> {
+    if (parsed.kind === 'fault') return reply(encodeJsonRpcFault(parsed.id, parsed.fault));
+    try {
+      const answer = this.#call(parsed, request);
+      if (isStream(answer)) return answer;
+      if (!(answer instanceof Promise)) return reply(encodeJsonRpcResult(parsed.id, answer));
+      return answer.then(
+        (result) => reply(encodeJsonRpcResult(parsed.id, result)),
+        (error: unknown) => this.#failed(parsed, error),
+      );
+    } catch (error) {
+      return this.#failed(parsed, error);
+    }
+  }
+
+  #call({ method, params }: JsonRpcRequest, { headers }: HttpRequest): unknown {
+    if (!this.#served.has(method)) throw new JsonRpcFault('method-not-found');
+    const lastEventId = singleHeader(headers['last-event-id']);
+    switch (method) {
+      case 'message/send':
+        return sendMessage(params, headers, this.#deps);
+      case 'message/stream':
+        return this.#streams.submit(() => submitMessage(params, headers, this.#deps), lastEventId);
+      case 'stream/watch':
+        return this.#streams.watch(lastEventId);
+      case 'tasks/get':
+        return getTask(params, this.#deps);
+      case 'tasks/cancel':
+        return cancelTask(params, this.#deps);
+      case 'session/stop':
+        return stopSession(this.#deps);
+      default:
+        throw new JsonRpcFault('method-not-found');
+    }
+  }
+
+  #failed({ id }: JsonRpcRequest, error: unknown): Reply {
+    if (error instanceof JsonRpcFault) return reply(encodeJsonRpcFault(id, error));
+    if (!(error instanceof Diagnostic)) throw error;
+    // The trace cannot be written: the session cannot go on (D1 "Task states" 2).
+    this.#deps.session.trap(error);
+    return reply(encodeJsonRpcFault(id, new JsonRpcFault('internal-error')));
+  }
+}
+
+function reply(text: string): Reply {
+  return { kind: 'json', status: 200, text };
+}
+
+function isStream(answer: unknown): answer is Extract<Reply, { kind: 'stream' }> {
+  return typeof answer === 'object' && answer !== null && 'kind' in answer && answer.kind === 'stream';
+}

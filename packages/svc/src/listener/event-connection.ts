@@ -1,0 +1,222 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { FrameBatch, FrameSink } from '../session/event-stream.ts';
+import { FrameRing } from '../session/frame-ring.ts';
+import type { Replay } from '../session/replay-buffer.ts';
+import type { WrittenFrame } from '../session/written-frame.ts';
+import { encodeConnectionFrame, heartbeat, type ConnectionFrame } from '../../../protocol/src/frames.ts';
+
+/** Live frames a connection may be behind before it loses the oldest (D1 "Missed frames"). */
+export const liveQueueCapacity = 128;
+
+/** Written to a connection at once, if there is that much; what is to follow waits until it has gone. */
+const mostAtOnce = 1024 * 1024;
+const leastAtOnce = 64 * 1024;
+/** Of all readers together, as far as the least of each allows. */
+const atOnceTogether = 64 * 1024 * 1024;
+
+/** How long a connection that has ended may take to take what was written to it before it is cut. */
+const lingerMs = 60_000;
+
+export interface EventConnectionOptions {
+  /** `message/stream` closes once a live final status is written; `stream/watch` does not. */
+  readonly closesOnFinal: boolean;
+  /** How many connections are open, this one included. */
+  readonly readers: () => number;
+  /** Called once, when the connection is gone for whatever reason. */
+  readonly onGone: (connection: EventConnection) => void;
+}
+
+/**
+ * One open event stream: an unchunked response whose body ends with the connection (D1 "`message/stream` and `stream/watch`").
+ * While its reader keeps up it holds nothing. A reader that stalls costs a queue of 128 live frames, which all readers share,
+ * beside at most 1 MiB that is on its way to it, less where there are more than 64 readers, and the frames of its replay, long ones of which
+ * are in a file.
+ */
+export class EventConnection implements FrameSink {
+  readonly #socket: Socket;
+  readonly #options: EventConnectionOptions;
+  /** Live frames that wait for the reader; null while it keeps up. */
+  #missed: FrameRing<WrittenFrame> | null = null;
+  /** What it is being sent, and how far; its frames are held. */
+  #backlog: Backlog | null = null;
+  #isEnding = false;
+  #isToldGone = false;
+  #open = true;
+
+  /** The response is first in line on its connection, so its socket is there. */
+  constructor(response: ServerResponse, options: EventConnectionOptions) {
+    const { socket } = response;
+    if (socket === null) throw new Error('an event stream starts on a response whose turn it is');
+    this.#socket = socket;
+    this.#options = options;
+    response.useChunkedEncodingByDefault = false;
+    response.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache',
+      connection: 'keep-alive',
+    });
+    response.flushHeaders();
+    socket.setNoDelay(true);
+    response.once('close', () => this.#gone());
+  }
+
+  /** A frame of this connection alone, written at once. */
+  write(frame: ConnectionFrame): void {
+    if (this.#open) this.#watchFlow(this.#socket.write(encodeConnectionFrame(frame)));
+  }
+
+  /** Buffered frames, ahead of everything live; a final status among them closes nothing. */
+  replay({ gap, frames }: Replay): void {
+    if (gap !== null) this.write({ event: 'gap', firstAvailableId: gap });
+    if (this.#open) this.#send({ frames, thenCloses: false });
+  }
+
+  deliver({ frames, bytes }: FrameBatch): void {
+    if (!this.#open) return;
+    if (this.#missed !== null) {
+      for (const frame of frames) this.#missed.push(frame);
+    } else if (bytes === null || (this.#options.closesOnFinal && frames.some((frame) => frame.final))) {
+      this.#sendLive(frames);
+    } else {
+      this.#watchFlow(this.#socket.write(bytes));
+    }
+  }
+
+  /** A reader that has not taken what it was sent hears nothing: it would only pile up. */
+  beat(): void {
+    if (this.#open && this.#missed === null) this.#watchFlow(this.#socket.write(heartbeat));
+  }
+
+  /** The capsule ends its stream: what is queued goes out at the reader's pace, then the connection closes. */
+  end(): void {
+    this.#isEnding = true;
+    this.#tellGone();
+    if (this.#missed === null) this.#finish();
+    else this.#socket.setTimeout(lingerMs, () => this.#socket.destroy());
+  }
+
+  close(): void {
+    if (!this.#open) return;
+    this.#socket.setTimeout(lingerMs, () => this.#socket.destroy());
+    // Not the response: the server would take the connection for idle, and drop what is still on its way when it closes.
+    this.#socket.destroySoon();
+    this.#gone();
+  }
+
+  #finish(): void {
+    if (!this.#options.closesOnFinal) this.write({ event: 'capsule-closed' });
+    this.close();
+  }
+
+  /** Live frames one by one, up to the final status that closes the connection, if it is one that closes. */
+  #sendLive(frames: readonly WrittenFrame[]): void {
+    const last = this.#options.closesOnFinal ? frames.findIndex((frame) => frame.final) : -1;
+    this.#send({ frames: last === -1 ? frames : frames.slice(0, last + 1), thenCloses: last !== -1 });
+  }
+
+  #send({ frames, thenCloses }: Pick<Backlog, 'frames' | 'thenCloses'>): void {
+    for (const frame of frames) frame.hold();
+    this.#backlog = { frames, thenCloses, next: 0, position: 0 };
+    this.#sendOn(this.#backlog);
+  }
+
+  /** Writes on until all is written, or as much as may be on its way at once. */
+  #sendOn(backlog: Backlog): void {
+    this.#socket.cork();
+    const most = Math.max(leastAtOnce, Math.min(mostAtOnce, Math.floor(atOnceTogether / this.#options.readers())));
+    let flowing = true;
+    for (let written = 0; backlog.next < backlog.frames.length && written < most;) {
+      const piece = nextPiece(backlog, most - written);
+      if (piece === null) {
+        this.#socket.destroy();
+        return;
+      }
+      flowing = this.#socket.write(piece);
+      written += piece.length;
+    }
+    this.#socket.uncork();
+    const isDone = backlog.next === backlog.frames.length;
+    if (isDone) this.#backlog = null;
+    if (isDone && backlog.thenCloses) this.close();
+    else this.#watchFlow(flowing && isDone);
+  }
+
+  /** What the system took at once leaves nothing to wait for, however much it was, unless there is more of it. */
+  #watchFlow(flowing: boolean): void {
+    if (!this.#open || flowing || this.#missed !== null) return;
+    if (this.#socket.writableLength === 0 && this.#backlog === null) return;
+    this.#missed = new FrameRing(liveQueueCapacity);
+    this.#waitForReader();
+  }
+
+  #waitForReader(): void {
+    // With nothing on its way no `drain` would come.
+    if (this.#socket.writableLength === 0) setImmediate(() => this.#catchUp());
+    else this.#socket.once('drain', () => this.#catchUp());
+  }
+
+  #catchUp(): void {
+    if (!this.#open) return;
+    const backlog = this.#backlog;
+    if (backlog !== null) {
+      this.#sendOn(backlog);
+      if (this.#backlog !== null || this.#socket.writableNeedDrain) return this.#waitForReader();
+    }
+    const missed = this.#missed?.drain() ?? [];
+    this.#missed = null;
+    if (this.#open && missed.length > 0) this.#sendLive(missed);
+    if (this.#isEnding && this.#open && this.#missed === null) this.#finish();
+  }
+
+  #gone(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#missed = null;
+    for (const frame of this.#backlog?.frames.slice(this.#backlog.next) ?? []) frame.letGo();
+    this.#backlog = null;
+    this.#tellGone();
+  }
+
+  #tellGone(): void {
+    if (this.#isToldGone) return;
+    this.#isToldGone = true;
+    this.#options.onGone(this);
+  }
+}
+
+interface Backlog {
+  readonly frames: readonly WrittenFrame[];
+  /** The last of them is the final status that closes the connection. */
+  readonly thenCloses: boolean;
+  /** The frame that is being sent. */
+  next: number;
+  /** How much of it has been, where it is stored. */
+  position: number;
+}
+
+/** The next bytes of a backlog, which lets go of each frame behind its last; null where they cannot be had any more. */
+function nextPiece(backlog: Backlog, most: number): Buffer | null {
+  const frame = backlog.frames[backlog.next];
+  if (frame === undefined) return null;
+  const piece = frame.isStored ? readable(() => frame.read(backlog.position, most)) : frame.bytes;
+  backlog.position += piece?.length ?? 0;
+  if (!frame.isStored || backlog.position === frame.storedLength) {
+    backlog.next += 1;
+    backlog.position = 0;
+    frame.letGo();
+  }
+  return piece;
+}
+
+/** Null where the file cannot be read: the reader's connection is cut, and it may come again. */
+function readable(read: () => Buffer | null): Buffer | null {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Diagnostic) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,94 @@
+import type { ServerResponse } from 'node:http';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { StreamReply } from '../../../kit/src/http/reply.ts';
+import type { Session } from '../session/session.ts';
+import type { Submission } from '../session/task-board.ts';
+import { parseLastEventId } from '../../../protocol/src/event-id.ts';
+import type { ConnectionFrame } from '../../../protocol/src/frames.ts';
+import { JsonRpcFault } from '../../../protocol/src/json-rpc.ts';
+import { EventConnection } from './event-connection.ts';
+import { Heartbeats } from './heartbeats.ts';
+
+/** The two event streams of a session (D1 "`message/stream` and `stream/watch`"). */
+export class EventStreams {
+  readonly #session: Session;
+  readonly #conversationMode: 'stateless' | 'threaded';
+  readonly #heartbeats: Heartbeats;
+  #readers = 0;
+
+  constructor(session: Session, conversationMode: 'stateless' | 'threaded') {
+    this.#session = session;
+    this.#conversationMode = conversationMode;
+    this.#heartbeats = new Heartbeats(session.clock);
+  }
+
+  /** `stream/watch`: the acknowledgement, the replay, then everything live until the capsule ends its stream. */
+  watch(lastEventId: string | undefined): StreamReply {
+    return this.#stream({ closesOnFinal: false }, (connection) => {
+      connection.write({ event: 'connection-ack', conversationMode: this.#conversationMode });
+      connection.replay(this.#session.events.replayFrom(parseLastEventId(lastEventId) ?? 0n));
+      this.#session.events.subscribe(connection);
+    });
+  }
+
+  /** `message/stream`: the replay when one was asked for, the task, then everything live until a final status. `hand` submits the task, and may throw a fault. */
+  submit(hand: () => Submission, lastEventId: string | undefined): StreamReply {
+    return this.#stream({ closesOnFinal: true }, (connection) => {
+      const { events } = this.#session;
+      const replayed = parseLastEventId(lastEventId);
+      if (replayed !== undefined) connection.replay(events.replayFrom(replayed));
+      // A stream that has ended would close the connection before its client is told what became of the task.
+      if (!events.isOver) events.subscribe(connection);
+      const refusal = this.#handOver(hand);
+      if (refusal !== null) connection.write(refusal);
+      if (refusal !== null || events.isOver) connection.close();
+    });
+  }
+
+  /** `open` replays and subscribes in one turn of the event loop, so that no frame is lost or written twice between the two. */
+  #stream(options: { closesOnFinal: boolean }, open: (connection: EventConnection) => void): StreamReply {
+    const { events } = this.#session;
+    return {
+      kind: 'stream',
+      start: (response: ServerResponse) => {
+        this.#readers += 1;
+        const connection = new EventConnection(response, {
+          ...options,
+          readers: () => this.#readers,
+          onGone: (gone) => {
+            this.#readers -= 1;
+            events.unsubscribe(gone);
+            this.#heartbeats.leave(gone);
+          },
+        });
+        this.#heartbeats.join(connection);
+        open(connection);
+      },
+    };
+  }
+
+  /** Null once the task is in the queue, else the frame that closes the connection. */
+  #handOver(hand: () => Submission): ConnectionFrame | null {
+    try {
+      const { kind, task } = hand();
+      if (kind === 'accepted') return null;
+      return kind === 'rejected' ? { event: 'rejected', taskId: task.id } : queueSendFailed;
+    } catch (error) {
+      if (error instanceof JsonRpcFault) return invalidParams(error.message);
+      // The trace failed: the session cannot go on, and the client is told that its task went nowhere.
+      if (!(error instanceof Diagnostic)) throw error;
+      this.#session.trap(error);
+      return queueSendFailed;
+    }
+  }
+}
+
+const invalidPrefix = 'Invalid params: ';
+
+/** One of the two errors this stream knows (D1 "Frame types", `error`). */
+function invalidParams(problem: string): ConnectionFrame {
+  return { event: 'error', error: problem.startsWith(invalidPrefix) ? problem : `${invalidPrefix}${problem}` };
+}
+
+const queueSendFailed: ConnectionFrame = { event: 'error', error: 'internal error: queue send failed' };

@@ -1,0 +1,93 @@
+import type { Reply, ReplyHeaders } from '../../../kit/src/http/reply.ts';
+import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import { release } from '../../../kit/src/files/descriptor-io.ts';
+import { ExportRoot, systemRefusal, type OpenedFile } from './export-root.ts';
+import type { FileContent, FileContents } from './file-content.ts';
+import { resourceRefusal, type ResourceRefusalCode } from './resource-refusal.ts';
+
+/** One block of `exports`, as configured. */
+export interface ExportedFiles {
+  readonly root: string;
+  readonly max_bytes: number;
+}
+
+export interface ExportReaderOptions {
+  /** The accessible workdir, canonical. */
+  readonly workdir: string;
+  /** The exported root: relative to the workdir, without `.`, `..` and empty components; `.` is the workdir. */
+  readonly root: string;
+  readonly maxBytes: number;
+  readonly achieved: ContainmentClass;
+  /** Tasks that reached a terminal state in this process (D3 "Generation"). */
+  readonly generation: () => number;
+  readonly contents: FileContents;
+}
+
+/** What became of a request: the reply, and what is to be recorded of it. */
+export interface PlaneAnswer {
+  readonly reply: Reply;
+  readonly outcome: 'ok' | ResourceRefusalCode;
+  /** Of a read. */
+  readonly bytes?: number;
+  /** Of a listing that is whole. */
+  readonly entries?: number;
+}
+
+/** The reader of both planes: one file beneath one root, as it is now, with its validators (D3 "Path resolution", "Operator plane"). */
+export class ExportReader {
+  readonly root: ExportRoot;
+  readonly #options: ExportReaderOptions;
+  readonly #constantHeaders: ReplyHeaders;
+
+  constructor(options: ExportReaderOptions) {
+    this.#options = options;
+    this.root = new ExportRoot(options);
+    this.#constantHeaders = { 'x-svc-containment': options.achieved, connection: 'close' };
+  }
+
+  /** The file at a sound path (`isSoundPath`). `ownHeaders` are the plane's, beside the validators. */
+  read(path: string, ownHeaders: ReplyHeaders): PlaneAnswer | Promise<PlaneAnswer> {
+    const opening = this.root.open(path);
+    if (opening.kind === 'refused') return refused(opening.code);
+    const { file } = opening;
+    if (file.size > this.#options.maxBytes) {
+      release(file.descriptor);
+      return refused('too_large');
+    }
+    const headers = { ...this.#validators(file), ...ownHeaders };
+    try {
+      const content = this.#options.contents.read(file);
+      if (!(content instanceof Promise)) return served(content, headers);
+      return content.then((ready) => served(ready, headers)).catch(ioError);
+    } catch (error) {
+      return ioError(error);
+    }
+  }
+
+  #validators(file: OpenedFile): ReplyHeaders {
+    return {
+      'x-svc-mtime-ms': String(file.mtimeMs),
+      'x-svc-generation': String(this.#options.generation()),
+      ...this.#constantHeaders,
+    };
+  }
+}
+
+export function refused(code: ResourceRefusalCode): PlaneAnswer {
+  return { outcome: code, reply: resourceRefusal(code).reply };
+}
+
+/** The refusal of a read that failed. Anything but an error of the system is a bug and is thrown on. */
+export function ioError(error: unknown): PlaneAnswer {
+  systemRefusal(error);
+  return refused('io_error');
+}
+
+function served({ sha256, length, body, onDone }: FileContent, validators: ReplyHeaders): PlaneAnswer {
+  const headers = { etag: `"sha256:${sha256}"`, ...validators };
+  const head = { status: 200, contentType: 'application/octet-stream', headers };
+  const reply: Reply = Buffer.isBuffer(body)
+    ? { kind: 'bytes', bytes: body, onDone, ...head }
+    : { kind: 'file', file: body, start: 0, length, ...head };
+  return { outcome: 'ok', reply, bytes: length };
+}

@@ -1,0 +1,140 @@
+import { createHash, hash } from 'node:crypto';
+import { closeSync, readSync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { setImmediate } from 'node:timers/promises';
+
+import { fill, release, writeAll } from '../../../kit/src/files/descriptor-io.ts';
+import type { OpenedFile } from './export-root.ts';
+import { HeldMemory } from './held-memory.ts';
+import type { Spool } from './spool.ts';
+
+/** The bytes of one reading of a file, and the hash of exactly these bytes. */
+export interface FileContent {
+  readonly sha256: string;
+  readonly length: number;
+  /** Bytes, or a file that begins with them; whoever has it closes it. */
+  readonly body: Buffer | FileHandle;
+  /** To be called once nobody needs the bytes any more; `isFree` when nobody will even look at them. */
+  readonly onDone?: (isFree: boolean) => void;
+}
+
+/** Up to here a file is read and hashed at once: handing it to another thread would cost more. */
+export const smallFileBytes = 64 * 1024;
+
+/** Hashed at a time between two turns of the event loop: less than a millisecond's work. */
+const sliceBytes = 512 * 1024;
+
+const largestHeld = 8 * 1024 * 1024;
+
+/**
+ * Reads files whose hash has to be known before their first byte is sent: small ones at once, larger ones into memory while there is
+ * a budget for it, and the rest through a spool file. A file is read once, up to the size it had when it was opened.
+ */
+export class FileContents {
+  readonly #spool: Spool;
+  readonly #memory = new HeldMemory();
+
+  constructor(spool: Spool) {
+    this.#spool = spool;
+  }
+
+  /** Closes the descriptor of `file`. Throws, or rejects with, the system's errors. */
+  read(file: OpenedFile): FileContent | Promise<FileContent> {
+    if (file.size <= smallFileBytes) return readAtOnce(file);
+    const memory = file.size <= largestHeld ? this.#memory.take(file.size) : undefined;
+    return memory === undefined ? this.#spoolOff(file) : this.#hold(file, memory);
+  }
+
+  async #hold({ descriptor, size }: OpenedFile, memory: Buffer): Promise<FileContent> {
+    try {
+      const length = await fill({ descriptor, target: memory.subarray(0, size), position: 0 });
+      const body = memory.subarray(0, length);
+      const onDone = (isFree: boolean): void => this.#memory.giveBack(memory, isFree);
+      return { sha256: await hashBytes(body), length, body, onDone };
+    } catch (error) {
+      this.#memory.giveBack(memory, true);
+      throw error;
+    } finally {
+      release(descriptor);
+    }
+  }
+
+  async #spoolOff(file: OpenedFile): Promise<FileContent> {
+    try {
+      const spooled = await this.#spool.create();
+      try {
+        const hashed = await hashFile(file, (slice) => writeAll(spooled.fd, slice));
+        return { ...hashed, body: spooled };
+      } catch (error) {
+        await spooled.close();
+        throw error;
+      }
+    } finally {
+      release(file.descriptor);
+    }
+  }
+}
+
+export interface HashedFile {
+  readonly sha256: string;
+  /** Bytes hashed: the size at opening, unless the file was cut since. */
+  readonly length: number;
+}
+
+/**
+ * Hashes a file in slices, off the event loop in between; the next slice is read meanwhile. `copy` takes each slice in order, which is used
+ * again afterwards. Leaves the descriptor open.
+ */
+export async function hashFile(
+  { descriptor, size }: OpenedFile,
+  copy: (slice: Buffer) => Promise<void> = async () => undefined,
+): Promise<HashedFile> {
+  const digest = createHash('sha256');
+  const needed = size > sliceBytes ? [0, 1] : [0];
+  const slices = needed.map(() => Buffer.allocUnsafeSlow(Math.min(size, sliceBytes)));
+  const read = async (turn: number, position: number): Promise<Buffer> => {
+    const target = (slices[turn % 2] ?? Buffer.alloc(0)).subarray(0, Math.min(sliceBytes, size - position));
+    return target.subarray(0, await fill({ descriptor, target, position }));
+  };
+  let length = 0;
+  let slice = await read(0, 0);
+  for (let turn = 1; slice.length > 0; turn += 1) {
+    length += slice.length;
+    const copied = copy(slice);
+    const next = read(turn, length);
+    digest.update(slice);
+    // Both are waited for whatever becomes of either: their memory and descriptors are theirs until then.
+    const [written, following] = await Promise.allSettled([copied, next]);
+    if (written.status === 'rejected') throw written.reason;
+    if (following.status === 'rejected') throw following.reason;
+    slice = following.value;
+  }
+  return { sha256: digest.digest('hex'), length };
+}
+
+async function hashBytes(bytes: Buffer): Promise<string> {
+  if (bytes.length <= 2 * sliceBytes) return hash('sha256', bytes, 'hex');
+  const digest = createHash('sha256');
+  for (let from = 0; from < bytes.length; from += sliceBytes) {
+    digest.update(bytes.subarray(from, from + sliceBytes));
+    await setImmediate();
+  }
+  return digest.digest('hex');
+}
+
+/** Reads and hashes a small file in one go, and closes it. */
+export function readAtOnce({ descriptor, size }: OpenedFile): FileContent & { readonly body: Buffer } {
+  try {
+    const bytes = Buffer.allocUnsafe(size);
+    let length = 0;
+    while (length < size) {
+      const bytesRead = readSync(descriptor, bytes, length, size - length, length);
+      if (bytesRead === 0) break;
+      length += bytesRead;
+    }
+    const body = bytes.subarray(0, length);
+    return { sha256: hash('sha256', body, 'hex'), length, body };
+  } finally {
+    closeSync(descriptor);
+  }
+}

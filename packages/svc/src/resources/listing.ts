@@ -1,0 +1,130 @@
+import { realpathSync, type Dirent } from 'node:fs';
+import { opendir } from 'node:fs/promises';
+import { setImmediate } from 'node:timers/promises';
+
+import { isErrno } from '../../../kit/src/files/io-fault.ts';
+import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import { release } from '../../../kit/src/files/descriptor-io.ts';
+import { openFile, type OpenedFile } from './export-root.ts';
+import { hashFile, readAtOnce, smallFileBytes } from './file-content.ts';
+import { join } from '../../../kit/src/files/resolve-beneath.ts';
+import { sortNames } from './sort-names.ts';
+
+/** One regular file (D3 "Listing document"). */
+export interface ListedFile {
+  readonly path: string;
+  readonly size_bytes: number;
+  readonly mtime_ms: number;
+  readonly sha256: string;
+}
+
+/** The listing document without its entries. */
+export interface ListingHead {
+  readonly root: string;
+  readonly mode: 'read-only';
+  readonly max_bytes: number;
+  readonly generation: number;
+  readonly containment_achieved: ContainmentClass;
+}
+
+/** What is done between two turns of the event loop. An open counts like the hashing of so many bytes. */
+const turnBytes = 512 * 1024;
+const openCostBytes = 4 * 1024;
+
+const pieceLength = 32 * 1024;
+
+/** Directory entries fetched at a time. */
+const directoryBatch = 1024;
+
+/**
+ * Every regular file beneath the root, in ascending order of its path. Links are neither listed nor entered, and what cannot be opened or
+ * goes away meanwhile is left out. However many files there are, other work gets its turn.
+ */
+export async function* listFiles(root: string): AsyncGenerator<ListedFile> {
+  let spent = 0;
+  for await (const path of walk(root, '')) {
+    const file = openListed(root, path);
+    if (file === undefined) continue;
+    spent += openCostBytes + Math.min(file.size, smallFileBytes);
+    const { sha256, length } = await hashListed(file);
+    yield { path, size_bytes: length, mtime_ms: file.mtimeMs, sha256 };
+    if (spent < turnBytes) continue;
+    spent = 0;
+    await setImmediate();
+  }
+}
+
+/** The document as JSON text, in pieces of some size. */
+export async function* encodeListing(head: ListingHead, files: AsyncIterable<ListedFile>): AsyncGenerator<string> {
+  let text = `${JSON.stringify(head).slice(0, -1)},"entries":[`;
+  let separator = '';
+  for await (const file of files) {
+    text += separator + JSON.stringify(file);
+    separator = ',';
+    if (text.length < pieceLength) continue;
+    yield text;
+    text = '';
+  }
+  yield `${text}]}`;
+}
+
+/**
+ * Paths of regular files, depth first. A directory is sorted among its siblings as its name with a slash, which gives
+ * the order of whole paths: `a-b` before `a/b`, though `a` is before `a-b`.
+ */
+async function* walk(root: string, below: string): AsyncGenerator<string> {
+  const directory = below === '' ? root : join(root, below);
+  const names = await sortNames(await namesIn(directory));
+  const prefix = below === '' ? '' : `${below}/`;
+  for (const name of names) {
+    if (name.endsWith('/')) yield* walk(root, prefix + name.slice(0, -1));
+    else yield prefix + name;
+  }
+}
+
+/** Names of the files, and of the directories with a slash after them. */
+async function namesIn(directory: string): Promise<string[]> {
+  const names: string[] = [];
+  try {
+    // Swapped for a link, it would lead the walk away; what is found there would not be listed, but it might never end.
+    if (realpathSync.native(directory) !== directory) return [];
+    for await (const entry of await opendir(directory, { bufferSize: directoryBatch })) {
+      const name = nameOf(entry);
+      if (name !== undefined) names.push(name);
+    }
+  } catch (error) {
+    passOver(error);
+  }
+  return names;
+}
+
+function nameOf(entry: Dirent): string | undefined {
+  if (entry.isDirectory()) return `${entry.name}/`;
+  return entry.isFile() ? entry.name : undefined;
+}
+
+function openListed(root: string, path: string): OpenedFile | undefined {
+  try {
+    const opening = openFile(root, join(root, path));
+    return opening !== 'changed' && opening.kind === 'opened' ? opening.file : undefined;
+  } catch (error) {
+    passOver(error);
+    return undefined;
+  }
+}
+
+/** Gone meanwhile, or closed to us. Any other error, such as a lack of descriptors, would make the listing untrue. */
+function passOver(error: unknown): void {
+  if (!isErrno(error, ...passedOver)) throw error;
+}
+
+const passedOver = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ENXIO', 'EACCES', 'EPERM', 'ELOOP'];
+
+async function hashListed(file: OpenedFile): Promise<{ sha256: string; length: number }> {
+  if (file.size <= smallFileBytes) return readAtOnce(file);
+  try {
+    return await hashFile(file);
+  } finally {
+    release(file.descriptor);
+  }
+}

@@ -1,0 +1,106 @@
+import { Readable } from 'node:stream';
+
+import type { Reply, ReplyHeaders } from '../../../kit/src/http/reply.ts';
+import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import { type ExportedFiles, type ExportReader, ioError, type PlaneAnswer, refused } from './export-reader.ts';
+import { encodeListing, listFiles, type ListedFile } from './listing.ts';
+import { parseResourcePath } from './resource-path.ts';
+
+export interface OperatorPlaneOptions {
+  /** `exports.files`. */
+  readonly files: ExportedFiles;
+  readonly achieved: ContainmentClass;
+  /** Tasks that reached a terminal state in this process (D3 "Generation"). */
+  readonly generation: () => number;
+  /** Of the same root. */
+  readonly reader: ExportReader;
+}
+
+/** How a listing that was sent as it was made came to its end; its status was 200 either way. */
+export interface StreamedListing {
+  readonly outcome: 'ok' | 'io_error';
+  readonly entries: number;
+}
+
+/** Below this a listing goes out as one JSON reply; above, as it is made. */
+const wholeListingLength = 64 * 1024;
+
+/** `GET /resources/files` and below: the files of one export root, by path, as they are now (D3 "Operator plane"). */
+export class OperatorPlane {
+  readonly #options: OperatorPlaneOptions;
+  readonly #readHeaders: ReplyHeaders;
+
+  constructor(options: OperatorPlaneOptions) {
+    this.#options = options;
+    // One character a byte is how a header carries UTF-8.
+    const root = Buffer.from(options.files.root, 'utf8').toString('latin1');
+    this.#readHeaders = { 'x-svc-export-root': root };
+  }
+
+  /** One file, by the rest of the request target as sent. */
+  read(rawPath: string): PlaneAnswer | Promise<PlaneAnswer> {
+    const path = parseResourcePath(rawPath);
+    return path === undefined ? refused('outside_root') : this.#options.reader.read(path, this.#readHeaders);
+  }
+
+  /** The listing document. One too long to wait for has a readable reply, and `onStreamed` is told once it has ended. */
+  async list(onStreamed: (listing: StreamedListing) => void): Promise<PlaneAnswer> {
+    const { files: exported, achieved, generation, reader } = this.#options;
+    const root = reader.root.resolve();
+    if (root.kind === 'refused') return refused(root.code);
+    const head = {
+      root: exported.root,
+      mode: 'read-only',
+      max_bytes: exported.max_bytes,
+      generation: generation(),
+      containment_achieved: achieved,
+    } as const;
+    const tally: Tally = { entries: 0, failed: false };
+    const files = root.kind === 'absent' ? nothing() : counted(listFiles(root.real), tally);
+    try {
+      const reply = await listingReply(encodeListing(head, files));
+      if (reply.kind !== 'readable') return { outcome: 'ok', reply, entries: tally.entries };
+      reply.source.once('close', () => {
+        onStreamed({ outcome: tally.failed ? 'io_error' : 'ok', entries: tally.entries });
+      });
+      return { outcome: 'ok', reply };
+    } catch (error) {
+      return ioError(error);
+    }
+  }
+}
+
+async function listingReply(pieces: AsyncGenerator<string>): Promise<Reply> {
+  let text = '';
+  while (text.length < wholeListingLength) {
+    const piece = await pieces.next();
+    if (piece.done === true) return { kind: 'json', status: 200, text };
+    text += piece.value;
+  }
+  const source = Readable.from(continued(text, pieces));
+  return { kind: 'readable', status: 200, contentType: 'application/json', length: null, source };
+}
+
+async function* continued(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  yield first;
+  yield* rest;
+}
+
+interface Tally {
+  entries: number;
+  failed: boolean;
+}
+
+async function* counted(files: AsyncIterable<ListedFile>, tally: Tally): AsyncGenerator<ListedFile> {
+  try {
+    for await (const file of files) {
+      tally.entries += 1;
+      yield file;
+    }
+  } catch (error) {
+    tally.failed = true;
+    throw error;
+  }
+}
+
+async function* nothing(): AsyncGenerator<never> {}

@@ -1,0 +1,175 @@
+import type { HttpRefusal } from '../../../kit/src/http/refusal.ts';
+import type { Reply } from '../../../kit/src/http/reply.ts';
+import type { Handler, RequestHead, Route } from '../../../kit/src/http/route.ts';
+import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import { type ExportedFiles, ExportReader, type PlaneAnswer, refused } from './export-reader.ts';
+import { normalizedRoot } from './export-root.ts';
+import { FileContents } from './file-content.ts';
+import { handleId, redactHandles } from './handle-id.ts';
+import { OperatorPlane } from './operator-plane.ts';
+import type { PeerHandles } from './peer-handles.ts';
+import { PeerPlane } from './peer-plane.ts';
+import type { RefusedRequest, RefusedRequests } from './refused-requests.ts';
+import { parseResourcePath } from './resource-path.ts';
+import { Spool } from './spool.ts';
+
+export type ResourceEvent = RefusedRequest;
+
+export interface ResourcePlanesOptions {
+  /** The accessible workdir, canonical. */
+  readonly workdir: string;
+  /** `exports.files`; null when it is not declared. */
+  readonly files: ExportedFiles | null;
+  /** `exports.peer_files`, and what its handles are held to; null when it is not declared. */
+  readonly peerFiles: (ExportedFiles & { readonly handles: PeerHandles }) | null;
+  readonly achieved: ContainmentClass;
+  /** Tasks that reached a terminal state in this process (D3 "Generation"). */
+  readonly generation: () => number;
+  /** A directory of `svc` alone. */
+  readonly spoolDirectory: string;
+  /** Called once for every request that was accepted (D3 "Events"). */
+  readonly onAccepted: (event: ResourceEvent) => void;
+  /** Told of every other one. */
+  readonly refusals: RefusedRequests;
+}
+
+const prefix = '/resources/';
+
+/** What `resourceRoute` needs: who answers, and who records what never got that far. */
+export interface ResourceDoor {
+  readonly answer: Handler<RequestHead>;
+  /** Records a request that the server refused by itself: its token, its host, how it was written. */
+  readonly refused: (path: string, refusal: HttpRefusal) => void;
+  /** As `refused`, for several of which the path is not known any more. */
+  readonly counted: (refusal: HttpRefusal, count: number) => void;
+}
+
+/** Everything under `/resources/`, every method included (D3 "Endpoints"). */
+export function resourceRoute({ answer, refused: onRefused }: Pick<ResourceDoor, 'answer' | 'refused'>): Route {
+  return { method: '*', path: prefix, prefix: true, body: 'unread', handle: answer, onRefused };
+}
+
+/** Neither plane exists unless it is declared. */
+export function resourceDoor(options: ResourcePlanesOptions): ResourceDoor {
+  const planes = new ResourcePlanes(options);
+  return {
+    answer: (request) => planes.answer(request),
+    refused: (path, { code: outcome, status, reply }) => {
+      options.refusals.add(outcome, status, () => eventOf(targetOf(path), { outcome, reply }));
+    },
+    counted: ({ code, status }, count) => options.refusals.count(code, status, count),
+  };
+}
+
+/** What a path under `/resources/` addresses; `raw` and `handle` are as sent. */
+type Target =
+  | { readonly kind: 'list' }
+  | { readonly kind: 'read'; readonly raw: string }
+  | { readonly kind: 'peer'; readonly handle: string }
+  | { readonly kind: 'nothing'; readonly path: string };
+
+class ResourcePlanes {
+  readonly #operator: OperatorPlane | null;
+  readonly #peer: PeerPlane | null;
+  readonly #onAccepted: (event: ResourceEvent) => void;
+  readonly #refusals: RefusedRequests;
+
+  constructor({ files, peerFiles, onAccepted, refusals, spoolDirectory, ...rest }: ResourcePlanesOptions) {
+    const contents = new FileContents(new Spool(spoolDirectory));
+    const readerOf = ({ root, max_bytes: maxBytes }: ExportedFiles): ExportReader =>
+      new ExportReader({ ...rest, root: normalizedRoot(root), maxBytes, contents });
+    this.#operator = files === null ? null : new OperatorPlane({ ...rest, files, reader: readerOf(files) });
+    this.#peer = peerFiles === null ? null : new PeerPlane({ handles: peerFiles.handles, reader: readerOf(peerFiles) });
+    this.#onAccepted = onAccepted;
+    this.#refusals = refusals;
+  }
+
+  answer(request: RequestHead): Reply | Promise<Reply> {
+    const target = targetOf(request.path);
+    if (request.method !== 'GET') return this.#record(target, refused('method_not_allowed'));
+    switch (target.kind) {
+      case 'list':
+        return this.#list(target);
+      case 'read':
+        return this.#read(target);
+      case 'peer':
+        if (this.#peer === null) return this.#record(target, refused('no_peer_plane'));
+        if (target.handle === '') return this.#record(target, refused('not_found'));
+        return this.#answered(target, this.#peer.redeem(target.handle, request));
+      case 'nothing':
+        return this.#record(target, refused('not_found'));
+    }
+  }
+
+  async #list(target: Target): Promise<Reply> {
+    if (this.#operator === null) return this.#record(target, refused('no_resource_plane'));
+    const answer = await this.#operator.list((listing) => {
+      this.#onAccepted({ event_type: 'resource_list', status: 200, ...listing });
+    });
+    return answer.reply.kind === 'readable' ? answer.reply : this.#record(target, answer);
+  }
+
+  #read(target: Extract<Target, { kind: 'read' }>): Reply | Promise<Reply> {
+    if (this.#operator === null) return this.#record(target, refused('no_resource_plane'));
+    return this.#answered(target, this.#operator.read(target.raw));
+  }
+
+  #answered(target: Target, answer: PlaneAnswer | Promise<PlaneAnswer>): Reply | Promise<Reply> {
+    if (!(answer instanceof Promise)) return this.#record(target, answer);
+    return answer.then((settled) => this.#record(target, settled));
+  }
+
+  #record(target: Target, answer: PlaneAnswer): Reply {
+    const { outcome, reply } = answer;
+    if (outcome === 'ok') this.#onAccepted(eventOf(target, answer));
+    else this.#refusals.add(outcome, statusOf(reply), () => eventOf(target, answer));
+    return reply;
+  }
+}
+
+function targetOf(path: string): Target {
+  const rest = path.slice(prefix.length);
+  if (rest === 'files') return { kind: 'list' };
+  if (rest.startsWith('files/')) return { kind: 'read', raw: rest.slice('files/'.length) };
+  if (rest === 'peer') return { kind: 'peer', handle: '' };
+  if (rest.startsWith('peer/')) return { kind: 'peer', handle: rest.slice('peer/'.length) };
+  return { kind: 'nothing', path };
+}
+
+type Outcome = Omit<PlaneAnswer, 'outcome'> & { readonly outcome: string };
+
+function eventOf(target: Target, { reply, outcome, bytes, entries }: Outcome): ResourceEvent {
+  const common = { outcome, status: statusOf(reply) };
+  const record = outcome === 'ok' ? recorded : (raw: string): string => cut(recorded(raw));
+  const served = bytes === undefined ? {} : { bytes };
+  switch (target.kind) {
+    case 'list':
+      return { event_type: 'resource_list', ...common, ...(entries === undefined ? {} : { entries }) };
+    case 'peer':
+      if (target.handle === '') return { event_type: 'resource_read', path: `${prefix}peer`, ...common };
+      return { event_type: 'peer_handle_redeem', handle_id: handleId(target.handle), ...common, ...served };
+    case 'read':
+      return { event_type: 'resource_read', path: record(target.raw), ...common, ...served };
+    case 'nothing':
+      return { event_type: 'resource_read', path: `/${record(target.path.slice(1))}`, ...common };
+  }
+}
+
+function statusOf(reply: Reply): number {
+  return reply.kind === 'stream' ? 200 : reply.status;
+}
+
+/** Of a path that was refused; a request may bring 16 KiB. */
+const longestRefused = 512;
+
+/** Whole characters within 512 bytes. */
+function cut(path: string): string {
+  if (path.length * 3 <= longestRefused) return path;
+  const { read } = new TextEncoder().encodeInto(path, new Uint8Array(longestRefused));
+  return path.slice(0, read);
+}
+
+/** A path as the record has it: decoded where it can be, without a handle that strayed into it. */
+function recorded(raw: string): string {
+  return redactHandles(parseResourcePath(raw) ?? raw);
+}

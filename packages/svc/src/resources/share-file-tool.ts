@@ -1,0 +1,95 @@
+import type { HostResolver } from '../../../kit/src/net/resolver.ts';
+import type { NetworkDestination } from '../../../kit/src/net/network-destination.ts';
+import { lifetimeSecs, longestLifetimeSecs, wholeMs } from '../../../artifacts/src/manifest/units.ts';
+import { neverReached } from '../tools/dispatch.ts';
+import type { Tool, ToolCallContext, ToolOutcome } from '../tools/tool.ts';
+import type { ExportRoot } from './export-root.ts';
+import { parsePeerAddress } from './peer-address.ts';
+import { fetchAudience } from './peer-card.ts';
+import type { PeerTimes } from './peer-client.ts';
+import type { PeerHandles } from './peer-handles.ts';
+import { resourceRefusal } from './resource-refusal.ts';
+import { sharedPath } from './shared-path.ts';
+
+export interface ShareFileSettings {
+  /** Of `exports.peer_files`. */
+  readonly root: ExportRoot;
+  readonly handles: PeerHandles;
+  readonly maxTtlMs: number;
+  /** `capabilities.network.allow`, which the peer's card is fetched under. */
+  readonly networkAllow: readonly NetworkDestination[];
+  /** For the card; 10 s of silence and 20 s in all when absent. */
+  readonly times?: PeerTimes;
+  /** The host's own when absent. */
+  readonly resolver?: HostResolver;
+}
+
+/** `share-file`: mints a handle for one file and one peer (D3 "Agent tools", "Audience computation"). */
+export function createShareFileTool(settings: ShareFileSettings): Tool {
+  return {
+    name: 'share-file',
+    description,
+    kind: 'runtime',
+    inputSchema,
+    call: async (args, context) => await share(args, context, settings),
+  };
+}
+
+async function share(
+  args: Readonly<Record<string, unknown>>,
+  { signal, record }: ToolCallContext,
+  { root, handles, maxTtlMs, networkAllow: allow, times, resolver }: ShareFileSettings,
+): Promise<ToolOutcome> {
+  const shared = sharedPath(root, String(args['path']));
+  if (shared.kind === 'refused') return failed(shared.code, resourceRefusal(shared.code).message);
+  const ttlMs = ttlMsOf(args['ttl'], maxTtlMs);
+  if (ttlMs === undefined) {
+    return failed('invalid_ttl', 'ttl must be whole seconds or a number with s, m or h, longer than nothing.');
+  }
+  const peer = parsePeerAddress(String(args['peer']));
+  if (peer.kind === 'malformed') return failed('invalid_peer', `peer ${peer.reason}: name it as host:port.`);
+  const found = await fetchAudience({ url: peer.url, allow, signal, times, resolver });
+  if (found.kind === 'unreachable') return failed('peer_unreachable', `The peer cannot be reached: ${found.reason}.`);
+  signal.throwIfAborted();
+  const { path } = shared;
+  const { audience } = found;
+  const { handle, handleId, expiresAtMs } = handles.mint({ path, audience, ttlMs });
+  const minted = { handle_id: handleId, outcome: 'ok', path, audience, expires_at_ms: expiresAtMs };
+  if (!record({ event_type: 'peer_handle_mint', ...minted })) {
+    return failed('io_error', 'The trace cannot be written, so nothing is shared.');
+  }
+  const result = { handle, handle_id: handleId, expires_at_ms: expiresAtMs, audience };
+  return { status: 'passed', content: JSON.stringify(result), exitCode: null, truncated: false };
+}
+
+/** Whole, at least 1 and at most `maxTtlMs`, which is also what nothing means; undefined for what is no duration (D3 "Limits"). */
+function ttlMsOf(ttl: unknown, maxTtlMs: number): number | undefined {
+  if (ttl === undefined) return maxTtlMs;
+  // A number that is too large to count in is too long, not wrong.
+  const secs = lifetimeSecs.safeParse(typeof ttl === 'number' ? Math.min(ttl, longestLifetimeSecs) : ttl);
+  return secs.success ? Math.min(Math.max(1, wholeMs(secs.data)), maxTtlMs) : undefined;
+}
+
+function failed(code: string, message: string): ToolOutcome {
+  return neverReached(`${code}: ${message}`);
+}
+
+const description = [
+  'Shares one file with one other agent. Answers a handle: send it to that agent, which fetches the file with its tool fetch-peer-file.',
+  'The handle works for that agent alone, until it expires, and for the file as it is when it is fetched.',
+].join(' ');
+
+const inputSchema = {
+  type: 'object',
+  properties: {
+    path: { type: 'string', description: 'The file, relative to the directory that is shared with peers.' },
+    peer: { type: 'string', description: 'Where the other agent listens: host:port, or an http(s) URL.' },
+    ttl: {
+      type: ['string', 'integer'],
+      description:
+        'How long the handle works: seconds, or a text such as "90s", "10m" or "1h". Default: the longest allowed.',
+    },
+  },
+  required: ['path', 'peer'],
+  additionalProperties: false,
+} as const;

@@ -1,0 +1,336 @@
+import { diagnosticOf } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
+import type { Driver, DriverOutcome, InferenceRequest, Message, ToolAnswer, Usage } from '../inference/driver.ts';
+import type { SpendRefusal } from '../inference/spend-refusal.ts';
+import { judgeResponse, type ToolCallBlock } from '../inference/response-check.ts';
+import type { DispatchedCall } from '../tools/dispatch.ts';
+import type { Inventory } from '../tools/inventory.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import type { Trace } from '../trace/trace.ts';
+import type { TraceEventId } from '../../../protocol/src/ids.ts';
+import type { Attempt } from './attempt.ts';
+import { callTrace } from './call-trace.ts';
+import type { SessionClock } from '../../../kit/src/clock.ts';
+import { compactIfNear } from './compaction.ts';
+import { conversationLength, longestConversation } from './conversation-limits.ts';
+import { ContextWindow, type ContextLimit } from './context-window.ts';
+import { elapsedMs } from './elapsed.ts';
+import type { SpendMeter } from './spend-meter.ts';
+import type { InputAnswer } from '../tools/tool.ts';
+import type { WorkdirSize } from './workdir-size.ts';
+
+export interface InferenceSettings {
+  readonly model: string;
+  readonly system: string;
+  readonly maxTurns: number;
+  readonly maxTokens: number;
+  /** When the conversation is to be compacted. */
+  readonly context: ContextLimit;
+}
+
+export interface AgentLoopDeps {
+  readonly driver: Driver;
+  readonly inventory: Inventory;
+  readonly inference: InferenceSettings;
+  readonly spend: SpendMeter;
+  readonly trace: Trace;
+  readonly clock: SessionClock;
+  /** Throws the Diagnostic that ends the session when the workdir has outgrown its limit. */
+  readonly workdirSize: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'breached'>;
+  readonly requestInput: (prompt: string) => Promise<InputAnswer>;
+  readonly hooks: SessionHooks;
+  /** Told that the driver asks the model again, and why. */
+  readonly onRetry: (reason: string) => void;
+  /** The task at hand, as its hooks are told of it. */
+  readonly hooked: HookedTask;
+  /** Inference turns that earlier attempts of the task used: all share `inference.maxTurns`. */
+  readonly turnsUsed: number;
+}
+
+/** A driver decides itself how often it asks. */
+const mostRetriesTraced = 16;
+/** How often the workdir is measured while a call runs, at most. */
+const measureEveryMs = 1_000;
+
+/** How an attempt ended, before anything final is written. A cancel arrives as a rejection with `TaskCanceled`. */
+export type AttemptEnd =
+  | { readonly kind: 'completed'; readonly reply: string; readonly replyWasStreamed: boolean }
+  /** `trapped`: the driver's component broke off, which the session's own status tells of. */
+  | { readonly kind: 'driver-failed'; readonly error: string; readonly trapped: boolean }
+  | { readonly kind: 'driver-unavailable'; readonly error: string }
+  | { readonly kind: 'driver-malformed'; readonly error: string }
+  | { readonly kind: 'compaction-failed'; readonly error: string }
+  /** Nothing was asked of the driver: what the task needs first could not be had. */
+  | { readonly kind: 'unprepared'; readonly error: string }
+  | { readonly kind: 'turns-exhausted' }
+  | { readonly kind: 'spend-refused'; readonly refusal: SpendRefusal };
+
+export interface AttemptResult {
+  readonly end: AttemptEnd;
+  /** The conversation with everything the attempt added. */
+  readonly messages: readonly Message[];
+}
+
+/** Inference turns and tool calls until the model stops, an end is forced, or the turns are used up (D1 "Task states"). */
+export async function runAttempt(
+  attempt: Attempt,
+  history: readonly Message[],
+  context: AgentLoopDeps & { readonly taskStart: TraceEventId },
+): Promise<AttemptResult> {
+  const loop = new AgentLoop(attempt, history, context);
+  const driverTask = context.driver.openTask();
+  try {
+    const end = await loop.run((request, call) => driverTask.infer(request, call));
+    return { end, messages: loop.messages };
+  } finally {
+    await driverTask.close();
+  }
+}
+
+type Infer = ReturnType<Driver['openTask']>['infer'];
+
+type Inferred =
+  | Exclude<DriverOutcome, { kind: 'response' }>
+  | (Extract<DriverOutcome, { kind: 'response' }> & { readonly usage: Usage });
+
+type TurnEnd = { readonly kind: 'next' } | AttemptEnd;
+
+const conversationTooLong: AttemptEnd = {
+  kind: 'driver-failed',
+  error: `the conversation holds more than ${longestConversation} characters, which no model takes`,
+  trapped: false,
+};
+
+class AgentLoop {
+  readonly messages: Message[];
+  readonly #attempt: Attempt;
+  readonly #deps: AgentLoopDeps & { readonly taskStart: TraceEventId };
+  readonly #window: ContextWindow;
+  /** Aborted when nobody wants an answer any more, of the model or a tool. */
+  readonly #signal: AbortSignal;
+  #continuationId: string | undefined;
+
+  constructor(
+    attempt: Attempt,
+    history: readonly Message[],
+    deps: AgentLoopDeps & { readonly taskStart: TraceEventId },
+  ) {
+    this.messages = [...history];
+    this.#attempt = attempt;
+    this.#deps = deps;
+    this.#window = new ContextWindow(deps.inference.context);
+    this.#signal = AbortSignal.any([attempt.task.signal, deps.workdirSize.breached]);
+  }
+
+  async run(infer: Infer): Promise<AttemptEnd> {
+    const { inference, turnsUsed } = this.#deps;
+    // Commands in the background write between tasks too.
+    await this.#deps.workdirSize.check();
+    for (let turn = 1; turnsUsed + turn <= inference.maxTurns; turn += 1) {
+      const end = await this.#turn(turn, infer);
+      if (end.kind !== 'next') return end;
+    }
+    return { kind: 'turns-exhausted' };
+  }
+
+  async #turn(turn: number, infer: Infer): Promise<TurnEnd> {
+    this.#attempt.throwIfCanceled();
+    this.#attempt.announce({ type: 'turn-started', turn });
+    this.#attempt.turns = turn;
+    const failure = await this.#compact();
+    this.#attempt.throwIfCanceled();
+    if (failure !== null) return { kind: 'compaction-failed', error: failure };
+    if (conversationLength(this.messages) > longestConversation) return conversationTooLong;
+    const request = this.#request();
+    const refusal = this.#deps.spend.check(request);
+    if (refusal !== null) return { kind: 'spend-refused', refusal };
+    const { outcome, streamedText } = await this.#infer(turn, request, infer);
+    // A large workdir is measured while the model is asked; nothing is done with the answer before.
+    await this.#deps.workdirSize.settled(this.#signal);
+    this.#attempt.throwIfCanceled();
+    if (outcome.kind === 'failed') {
+      return { kind: 'driver-failed', error: outcome.error, trapped: outcome.trapped ?? false };
+    }
+    if (outcome.kind === 'unavailable') return { kind: 'driver-unavailable', error: outcome.error };
+    if (outcome.kind === 'malformed') return { kind: 'driver-malformed', error: outcome.error };
+    const { model } = request;
+    await this.#deps.hooks.inferred(this.#deps.hooked, { turn, model, ...outcome });
+    this.#attempt.throwIfCanceled();
+    return await this.#act(turn, outcome, streamedText);
+  }
+
+  /** Gives why the task cannot go on, if so. */
+  async #compact(): Promise<string | null> {
+    const { trace, taskStart, ...deps } = this.#deps;
+    const record = (event: TraceEvent): void => void trace.write(event, taskStart);
+    const compaction = await compactIfNear(this.#request(), this.#window, { ...deps, record });
+    if (compaction.kind === 'replaced') this.#continueFrom(compaction.messages);
+    return compaction.kind === 'failed' ? compaction.error : null;
+  }
+
+  /** What a provider keeps under its own id is the longer conversation. */
+  #continueFrom(messages: readonly Message[]): void {
+    this.messages.splice(0, this.messages.length, ...messages);
+    this.#continuationId = undefined;
+  }
+
+  #request(): InferenceRequest {
+    const { model, system, maxTokens } = this.#deps.inference;
+    return {
+      model,
+      system,
+      messages: [...this.messages],
+      tools: this.#deps.inventory.definitions,
+      maxTokens,
+      ...(this.#continuationId === undefined ? {} : { continuationId: this.#continuationId }),
+    };
+  }
+
+  async #infer(
+    turn: number,
+    request: InferenceRequest,
+    infer: Infer,
+  ): Promise<{ outcome: Inferred; streamedText: boolean }> {
+    const { clock, inventory, trace, taskStart } = this.#deps;
+    const attempt = this.#attempt;
+    const startedMs = clock.monotonicMs();
+    const retries: string[] = [];
+    const { outcome, streamedText } = await this.#counted(request, () => {
+      const answer = infer(request, {
+        signal: this.#signal,
+        onText: (text) => attempt.text(text),
+        onThinking: (text) => attempt.thinking(text),
+        callTool: async (block) => {
+          const answer = await this.#dispatch(turn, block);
+          this.#deps.workdirSize.begin();
+          return answer;
+        },
+        onRetry: (reason) => {
+          if (retries.length < mostRetriesTraced) retries.push(reason);
+          this.#deps.onRetry(reason);
+        },
+      });
+      inventory.warm();
+      return answer;
+    });
+    const usage = outcome.kind === 'response' ? outcome.usage : null;
+    trace.write(
+      {
+        event_type: 'inference',
+        task_id: attempt.task.id,
+        turn,
+        model: request.model,
+        outcome: outcome.kind,
+        stop_reason: outcome.kind === 'response' ? outcome.response.stopReason : null,
+        ...(outcome.kind === 'response' ? {} : { error: outcome.error }),
+        usage: usage === null ? null : { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens },
+        ...(retries.length === 0 ? {} : { retries }),
+        duration_ms: elapsedMs(clock, startedMs),
+      },
+      taskStart,
+    );
+    return { outcome, streamedText };
+  }
+
+  /** What the call may come to is set aside until it is counted: a hook may ask the model meanwhile. */
+  async #counted(
+    request: InferenceRequest,
+    call: () => Promise<DriverOutcome>,
+  ): Promise<{ outcome: Inferred; streamedText: boolean }> {
+    const release = this.#deps.spend.hold(request);
+    try {
+      const { outcome, streamedText } = await this.#attempt.inference(call);
+      return { outcome: this.#count(request, outcome), streamedText };
+    } finally {
+      release();
+    }
+  }
+
+  #count(request: InferenceRequest, outcome: DriverOutcome): Inferred {
+    if (outcome.kind !== 'response') return outcome;
+    const usage = this.#deps.spend.record(request, outcome.response);
+    this.#attempt.addUsage(usage);
+    return { ...outcome, usage };
+  }
+
+  async #act(
+    turn: number,
+    { response, usage }: Extract<Inferred, { kind: 'response' }>,
+    replyWasStreamed: boolean,
+  ): Promise<TurnEnd> {
+    const verdict = judgeResponse(response);
+    this.#continuationId = response.continuationId;
+    if (verdict.kind === 'failed') return { kind: 'driver-failed', error: verdict.error, trapped: false };
+    this.messages.push({ role: 'assistant', content: response.content });
+    this.#window.measured(this.messages, usage);
+    if (verdict.kind === 'complete') return { kind: 'completed', reply: verdict.reply, replyWasStreamed };
+    for (const block of verdict.calls) {
+      if (conversationLength(this.messages) > longestConversation) return conversationTooLong;
+      const { content, isError } = await this.#dispatch(turn, block);
+      this.messages.push({ role: 'tool', toolCallId: block.id, isError, content: [{ type: 'text', text: content }] });
+    }
+    await this.#deps.workdirSize.check();
+    return { kind: 'next' };
+  }
+
+  async #dispatch(turn: number, block: ToolCallBlock): Promise<ToolAnswer> {
+    const { hooks, hooked, inventory, trace, taskStart, requestInput } = this.#deps;
+    const { task } = this.#attempt;
+    this.#attempt.throwIfCanceled();
+    let lost: unknown = null;
+    const stopMeasuring = this.#measureMeanwhile();
+    const dispatched = await inventory
+      .dispatch(block, {
+        taskId: task.id,
+        signal: this.#signal,
+        judge: (call) => hooks.judgeCall(hooked, { ...call, turn }),
+        emitText: (text) => this.#attempt.text(text),
+        emitThinking: (text) => this.#attempt.thinking(text),
+        record: (event) => {
+          lost ??= diagnosticOf(() => trace.write(event, taskStart));
+          return lost === null;
+        },
+        requestInput: async (prompt) => {
+          try {
+            return await requestInput(prompt);
+          } catch (error) {
+            lost ??= error;
+            throw error;
+          }
+        },
+      })
+      .finally(stopMeasuring);
+    this.#attempt.throwIfCanceled();
+    // A tool takes any failure of what it asks for an answer: one of the runtime's own must not end there.
+    if (lost !== null) throw lost;
+    trace.write(callTrace({ taskId: task.id, turn, input: block.input, call: dispatched }), taskStart);
+    this.#show(dispatched);
+    return { content: dispatched.content, isError: dispatched.isError };
+  }
+
+  /** A call that fills the workdir is ended before it has filled the disk. Gives what ends the measuring. */
+  #measureMeanwhile(): () => void {
+    const { clock, workdirSize } = this.#deps;
+    const again = (): void => {
+      workdirSize.begin();
+      takeBack = clock.after(measureEveryMs, again);
+    };
+    let takeBack = clock.after(measureEveryMs, again);
+    return () => takeBack();
+  }
+
+  /** One frame for each call that was dispatched; a denied one was not (D1 "Frame types", `artifact`). */
+  #show(dispatched: DispatchedCall): void {
+    if (dispatched.denied) return;
+    this.#attempt.artifact({
+      toolName: dispatched.toolName,
+      content: dispatched.content,
+      fenceSource: dispatched.fenceSource,
+      toolCallId: dispatched.callId,
+      isError: dispatched.isError,
+      durationMs: dispatched.durationMs,
+      exitCode: dispatched.exitCode,
+      truncated: dispatched.truncated,
+    });
+  }
+}

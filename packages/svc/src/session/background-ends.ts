@@ -1,0 +1,82 @@
+import { diagnosticOf, type Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type {
+  BackgroundCommand,
+  BackgroundCommands,
+  BackgroundObserver,
+} from '../tools/background/background-commands.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import type { Trace } from '../trace/trace.ts';
+import type { ContextId, TraceEventId, WorkId } from '../../../protocol/src/ids.ts';
+import type { TaskBoard } from './task-board.ts';
+
+export interface BackgroundEndsDeps {
+  readonly board: TaskBoard;
+  readonly trace: Trace;
+  readonly sessionStart: TraceEventId;
+  /** Given the Diagnostic of a trace line that cannot be written. */
+  readonly onLost: (lost: Diagnostic) => void;
+}
+
+/** Records what becomes of background commands and tells each end as a task of the context that started it (contracts §5, §7). */
+export function backgroundEnds({ board, trace, sessionStart, onLost }: BackgroundEndsDeps): BackgroundObserver {
+  // The board forgets old tasks, and a command may outlive its own by days.
+  const contexts = new Map<WorkId, ContextId>();
+
+  function attempt(work: () => void): void {
+    const lost = diagnosticOf(work);
+    if (lost !== null) onLost(lost);
+  }
+
+  return {
+    moved(command) {
+      const context = board.find(command.taskId)?.contextId;
+      if (context !== undefined) contexts.set(command.id, context);
+      attempt(() => trace.write({ ...traced(command), state: 'moved', exit_code: null }, sessionStart));
+    },
+    ended(command, { outcome, durationMs, stopped }) {
+      const contextId = contexts.get(command.id);
+      contexts.delete(command.id);
+      attempt(() => {
+        const state = stopped ? 'stopped' : 'ended';
+        const end = { state, exit_code: outcome.exitCode, duration_ms: durationMs } as const;
+        trace.write({ ...traced(command), ...end }, sessionStart);
+        if (stopped) return;
+        const text = `A command that went on in the background, ${command.id}, has ended.\n${outcome.content}`;
+        board.deliver({
+          text,
+          origin: 'completion',
+          trust: 'untrusted',
+          ...(contextId === undefined ? {} : { contextId }),
+        });
+      });
+    },
+  };
+}
+
+/** What `session/stop` says of a command that goes on (contracts §6). */
+export interface CommandResidue {
+  readonly kind: 'command';
+  readonly id: WorkId;
+  /** As the model gave it, at most 1,000 characters of it. */
+  readonly command: string;
+}
+
+const mostShown = 1000;
+
+export function residueOf({ running }: Pick<BackgroundCommands, 'running'>): readonly CommandResidue[] {
+  return running.map(({ id, command }) => ({
+    kind: 'command',
+    id,
+    command: command.length > mostShown ? `${command.slice(0, mostShown)}…` : command,
+  }));
+}
+
+type Traced = Extract<TraceEvent, { event_type: 'background_command' }>;
+
+function traced({
+  id,
+  taskId,
+  name,
+}: BackgroundCommand): Pick<Traced, 'event_type' | 'task_id' | 'work_id' | 'command_name'> {
+  return { event_type: 'background_command', task_id: taskId, work_id: id, command_name: name };
+}

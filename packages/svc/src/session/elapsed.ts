@@ -1,0 +1,6 @@
+import type { SessionClock } from '../../../kit/src/clock.ts';
+
+/** Whole milliseconds since then. */
+export function elapsedMs(clock: SessionClock, startedMs: number): number {
+  return Math.max(0, Math.round(clock.monotonicMs() - startedMs));
+}

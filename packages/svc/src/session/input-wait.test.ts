@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+
+import { FakeClock } from '../../../../test/support/fake-clock.ts';
+import { encodeNumberedFrame } from '../../../protocol/src/frames.ts';
+import type { ContextId, TaskId } from '../../../protocol/src/ids.ts';
+import { SessionEventIds } from './event-ids.ts';
+import { EventStream } from './event-stream.ts';
+import { waitForInput, type InputWaitDeps } from './input-wait.ts';
+import { Task, TaskCanceled } from './task.ts';
+
+function workingTask(): { readonly task: Task; readonly deps: InputWaitDeps; readonly frames: string[] } {
+  const task = new Task(
+    { id: 'tsk_1' as TaskId, contextId: 'ctx_1' as ContextId },
+    { text: 'Paint the door.', origin: 'user', trust: 'trusted' },
+  );
+  task.apply({ type: 'turn-started', turn: 1 });
+  const frames: string[] = [];
+  const stream = new EventStream((frame, id) => {
+    const text = encodeNumberedFrame(id, frame);
+    frames.push(`${id} ${/"message":"([^"]*)"/.exec(text)?.[1]}`);
+  });
+  return { task, frames, deps: { stream, ids: new SessionEventIds(), clock: new FakeClock(), timeoutMs: null } };
+}
+
+describe('the questions of one task', () => {
+  it('are asked one at a time, in the order of the calls, each from the same first id [D1-ID-10, D1-ID-12]', async () => {
+    const { task, deps, frames } = workingTask();
+    const answers: unknown[] = [];
+    const asked = ['One?', 'Two?', 'Three?'].map(async (prompt) => {
+      answers.push([prompt, await waitForInput(task, prompt, deps)]);
+    });
+    for (const [index, prompt] of ['One?', 'Two?', 'Three?'].entries()) {
+      expect(task.inputWait?.prompt).toBe(prompt);
+      task.inputWait?.answer(`answer ${index + 1}`);
+      await asked[index];
+    }
+    expect(answers).toEqual([
+      ['One?', { kind: 'answered', text: 'answer 1' }],
+      ['Two?', { kind: 'answered', text: 'answer 2' }],
+      ['Three?', { kind: 'answered', text: 'answer 3' }],
+    ]);
+    expect(frames).toEqual([
+      '9223372036854775807 One?',
+      '9223372036854775808 resumed',
+      '9223372036854775807 Two?',
+      '9223372036854775808 resumed',
+      '9223372036854775807 Three?',
+      '9223372036854775808 resumed',
+    ]);
+  });
+
+  it('all end with the cancel, those that still wait their turn unseen', async () => {
+    const { task, deps, frames } = workingTask();
+    const ends = [waitForInput(task, 'One?', deps), waitForInput(task, 'Two?', deps)];
+    task.requestCancel();
+    for (const end of await Promise.allSettled(ends)) {
+      expect(end).toMatchObject({ status: 'rejected', reason: expect.any(TaskCanceled) });
+    }
+    expect(frames).toEqual(['9223372036854775807 One?']);
+  });
+});

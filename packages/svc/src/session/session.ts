@@ -1,0 +1,90 @@
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { SessionId } from '../../../protocol/src/ids.ts';
+import type { SessionClock } from '../../../kit/src/clock.ts';
+import type { EventStream } from './event-stream.ts';
+import type { TaskBoard } from './task-board.ts';
+import { runTask, type TaskRunnerDeps } from './task-runner.ts';
+import type { Task } from './task.ts';
+
+/** What `status:` says (D1 "Process outcome", contracts §1). */
+export type SessionStatus = 'ok' | 'failed' | 'trapped';
+
+export interface SessionOutcome {
+  readonly status: SessionStatus;
+  /** What the session could not survive. Null with `trapped` when it went on, but a component of its driver or a hook had trapped. */
+  readonly trap: Diagnostic | null;
+  /** True when a stop met no live task: that is a clean end whatever earlier tasks came to. */
+  readonly stoppedIdle: boolean;
+}
+
+export interface SessionDeps {
+  readonly id: SessionId;
+  readonly board: TaskBoard;
+  readonly runner: TaskRunnerDeps;
+  /** What tasks leave running; ended with the session. */
+  readonly background: { stop(): Promise<void> };
+}
+
+/** One session: runs the accepted tasks one after another until none can come any more. */
+export class Session {
+  readonly id: SessionId;
+  readonly board: TaskBoard;
+  readonly #runner: TaskRunnerDeps;
+  readonly #background: SessionDeps['background'];
+  #trap: Diagnostic | null = null;
+  #stoppedIdle = false;
+  #componentTrapped = false;
+
+  constructor(deps: SessionDeps) {
+    this.id = deps.id;
+    this.board = deps.board;
+    this.#runner = deps.runner;
+    this.#background = deps.background;
+  }
+
+  get events(): EventStream {
+    return this.#runner.stream;
+  }
+
+  get clock(): SessionClock {
+    return this.#runner.clock;
+  }
+
+  /** Resolves when the session is over; the event stream is still open then. A rejection is a bug. */
+  async run(): Promise<SessionOutcome> {
+    for (let task = await this.board.next(); task !== null; task = await this.board.next()) {
+      await this.#run(task);
+    }
+    await this.#background.stop();
+    const trap = this.#trap;
+    if (trap !== null) return { status: 'trapped', trap, stoppedIdle: false };
+    if (this.#componentTrapped || this.#runner.hooks.trapped) return { status: 'trapped', trap, stoppedIdle: false };
+    return { status: this.board.everyTaskCompleted ? 'ok' : 'failed', trap, stoppedIdle: this.#stoppedIdle };
+  }
+
+  /** Ends the session because it cannot go on: its trace or its workdir failed. What runs is canceled. */
+  trap(reason: Diagnostic): void {
+    this.#trap ??= reason;
+    this.board.abandon();
+  }
+
+  /** Accepts nothing more and cancels what is live; `run` resolves once it has ended. */
+  async shutDown(): Promise<void> {
+    // `svc stop` calls session/stop before it signals: the task that this canceled was met by the same stop.
+    this.#stoppedIdle = this.board.isIdle && !this.board.stopMetTasks;
+    this.board.close();
+    await this.board.cancelAll();
+  }
+
+  async #run(task: Task): Promise<void> {
+    try {
+      const { trapped } = await runTask(task, this.#runner);
+      this.#componentTrapped ||= trapped;
+    } catch (error) {
+      if (!(error instanceof Diagnostic)) throw error;
+      this.trap(error);
+    } finally {
+      this.board.finish(task);
+    }
+  }
+}

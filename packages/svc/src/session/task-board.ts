@@ -1,0 +1,264 @@
+import type { Trace } from '../trace/trace.ts';
+import { mintContextId, mintTaskId, type TaskId, type TraceEventId } from '../../../protocol/src/ids.ts';
+import type { SessionClock } from '../../../kit/src/clock.ts';
+import type { SessionEventIds } from './event-ids.ts';
+import type { EventStream } from './event-stream.ts';
+import { KnownTasks } from './known-tasks.ts';
+import { TaskLanes } from './task-lanes.ts';
+import { Task, type TaskSource } from './task.ts';
+
+export interface Acceptance {
+  readonly taskAcceptance: 'none' | 'single' | 'queue';
+  /** Waiting tasks; the running one does not count. */
+  readonly queueDepth: number;
+  readonly afterTask: 'exit' | 'sleep';
+}
+
+export interface TaskBoardDeps {
+  readonly acceptance: Acceptance;
+  readonly clock: SessionClock;
+  readonly stream: EventStream;
+  readonly ids: SessionEventIds;
+  readonly trace: Trace;
+  readonly sessionStart: TraceEventId;
+}
+
+/** `rejected`: there is no room. `closed`: the session is ending and hands nothing to its queue any more. */
+export interface Submission {
+  readonly kind: 'accepted' | 'rejected' | 'closed';
+  readonly task: Task;
+}
+
+/** Characters of all waiting tasks together, whatever `queue_depth` says: a message may bring 10 million. */
+const mostWaitingText = 64 * 1024 * 1024;
+
+/** How long a cancel waits for what it stops, so that its answer shows the end. */
+const cancelPatienceMs = 2000;
+
+/** The tasks of a session: which are accepted, which is next, which can still be asked about. */
+export class TaskBoard {
+  readonly #deps: TaskBoardDeps;
+  readonly #lanes = new TaskLanes();
+  readonly #tasks = new KnownTasks();
+  readonly #delivered = new WeakSet<Task>();
+  #running: Task | null = null;
+  #last: Task | null = null;
+  #accepted = 0;
+  #ended = 0;
+  #closed = false;
+  #finishing = false;
+  #everyTaskCompleted = true;
+  #stopMetTasks = false;
+  #wake: () => void = () => {};
+
+  constructor(deps: TaskBoardDeps) {
+    this.#deps = deps;
+  }
+
+  /** Tasks that reached `completed`, `failed` or `canceled` (D3 "Generation"). */
+  get generation(): number {
+    return this.#ended;
+  }
+
+  get everyTaskCompleted(): boolean {
+    return this.#everyTaskCompleted;
+  }
+
+  get accepted(): number {
+    return this.#accepted;
+  }
+
+  /** `session/stop` canceled tasks, and no client has sent another since. */
+  get stopMetTasks(): boolean {
+    return this.#stopMetTasks;
+  }
+
+  get isIdle(): boolean {
+    return this.#running === null && this.#lanes.waiting === 0;
+  }
+
+  /** Accepts a task when there is room; a refused one is known to nobody afterwards (contracts §6). */
+  submit(source: TaskSource): Submission {
+    const task = this.#taskOf(source);
+    if (this.#closed) return { kind: 'closed', task };
+    if (!this.#hasRoom(task)) return { kind: 'rejected', task };
+    this.#stopMetTasks = false;
+    return this.#accept(task);
+  }
+
+  /**
+   * Accepts what the session itself has to tell, whatever waits already; it takes no place of the queue. Rejected only where a
+   * session never runs a second task.
+   */
+  deliver(source: TaskSource): Submission {
+    const task = this.#taskOf(source);
+    if (this.#closed) return { kind: 'closed', task };
+    if (this.#deps.acceptance.taskAcceptance !== 'queue') return { kind: 'rejected', task };
+    this.#delivered.add(task);
+    return this.#accept(task);
+  }
+
+  #taskOf(source: TaskSource): Task {
+    const { clock } = this.#deps;
+    const contextId = source.contextId ?? mintContextId(clock);
+    return new Task({ id: mintTaskId(clock), contextId }, source);
+  }
+
+  #accept(task: Task): Submission {
+    this.#deps.trace.write(
+      {
+        event_type: 'task_received',
+        task_id: task.id,
+        context_id: task.contextId,
+        origin: task.origin,
+        trust: task.trust,
+        lane: task.lane,
+        text: task.text,
+      },
+      this.#deps.sessionStart,
+    );
+    this.#accepted += 1;
+    this.#tasks.add(task);
+    this.#lanes.add(task);
+    this.#wake();
+    return { kind: 'accepted', task };
+  }
+
+  /** Gives the text to the running task when that waits for input, whatever its context (contracts §6). */
+  answerInput(text: string): Task | null {
+    const wait = this.#running?.inputWait ?? null;
+    if (this.#running === null || wait === null) return null;
+    wait.answer(text);
+    return this.#running;
+  }
+
+  find(id: string): Task | undefined {
+    return this.#tasks.find(id);
+  }
+
+  /** The running task, else the last one that ran. */
+  current(): Task | null {
+    return this.#running ?? this.#last;
+  }
+
+  /** Stops a task wherever it is; resolves to it as it then stands. A terminal task is left alone (contracts §6). */
+  async cancel(task: Task): Promise<Task> {
+    if (task.isTerminal) {
+      // Its hooks may still reopen it.
+      task.requestCancel();
+      return task;
+    }
+    if (this.#lanes.remove(task.id) === undefined) {
+      task.requestCancel();
+      await this.#patiently(task.whenEnded);
+    } else {
+      this.#cancelQueued(task);
+    }
+    return task;
+  }
+
+  /** Cancels every live task; with `after_task: exit` the session then ends by itself (contracts §1). Ids sorted. */
+  async cancelAll(): Promise<TaskId[]> {
+    const waiting = this.#lanes.all();
+    const live = this.#running === null || this.#running.isTerminal ? waiting : [this.#running, ...waiting];
+    this.#stopMetTasks ||= live.length > 0;
+    if (this.#running?.isTerminal === true) this.#running.requestCancel();
+    // The waiting ones first: none of them may start when the running one has gone.
+    await Promise.all(live.toReversed().map((task) => this.cancel(task)));
+    this.#finishing = true;
+    this.#wake();
+    return live.map((task) => task.id).sort();
+  }
+
+  /** No task is accepted any more and `next` ends once the live ones have. */
+  close(): void {
+    this.#closed = true;
+    this.#wake();
+  }
+
+  /** Drops every waiting task without a word and stops the running one: the session cannot go on. */
+  abandon(): void {
+    for (const task of this.#lanes.all()) {
+      task.apply({ type: 'broke', reason: 'the session ended before the task started' });
+      this.#retire(task);
+    }
+    this.#lanes.clear();
+    this.#running?.requestCancel();
+    this.close();
+  }
+
+  /** The next task to run, as soon as there is one; null once the session has none left to wait for. */
+  async next(): Promise<Task | null> {
+    for (;;) {
+      const task = this.#lanes.take();
+      if (task !== undefined) {
+        this.#running = task;
+        return task;
+      }
+      if (this.#isExhausted()) {
+        // From here on nobody would run a task: whoever sends one is told so.
+        this.#closed = true;
+        return null;
+      }
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** Records that nothing of the running task runs any more. */
+  finish(task: Task): void {
+    this.#running = null;
+    this.#retire(task);
+  }
+
+  #hasRoom({ text }: Task): boolean {
+    const { taskAcceptance, queueDepth } = this.#deps.acceptance;
+    const held = this.#lanes.all().reduce((sum, task) => sum + task.text.length, 0);
+    if (held + text.length > mostWaitingText) return false;
+    if (taskAcceptance !== 'queue') return this.#accepted === 0;
+    const waiting = this.#lanes.all().filter((task) => !this.#delivered.has(task)).length;
+    const live = waiting + (this.#running === null ? 0 : 1);
+    return live < 1 + queueDepth;
+  }
+
+  #isExhausted(): boolean {
+    if (this.#closed) return true;
+    const { taskAcceptance, afterTask } = this.#deps.acceptance;
+    const staysUp = taskAcceptance === 'queue' && afterTask === 'sleep';
+    return !staysUp && (this.#accepted > 0 || this.#finishing);
+  }
+
+  #cancelQueued(task: Task): void {
+    const { ids, stream, trace, sessionStart } = this.#deps;
+    const announcement = task.apply({ type: 'canceled' });
+    if (announcement === null) throw new Error('a cancel is always announced');
+    stream.publish(ids.queuedCancels.next(), {
+      event: 'status',
+      taskId: task.id,
+      state: 'canceled',
+      message: announcement.message,
+      final: announcement.final,
+    });
+    trace.write({ event_type: 'task_canceled', task_id: task.id, queued: true }, sessionStart);
+    this.#retire(task);
+    this.#wake();
+  }
+
+  #retire(task: Task): void {
+    this.#last = task;
+    this.#ended += 1;
+    if (task.state !== 'completed') this.#everyTaskCompleted = false;
+    task.markEnded();
+    this.#tasks.end(task);
+  }
+
+  async #patiently(ended: Promise<void>): Promise<void> {
+    let takeBack = (): void => {};
+    const patience = new Promise<void>((resolve) => {
+      takeBack = this.#deps.clock.after(cancelPatienceMs, resolve);
+    });
+    await Promise.race([ended, patience]);
+    takeBack();
+  }
+}

@@ -1,0 +1,58 @@
+import { closeSync, fsyncSync, unlinkSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
+import {
+  createTemporaryIn,
+  moveInto,
+  openAgentDirectory,
+  type OpenPath,
+} from '../../../kit/src/files/agent-directory.ts';
+
+export interface WorkdirFile {
+  /** The accessible workdir: trusted itself, its contents are the agent's. */
+  readonly workdir: string;
+  /** A directory directly below the workdir, or null for the workdir itself. */
+  readonly directory: string | null;
+  readonly name: string;
+  readonly text: string;
+}
+
+/**
+ * Puts a file of the runtime's own into the agent's workdir: whole or not at all, and never through a link the agent planted.
+ * Throws the Diagnostic `E-IO-001` when the file system refuses.
+ */
+export function writeWorkdirFile(file: WorkdirFile): void {
+  const shown = join(file.directory ?? '.', file.name);
+  try {
+    const base = openAgentDirectory(file.workdir, file.directory);
+    try {
+      replaceFile(base, file);
+    } finally {
+      closeSync(base.fd);
+    }
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    const reason = systemReason(error);
+    throw new Diagnostic('E-IO-001', `${shown} cannot be written in ${file.workdir}: ${reason}`, { cause: error });
+  }
+}
+
+function replaceFile(base: OpenPath, file: WorkdirFile): void {
+  const { fd, path } = createTemporaryIn(base, file.name);
+  try {
+    try {
+      const bytes = Buffer.from(file.text);
+      let written = 0;
+      while (written < bytes.length) written += writeSync(fd, bytes, written);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    moveInto(path, join(base.path, file.name));
+  } catch (error) {
+    unlinkSync(path);
+    throw error;
+  }
+}

@@ -1,0 +1,151 @@
+import { endOnAbort, endProcess } from '../../../../sandbox/src/end-process.ts';
+import type { LaunchedProcess } from '../../../../sandbox/src/launcher.ts';
+import { mintWorkId, type IdSource, type WorkId } from '../../../../protocol/src/ids.ts';
+import type { ToolOutcome } from '../tool.ts';
+
+/** Commands of one session that run in the background at a time. Another one is ended when its grace is over. */
+export const mostCommands = 16;
+const endGraceMs = 2000;
+
+export interface BackgroundClock extends IdSource {
+  monotonicMs(): number;
+  /** Calls back once after `ms`; the returned function takes the call back. */
+  after(ms: number, callback: () => void): () => void;
+}
+
+export interface BackgroundSettings {
+  readonly clock: BackgroundClock;
+  /** How long a call waits for its command: `lifecycle.shell_grace_secs`. */
+  readonly graceMs: number;
+  /** Whether the session takes another task, which is how the end of a command is told. */
+  readonly endIsTold: boolean;
+}
+
+/** A command that has been started for a call. */
+export interface StartedCommand {
+  readonly taskId: string;
+  /** Of its tool. */
+  readonly name: string;
+  /** As a person reads it. */
+  readonly command: string;
+  readonly process: LaunchedProcess;
+  /** Settles once the process and its outputs have ended. */
+  readonly finished: Promise<ToolOutcome>;
+}
+
+/** A command that goes on without its call. */
+export interface BackgroundCommand extends Pick<StartedCommand, 'taskId' | 'name' | 'command'> {
+  readonly id: WorkId;
+}
+
+export interface BackgroundEnd {
+  readonly outcome: ToolOutcome;
+  /** Since its start. */
+  readonly durationMs: number;
+  /** True when the end of the session ended it. */
+  readonly stopped: boolean;
+}
+
+export interface BackgroundObserver {
+  moved(command: BackgroundCommand): void;
+  /** Called once for each command that was moved. */
+  ended(command: BackgroundCommand, end: BackgroundEnd): void;
+}
+
+/** How the wait of a call for its command came out. */
+export type Watched =
+  | { readonly kind: 'ended' }
+  | { readonly kind: 'moved'; readonly id: WorkId }
+  /** It has been ended, because as many go on already as may. */
+  | { readonly kind: 'no-room' };
+
+interface Running {
+  readonly command: BackgroundCommand;
+  readonly process: LaunchedProcess;
+  /** Settles after the observer was told. */
+  readonly over: Promise<void>;
+}
+
+/** The commands of a session that outlast their calls (contracts §5). */
+export class BackgroundCommands {
+  readonly settings: BackgroundSettings;
+  readonly #running = new Map<WorkId, Running>();
+  #observer: BackgroundObserver | null = null;
+  #stopped = false;
+
+  constructor(settings: BackgroundSettings) {
+    this.settings = settings;
+  }
+
+  /** Who is told from now on. */
+  observe(observer: BackgroundObserver): void {
+    this.#observer = observer;
+  }
+
+  /** What runs in the background now, in the order of its beginning there. */
+  get running(): readonly BackgroundCommand[] {
+    return [...this.#running.values()].map(({ command }) => command);
+  }
+
+  /**
+   * Waits for a command, for as long as the grace lasts; an aborted `signal` ends it. One that is moved goes on, and `signal` reaches
+   * it no more; everything else has ended.
+   */
+  async watch(started: StartedCommand, signal: AbortSignal): Promise<Watched> {
+    const startedMs = this.settings.clock.monotonicMs();
+    const stopListening = endOnAbort(started.process, signal, endGraceMs);
+    const watched = await this.#firstOf(started, () => {
+      if (signal.aborted || this.#stopped) return { kind: 'ended' };
+      if (this.#running.size >= mostCommands) {
+        void endProcess(started.process, endGraceMs);
+        return { kind: 'no-room' };
+      }
+      stopListening();
+      return { kind: 'moved', id: this.#move(started, startedMs) };
+    });
+    if (watched.kind !== 'moved') await started.finished;
+    stopListening();
+    return watched;
+  }
+
+  /** Ends every process there is; settles once their outputs are kept and the observer knows. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    const ends = [...this.#running.values()].map(async ({ process, over }) => {
+      await endProcess(process, endGraceMs);
+      await over;
+    });
+    await Promise.all(ends);
+  }
+
+  #firstOf({ finished }: StartedCommand, onGrace: () => Watched): Promise<Watched> {
+    const { clock, graceMs } = this.settings;
+    return new Promise((resolve, reject) => {
+      const takeBack = clock.after(graceMs, () => resolve(onGrace()));
+      finished.then(
+        () => {
+          takeBack();
+          resolve({ kind: 'ended' });
+        },
+        (error: unknown) => {
+          takeBack();
+          reject(error);
+        },
+      );
+    });
+  }
+
+  #move(started: StartedCommand, startedMs: number): WorkId {
+    const { taskId, name, process } = started;
+    const id = mintWorkId(this.settings.clock);
+    const command = { id, taskId, name, command: started.command };
+    const over = started.finished.then((outcome) => {
+      this.#running.delete(id);
+      const durationMs = Math.max(0, Math.round(this.settings.clock.monotonicMs() - startedMs));
+      this.#observer?.ended(command, { outcome, durationMs, stopped: this.#stopped });
+    });
+    this.#running.set(id, { command, process, over });
+    this.#observer?.moved(command);
+    return id;
+  }
+}

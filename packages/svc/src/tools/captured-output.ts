@@ -1,0 +1,96 @@
+import type { Readable } from 'node:stream';
+
+import { readOutput } from '../../../sandbox/src/read-output.ts';
+import type { OutputLog, OutputLogReceipt } from './output-log.ts';
+
+export interface CapturedOutput {
+  /** The output, cut at the limit between two characters. Bytes that are no UTF-8 show as U+FFFD. */
+  readonly text: string;
+  /** Bytes that `text` does not show. */
+  readonly cutBytes: number;
+  /** Where the whole is; null when nothing was cut and nobody asked to have it kept. */
+  readonly log: OutputLogReceipt | null;
+}
+
+export interface CaptureSettings {
+  /** Of the output, what `text` shows. */
+  readonly maxBytes: number;
+  readonly log: OutputLog;
+}
+
+/** An output as it is at its end. */
+export function captureOutput(output: Readable, maxBytes: number, log: OutputLog): Promise<CapturedOutput> {
+  return new OutputCapture(output, { maxBytes, log }).finished;
+}
+
+/** Reads an output to its end and keeps the beginning of it; a longer one goes whole to the log. Memory use is bounded. */
+export class OutputCapture {
+  readonly finished: Promise<CapturedOutput>;
+  readonly #settings: CaptureSettings;
+  #head: Buffer = Buffer.alloc(0);
+  #totalBytes = 0;
+  #isLogged = false;
+  #logged: Promise<void> = Promise.resolve();
+
+  constructor(output: Readable, settings: CaptureSettings) {
+    this.#settings = settings;
+    this.finished = this.#read(output);
+  }
+
+  /** What has come so far. From now on the log has all of it, however short it stays. */
+  keepOn(): Pick<CapturedOutput, 'text' | 'cutBytes'> {
+    this.#beginLog();
+    const { text, cutBytes } = this.#shown();
+    // What is only half there is not cut off: the rest of the character is still to come.
+    return { text, cutBytes: this.#totalBytes > this.#settings.maxBytes ? cutBytes : 0 };
+  }
+
+  async #read(output: Readable): Promise<CapturedOutput> {
+    for await (const chunk of readOutput(output)) await this.#take(chunk);
+    const log = this.#isLogged ? await this.#closeLog() : null;
+    if (this.#totalBytes <= this.#settings.maxBytes) return { text: this.#head.toString('utf8'), cutBytes: 0, log };
+    return { ...this.#shown(), log };
+  }
+
+  async #take(chunk: Buffer): Promise<void> {
+    const { maxBytes } = this.#settings;
+    const before = this.#totalBytes;
+    this.#totalBytes += chunk.length;
+    if (this.#totalBytes > maxBytes) this.#beginLog();
+    if (this.#isLogged) this.#append(chunk);
+    if (before < maxBytes) this.#head = Buffer.concat([this.#head, chunk.subarray(0, maxBytes - before)]);
+    await this.#logged;
+  }
+
+  /** The head is all there is until then. */
+  #beginLog(): void {
+    if (this.#isLogged) return;
+    this.#isLogged = true;
+    this.#append(this.#head);
+  }
+
+  #append(bytes: Buffer): void {
+    this.#logged = this.#logged.then(() => this.#settings.log.append(bytes));
+  }
+
+  async #closeLog(): Promise<OutputLogReceipt> {
+    await this.#logged;
+    return await this.#settings.log.close();
+  }
+
+  #shown(): { readonly text: string; readonly cutBytes: number } {
+    const shown = this.#head.subarray(0, characterBoundary(this.#head));
+    return { text: shown.toString('utf8'), cutBytes: this.#totalBytes - shown.length };
+  }
+}
+
+/** The length of `bytes` without a character at its end that lacks bytes. */
+function characterBoundary(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(4, bytes.length); back += 1) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if ((byte & 0b1100_0000) === 0b1000_0000) continue;
+    const needed = byte >= 0b1111_0000 ? 4 : byte >= 0b1110_0000 ? 3 : byte >= 0b1100_0000 ? 2 : 1;
+    return needed > back ? bytes.length - back : bytes.length;
+  }
+  return bytes.length;
+}

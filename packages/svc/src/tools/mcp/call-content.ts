@@ -1,0 +1,70 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import * as z from 'zod/mini';
+
+import { parseJsonText } from '../../../../protocol/src/json-text.ts';
+import type { CallResult } from './server-connection.ts';
+
+const text = z.object({ type: z.literal('text'), text: z.string() });
+const media = z.object({
+  type: z.enum(['image', 'audio']),
+  data: z.string(),
+  mimeType: z._default(z.string(), 'unknown'),
+});
+const link = z.object({ type: z.literal('resource_link'), uri: z.string(), name: z._default(z.string(), '') });
+const contents = { uri: z.string(), mimeType: z.optional(z.string()) };
+const embedded = z.object({
+  type: z.literal('resource'),
+  resource: z.union([z.object({ ...contents, text: z.string() }), z.object({ ...contents, blob: z.string() })]),
+});
+
+const block = z.discriminatedUnion('type', [text, media, link, embedded]);
+
+/** Of one answer. A message holds millions of them, and each takes a hundred times its size to be looked at. */
+const mostBlocks = 1_000;
+/** No message has more of them as structured content, so no text with more can be the same. */
+const mostValues = 262_144;
+
+/**
+ * What the model is told of a result: its texts, a block a paragraph; of what is no text, that it is there and is not shown. Structured
+ * content follows unless one of the texts is the same. Beyond 1,000 blocks, how many there are.
+ */
+export function contentOf({ content, structuredContent }: CallResult): string {
+  const blocks = content.slice(0, mostBlocks).map((each) => block.safeParse(each));
+  const shown = blocks.map((each) =>
+    each.success ? contentOfBlock(each.data) : '[content of a kind that is not known]',
+  );
+  if (content.length > mostBlocks) shown.push(`[${content.length - mostBlocks} more blocks of content: not shown]`);
+  if (structuredContent === undefined) return shown.join('\n');
+  const isRepeated = blocks.some(
+    (each) => each.success && each.data.type === 'text' && says(each.data.text, structuredContent),
+  );
+  return (isRepeated ? shown : [...shown, JSON.stringify(structuredContent)]).join('\n');
+}
+
+function contentOfBlock(shown: z.infer<typeof block>): string {
+  switch (shown.type) {
+    case 'text':
+      return shown.text;
+    case 'image':
+    case 'audio':
+      return `[${shown.type}, ${shown.mimeType}, ${sizeOf(shown.data)} bytes: not shown]`;
+    case 'resource_link':
+      return `[link to the resource ${shown.uri}${shown.name === '' ? '' : `, ${shown.name}`}]`;
+    case 'resource': {
+      const { resource } = shown;
+      if ('text' in resource) return `[resource ${resource.uri}]\n${resource.text}`;
+      return `[resource ${resource.uri}, ${resource.mimeType ?? 'unknown'}, ${sizeOf(resource.blob)} bytes: not shown]`;
+    }
+  }
+}
+
+/** Of what base64 stands for. */
+function sizeOf(base64: string): number {
+  return Math.floor((base64.replace(/=+$/, '').length * 3) / 4);
+}
+
+function says(shown: string, value: unknown): boolean {
+  const json = parseJsonText(shown, mostValues);
+  return json.kind === 'json' && isDeepStrictEqual(json.value, value);
+}

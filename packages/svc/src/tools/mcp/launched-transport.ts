@@ -1,0 +1,221 @@
+import type * as Sdk from '@modelcontextprotocol/client';
+
+import { endProcess } from '../../../../sandbox/src/end-process.ts';
+import type { LaunchedProcess, LaunchEnd } from '../../../../sandbox/src/launcher.ts';
+import { OutputTail } from '../../../../sandbox/src/output-tail.ts';
+import { type OutputLine, readLines } from '../../../../sandbox/src/read-lines.ts';
+import { quoted } from '../../../../kit/src/diagnostics/printable.ts';
+import { asJsonObject } from '../../../../protocol/src/json-object.ts';
+import { parseJsonText } from '../../../../protocol/src/json-text.ts';
+
+const maxMessageBytes = 16 * 1024 * 1024;
+/** Of one message: its bytes alone would let a session take fifty times as much, and seconds, for empty objects. */
+const mostMessageValues = 262_144;
+/** Between two requests of ours. Many servers greet or log on their standard output, where they should not. */
+const mostStrayLines = 100;
+/** Between two requests of ours too: notifications, requests of the server, answers to nothing, empty lines. */
+const mostUnasked = 10_000;
+const mostUnaskedBytes = 64 * 1024 * 1024;
+const stderrTailBytes = 4096;
+/** "Internal error" of JSON-RPC; it is not shown. */
+const unusableCode = -32603;
+
+/** In the place of an answer that is neither a result nor an error; no server can write it. */
+const emptyAnswer = Symbol('an answer without a result');
+
+/** Whether an error of the client stands for an answer of the server that held neither a result nor an error. */
+export function isEmptyAnswer({ data }: { readonly data?: unknown }): boolean {
+  return data === emptyAnswer;
+}
+
+export interface LaunchedTransportSettings {
+  readonly launched: LaunchedProcess;
+  /** What the launcher found that may keep it from running. */
+  readonly problems: readonly string[];
+  /** Names what its last words tell of that is hidden from it; null when there is nothing of the kind. */
+  readonly hiddenIn: (said: string) => string | null;
+  readonly sdk: Pick<
+    typeof Sdk,
+    'isJSONRPCErrorResponse' | 'isJSONRPCNotification' | 'isJSONRPCRequest' | 'isJSONRPCResultResponse'
+  >;
+  /** How long the server may take to end by itself, and again after it was asked to. */
+  readonly endGraceMs: number;
+  /** The server says that its list of tools is another one. */
+  readonly onListChanged: () => void;
+}
+
+/**
+ * The stdio transport of the Model Context Protocol over a process that a `Launcher` started: one JSON-RPC message a line. Of what the
+ * server sends unasked, requests reach the client, which refuses them or answers a ping; notifications do not, but for the one that the
+ * list of tools has changed. A server that breaks the bounds is ended, and `fault` says of what.
+ */
+export class LaunchedTransport implements Sdk.Transport {
+  onclose: Sdk.Transport['onclose'];
+  onerror: Sdk.Transport['onerror'];
+  onmessage: Sdk.Transport['onmessage'];
+  readonly #settings: LaunchedTransportSettings;
+  readonly #stderr = new OutputTail(stderrTailBytes);
+  /** Ids of requests that have no answer yet. */
+  readonly #asked = new Set<Sdk.RequestId>();
+  #followed: Promise<void> | null = null;
+  #fault: string | null = null;
+  #isClosed = false;
+  #straySample: string | null = null;
+  #strayLines = 0;
+  #unasked = 0;
+  #unaskedBytes = 0;
+
+  constructor(settings: LaunchedTransportSettings) {
+    this.#settings = settings;
+  }
+
+  get isOpen(): boolean {
+    return this.#fault === null && !this.#isClosed;
+  }
+
+  /** What the server did that ended the connection, as a clause after its name. Null where it is open, or was closed from here. */
+  get fault(): string | null {
+    return this.#fault;
+  }
+
+  /** For who looks for a reason, a line or more each: what the launcher found, stray output, the last words on stderr. */
+  get hints(): readonly string[] {
+    const stray = this.#straySample;
+    const said = this.#stderr.text();
+    const hidden = this.#settings.hiddenIn(said);
+    return [
+      ...this.#settings.problems,
+      ...(hidden === null ? [] : [hidden]),
+      ...(stray === null ? [] : [`lines of its standard output were no messages, the first: ${stray}`]),
+      ...(said === '' ? [] : [`its last words on stderr:\n${said}`]),
+    ];
+  }
+
+  start(): Promise<void> {
+    this.#followed ??= this.#follow();
+    return Promise.resolve();
+  }
+
+  send(message: Sdk.JSONRPCMessage): Promise<void> {
+    const { stdin } = this.#settings.launched;
+    if ('method' in message && 'id' in message) {
+      this.#strayLines = 0;
+      this.#unasked = 0;
+      this.#unaskedBytes = 0;
+      this.#asked.add(message.id);
+    } else this.#forgetCanceled(message);
+    // Of a server that does not read any more, the end of its process or a limit of time tells.
+    if (stdin?.writable === true) stdin.write(`${JSON.stringify(message)}\n`);
+    return Promise.resolve();
+  }
+
+  /** Closes the input of the server, and ends a server that does not end by that. Settles when it is over. */
+  async close(): Promise<void> {
+    const { launched, endGraceMs } = this.#settings;
+    this.#followed ??= this.#follow();
+    this.#lose(null);
+    launched.stdin?.end();
+    const force = setTimeout(() => void endProcess(launched, endGraceMs), endGraceMs);
+    await this.#followed;
+    clearTimeout(force);
+  }
+
+  async #follow(): Promise<void> {
+    const { launched, endGraceMs } = this.#settings;
+    const stderr = this.#stderr.read(launched.stderr);
+    for await (const line of readLines(launched.stdout, maxMessageBytes)) this.#take(line);
+    // How it exited is the better reason when it does so at once.
+    const silent = setTimeout(() => this.#break('closed its output'), endGraceMs);
+    const [end] = await Promise.all([launched.ended, stderr]);
+    clearTimeout(silent);
+    this.#lose(endingOf(end));
+  }
+
+  #take(line: OutputLine): void {
+    if (line.kind === 'too-long') return this.#break(`wrote a message of more than ${maxMessageBytes} bytes`);
+    if (!this.isOpen) return;
+    this.#unaskedBytes += line.bytes.length;
+    if (this.#unaskedBytes > mostUnaskedBytes) {
+      return this.#break(`wrote more than ${mostUnaskedBytes} bytes that nobody asked for`);
+    }
+    const text = line.bytes.toString('utf8');
+    if (text.trim() === '') return this.#count();
+    const json = parseJsonText(text, mostMessageValues);
+    if (json.kind === 'too-many') return this.#break(`wrote a message of more than ${mostMessageValues} values`);
+    if (json.kind !== 'json' || !this.#pass(json.value)) this.#stray(text);
+  }
+
+  /** The client that cancels a request waits for its answer no longer. */
+  #forgetCanceled(message: Sdk.JSONRPCMessage): void {
+    if (!('method' in message) || message.method !== 'notifications/cancelled') return;
+    const id = message.params?.['requestId'];
+    if (typeof id === 'string' || typeof id === 'number') this.#asked.delete(id);
+  }
+
+  /** False when it is no message. */
+  #pass(message: unknown): boolean {
+    const { sdk, onListChanged } = this.#settings;
+    if (sdk.isJSONRPCRequest(message)) {
+      this.#count();
+      this.onmessage?.(message);
+      return true;
+    }
+    if (sdk.isJSONRPCResultResponse(message) || sdk.isJSONRPCErrorResponse(message)) {
+      this.#count();
+      if (message.id !== undefined) this.#asked.delete(message.id);
+      this.onmessage?.(message);
+      return true;
+    }
+    const id = this.#answeredId(message);
+    if (id !== null) {
+      this.#count();
+      this.#asked.delete(id);
+      const error = { code: unusableCode, message: 'it held neither a result nor an error', data: emptyAnswer };
+      this.onmessage?.({ jsonrpc: '2.0', id, error });
+      return true;
+    }
+    if (!sdk.isJSONRPCNotification(message)) return false;
+    this.#count();
+    if (message.method === 'notifications/tools/list_changed') onListChanged();
+    return true;
+  }
+
+  /** The request of ours that a message answers in no way that the protocol knows; null when it is none. */
+  #answeredId(message: unknown): Sdk.RequestId | null {
+    const fields = asJsonObject(message);
+    const id = fields?.['id'];
+    if (fields === null || 'method' in fields || (typeof id !== 'string' && typeof id !== 'number')) return null;
+    return this.#asked.has(id) ? id : null;
+  }
+
+  #count(): void {
+    this.#unasked += 1;
+    if (this.#unasked > mostUnasked) this.#break(`sent more than ${mostUnasked} messages that nobody asked for`);
+  }
+
+  #stray(text: string): void {
+    this.#straySample ??= quoted(text);
+    this.#strayLines += 1;
+    if (this.#strayLines > mostStrayLines) {
+      this.#break(`wrote more than ${mostStrayLines} lines that are no messages`);
+    }
+  }
+
+  #break(fault: string): void {
+    const { launched, endGraceMs } = this.#settings;
+    this.#lose(fault);
+    void endProcess(launched, endGraceMs);
+  }
+
+  /** The first reason counts; whoever waits for an answer is told at once. */
+  #lose(fault: string | null): void {
+    if (!this.isOpen) return;
+    this.#fault = fault;
+    this.#isClosed = true;
+    this.onclose?.();
+  }
+}
+
+function endingOf(end: LaunchEnd): string {
+  return end.kind === 'exited' ? `exited with status ${end.exitCode}` : `was ended by ${end.signal}`;
+}

@@ -1,0 +1,139 @@
+import { toUSVString } from 'node:util';
+
+import * as z from 'zod/mini';
+
+import { printable, quoted } from '../../../../kit/src/diagnostics/printable.ts';
+import { inputSchemaProblem, type JsonSchema } from '../argument-check.ts';
+
+/** Everything that is offered is sent to the model with every turn. */
+const mostTools = 128;
+const longestDescription = 4096;
+const longestSchema = 64 * 1024;
+const longestOfAll = 512 * 1024;
+/** Of compiling the schemas of one list. */
+const longestCheckMs = 5000;
+const mostSentences = 10;
+const mostNames = 10;
+
+/** A tool as a server lists it, found to be harmless. */
+export interface ListedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+}
+
+/** What a server lists. `leftOut` says in sentences what of it is not offered, and why. */
+export interface ListedTools {
+  readonly tools: readonly ListedTool[];
+  readonly leftOut: readonly string[];
+}
+
+const shape = z.object({
+  name: z.string(),
+  description: z.optional(z.string()),
+  inputSchema: z.record(z.string(), z.unknown()),
+});
+
+/** As the protocol has names since its version 2025-11-25. Older servers with other names are told of. */
+const fitName = /^[A-Za-z0-9_.-]{1,128}$/;
+
+/**
+ * The tools that a session can offer, in the order of the server; whatever a server writes, their number and their size are bounded, and
+ * a provider can be sent each schema. Texts keep no invisible characters.
+ */
+export async function checkListed(listed: readonly unknown[], clock: { monotonicMs(): number }): Promise<ListedTools> {
+  const check = new ListCheck(clock);
+  for (const tool of listed) await check.take(tool);
+  return check.result();
+}
+
+class ListCheck {
+  readonly #clock: { monotonicMs(): number };
+  readonly #tools = new Map<string, ListedTool>();
+  readonly #leftOut: string[] = [];
+  #sentences = 0;
+  #length = 0;
+  #checkedMs = 0;
+
+  constructor(clock: { monotonicMs(): number }) {
+    this.#clock = clock;
+  }
+
+  async take(listed: unknown): Promise<void> {
+    const reading = shape.safeParse(listed);
+    if (!reading.success) return this.#leave('something that is no tool');
+    const { name, description = '', inputSchema } = reading.data;
+    if (!fitName.test(name)) return this.#leave(`${quoted(name)}, whose name is not one of the protocol`);
+    if (this.#tools.has(name)) return this.#leave(`a second ${name}`);
+    if (this.#tools.size === mostTools) return this.#leave(`${name}, the tools being more than ${mostTools}`);
+    const schemaLength = JSON.stringify(inputSchema).length;
+    if (schemaLength > longestSchema)
+      return this.#leave(`${name}, whose input schema is larger than ${longestSchema} characters`);
+    // Arguments are an object in any case, and providers want it said.
+    const tool = { name, description: shown(description), inputSchema: { type: 'object', ...inputSchema } };
+    const length = schemaLength + tool.description.length;
+    if (this.#length + length > longestOfAll)
+      return this.#leave(`${name}, all together being larger than ${longestOfAll} characters`);
+    const problem = await this.#schemaProblem(name, inputSchema);
+    if (problem !== null) return this.#leave(problem);
+    this.#length += length;
+    this.#tools.set(name, tool);
+  }
+
+  result(): ListedTools {
+    const rest = this.#sentences - this.#leftOut.length;
+    return {
+      tools: [...this.#tools.values()],
+      leftOut: rest === 0 ? this.#leftOut : [...this.#leftOut, `${rest} more`],
+    };
+  }
+
+  async #schemaProblem(name: string, schema: JsonSchema): Promise<string | null> {
+    if (this.#checkedMs > longestCheckMs) return `${name}, checking the input schemas having taken too long`;
+    const startedMs = this.#clock.monotonicMs();
+    const problem = await inputSchemaProblem(name, schema);
+    this.#checkedMs += this.#clock.monotonicMs() - startedMs;
+    return problem === null ? null : `${name}: ${printable(problem.message)}`;
+  }
+
+  #leave(sentence: string): void {
+    this.#sentences += 1;
+    if (this.#leftOut.length < mostSentences) this.#leftOut.push(sentence);
+  }
+}
+
+/** How a list differs from the one that a session offers; null when it does not. */
+export function changeOf(offered: ListedTools, live: ListedTools): string | null {
+  const before = new Map(offered.tools.map((tool) => [tool.name, JSON.stringify(tool)]));
+  const now = new Map(live.tools.map((tool) => [tool.name, JSON.stringify(tool)]));
+  const parts = [
+    part(
+      'gone',
+      [...before.keys()].filter((name) => !now.has(name)),
+    ),
+    part(
+      'new',
+      [...now.keys()].filter((name) => !before.has(name)),
+    ),
+    part(
+      'changed',
+      [...now].filter(([name, text]) => (before.get(name) ?? text) !== text).map(([name]) => name),
+    ),
+  ].filter((each) => each !== null);
+  return parts.length === 0 ? null : parts.join('; ');
+}
+
+function part(what: string, names: readonly string[]): string | null {
+  if (names.length === 0) return null;
+  const rest = names.length - mostNames;
+  return `${what}: ${names.slice(0, mostNames).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
+
+const invisible = /[^\P{C}\n\t]/gu;
+
+function shown(description: string): string {
+  const text = toUSVString(description).replaceAll(invisible, '').trim();
+  return text.length > longestDescription
+    ? `${toUSVString(text.slice(0, longestDescription - 1)).replace(/\uFFFD$/, '')}…`
+    : text;
+}

@@ -1,0 +1,102 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import fc from 'fast-check';
+import { afterAll, expect, it } from 'vitest';
+
+import { FakeLauncher, FakeProcess } from '../../../../../test/support/fake-launcher.ts';
+import { LogBudget } from '../../../../kit/src/log-budget.ts';
+import { ToolServer } from './tool-server.ts';
+
+const listed = { tools: [{ name: 'echo', description: '', inputSchema: { type: 'object' } }], leftOut: [] };
+const wellMeant = {
+  initialize: { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 'fake', version: '1' } },
+  'tools/list': { tools: listed.tools },
+  'tools/call': { content: [{ type: 'text', text: 'hi' }] },
+} as const;
+
+/** Long answers are kept there. */
+const sessionDirectory = mkdtempSync(join(tmpdir(), 'svc-odd-'));
+afterAll(() => rmSync(sessionDirectory, { recursive: true }));
+
+type Method = keyof typeof wellMeant;
+
+/** What may be wrong with an answer: any value, or a well-meant one of which a part is any value. */
+function answersTo(method: Method): fc.Arbitrary<unknown> {
+  const keys = Object.keys(wellMeant[method]);
+  const spoilt = fc
+    .tuple(
+      fc.constantFrom(...keys, '_meta', 'resultType', 'nextCursor', 'isError', 'structuredContent'),
+      fc.jsonValue(),
+    )
+    .map(([key, value]) => Object.fromEntries([...Object.entries(wellMeant[method]), [key, value]]));
+  return fc.oneof(fc.jsonValue(), spoilt);
+}
+
+/** The server answers one method with what it is given, and the others as it should. */
+function serverThat(method: Method, answer: object, deadlineMs = 30): ToolServer {
+  const launcher = new FakeLauncher(
+    () =>
+      new FakeProcess(({ id, method: asked }, process) => {
+        if (id === undefined || !(String(asked) in wellMeant)) return;
+        process.write(asked === method ? { id, ...answer } : { id, result: wellMeant[asked as Method] });
+      }),
+  );
+  const common = {
+    name: 'odd',
+    deadlineMs,
+    sessionDirectory,
+    logs: new LogBudget(),
+    version: '1',
+    endGraceMs: 5,
+  };
+  const clock = { monotonicMs: () => 0 };
+  return new ToolServer(
+    { ...common, clock, launcher, command: '/opt/server', args: [], env: {}, onChange: () => {} },
+    listed,
+  );
+}
+
+it.each(['initialize', 'tools/list', 'tools/call'] as const)(
+  'any answer to %s is an outcome of the call, and no error of ours',
+  async (method) => {
+    const answer = fc.oneof(
+      answersTo(method).map((result) => ({ result })),
+      fc.jsonValue().map((error) => ({ error })),
+      fc.record({ code: fc.integer(), message: fc.string(), data: fc.jsonValue() }).map((error) => ({ error })),
+    );
+    await fc.assert(
+      fc.asyncProperty(answer, async (given) => {
+        const server = serverThat(method, given);
+        const outcome = await server.call({ tool: 'echo', args: {}, signal: new AbortController().signal });
+        expect(['passed', 'failed']).toContain(outcome.status);
+        await server.close();
+      }),
+      { numRuns: 150 },
+    );
+  },
+  60_000,
+);
+
+it('a list of hundreds of thousands of tools is a failed call', async () => {
+  const server = serverThat('tools/list', { result: { tools: Array.from({ length: 250_000 }, () => 0) } }, 30_000);
+  const outcome = await server.call({ tool: 'echo', args: {}, signal: new AbortController().signal });
+  expect(outcome).toMatchObject({
+    status: 'failed',
+    content: 'the server of odd lists more than 10000 tools, or in more than 64 pages',
+  });
+  await server.close();
+});
+
+it('of a result of hundreds of thousands of blocks, a thousand are looked at', async () => {
+  const content = Array.from({ length: 250_000 }, () => 0);
+  const server = serverThat('tools/call', { result: { content } }, 30_000);
+  const outcome = await server.call({ tool: 'echo', args: {}, signal: new AbortController().signal });
+  expect(outcome.status).toBe('passed');
+  expect(outcome.content.split('\n').slice(-2)).toEqual([
+    '[content of a kind that is not known]',
+    '[249000 more blocks of content: not shown]',
+  ]);
+  await server.close();
+});

@@ -1,0 +1,158 @@
+import type * as Sdk from '@modelcontextprotocol/client';
+import * as z from 'zod/mini';
+
+import type { LaunchedProcess } from '../../../../sandbox/src/launcher.ts';
+import { isEmptyAnswer, LaunchedTransport } from './launched-transport.ts';
+
+/** The whole list of a well-meant server fits in a page or two. */
+const mostPages = 64;
+const mostListed = 10_000;
+const longestError = 2000;
+/** A longer timer would fire at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
+export type ServerAnswer<T> =
+  | { readonly kind: 'answered'; readonly value: T }
+  /** What happened, as a clause after the name of the server, and what may explain it; words of the server are among them. */
+  | { readonly kind: 'failed'; readonly reason: string; readonly late: boolean };
+
+export interface ConnectionSettings {
+  readonly launched: LaunchedProcess;
+  readonly problems: readonly string[];
+  /** Names what its last words tell of that is hidden from it; null when there is nothing of the kind. */
+  readonly hiddenIn: (said: string) => string | null;
+  /** Of this program, for the server. */
+  readonly version: string;
+  readonly endGraceMs: number;
+  readonly onListChanged: () => void;
+}
+
+export interface RequestLimits {
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+}
+
+const toolPage = z.object({ tools: z.array(z.unknown()), nextCursor: z.optional(z.string()) });
+
+/** The result of `tools/call`, read as leniently as it can be without guessing. */
+const callResult = z.object({
+  content: z._default(z.array(z.unknown()), []),
+  structuredContent: z.optional(z.unknown()),
+  isError: z._default(z.boolean(), false),
+});
+
+export type CallResult = z.infer<typeof callResult>;
+
+/** One process of an MCP server, from the handshake to its end. */
+export class ServerConnection {
+  readonly #sdk: typeof Sdk;
+  readonly #client: Sdk.Client;
+  readonly #transport: LaunchedTransport;
+
+  /** The SDK is loaded with the first server: a capsule without one pays nothing for it. */
+  static async open(settings: ConnectionSettings): Promise<ServerConnection> {
+    return new ServerConnection(await import('@modelcontextprotocol/client'), settings);
+  }
+
+  private constructor(sdk: typeof Sdk, settings: ConnectionSettings) {
+    this.#sdk = sdk;
+    this.#transport = new LaunchedTransport({ ...settings, sdk });
+    // No capability is declared, so sampling, elicitation and roots are refused.
+    this.#client = new sdk.Client({ name: 'svc', version: settings.version }, { capabilities: {} });
+  }
+
+  get isOpen(): boolean {
+    return this.#transport.isOpen;
+  }
+
+  async initialize({ signal, timeoutMs }: RequestLimits): Promise<ServerAnswer<null>> {
+    return await this.#answer(timeoutMs, async () => {
+      await this.#client.connect(this.#transport, { signal, timeout: Math.min(timeoutMs, longestTimerMs) });
+      return null;
+    });
+  }
+
+  /** What the server lists, as it wrote it. */
+  async list(limits: RequestLimits): Promise<ServerAnswer<readonly unknown[]>> {
+    const tools: unknown[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < mostPages; page += 1) {
+      const params = cursor === undefined ? {} : { cursor };
+      const answer = await this.#request('tools/list', { params, schema: toolPage, limits });
+      if (answer.kind === 'failed') return answer;
+      if (tools.length + answer.value.tools.length > mostListed) break;
+      tools.push(...answer.value.tools);
+      cursor = answer.value.nextCursor;
+      if (cursor === undefined) return { kind: 'answered', value: tools };
+    }
+    return {
+      kind: 'failed',
+      reason: `lists more than ${mostListed} tools, or in more than ${mostPages} pages`,
+      late: false,
+    };
+  }
+
+  /** An abort or a passed limit is told to the server, and not waited for. */
+  async call(
+    params: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> },
+    limits: RequestLimits,
+  ): Promise<ServerAnswer<CallResult>> {
+    return await this.#request('tools/call', { params, schema: callResult, limits });
+  }
+
+  /** Ends the process. */
+  async close(): Promise<void> {
+    await this.#transport.close();
+  }
+
+  async #request<T>(
+    method: string,
+    {
+      params,
+      schema,
+      limits,
+    }: { readonly params: Record<string, unknown>; readonly schema: z.ZodMiniType<T>; readonly limits: RequestLimits },
+  ): Promise<ServerAnswer<T>> {
+    const { signal, timeoutMs } = limits;
+    const options = { signal, timeout: Math.min(timeoutMs, longestTimerMs) };
+    return await this.#answer(timeoutMs, () => this.#client.request({ method, params }, schema, options));
+  }
+
+  async #answer<T>(timeoutMs: number, ask: () => Promise<T>): Promise<ServerAnswer<T>> {
+    try {
+      return { kind: 'answered', value: await ask() };
+    } catch (error) {
+      if (!this.#isAboutServer(error)) throw error;
+      const late = error instanceof this.#sdk.SdkError && error.code === this.#sdk.SdkErrorCode.RequestTimeout;
+      return { kind: 'failed', reason: this.#reasonOf(error, late ? timeoutMs : null), late };
+    }
+  }
+
+  /** What the SDK throws for what a server does: errors of its own classes, and plain ones. Anything else is a bug. */
+  #isAboutServer(error: unknown): error is Error {
+    const { SdkError, ProtocolError } = this.#sdk;
+    return (
+      error instanceof SdkError ||
+      error instanceof ProtocolError ||
+      (error instanceof Error && error.constructor === Error)
+    );
+  }
+
+  #reasonOf(error: Error, lateAfterMs: number | null): string {
+    const { fault, hints } = this.#transport;
+    if (error instanceof this.#sdk.ProtocolError && isEmptyAnswer(error)) {
+      return `answered what cannot be used: ${error.message}`;
+    }
+    if (error instanceof this.#sdk.ProtocolError) return `answered with error ${error.code}: ${cut(error.message)}`;
+    const happened =
+      fault ??
+      (lateAfterMs === null
+        ? `answered what cannot be used: ${cut(error.message)}`
+        : `did not answer within ${lateAfterMs / 1000} s`);
+    return [happened, ...hints].join('\n');
+  }
+}
+
+function cut(text: string): string {
+  return text.length > longestError ? `${text.slice(0, longestError)}…` : text;
+}

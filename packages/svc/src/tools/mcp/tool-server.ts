@@ -1,0 +1,248 @@
+import { Readable } from 'node:stream';
+
+import type { Launcher } from '../../../../sandbox/src/launcher.ts';
+import type { LogBudget } from '../../../../kit/src/log-budget.ts';
+import { captureOutput } from '../captured-output.ts';
+import { neverReached } from '../dispatch.ts';
+import { OutputLog } from '../output-log.ts';
+import type { ToolOutcome } from '../tool.ts';
+import { contentOf } from './call-content.ts';
+import { changeOf, checkListed, type ListedTools } from './listed-tools.ts';
+import { ServerConnection, type RequestLimits, type ServerAnswer } from './server-connection.ts';
+
+/** Starting a server and asking it for its tools. */
+const longestStartMs = 60_000;
+const shownBytes = 64 * 1024;
+const loggedBytes = 16 * 1024 * 1024;
+
+export interface ToolServerSettings {
+  /** The artifact whose server it is. */
+  readonly name: string;
+  readonly launcher: Launcher;
+  /** As a `LaunchRequest` has it. */
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** `capabilities.limits.deadline` of the artifact. */
+  readonly deadlineMs: number;
+  /** Names what its last words tell of that is hidden from it; null when there is nothing of the kind. */
+  readonly hiddenIn?: (said: string) => string | null;
+  /** Long answers are kept in its `logs/`. */
+  readonly sessionDirectory: string;
+  /** Of all logs of the session. */
+  readonly logs: LogBudget;
+  /** Of this program. */
+  readonly version: string;
+  readonly clock: { monotonicMs(): number };
+  /** The server lists other tools than before. `change` says how they differ from those of the session; null when they no longer do. */
+  readonly onChange: (live: ListedTools, change: string | null) => void;
+  /** How long a server may take to end by itself, and again after it was asked to; 2,000 when absent. */
+  readonly endGraceMs?: number;
+}
+
+export interface ServerCall {
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly signal: AbortSignal;
+}
+
+interface Running {
+  readonly connection: ServerConnection;
+  listed: ListedTools;
+}
+
+type Start = ServerAnswer<Running> | { readonly kind: 'refused'; readonly reason: string };
+
+/**
+ * The MCP server of one artifact: one process, started when it is first needed and kept until the session ends. One that has ended, broke
+ * the protocol or let a deadline pass is replaced with the next call (contracts §4).
+ */
+export class ToolServer {
+  readonly #settings: ToolServerSettings;
+  readonly #closing = new AbortController();
+  /** All whose processes may be there. */
+  readonly #connections = new Set<ServerConnection>();
+  #running: Running | null = null;
+  #starting: Promise<Start> | null = null;
+  #offered: ListedTools | null;
+  #isStale = false;
+  #change: string | null = null;
+  /** The change, until a call has told of it. */
+  #untold: string | null = null;
+  #calls = 0;
+
+  /** `kept` is what the session offers without asking; null when the server has to be asked. */
+  constructor(settings: ToolServerSettings, kept: ListedTools | null) {
+    this.#settings = settings;
+    this.#offered = kept;
+  }
+
+  /** What the session offers. Asks the server when nothing was kept, which then goes on running. */
+  async offered(): Promise<ServerAnswer<ListedTools> | { readonly kind: 'refused'; readonly reason: string }> {
+    if (this.#offered !== null) return { kind: 'answered', value: this.#offered };
+    const start = await this.#connected();
+    if (start.kind !== 'answered') return start;
+    this.#offered = start.value.listed;
+    return { kind: 'answered', value: this.#offered };
+  }
+
+  /** Rejects only with the reason of an aborted signal, or for a bug. */
+  async call({ tool, args, signal }: ServerCall): Promise<ToolOutcome> {
+    const { name, deadlineMs } = this.#settings;
+    const start = await unlessAborted(this.#connected(), signal);
+    if (start.kind === 'refused') return neverReached(`the server of ${name} could not be started: ${start.reason}`);
+    if (start.kind === 'failed') return this.#failed(start.reason);
+    const { connection, listed } = start.value;
+    const change = this.#takeChange();
+    if (!listed.tools.some((each) => each.name === tool)) {
+      return this.#failed(`does not have the tool ${tool} any more${change === null ? '' : ` (${change})`}`);
+    }
+    const answer = await connection.call({ name: tool, arguments: args }, { signal, timeoutMs: deadlineMs });
+    signal.throwIfAborted();
+    if (answer.kind === 'failed') {
+      if (answer.late) this.#retire(connection);
+      return this.#failed(answer.reason);
+    }
+    const { text, truncated } = await this.#shown(contentOf(answer.value), tool);
+    const note = change === null ? '' : `\n[the server of ${name} lists other tools than before: ${change}]`;
+    const status = answer.value.isError ? 'failed' : 'passed';
+    return { status, content: `${text}${note}`, exitCode: null, truncated };
+  }
+
+  /** Gets ready for a start and starts nothing. */
+  prepare(): void {
+    const { launcher, command, env } = this.#settings;
+    launcher.prepare?.({ command, env });
+  }
+
+  /** Closes the server's input, and ends one that does not end by that. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#starting;
+    await Promise.all([...this.#connections].map((connection) => connection.close()));
+  }
+
+  async #connected(): Promise<Start> {
+    const running = this.#running;
+    if (running === null || !running.connection.isOpen) {
+      if (running !== null) this.#retire(running.connection);
+      this.#starting ??= this.#start().finally(() => {
+        this.#starting = null;
+      });
+      return await this.#starting;
+    }
+    if (!this.#isStale) return { kind: 'answered', value: running };
+    const listed = await this.#withinStart((limits) => this.#list(running.connection, limits));
+    if (listed.kind === 'failed') return listed;
+    running.listed = listed.value;
+    return { kind: 'answered', value: running };
+  }
+
+  /** Asks a server what is asked before its tools are called; all of it together is held to one limit of time. */
+  async #withinStart<T>(ask: (limits: RequestLimits) => Promise<T>): Promise<T> {
+    const timeoutMs = Math.min(this.#settings.deadlineMs, longestStartMs);
+    const closing = this.#closing.signal;
+    // Neither AbortSignal.timeout() nor .any(): Node collects a timeout that only a joined signal waits for, and it never fires.
+    const limit = new AbortController();
+    const end = (): void => limit.abort();
+    const timer = setTimeout(end, timeoutMs);
+    closing.addEventListener('abort', end);
+    if (closing.aborted) end();
+    try {
+      return await ask({ timeoutMs, signal: limit.signal });
+    } finally {
+      clearTimeout(timer);
+      closing.removeEventListener('abort', end);
+    }
+  }
+
+  async #start(): Promise<Start> {
+    const { launcher, command, args, env, version, endGraceMs = 2000, hiddenIn = () => null } = this.#settings;
+    if (this.#closing.signal.aborted) return { kind: 'refused', reason: 'the session is over' };
+    const outcome = await launcher.launch({ command, args, env, stdin: 'pipe' });
+    if (outcome.kind === 'refused') return outcome;
+    const { process: launched, problems = [] } = outcome;
+    const onListChanged = (): void => {
+      this.#isStale = true;
+    };
+    const connection = await ServerConnection.open({
+      launched,
+      problems,
+      hiddenIn,
+      version,
+      endGraceMs,
+      onListChanged,
+    });
+    this.#connections.add(connection);
+    const listed = await this.#withinStart(async (limits) => {
+      const greeted = await connection.initialize(limits);
+      return greeted.kind === 'failed' ? greeted : await this.#list(connection, limits);
+    });
+    if (listed.kind === 'failed') {
+      this.#retire(connection);
+      return listed;
+    }
+    this.#running = { connection, listed: listed.value };
+    return { kind: 'answered', value: this.#running };
+  }
+
+  async #list(connection: ServerConnection, limits: RequestLimits): Promise<ServerAnswer<ListedTools>> {
+    this.#isStale = false;
+    const answer = await connection.list(limits);
+    if (answer.kind === 'failed') return answer;
+    const listed = await checkListed(answer.value, this.#settings.clock);
+    const change = this.#offered === null ? null : changeOf(this.#offered, listed);
+    if (change !== this.#change) {
+      this.#settings.onChange(listed, change);
+      this.#change = change;
+      this.#untold = change;
+    }
+    return { kind: 'answered', value: listed };
+  }
+
+  #takeChange(): string | null {
+    const change = this.#untold;
+    this.#untold = null;
+    return change;
+  }
+
+  /** It is of no more use; its process is ended meanwhile. */
+  #retire(connection: ServerConnection): void {
+    if (this.#running?.connection === connection) this.#running = null;
+    void connection.close().then(() => this.#connections.delete(connection));
+  }
+
+  #failed(reason: string): ToolOutcome {
+    const content = `the server of ${this.#settings.name} ${reason}`;
+    return { status: 'failed', content, exitCode: null, truncated: false };
+  }
+
+  async #shown(content: string, tool: string): Promise<{ readonly text: string; readonly truncated: boolean }> {
+    if (Buffer.byteLength(content) <= shownBytes) return { text: content, truncated: false };
+    const { name, sessionDirectory, logs } = this.#settings;
+    this.#calls += 1;
+    const log = new OutputLog(sessionDirectory, `logs/mcp-${this.#calls}-${name}__${tool}.log`, {
+      maxBytes: loggedBytes,
+      budget: logs,
+    });
+    const {
+      text,
+      cutBytes,
+      log: receipt,
+    } = await captureOutput(Readable.from([Buffer.from(content)]), shownBytes, log);
+    const kept =
+      receipt === null || receipt.problem === null
+        ? `the whole is kept in ${receipt?.name}`
+        : `${receipt.name}: ${receipt.problem}`;
+    return { text: `${text}\n[${cutBytes} more bytes are not shown; ${kept}, out of reach of tools]`, truncated: true };
+  }
+}
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason as Error);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}

@@ -1,0 +1,142 @@
+import type { Readable } from 'node:stream';
+
+import * as z from 'zod/mini';
+
+import { endOnAbort, endProcess } from '../../../sandbox/src/end-process.ts';
+import type { LaunchedProcess, LaunchEnd, Launcher } from '../../../sandbox/src/launcher.ts';
+import { OutputTail } from '../../../sandbox/src/output-tail.ts';
+import { readOutput } from '../../../sandbox/src/read-output.ts';
+import { GatheredBytes } from '../../../protocol/src/gathered-bytes.ts';
+import { JsonShape, parseJsonText } from '../../../protocol/src/json-text.ts';
+import { neverReached } from './dispatch.ts';
+import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
+
+const maxAnswerBytes = 16 * 1024 * 1024;
+/** Three are asked for; what a tool adds is left alone. */
+const mostAnswerValues = 32_768;
+const stderrTailBytes = 4096;
+const endGraceMs = 2000;
+/** A longer timer would fire at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
+export interface NativeToolSettings extends Pick<Tool, 'name' | 'description' | 'inputSchema'> {
+  readonly launcher: Launcher;
+  /** Absolute path of `bin/<name>` as staged. */
+  readonly program: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** `capabilities.limits.deadline` of the artifact. */
+  readonly deadlineMs: number;
+  /** Names what its last words tell of that is hidden from it; null when there is nothing of the kind. */
+  readonly hiddenIn?: (said: string) => string | null;
+}
+
+/** What a native tool writes to its standard output: this object as JSON and nothing else. */
+const answerShape = z.lazy(() =>
+  z.object({
+    status: z.enum(['passed', 'failed']),
+    content: z.string(),
+    truncated: z._default(z.boolean(), false),
+  }),
+);
+
+/**
+ * A tool that is a program (`implementation: native`, contracts §5): one process per call, which reads
+ * `{ "arguments", "call_id" }` from its standard input and writes `{ "status", "content", "truncated"? }` to its standard
+ * output. `call_id` is null when the provider gave none. Anything else, a passed deadline or too long an answer is a
+ * failed outcome.
+ */
+export function createNativeTool(settings: NativeToolSettings): Tool {
+  const { name, description, inputSchema } = settings;
+  return {
+    name,
+    description,
+    kind: 'native',
+    inputSchema,
+    call: (args, context) => callProgram(args, context, settings),
+    warm: () => settings.launcher.prepare?.({ command: settings.program, env: settings.env }),
+  };
+}
+
+async function callProgram(
+  args: Readonly<Record<string, unknown>>,
+  context: ToolCallContext,
+  settings: NativeToolSettings,
+): Promise<ToolOutcome> {
+  const { launcher, program, env, name } = settings;
+  const outcome = await launcher.launch({ command: program, args: [], env, stdin: 'pipe' });
+  if (outcome.kind === 'refused') return neverReached(`the tool ${name} could not be started: ${outcome.reason}`);
+  const launched = outcome.process;
+  const stopListening = endOnAbort(launched, context.signal, endGraceMs);
+  launched.stdin?.end(`${JSON.stringify({ arguments: args, call_id: context.callId })}\n`);
+  const result = await finish(launched, settings);
+  stopListening();
+  context.signal.throwIfAborted();
+  return result;
+}
+
+async function finish(launched: LaunchedProcess, settings: NativeToolSettings): Promise<ToolOutcome> {
+  const { name, deadlineMs, hiddenIn } = settings;
+  let late = false;
+  const deadline = setTimeout(
+    () => {
+      late = true;
+      void endProcess(launched, endGraceMs);
+    },
+    Math.min(deadlineMs, longestTimerMs),
+  );
+  const stderr = new OutputTail(stderrTailBytes);
+  const [answer, end] = await Promise.all([readAnswer(launched), launched.ended, stderr.read(launched.stderr)]);
+  clearTimeout(deadline);
+  const exitCode = end.kind === 'exited' ? end.exitCode : null;
+  const failed = (reason: string): ToolOutcome => {
+    const said = stderr.text();
+    const hidden = hiddenIn?.(said) ?? null;
+    const content = [
+      `the tool ${name} ${reason} (${endingOf(end)})`,
+      ...(hidden === null ? [] : [hidden]),
+      ...(said === '' ? [] : [`its last words on stderr:\n${said}`]),
+    ].join('\n');
+    return { status: 'failed', content, exitCode, truncated: false };
+  };
+  if (late) return failed(`did not end within ${deadlineMs / 1000} s`);
+  if (answer === 'too long') return failed(`answered more than ${maxAnswerBytes} bytes`);
+  const parsed = parseAnswer(answer);
+  return parsed === null ? failed('did not answer with the JSON object of a tool result') : { ...parsed, exitCode };
+}
+
+async function readAnswer(launched: LaunchedProcess): Promise<Buffer | 'too long'> {
+  const bytes = await readAtMost(launched.stdout, maxAnswerBytes);
+  if (bytes !== null) return bytes;
+  await endProcess(launched, endGraceMs);
+  return 'too long';
+}
+
+async function readAtMost(output: Readable, maxBytes: number): Promise<Buffer | null> {
+  const gathered = new GatheredBytes();
+  for await (const chunk of readOutput(output)) {
+    gathered.append(chunk);
+    if (gathered.length > maxBytes) return null;
+  }
+  return gathered.take();
+}
+
+function parseAnswer(bytes: Buffer): z.infer<typeof answerShape> | null {
+  const text = decodedUtf8(bytes);
+  // Before it is parsed: millions of values take the parser seconds and a gigabyte.
+  if (text === null || new JsonShape(mostAnswerValues).add(text, 0, text.length) !== 'fits') return null;
+  const parsed = parseJsonText(text);
+  return parsed.kind === 'json' ? (answerShape.safeParse(parsed.value).data ?? null) : null;
+}
+
+function decodedUtf8(bytes: Buffer): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    if (error instanceof TypeError) return null;
+    throw error;
+  }
+}
+
+function endingOf(end: LaunchEnd): string {
+  return end.kind === 'exited' ? `exit code ${end.exitCode}` : `ended by signal ${end.signal}`;
+}

@@ -1,0 +1,139 @@
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+
+import { systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
+import { findPackageRoot } from '../../../kit/src/files/package-root.ts';
+import type { JsonSchema } from './schema-problems.ts';
+import type { SchemaAnswer, SchemaQuestion } from './schema-thread-messages.ts';
+
+export type ThreadAnswer =
+  | SchemaAnswer
+  | { readonly kind: 'out-of-time' }
+  /** There is no thread to ask, or it ran out of memory; `reason` is a clause. */
+  | { readonly kind: 'no-thread'; readonly reason: string };
+
+const compileTimeoutMs = 2000;
+const checkTimeoutMs = 250;
+/** Of the compiler, a schema and the arguments of a call. */
+const heapMegabytes = 256;
+
+interface Running {
+  readonly worker: Worker;
+  /** The schemas that it has compiled. */
+  readonly compiled: Set<number>;
+}
+
+/**
+ * One thread for all schemas of a process, started when it is first asked and ended where it takes too long; the next question starts another.
+ * A time limit within the thread of the session would start one for each check, and Node aborts the process when the system refuses it.
+ */
+class SchemaThread {
+  readonly #keys = new WeakMap<JsonSchema, number>();
+  #nextKey = 0;
+  #running: Running | null = null;
+  /** Questions are answered one after another. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  async compile(schema: JsonSchema): Promise<ThreadAnswer> {
+    return await this.#inTurn(async () => await this.#compile(await this.#start(), schema));
+  }
+
+  async problemsOf(schema: JsonSchema, args: unknown): Promise<ThreadAnswer> {
+    return await this.#inTurn(async () => {
+      const thread = await this.#start();
+      const compiled = await this.#compile(thread, schema);
+      if (compiled.kind !== 'problems' || typeof thread === 'string') return compiled;
+      return await this.#ask(thread, { kind: 'check', key: this.#keyOf(schema), args }, checkTimeoutMs);
+    });
+  }
+
+  /** Whether it compiles, and is a schema at all. */
+  async checkSchema(schema: JsonSchema): Promise<ThreadAnswer> {
+    return await this.#inTurn(async () => {
+      const thread = await this.#start();
+      if (typeof thread === 'string') return { kind: 'no-thread', reason: thread };
+      return await this.#ask(thread, { kind: 'check-schema', schema }, compileTimeoutMs);
+    });
+  }
+
+  async #inTurn(work: () => Promise<ThreadAnswer>): Promise<ThreadAnswer> {
+    const mine = this.#last.then(work);
+    this.#last = mine.catch(() => undefined);
+    return await mine;
+  }
+
+  #keyOf(schema: JsonSchema): number {
+    const known = this.#keys.get(schema);
+    if (known !== undefined) return known;
+    this.#nextKey += 1;
+    this.#keys.set(schema, this.#nextKey);
+    return this.#nextKey;
+  }
+
+  async #compile(thread: Running | string, schema: JsonSchema): Promise<ThreadAnswer> {
+    if (typeof thread === 'string') return { kind: 'no-thread', reason: thread };
+    const key = this.#keyOf(schema);
+    if (thread.compiled.has(key)) return { kind: 'problems', problems: [] };
+    const answer = await this.#ask(thread, { kind: 'compile', key, schema }, compileTimeoutMs);
+    if (answer.kind === 'problems') thread.compiled.add(key);
+    return answer;
+  }
+
+  /** The thread, or why there is none. */
+  async #start(): Promise<Running | string> {
+    if (this.#running !== null) return this.#running;
+    try {
+      const worker = new Worker(join(findPackageRoot(import.meta.filename), 'dist', 'schema-thread.cjs'), {
+        env: {},
+        execArgv: [],
+        stdout: true,
+        stderr: true,
+        resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
+      });
+      return await new Promise((resolve) => {
+        const running = { worker, compiled: new Set<number>() };
+        worker.once('online', () => {
+          worker.unref();
+          this.#running = running;
+          resolve(running);
+        });
+        worker.once('error', (error) => resolve(error.message));
+        worker.once('exit', () => {
+          if (this.#running === running) this.#running = null;
+          resolve('it ended at once');
+        });
+      });
+    } catch (error) {
+      // The message is the system's code for what it refused, a thread or descriptors for one.
+      if (!(error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_INIT_FAILED')) throw error;
+      return `no thread can be started for it: ${systemReason({ code: error.message })}`;
+    }
+  }
+
+  async #ask({ worker }: Running, question: SchemaQuestion, timeoutMs: number): Promise<ThreadAnswer> {
+    worker.ref();
+    try {
+      return await new Promise((resolve) => {
+        const settle = (answer: ThreadAnswer): void => {
+          clearTimeout(timer);
+          worker.removeAllListeners('message');
+          worker.off('error', onError);
+          resolve(answer);
+        };
+        const onError = (error: Error): void => settle({ kind: 'no-thread', reason: error.message });
+        const timer = setTimeout(() => {
+          this.#running = null;
+          void worker.terminate();
+          settle({ kind: 'out-of-time' });
+        }, timeoutMs);
+        worker.once('error', onError);
+        worker.once('message', (answer: SchemaAnswer) => settle(answer));
+        worker.postMessage(question);
+      });
+    } finally {
+      worker.unref();
+    }
+  }
+}
+
+export const schemaThread: SchemaThread = new SchemaThread();

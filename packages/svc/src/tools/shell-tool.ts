@@ -1,0 +1,112 @@
+import type { LaunchedProcess, Launcher } from '../../../sandbox/src/launcher.ts';
+import type { LogBudget } from '../../../kit/src/log-budget.ts';
+import type { BackgroundCommands, BackgroundSettings } from './background/background-commands.ts';
+import { OutputCapture } from './captured-output.ts';
+import { commandWords, isShell } from './command-words.ts';
+import { neverReached } from './dispatch.ts';
+import { OutputLog } from './output-log.ts';
+import { endedForRoom, finishedResult, movedResult } from './shell-result.ts';
+import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
+
+/** Of each output, what the model sees of it (contracts §5). */
+const shownBytes = 16 * 1024;
+/** Of each output, what the log keeps of it. A command may write on; the rest is read and dropped. */
+const loggedBytes = 64 * 1024 * 1024;
+
+export interface ShellSettings {
+  readonly launcher: Launcher;
+  readonly env: Readonly<Record<string, string>>;
+  /** Long outputs are kept in its `logs/`. */
+  readonly sessionDirectory: string;
+  /** Of all logs of the session. */
+  readonly logs: LogBudget;
+  /** Where a command goes that outlasts its call. */
+  readonly background: BackgroundCommands;
+}
+
+/** One tool per name of `capabilities.shell.allow` (contracts §5). */
+export function createShellTools(names: readonly string[], settings: ShellSettings): readonly Tool[] {
+  let calls = 0;
+  return [...new Set(names)].map((name) => ({
+    name,
+    description: descriptionOf(name, settings.background.settings),
+    kind: 'shell',
+    inputSchema: {
+      type: 'object',
+      properties: { command: { type: 'string', description: commandDescription(name) } },
+      required: ['command'],
+      additionalProperties: false,
+    },
+    call: (args, context) => {
+      calls += 1;
+      return callShell({ name, command: String(args.command), number: calls }, context, settings);
+    },
+    warm: () => settings.launcher.prepare?.({ command: name, env: settings.env }),
+  }));
+}
+
+interface ShellCall {
+  readonly name: string;
+  readonly command: string;
+  /** Tells the logs of a session apart. */
+  readonly number: number;
+}
+
+async function callShell(call: ShellCall, context: ToolCallContext, settings: ShellSettings): Promise<ToolOutcome> {
+  const { name, command } = call;
+  const split = commandWords(name, command);
+  if (split.kind === 'unbalanced') return neverReached(`the command cannot be split into words: ${split.reason}`);
+  const { launcher, env } = settings;
+  const outcome = await launcher.launch({ command: name, args: split.words, env, stdin: 'null' });
+  if (outcome.kind === 'refused') return neverReached(`${name} could not be started: ${outcome.reason}`);
+  return await watch({ call, launched: outcome.process, problems: outcome.problems ?? [] }, context, settings);
+}
+
+interface LaunchedCall {
+  readonly call: ShellCall;
+  readonly launched: LaunchedProcess;
+  readonly problems: readonly string[];
+}
+
+/** The result of a command that ends within its grace; else what there is to say of it so far. */
+async function watch(
+  { call: { name, command, number }, launched, problems }: LaunchedCall,
+  { taskId, signal }: ToolCallContext,
+  { sessionDirectory, logs, background }: ShellSettings,
+): Promise<ToolOutcome> {
+  const names = { stdout: `logs/${number}-${name}-stdout.log`, stderr: `logs/${number}-${name}-stderr.log` };
+  const capture = (output: 'stdout' | 'stderr'): OutputCapture => {
+    const log = new OutputLog(sessionDirectory, names[output], { maxBytes: loggedBytes, budget: logs });
+    return new OutputCapture(launched[output], { maxBytes: shownBytes, log });
+  };
+  const [stdout, stderr] = [capture('stdout'), capture('stderr')];
+  const shown = isShell(name) ? command : `${name} ${command}`.trimEnd();
+  const finished = Promise.all([stdout.finished, stderr.finished, launched.ended]).then(([out, err, end]) =>
+    finishedResult(shown, { stdout: out, stderr: err, end, problems, limitsReached: launched.limitsReached?.() ?? [] }),
+  );
+  const watched = await background.watch({ taskId, name, command: shown, process: launched, finished }, signal);
+  const { graceMs, endIsTold } = background.settings;
+  if (watched.kind !== 'moved') {
+    signal.throwIfAborted();
+    return watched.kind === 'ended' ? await finished : endedForRoom(await finished, graceMs);
+  }
+  return movedResult(shown, {
+    id: watched.id,
+    graceMs,
+    endIsTold,
+    stdout: { ...stdout.keepOn(), name: names.stdout },
+    stderr: { ...stderr.keepOn(), name: names.stderr },
+  });
+}
+
+function descriptionOf(name: string, { graceMs, endIsTold }: BackgroundSettings): string {
+  const what = isShell(name) ? `Runs a command line with ${name}` : `Runs the program ${name}`;
+  const telling = endIsTold ? 'its end arrives as a task of its own' : 'nothing tells of its end';
+  return `${what}, in the working directory at every call, and gives its exit code, stdout and stderr. Standard input is empty, and what is left running is ended. A command that runs longer than ${graceMs / 1000} s goes on in the background, and ${telling}.`;
+}
+
+function commandDescription(name: string): string {
+  return isShell(name)
+    ? `The command line, as for ${name} -c.`
+    : `The arguments of ${name}, without the name itself. Quotes and backslashes group words; there is no shell, so no variables, patterns, pipes or redirections.`;
+}

@@ -1,0 +1,102 @@
+import * as z from 'zod/mini';
+
+import { ComponentFault, type Component, type HostFunctions } from '../../../components/src/component.ts';
+import { neverReached } from './dispatch.ts';
+import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
+
+/** A question is shown whole to whoever may answer it: in a frame, in the task, on a terminal. */
+const longestPromptBytes = 64 * 1024;
+
+const runExport = 'svc:tool/run@0.1.0#run';
+
+export interface WasmToolSettings extends Pick<Tool, 'name' | 'description' | 'inputSchema'> {
+  readonly component: Component;
+  /** `capabilities.limits.deadline` of the artifact. */
+  readonly deadlineMs: number;
+}
+
+/** The record `output` of `svc:tool/run`. */
+const outputShape = z.lazy(() =>
+  z.object({
+    status: z.enum(['passed', 'failed']),
+    content: z.string(),
+    truncated: z.boolean(),
+  }),
+);
+
+/**
+ * A tool that is a component of the world `svc:tool/tool` (contracts §4). A fault of the component is a failed outcome;
+ * a call whose input wait timed out has failed whatever the component makes of it (D1 "Task states", `input-timeout`).
+ */
+export function createWasmTool(settings: WasmToolSettings): Tool {
+  const { name, description, inputSchema } = settings;
+  return {
+    name,
+    description,
+    kind: 'wasm',
+    inputSchema,
+    call: (args, context) => callComponent(args, context, settings),
+    warm: () => settings.component.warm(),
+  };
+}
+
+async function callComponent(
+  args: Readonly<Record<string, unknown>>,
+  context: ToolCallContext,
+  { component, deadlineMs, name }: WasmToolSettings,
+): Promise<ToolOutcome> {
+  const waits: InputWaits = { timedOut: false };
+  try {
+    const answer = await component.call({
+      export: runExport,
+      args: [{ arguments: JSON.stringify(args), callId: context.callId ?? undefined }],
+      host: hostFunctions(context, waits),
+      deadlineMs,
+      signal: context.signal,
+    });
+    const output = outputShape.safeParse(answer);
+    if (!output.success) return failed(`the tool ${name} answered something that is no tool output`);
+    const { status, content, truncated } = output.data;
+    return { status: waits.timedOut ? 'failed' : status, content, exitCode: null, truncated };
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (error instanceof ComponentFault) return outcomeOf(error, name, deadlineMs);
+    throw error;
+  }
+}
+
+interface InputWaits {
+  timedOut: boolean;
+}
+
+function hostFunctions(context: ToolCallContext, waits: InputWaits): HostFunctions {
+  return {
+    'svc:text/chunks@0.1.0#emit-chunk': context.emitText,
+    'svc:text/chunks@0.1.0#emit-thinking-chunk': context.emitThinking,
+    'svc:task/task@0.1.0#request-input': async (prompt: string): Promise<string> => {
+      if (Buffer.byteLength(prompt) > longestPromptBytes) {
+        throw new Error(`the prompt is longer than ${longestPromptBytes} bytes`);
+      }
+      const answer = await context.requestInput(prompt);
+      if (answer.kind === 'answered') return answer.text;
+      waits.timedOut = true;
+      throw new Error('input-timeout');
+    },
+  };
+}
+
+function outcomeOf(fault: ComponentFault, name: string, deadlineMs: number): ToolOutcome {
+  if (fault.kind === 'unavailable') return neverReached(`the tool ${name} cannot be used: ${fault.message}`);
+  const happenings = {
+    trap: `broke off: ${fault.message}`,
+    deadline: `did not answer within ${deadlineMs / 1000} s`,
+    memory: 'used up its memory',
+    // By nobody who may cancel a call: the component was closed under it.
+    canceled: `was stopped: ${fault.message}`,
+  };
+  return failed(`the tool ${name} ${happenings[fault.kind]}`);
+}
+
+function failed(content: string): ToolOutcome {
+  return { status: 'failed', content, exitCode: null, truncated: false };
+}

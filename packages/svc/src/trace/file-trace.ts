@@ -1,0 +1,115 @@
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+
+import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
+import { mintTraceEventId, type IdSource, type SessionId, type TraceEventId } from '../../../protocol/src/ids.ts';
+import type { TraceEvent } from './events.ts';
+import type { Trace } from './trace.ts';
+
+export interface FileTraceOptions {
+  readonly path: string;
+  readonly sessionId: SessionId;
+  readonly ids: IdSource;
+  /** Takes secrets out of a text. */
+  readonly redact: (line: string) => string;
+}
+
+const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = constants;
+
+/**
+ * Opens a session's `trace.jsonl`, owner-only. Each event is one append of one line: whole or absent, unless the
+ * process is killed within it. What a full disk cut off is taken back before the failure is reported.
+ */
+export function openFileTrace(options: FileTraceOptions): Trace {
+  const fd = openTraceFile(options.path);
+  let open = true;
+
+  function write(event: TraceEvent, parent: TraceEventId | null): TraceEventId {
+    if (!open) throw new Diagnostic('E-IO-002', `the trace ${options.path} is closed: the session has ended`);
+    const { event_type: eventType, ...fields } = event;
+    const eventId = mintTraceEventId(options.ids);
+    const line = {
+      event_type: eventType,
+      event_id: eventId,
+      parent_id: parent,
+      session_id: options.sessionId,
+      timestamp: options.ids.now(),
+      ...fields,
+    };
+    append(fd, Buffer.from(`${withoutSecrets(line, options.redact)}\n`), options.path);
+    return eventId;
+  }
+
+  function close(): void {
+    if (!open) return;
+    open = false;
+    closeSync(fd);
+  }
+
+  return { write, close };
+}
+
+/** A text of this length is not searched twice. */
+const longText = 64 * 1024;
+
+/** What the event brought is searched for secrets, the line's own ids and types are not: they would be mangled by a short one. */
+function withoutSecrets(line: Readonly<Record<string, unknown>>, redact: (text: string) => string): string {
+  if (!Object.values(line).some((value) => typeof value === 'string' && value.length > longText)) {
+    const encoded = JSON.stringify(line);
+    if (redact(encoded) === encoded) return encoded;
+  }
+  return JSON.stringify(
+    Object.fromEntries(
+      Object.entries(line).map(([key, value]) => [key, isOwn(key, value) ? value : redactedTexts(value, redact)]),
+    ),
+  );
+}
+
+const own: ReadonlySet<string> = new Set([
+  'event_type',
+  'event_id',
+  'parent_id',
+  'session_id',
+  'timestamp',
+  'task_id',
+  'context_id',
+]);
+
+/** A context may have the name that a sender gave it. */
+function isOwn(key: string, value: unknown): boolean {
+  return own.has(key) && (key !== 'context_id' || /^ctx_[0-9a-f]{32}$/.test(String(value)));
+}
+
+/** The same value with every text in it redacted, names of keys included. */
+export function redactedTexts(value: unknown, redact: (text: string) => string): unknown {
+  if (typeof value === 'string') return redact(value);
+  if (Array.isArray(value)) return value.map((each) => redactedTexts(each, redact));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [redact(key), redactedTexts(each, redact)]));
+}
+
+function openTraceFile(path: string): number {
+  try {
+    return openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_EXCL, 0o600);
+  } catch (error) {
+    throw writeFailure(path, error);
+  }
+}
+
+function append(fd: number, line: Buffer, path: string): void {
+  let written = 0;
+  try {
+    while (written < line.length) written += writeSync(fd, line, written);
+  } catch (error) {
+    if (written > 0) ftruncateSync(fd, fstatSync(fd).size - written);
+    throw writeFailure(path, error);
+  }
+}
+
+function writeFailure(path: string, error: unknown): Diagnostic {
+  if (!isSystemError(error)) throw error;
+  return new Diagnostic('E-IO-002', `the trace ${path} cannot be written: ${systemReason(error)}`, {
+    hint: 'free space on the disk or make the directory writable, then run the capsule again',
+    cause: error,
+  });
+}
