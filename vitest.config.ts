@@ -2,7 +2,10 @@ import { availableParallelism } from 'node:os';
 
 import { defineConfig } from 'vitest/config';
 
+import { ownAliases } from './scripts/own-names.mjs';
+
 export default defineConfig({
+  resolve: { alias: ownAliases },
   test: {
     include: ['packages/**/*.test.ts', 'test/**/*.test.ts', 'artifacts/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],

@@ -16,6 +16,7 @@ import { buildComponents } from './build-components.mjs';
 import { buildAllNative } from './build-native.mjs';
 import { bundleAgain, bundleStart } from './bundle-start.mjs';
 import { lateBuiltinPrologue, lateChildProcess, withLateBuiltins } from './late-builtins.mjs';
+import { ownPath } from './own-names.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 process.chdir(root);
@@ -27,7 +28,7 @@ const packagesOnDemand = (directory) => ({
   name: 'packages-on-demand',
   setup({ onResolve }) {
     onResolve({ filter: /^[^.]/ }, ({ kind, path }) => {
-      if (kind !== 'dynamic-import' || path.startsWith('node:')) return undefined;
+      if (kind !== 'dynamic-import' || path.startsWith('node:') || ownPath(path) !== null) return undefined;
       const file = `${path.replaceAll(/[^a-z0-9]+/gi, '-')}.cjs`;
       latePackages.set(file, path);
       return { path: `${directory}/packages/${file}`, external: true };

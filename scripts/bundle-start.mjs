@@ -4,6 +4,8 @@ import { join, relative } from 'node:path';
 
 import { build } from 'esbuild';
 
+import { ownPath } from './own-names.mjs';
+
 /**
  * `entry` becomes `<outdir>/<name>.cjs`, modules that it or its parts import on demand `<outdir>/late/`. Late files find the start's own modules
  * as `require('../<name>.cjs')`, so whoever runs that file puts it into `require.cache`. Throws when a module is imported both ways.
@@ -112,9 +114,9 @@ class PartsOnDemand {
     return {
       name: 'parts-on-demand',
       setup: ({ onResolve }) => {
-        onResolve({ filter: /^\./ }, ({ kind, path, resolveDir }) => {
-          if (kind !== 'dynamic-import') return undefined;
-          const part = relative('.', join(resolveDir, path));
+        onResolve({ filter: /.*/ }, ({ kind, path, resolveDir }) => {
+          const part = kind === 'dynamic-import' ? modulePath(path, resolveDir) : path;
+          if (kind !== 'dynamic-import' || !isOwn(part)) return undefined;
           this.paths.add(part);
           return { path: `${directory}/${lateName(part)}.cjs`, external: true };
         });
@@ -126,6 +128,11 @@ class PartsOnDemand {
 /** Whether a path is that of a module of this project: other paths are of packages that are installed. */
 function isOwn(path) {
   return path.startsWith('packages/');
+}
+
+/** Of an import: the path of an own module from the root of the checkout, or the name of a package that is installed. */
+function modulePath(specifier, directory) {
+  return specifier.startsWith('.') ? relative('.', join(directory, specifier)) : (ownPath(specifier) ?? specifier);
 }
 
 /** Own modules are known to each other by a short name, since every start reads it: `kit/files/io-fault` for `packages/kit/src/files/io-fault.ts`. */
@@ -143,7 +150,7 @@ function elsewhere(places) {
     name: 'elsewhere',
     setup({ onResolve, onLoad }) {
       onResolve({ filter: /.*/, namespace: 'file' }, ({ kind, path, resolveDir }) => {
-        const module = path.startsWith('.') ? relative('.', join(resolveDir, path)) : path;
+        const module = modulePath(path, resolveDir);
         if (kind === 'dynamic-import' || !places.has(module)) return undefined;
         return { path: module, namespace: 'elsewhere' };
       });

@@ -35,10 +35,10 @@ else if (readFileSync(target, 'utf8') !== rendered) {
 
 /** @returns {Notice[]} */
 function runtimePackages() {
-  /** @type {Record<string, { dev?: boolean }>} */
+  /** @type {Record<string, { dev?: boolean, link?: boolean }>} */
   const packages = JSON.parse(readFileSync(new URL('package-lock.json', root), 'utf8')).packages;
   return Object.entries(packages)
-    .filter(([path, entry]) => path !== '' && entry.dev !== true)
+    .filter(([path, entry]) => path.startsWith('node_modules/') && entry.dev !== true && entry.link !== true)
     .map(([path]) => packageNotice(path.slice('node_modules/'.length)));
 }
 

@@ -3,6 +3,8 @@ import { posix } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
 
+import { ownPath, scope } from '../scripts/own-names.mjs';
+
 /** The packages, the lowest first: a package imports only packages that stand before it here. */
 const packages = [
   'protocol',
@@ -67,6 +69,8 @@ const ambientRead = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|(?<![\w.'"`$-
 
 const maxLines = 400;
 
+const specifier = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\(\s*)'([^']+)'/g;
+
 /** Path below `packages/` to source text. */
 type Sources = ReadonlyMap<string, string>;
 
@@ -81,6 +85,7 @@ function violations(sources: Sources): string[] {
     const mayReadAmbient = ambientFolders.has(placeOf(file)) || ambientAdapters.has(file);
     const ambient = mayReadAmbient ? null : ambientRead.exec(withoutComments(source));
     if (ambient !== null) found.push(`${file} reads ${ambient[0]}`);
+    if (leavesPackage(file, source)) found.push(`${file} imports another package by its place`);
     for (const imported of importsOf(file, source)) {
       if (!mayImport(file, imported)) found.push(`${file} imports ${imported}`);
     }
@@ -97,6 +102,14 @@ function mayImport(file: string, imported: string): boolean {
   if (own === other) return floorOf(imported) > floorOf(file) || folderOf(imported) === folderOf(file);
   const isAbove = packages.includes(other) && packages.indexOf(other) < packages.indexOf(own);
   return isAbove && !(apart.has(own) && apart.has(other));
+}
+
+/** Another package has a name. */
+function leavesPackage(file: string, source: string): boolean {
+  const relative = [...withoutComments(source).matchAll(specifier)].flatMap(([, path = '']) =>
+    path.startsWith('.') ? [posix.join(posix.dirname(file), path)] : [],
+  );
+  return relative.some((path) => packages.includes(packageOf(path)) && packageOf(path) !== packageOf(file));
 }
 
 /** A package has floors, and this is on one of them, or none at all. */
@@ -122,10 +135,11 @@ function reachedFrom(name: string, sources: Sources): Set<string> {
 
 /** What a file imports: a path below `packages/`, or the name of an installed package or a built-in module. */
 function importsOf(file: string, source: string): string[] {
-  const specifiers = withoutComments(source).matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\(\s*)'([^']+)'/g);
-  return [...specifiers].map(([, specifier = '']) =>
-    specifier.startsWith('.') ? posix.join(posix.dirname(file), specifier) : specifier,
-  );
+  const specifiers = withoutComments(source).matchAll(specifier);
+  return [...specifiers].map(([, specifier = '']) => {
+    if (specifier.startsWith('.')) return posix.join(posix.dirname(file), specifier);
+    return ownPath(specifier)?.replace(/^packages\//, '') ?? specifier;
+  });
 }
 
 function packageOf(path: string): string {
@@ -223,18 +237,23 @@ describe('the architecture', () => {
     ],
     [
       'protocol/src/a.ts',
-      "import { b } from '../../kit/src/files/b.ts';",
+      `import { b } from '${scope}kit/files/b.ts';`,
       'protocol/src/a.ts imports kit/src/files/b.ts',
     ],
-    ['client/src/a.ts', "import { b } from '../../kit/src/files/b.ts';", 'client/src/a.ts imports kit/src/files/b.ts'],
-    ['sandbox/src/a.ts', "export * from '../../components/src/b.ts';", 'sandbox/src/a.ts imports components/src/b.ts'],
+    ['client/src/a.ts', `import { b } from '${scope}kit/files/b.ts';`, 'client/src/a.ts imports kit/src/files/b.ts'],
+    ['sandbox/src/a.ts', `export * from '${scope}components/b.ts';`, 'sandbox/src/a.ts imports components/src/b.ts'],
     [
       'svc/src/cli/a.ts',
-      "const b = await import('../../../referee/src/b.ts');",
+      `const b = await import('${scope}referee/b.ts');`,
       'svc/src/cli/a.ts imports referee/src/b.ts',
     ],
-    ['registry/src/a.ts', "import { b } from '../../svc/src/cli/b.ts';", 'registry/src/a.ts imports svc/src/cli/b.ts'],
-    ['registry/src/a.ts', "export * from '../../referee/src/b.ts';", 'registry/src/a.ts imports referee/src/b.ts'],
+    ['registry/src/a.ts', `import { b } from '${scope}svc/cli/b.ts';`, 'registry/src/a.ts imports svc/src/cli/b.ts'],
+    ['registry/src/a.ts', `export * from '${scope}referee/b.ts';`, 'registry/src/a.ts imports referee/src/b.ts'],
+    [
+      'svc/src/cli/a.ts',
+      "import '../../../kit/src/files/b.ts';",
+      'svc/src/cli/a.ts imports another package by its place',
+    ],
     ['protocol/src/a.ts', "import '../../../bench/b.ts';", 'protocol/src/a.ts imports ../bench/b.ts'],
     ['referee/src/a.ts', "import { spawn } from 'node:child_process';", 'the referee reaches node:child_process'],
     ['svc/src/session/a.ts', 'const at = Date.now();', 'svc/src/session/a.ts reads Date.now'],
@@ -261,7 +280,7 @@ describe('the architecture', () => {
 
   it('is broken by a referee that reaches a closed folder through an open one', () => {
     const sources = new Map([
-      ['referee/src/a.ts', "import { b } from '../../artifacts/src/grants/b.ts';"],
+      ['referee/src/a.ts', `import { b } from '${scope}artifacts/grants/b.ts';`],
       ['artifacts/src/grants/b.ts', "import { spawn } from 'node:child_process';"],
     ]);
     expect(violations(sources)).toEqual(['the referee reaches node:child_process']);
@@ -272,7 +291,7 @@ describe('the architecture', () => {
       '/* process.env is for others */ // Date.now()',
       "import { z } from 'zod';",
       "import { b } from '../trace/b.ts';",
-      "import { c } from '../../../protocol/src/c.ts';",
+      `import { c } from '${scope}protocol/c.ts';`,
       'const day = new Date(ms);',
     ].join('\n');
     expect(violations(new Map([['svc/src/session/a.ts', source]]))).toEqual([]);

@@ -1,7 +1,7 @@
-import type { DriverPorts, DriverRequest, DriverResponse } from '../../packages/guest/src/driver-world.ts';
-import { ConversationKeeper } from '../../packages/guest/src/kept-conversation.ts';
-import { runProviderTurn } from '../../packages/guest/src/provider-turn.ts';
-import { aliasToolNames } from '../../packages/guest/src/tool-names.ts';
+import type { DriverPorts, DriverRequest, DriverResponse } from '@svc/guest/driver-world.ts';
+import { ConversationKeeper } from '@svc/guest/kept-conversation.ts';
+import { runProviderTurn } from '@svc/guest/provider-turn.ts';
+import { aliasToolNames } from '@svc/guest/tool-names.ts';
 import { MessagesReply } from './messages-reply.ts';
 import { mergedTurns, messagesRequest, readMessagesConfig } from './messages-request.ts';
 

@@ -1,22 +1,9 @@
-import type {
-  ContentBlock,
-  DriverResponse,
-  ReplySink,
-  StopReason,
-  Usage,
-} from '../../packages/guest/src/driver-world.ts';
-import type { ServerSentEvent } from '../../packages/guest/src/event-source.ts';
-import { oneLine, ProviderFailure } from '../../packages/guest/src/provider-failure.ts';
-import type { ReplyReader } from '../../packages/guest/src/provider-turn.ts';
-import type { ToolNames } from '../../packages/guest/src/tool-names.ts';
-import {
-  countIn,
-  isObject,
-  objectIn,
-  parseJson,
-  textIn,
-  type JsonObject,
-} from '../../packages/guest/src/untrusted-json.ts';
+import type { ContentBlock, DriverResponse, ReplySink, StopReason, Usage } from '@svc/guest/driver-world.ts';
+import type { ServerSentEvent } from '@svc/guest/event-source.ts';
+import { oneLine, ProviderFailure } from '@svc/guest/provider-failure.ts';
+import type { ReplyReader } from '@svc/guest/provider-turn.ts';
+import type { ToolNames } from '@svc/guest/tool-names.ts';
+import { countIn, isObject, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/untrusted-json.ts';
 import { redactedThinking } from './thinking-signature.ts';
 
 interface PartialBlock {

@@ -1,5 +1,5 @@
-import type { ThinkingBlock } from '../../packages/guest/src/driver-world.ts';
-import type { JsonObject } from '../../packages/guest/src/untrusted-json.ts';
+import type { ThinkingBlock } from '@svc/guest/driver-world.ts';
+import type { JsonObject } from '@svc/guest/untrusted-json.ts';
 
 const redactedMark = 'redacted_thinking:';
 

@@ -1,23 +1,9 @@
-import type {
-  ContentBlock,
-  DriverResponse,
-  ReplySink,
-  StopReason,
-  Usage,
-} from '../../packages/guest/src/driver-world.ts';
-import type { ServerSentEvent } from '../../packages/guest/src/event-source.ts';
-import { oneLine, ProviderFailure } from '../../packages/guest/src/provider-failure.ts';
-import { messageIn, type ReplyReader } from '../../packages/guest/src/provider-turn.ts';
-import type { ToolNames } from '../../packages/guest/src/tool-names.ts';
-import {
-  countIn,
-  isObject,
-  listIn,
-  objectIn,
-  parseJson,
-  textIn,
-  type JsonObject,
-} from '../../packages/guest/src/untrusted-json.ts';
+import type { ContentBlock, DriverResponse, ReplySink, StopReason, Usage } from '@svc/guest/driver-world.ts';
+import type { ServerSentEvent } from '@svc/guest/event-source.ts';
+import { oneLine, ProviderFailure } from '@svc/guest/provider-failure.ts';
+import { messageIn, type ReplyReader } from '@svc/guest/provider-turn.ts';
+import type { ToolNames } from '@svc/guest/tool-names.ts';
+import { countIn, isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/untrusted-json.ts';
 import { ToolCallPieces } from './tool-call-pieces.ts';
 
 /** The chunks of a Chat Completions stream, put together. */

@@ -1,10 +1,4 @@
-import {
-  argumentsObject,
-  parametersOf,
-  textOf,
-  ToolCallPairs,
-  toolCallsIn,
-} from '../../packages/guest/src/conversation.ts';
+import { argumentsObject, parametersOf, textOf, ToolCallPairs, toolCallsIn } from '@svc/guest/conversation.ts';
 import {
   anyBodyExcept,
   extraHeaders,
@@ -15,19 +9,13 @@ import {
   wholeNumberBetween,
   withExtraBody,
   withExtraHeaders,
-} from '../../packages/guest/src/driver-config.ts';
-import type { ConfigOf } from '../../packages/guest/src/driver-config.ts';
-import type {
-  ContentBlock,
-  DriverRequest,
-  Message,
-  PostRequest,
-  ToolDefinition,
-} from '../../packages/guest/src/driver-world.ts';
-import { providerUrl } from '../../packages/guest/src/endpoint.ts';
-import { bodyWith, type EncodedConversation, type MessageEncoder } from '../../packages/guest/src/kept-conversation.ts';
-import type { ToolNames } from '../../packages/guest/src/tool-names.ts';
-import type { JsonObject } from '../../packages/guest/src/untrusted-json.ts';
+} from '@svc/guest/driver-config.ts';
+import type { ConfigOf } from '@svc/guest/driver-config.ts';
+import type { ContentBlock, DriverRequest, Message, PostRequest, ToolDefinition } from '@svc/guest/driver-world.ts';
+import { providerUrl } from '@svc/guest/endpoint.ts';
+import { bodyWith, type EncodedConversation, type MessageEncoder } from '@svc/guest/kept-conversation.ts';
+import type { ToolNames } from '@svc/guest/tool-names.ts';
+import type { JsonObject } from '@svc/guest/untrusted-json.ts';
 
 const configKeys = {
   temperature: numberBetween(0, 2),

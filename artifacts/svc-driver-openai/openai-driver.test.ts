@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { driverRequest, events, ScriptedPorts } from '../../test/artifacts/scripted-ports.ts';
-import type { ContentBlock, Message } from '../../packages/guest/src/driver-world.ts';
-import { ProviderFailure } from '../../packages/guest/src/provider-failure.ts';
+import type { ContentBlock, Message } from '@svc/guest/driver-world.ts';
+import { ProviderFailure } from '@svc/guest/provider-failure.ts';
 import { infer } from './openai-driver.ts';
 
 const delta = (value: object, finish: string | null = null): object => ({

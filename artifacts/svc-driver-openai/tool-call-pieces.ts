@@ -1,12 +1,5 @@
-import type { ToolCallBlock } from '../../packages/guest/src/driver-world.ts';
-import {
-  countIn,
-  isObject,
-  objectIn,
-  parseJson,
-  textIn,
-  type JsonObject,
-} from '../../packages/guest/src/untrusted-json.ts';
+import type { ToolCallBlock } from '@svc/guest/driver-world.ts';
+import { countIn, isObject, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/untrusted-json.ts';
 
 interface PartialCall {
   readonly index: number | null;

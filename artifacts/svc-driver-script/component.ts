@@ -1,6 +1,6 @@
-import { driverExport } from '../../packages/guest/src/driver-export.ts';
-import { guestSink } from '../../packages/guest/src/guest-sink.ts';
-import { sleep } from '../../packages/guest/src/wasi-clock.ts';
+import { driverExport } from '@svc/guest/driver-export.ts';
+import { guestSink } from '@svc/guest/guest-sink.ts';
+import { sleep } from '@svc/guest/wasi-clock.ts';
 import { ScriptDriver } from './script-driver.ts';
 
 const driver = new ScriptDriver({ ...guestSink, sleep });

@@ -1,5 +1,5 @@
-import type { ContentBlock } from '../../packages/guest/src/driver-world.ts';
-import { isObject, type JsonObject } from '../../packages/guest/src/untrusted-json.ts';
+import type { ContentBlock } from '@svc/guest/driver-world.ts';
+import { isObject, type JsonObject } from '@svc/guest/untrusted-json.ts';
 import type { Entry } from './script-entry.ts';
 
 /** The `content` of a response: a list of blocks, empty allowed. */

@@ -1,7 +1,7 @@
 import { parseDocument, type Document } from 'yaml';
 
-import type { ContentBlock, StopReason, Usage } from '../../packages/guest/src/driver-world.ts';
-import { isObject, type JsonObject } from '../../packages/guest/src/untrusted-json.ts';
+import type { ContentBlock, StopReason, Usage } from '@svc/guest/driver-world.ts';
+import { isObject, type JsonObject } from '@svc/guest/untrusted-json.ts';
 import { readContent } from './script-content.ts';
 import { Entry } from './script-entry.ts';
 

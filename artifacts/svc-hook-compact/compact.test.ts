@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { contextProblem } from '../../packages/svc/src/session/compacted-context.ts';
-import { decodeMessage, message as witMessage } from '../../packages/svc/src/inference/wit-messages.ts';
-import type { Message } from '../../packages/guest/src/driver-world.ts';
-import type { CompactionEvent } from '../../packages/guest/src/hook-world.ts';
+import { contextProblem } from '@svc/svc/session/compacted-context.ts';
+import { decodeMessage, message as witMessage } from '@svc/svc/inference/wit-messages.ts';
+import type { Message } from '@svc/guest/driver-world.ts';
+import type { CompactionEvent } from '@svc/guest/hook-world.ts';
 import { compact, type Complete } from './compact.ts';
 
 const session = { sessionId: 'ses_1', capsule: 'demo', version: '1.0.0' };

@@ -1,8 +1,8 @@
 import { complete } from 'svc:runtime/inference@0.1.0';
 
-import { observer, type Lifecycle } from '../../packages/guest/src/hook-world.ts';
-import { wellFormed, withWellFormedText } from '../../packages/guest/src/well-formed.ts';
-import { payloadOf } from '../../packages/guest/src/wit-error.ts';
+import { observer, type Lifecycle } from '@svc/guest/hook-world.ts';
+import { wellFormed, withWellFormedText } from '@svc/guest/well-formed.ts';
+import { payloadOf } from '@svc/guest/wit-error.ts';
 import { compact } from './compact.ts';
 
 /** `svc:hook/lifecycle` */

@@ -1,5 +1,5 @@
-import { textOf } from '../../packages/guest/src/conversation.ts';
-import type { Message } from '../../packages/guest/src/driver-world.ts';
+import { textOf } from '@svc/guest/conversation.ts';
+import type { Message } from '@svc/guest/driver-world.ts';
 
 /** A message of the user, or one of the assistant with the results of its calls: what stays or goes together. */
 export type Unit = readonly Message[];

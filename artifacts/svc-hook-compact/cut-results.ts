@@ -1,5 +1,5 @@
-import type { ContentBlock, Message } from '../../packages/guest/src/driver-world.ts';
-import { wellFormed } from '../../packages/guest/src/well-formed.ts';
+import type { ContentBlock, Message } from '@svc/guest/driver-world.ts';
+import { wellFormed } from '@svc/guest/well-formed.ts';
 
 /** The messages with the middle taken out of every text of a tool's result that is longer than `longest` characters. */
 export function cutResults(messages: readonly Message[], longest: number): readonly Message[] {

@@ -1,5 +1,5 @@
-import { observer, type Lifecycle } from '../../packages/guest/src/hook-world.ts';
-import { log } from '../../packages/guest/src/log.ts';
+import { observer, type Lifecycle } from '@svc/guest/hook-world.ts';
+import { log } from '@svc/guest/log.ts';
 import { eventLine } from './event-line.ts';
 
 /** `svc:hook/lifecycle` */

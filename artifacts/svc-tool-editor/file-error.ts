@@ -1,4 +1,4 @@
-import { payloadOf } from '../../packages/guest/src/wit-error.ts';
+import { payloadOf } from '@svc/guest/wit-error.ts';
 import { FileFault, shown } from './file-tree.ts';
 
 const sentences: ReadonlyMap<unknown, string> = new Map([

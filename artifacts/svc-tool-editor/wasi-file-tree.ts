@@ -1,7 +1,7 @@
 import { getDirectories } from 'wasi:filesystem/preopens@0.2.12';
 import type { Descriptor, DescriptorType } from 'wasi:filesystem/types@0.2.12';
 
-import { payloadOf } from '../../packages/guest/src/wit-error.ts';
+import { payloadOf } from '@svc/guest/wit-error.ts';
 import { faultOf } from './file-error.ts';
 import { FileFault, joined, parentOf, shown, type EntryKind, type FileTree, type TreeEntry } from './file-tree.ts';
 

@@ -1,8 +1,8 @@
 import { requestInput } from 'svc:task/task@0.1.0';
 
-import type { ToolInput, ToolOutput } from '../../packages/guest/src/tool-world.ts';
-import { wellFormed } from '../../packages/guest/src/well-formed.ts';
-import { payloadOf } from '../../packages/guest/src/wit-error.ts';
+import type { ToolInput, ToolOutput } from '@svc/guest/tool-world.ts';
+import { wellFormed } from '@svc/guest/well-formed.ts';
+import { payloadOf } from '@svc/guest/wit-error.ts';
 import { answer } from './request-input-tool.ts';
 
 /** `svc:tool/run` */

@@ -1,5 +1,5 @@
-import { failed, passed, type ToolOutput } from '../../packages/guest/src/tool-world.ts';
-import { isObject, parseJson, textIn } from '../../packages/guest/src/untrusted-json.ts';
+import { failed, passed, type ToolOutput } from '@svc/guest/tool-world.ts';
+import { isObject, parseJson, textIn } from '@svc/guest/untrusted-json.ts';
 
 export type Ask = (prompt: string) => { readonly answer: string } | { readonly refusal: string };
 

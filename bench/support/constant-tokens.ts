@@ -1,4 +1,4 @@
-import type { Approval, Tokens as SealedTokens } from '../../packages/referee/src/tokens.ts';
+import type { Approval, Tokens as SealedTokens } from '@svc/referee/tokens.ts';
 
 /** As long as what stands before the serial in a real token, so that both servers read and write requests of one size. */
 const credentialHead = `msc1.${'A'.repeat(43)}`;

@@ -4,16 +4,16 @@ import { release, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { arch, getuid, platform } from 'node:process';
 
-import { neededFiles } from '../../packages/sandbox/src/closure/needed-files.ts';
-import { systemFiles } from '../../packages/sandbox/src/closure/file-host.ts';
-import { containedEnvironment, containedHome } from '../../packages/sandbox/src/contained-environment.ts';
-import { type Containment, openPlace, type SessionPlace } from '../../packages/sandbox/src/containment.ts';
-import { hostContainment } from '../../packages/sandbox/src/host-containment.ts';
-import { composeRoot } from '../../packages/sandbox/src/launch/compose-root.ts';
-import { mountAttribute, type RootStep } from '../../packages/sandbox/src/launch/launch-plan.ts';
-import { leastGrants, type ProcessGrants } from '../../packages/sandbox/src/launch/process-grants.ts';
-import type { Launcher } from '../../packages/sandbox/src/launcher.ts';
-import type { ContainmentClass } from '../../packages/protocol/src/containment-class.ts';
+import { neededFiles } from '@svc/sandbox/closure/needed-files.ts';
+import { systemFiles } from '@svc/sandbox/closure/file-host.ts';
+import { containedEnvironment, containedHome } from '@svc/sandbox/contained-environment.ts';
+import { type Containment, openPlace, type SessionPlace } from '@svc/sandbox/containment.ts';
+import { hostContainment } from '@svc/sandbox/host-containment.ts';
+import { composeRoot } from '@svc/sandbox/launch/compose-root.ts';
+import { mountAttribute, type RootStep } from '@svc/sandbox/launch/launch-plan.ts';
+import { leastGrants, type ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
+import type { Launcher } from '@svc/sandbox/launcher.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 
 const program = '/usr/bin/true';
 const limits = {

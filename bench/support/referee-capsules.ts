@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-import { packArchive } from '../../packages/artifacts/src/store/archive-writer.ts';
-import { variantPaths } from '../../packages/artifacts/src/store/store-layout.ts';
+import { packArchive } from '@svc/artifacts/store/archive-writer.ts';
+import { variantPaths } from '@svc/artifacts/store/store-layout.ts';
 
 export const version = '1.0.0';
 export const lead = 'lead';

@@ -1,3 +1,3 @@
-import { main } from '../../packages/referee/src/main.ts';
+import { main } from '@svc/referee/main.ts';
 
 void main(process.argv.slice(2));

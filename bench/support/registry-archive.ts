@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-import { packArchive } from '../../packages/artifacts/src/store/archive-writer.ts';
+import { packArchive } from '@svc/artifacts/store/archive-writer.ts';
 
 /** The name under which every archive of the benchmark is published. */
 export const archiveName = 'bench';

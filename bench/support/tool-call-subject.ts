@@ -3,19 +3,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { compiledFileName } from '../../packages/components/src/compiler/compile-component.ts';
-import {
-  decodeTranspiled,
-  type TranspiledComponent,
-} from '../../packages/components/src/compiler/transpiled-component.ts';
-import { createComponentHost } from '../../packages/components/src/component-host.ts';
-import { compileModules } from '../../packages/components/src/guest/compile-modules.ts';
-import { linkInstance } from '../../packages/components/src/guest/linked-instance.ts';
-import { Mailbox } from '../../packages/components/src/guest/mailbox.ts';
-import { offeredImports } from '../../packages/components/src/guest/offered-imports.ts';
-import { OutputTail } from '../../packages/components/src/guest/output-tail.ts';
-import type { ToolCallContext } from '../../packages/svc/src/tools/tool.ts';
-import { createWasmTool } from '../../packages/svc/src/tools/wasm-tool.ts';
+import { compiledFileName } from '@svc/components/compiler/compile-component.ts';
+import { decodeTranspiled, type TranspiledComponent } from '@svc/components/compiler/transpiled-component.ts';
+import { createComponentHost } from '@svc/components/component-host.ts';
+import { compileModules } from '@svc/components/guest/compile-modules.ts';
+import { linkInstance } from '@svc/components/guest/linked-instance.ts';
+import { Mailbox } from '@svc/components/guest/mailbox.ts';
+import { offeredImports } from '@svc/components/guest/offered-imports.ts';
+import { OutputTail } from '@svc/components/guest/output-tail.ts';
+import type { ToolCallContext } from '@svc/svc/tools/tool.ts';
+import { createWasmTool } from '@svc/svc/tools/wasm-tool.ts';
 
 const maxMemoryBytes = 512 * 1024 * 1024;
 /** Refused by the tool itself: the shortest way through its code, and no file is touched. */

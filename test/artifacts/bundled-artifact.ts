@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { buildArtifacts } from '../../scripts/build-artifacts.mjs';
-import { compiledFileName } from '../../packages/components/src/compiler/compile-component.ts';
-import { decodeTranspiled } from '../../packages/components/src/compiler/transpiled-component.ts';
-import type { Component, ComponentGrants } from '../../packages/components/src/component.ts';
-import { createComponentHost, type ComponentHost } from '../../packages/components/src/component-host.ts';
+import { compiledFileName } from '@svc/components/compiler/compile-component.ts';
+import { decodeTranspiled } from '@svc/components/compiler/transpiled-component.ts';
+import type { Component, ComponentGrants } from '@svc/components/component.ts';
+import { createComponentHost, type ComponentHost } from '@svc/components/component-host.ts';
 import { TestFolder } from './test-folder.ts';
 
 const packageRoot = fileURLToPath(new URL('../../', import.meta.url));

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { Secret } from '../../packages/kit/src/diagnostics/secret.ts';
-import { createComponentDriver } from '../../packages/svc/src/inference/component-driver.ts';
-import { DriverRequests } from '../../packages/svc/src/inference/driver-requests.ts';
-import type { Driver, DriverOutcome, InferenceRequest, Message } from '../../packages/svc/src/inference/driver.ts';
-import { startFakeAnthropic } from '../../packages/testing/src/fake-providers/fake-anthropic.ts';
-import { startFakeOpenAi } from '../../packages/testing/src/fake-providers/fake-openai.ts';
-import type { FakeProvider } from '../../packages/testing/src/fake-providers/fake-provider.ts';
-import { calls, refuses, says, type FakeReply } from '../../packages/testing/src/fake-providers/fake-reply.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { createComponentDriver } from '@svc/svc/inference/component-driver.ts';
+import { DriverRequests } from '@svc/svc/inference/driver-requests.ts';
+import type { Driver, DriverOutcome, InferenceRequest, Message } from '@svc/svc/inference/driver.ts';
+import { startFakeAnthropic } from '@svc/testing/fake-providers/fake-anthropic.ts';
+import { startFakeOpenAi } from '@svc/testing/fake-providers/fake-openai.ts';
+import type { FakeProvider } from '@svc/testing/fake-providers/fake-provider.ts';
+import { calls, refuses, says, type FakeReply } from '@svc/testing/fake-providers/fake-reply.ts';
 import { BundledArtifacts } from './bundled-artifact.ts';
 import { noToolCalls } from '../support/quiet-calls.ts';
 

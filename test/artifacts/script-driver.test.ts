@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { createComponentDriver } from '../../packages/svc/src/inference/component-driver.ts';
-import { DriverRequests } from '../../packages/svc/src/inference/driver-requests.ts';
-import type { DriverOutcome, InferenceRequest } from '../../packages/svc/src/inference/driver.ts';
+import { createComponentDriver } from '@svc/svc/inference/component-driver.ts';
+import { DriverRequests } from '@svc/svc/inference/driver-requests.ts';
+import type { DriverOutcome, InferenceRequest } from '@svc/svc/inference/driver.ts';
 import { BundledArtifacts } from './bundled-artifact.ts';
 import { noToolCalls } from '../support/quiet-calls.ts';
 

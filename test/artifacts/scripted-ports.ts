@@ -1,5 +1,5 @@
-import type { DriverPorts, DriverRequest, PostRequest, PostResponse } from '../../packages/guest/src/driver-world.ts';
-import { ProviderFailure } from '../../packages/guest/src/provider-failure.ts';
+import type { DriverPorts, DriverRequest, PostRequest, PostResponse } from '@svc/guest/driver-world.ts';
+import { ProviderFailure } from '@svc/guest/provider-failure.ts';
 
 /** What the next POST comes to: a response, or the failure to get one. */
 export type ScriptedPost = ProviderFailure | ScriptedResponse;

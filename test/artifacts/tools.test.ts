@@ -2,9 +2,9 @@ import { mkdirSync, symlinkSync } from 'node:fs';
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
-import type { Component } from '../../packages/components/src/component.ts';
-import type { InputAnswer, ToolOutcome } from '../../packages/svc/src/tools/tool.ts';
-import { createWasmTool } from '../../packages/svc/src/tools/wasm-tool.ts';
+import type { Component } from '@svc/components/component.ts';
+import type { InputAnswer, ToolOutcome } from '@svc/svc/tools/tool.ts';
+import { createWasmTool } from '@svc/svc/tools/wasm-tool.ts';
 import { BundledArtifacts } from './bundled-artifact.ts';
 import { TestFolder } from './test-folder.ts';
 import { aloneCall } from '../support/quiet-calls.ts';

@@ -1,7 +1,7 @@
 import { lchownSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import type { ContainmentClass } from '../../packages/protocol/src/containment-class.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { FrameStream, type StreamFrame } from '../support/frame-stream.ts';
 import { scriptCapsule, type ScriptCapsule } from '../support/script-capsule.ts';
 import { message, startCapsule, type SvcProcess, type RunLine } from '../support/svc-process.ts';

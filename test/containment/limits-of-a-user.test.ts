@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 
 import { describe, expect, it, type TestContext } from 'vitest';
 
-import { containmentClasses, type ContainmentClass } from '../../packages/protocol/src/containment-class.ts';
+import { containmentClasses, type ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { snapshot } from '../support/folder-snapshot.ts';
 import { runsCommand } from '../support/script-capsule.ts';

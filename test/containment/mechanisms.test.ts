@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { hostContainment } from '../../packages/sandbox/src/host-containment.ts';
-import { architectures, type SyscallName } from '../../packages/sandbox/src/seccomp/architecture.ts';
-import { assemble } from '../../packages/sandbox/src/seccomp/assemble.ts';
+import { hostContainment } from '@svc/sandbox/host-containment.ts';
+import { architectures, type SyscallName } from '@svc/sandbox/seccomp/architecture.ts';
+import { assemble } from '@svc/sandbox/seccomp/assemble.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { canProbe, hostArchitecture, isUnrestricted, SeccompHost } from '../../packages/sandbox/test/seccomp-host.ts';
 

@@ -2,7 +2,7 @@ import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import type { ContainmentClass } from '../../packages/protocol/src/containment-class.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { advisory, scoped, sealed, shell, type Setup } from './contained-capsule.ts';
 import { needsPrograms, useCapsule } from './use-capsule.ts';
 

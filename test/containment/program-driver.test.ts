@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 
-import type { ContainmentClass } from '../../packages/protocol/src/containment-class.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { doing, standInCapsule, type StandInName, type StandInStep } from '../support/stand-in.ts';
 import { StreamedCapsule } from '../support/streamed-capsule.ts';
 import { advisory, asOneself, type Setup } from './contained-capsule.ts';

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 
 import { afterAll, beforeAll, type TestContext } from 'vitest';
 
-import type { ContainmentClass } from '../../packages/protocol/src/containment-class.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { ContainedCapsule, type ContainedOptions, type Setup } from './contained-capsule.ts';
 
 const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));

@@ -3,8 +3,8 @@ import { PassThrough } from 'node:stream';
 
 import { describe, expect, it } from 'vitest';
 
-import { commands } from '../../packages/svc/src/cli/commands.ts';
-import { Output } from '../../packages/svc/src/cli/terminal/output.ts';
+import { commands } from '@svc/svc/cli/commands.ts';
+import { Output } from '@svc/svc/cli/terminal/output.ts';
 
 const reference = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
 const context = {

@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 
-import { archiveKind, parseArtifactManifest } from '../../packages/artifacts/src/manifest/artifact-manifest.ts';
-import { loadUserConfig } from '../../packages/artifacts/src/manifest/config.ts';
-import { loadCapsuleManifest } from '../../packages/artifacts/src/manifest/load.ts';
+import { archiveKind, parseArtifactManifest } from '@svc/artifacts/manifest/artifact-manifest.ts';
+import { loadUserConfig } from '@svc/artifacts/manifest/config.ts';
+import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
 import { loadedPlan } from './support/loaded-plan.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

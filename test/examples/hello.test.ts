@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { traceEventSchemas, traceLine } from '../../packages/svc/src/trace/events.ts';
-import { readTrace } from '../../packages/svc/src/trace/read.ts';
+import { traceEventSchemas, traceLine } from '@svc/svc/trace/events.ts';
+import { readTrace } from '@svc/svc/trace/read.ts';
 
 const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
 const example = fileURLToPath(new URL('../../examples/hello', import.meta.url));

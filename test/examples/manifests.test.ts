@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 
 import { describe, expect, it } from 'vitest';
 
-import { loadCapsuleManifest } from '../../packages/artifacts/src/manifest/load.ts';
+import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
 
 const env = { OPENAI_API_KEY: 'key', ANTHROPIC_API_KEY: 'key' };
 

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, type TestContext, vi } from 'vitest';
 
-import type { ComponentSource } from '../../packages/components/src/compiler/compile-cache.ts';
-import { readTrace } from '../../packages/svc/src/trace/read.ts';
+import type { ComponentSource } from '@svc/components/compiler/compile-cache.ts';
+import { readTrace } from '@svc/svc/trace/read.ts';
 import { componentText, toolRunning } from '../../packages/components/test/support/component-text.ts';
 import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
 import { whereClassIs } from '../containment/use-capsule.ts';

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 
-import { readTrace } from '../../packages/svc/src/trace/read.ts';
+import { readTrace } from '@svc/svc/trace/read.ts';
 import { onlySession, taskFile, tracePath, useCapsules } from '../support/capsule-folders.ts';
-import { startFakeOpenAi } from '../../packages/testing/src/fake-providers/fake-openai.ts';
+import { startFakeOpenAi } from '@svc/testing/fake-providers/fake-openai.ts';
 import { runsCommand } from '../support/script-capsule.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 
-import { readTrace } from '../../packages/svc/src/trace/read.ts';
-import { startFakeOpenAi } from '../../packages/testing/src/fake-providers/fake-openai.ts';
+import { readTrace } from '@svc/svc/trace/read.ts';
+import { startFakeOpenAi } from '@svc/testing/fake-providers/fake-openai.ts';
 import { svc } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 

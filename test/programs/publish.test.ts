@@ -5,9 +5,9 @@ import { PassThrough } from 'node:stream';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { publishCommand } from '../../packages/svc/src/cli/publish.ts';
-import { Output } from '../../packages/svc/src/cli/terminal/output.ts';
-import { terminalOf } from '../../packages/svc/src/cli/terminal/terminal-kind.ts';
+import { publishCommand } from '@svc/svc/cli/publish.ts';
+import { Output } from '@svc/svc/cli/terminal/output.ts';
+import { terminalOf } from '@svc/svc/cli/terminal/terminal-kind.ts';
 import { key, RegistryKit } from '../../packages/registry/test/registry-kit.ts';
 import { StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
 import { archiveBytes, componentBytes, manifestText } from '../../packages/artifacts/test/store/artifacts.ts';

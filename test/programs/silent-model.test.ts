@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { readTrace } from '../../packages/svc/src/trace/read.ts';
+import { readTrace } from '@svc/svc/trace/read.ts';
 import { onlySession, tracePath } from '../support/capsule-folders.ts';
-import { startFakeAnthropic } from '../../packages/testing/src/fake-providers/fake-anthropic.ts';
-import { startFakeOpenAi } from '../../packages/testing/src/fake-providers/fake-openai.ts';
+import { startFakeAnthropic } from '@svc/testing/fake-providers/fake-anthropic.ts';
+import { startFakeOpenAi } from '@svc/testing/fake-providers/fake-openai.ts';
 import { svc } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 

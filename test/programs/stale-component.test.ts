@@ -3,8 +3,8 @@ import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { Diagnostic } from '../../packages/kit/src/diagnostics/diagnostic.ts';
-import { readFolder } from '../../packages/artifacts/src/store/build-archive.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { readFolder } from '@svc/artifacts/store/build-archive.ts';
 import { componentBytes, manifestText } from '../../packages/artifacts/test/store/artifacts.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { svc } from '../support/svc-process.ts';

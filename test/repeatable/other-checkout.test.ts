@@ -35,7 +35,7 @@ function otherCheckout(round: number): string {
     `round ${round}`,
   );
   mkdirSync(join(checkout, 'node_modules'), { recursive: true });
-  for (const name of ['artifacts', 'bin', 'native', 'scripts', 'packages', 'package.json']) {
+  for (const name of ['artifacts', 'bin', 'native', 'scripts', 'packages', 'package.json', 'tsconfig.json']) {
     cpSync(join(root, name), join(checkout, name), { recursive: true });
   }
   const wanted = isWhole

@@ -1,7 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
+import { ownAliases } from '../../scripts/own-names.mjs';
+
 /** The tests beside the mutated files, and those of the referee in process: nothing here starts a program or reads `dist`. */
 export default defineConfig({
+  resolve: { alias: ownAliases },
   test: {
     include: [
       'test/stryker/loads.stryker.ts',

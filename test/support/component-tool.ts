@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import type { ComponentSource } from '../../packages/components/src/compiler/compile-cache.ts';
+import type { ComponentSource } from '@svc/components/compiler/compile-cache.ts';
 import type { Workspace } from './workspace.ts';
 
 /** Puts a component into a folder of the workspace that the manifest can name as `source: ./<name>`, as a tool of that name. */

@@ -1,4 +1,4 @@
-import type { SessionClock } from '../../packages/kit/src/clock.ts';
+import type { SessionClock } from '@svc/kit/clock.ts';
 
 /** Time that stands still until it is moved, and randomness that counts. */
 export class FakeClock implements SessionClock {

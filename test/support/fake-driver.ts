@@ -5,7 +5,7 @@ import type {
   InferenceCall,
   InferenceRequest,
   InferenceResponse,
-} from '../../packages/svc/src/inference/driver.ts';
+} from '@svc/svc/inference/driver.ts';
 
 /** One turn of a scripted model: an outcome, a response, or what it does before either. */
 export type Turn =

@@ -1,10 +1,10 @@
-import type { Component } from '../../packages/components/src/component.ts';
-import type { Complete, Hook } from '../../packages/svc/src/hooks/hook.ts';
-import { HookSet, type HookSetDeps } from '../../packages/svc/src/hooks/hook-set.ts';
-import type { HookedTask, JudgedCall } from '../../packages/svc/src/hooks/session-hooks.ts';
-import { hookDeclaration } from '../../packages/artifacts/src/manifest/hook-declaration.ts';
-import type { ArtifactManifest } from '../../packages/artifacts/src/manifest/schema.ts';
-import type { TraceEvent } from '../../packages/svc/src/trace/events.ts';
+import type { Component } from '@svc/components/component.ts';
+import type { Complete, Hook } from '@svc/svc/hooks/hook.ts';
+import { HookSet, type HookSetDeps } from '@svc/svc/hooks/hook-set.ts';
+import type { HookedTask, JudgedCall } from '@svc/svc/hooks/session-hooks.ts';
+import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
+import type { ArtifactManifest } from '@svc/artifacts/manifest/schema.ts';
+import type { TraceEvent } from '@svc/svc/trace/events.ts';
 import { fakeComponent, type Guest } from '../../packages/components/test/fake-component.ts';
 
 /** What a hook of a test does, and what it declares. */

@@ -1,12 +1,6 @@
 import { PassThrough } from 'node:stream';
 
-import type {
-  LaunchedProcess,
-  LaunchEnd,
-  Launcher,
-  LaunchOutcome,
-  LaunchRequest,
-} from '../../packages/sandbox/src/launcher.ts';
+import type { LaunchedProcess, LaunchEnd, Launcher, LaunchOutcome, LaunchRequest } from '@svc/sandbox/launcher.ts';
 
 /** A JSON-RPC message, as loose as a test needs it. */
 export type LooseMessage = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 
-import type { LaunchedProcess, LaunchEnd, Launcher } from '../../packages/sandbox/src/launcher.ts';
+import type { LaunchedProcess, LaunchEnd, Launcher } from '@svc/sandbox/launcher.ts';
 
 /** A process that writes and ends when a test says so, and takes note of signals. */
 export class FakeProcess implements LaunchedProcess {

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach } from 'vitest';
 
-import { readRunningRecords, type RunningRecord } from '../../packages/svc/src/capsule/running-record.ts';
-import { readTrace } from '../../packages/svc/src/trace/read.ts';
+import { readRunningRecords, type RunningRecord } from '@svc/svc/capsule/running-record.ts';
+import { readTrace } from '@svc/svc/trace/read.ts';
 import { FrameStream } from './frame-stream.ts';
 import { ProgramProcess } from './program-process.ts';
 import { RefereeRelay } from './referee-relay.ts';

@@ -1,6 +1,6 @@
-import type { DelegationDoor, OpenDelegation } from '../../packages/svc/src/listener/task-source.ts';
-import type { Trust } from '../../packages/svc/src/session/task.ts';
-import type { ContextId } from '../../packages/protocol/src/ids.ts';
+import type { DelegationDoor, OpenDelegation } from '@svc/svc/listener/task-source.ts';
+import type { Trust } from '@svc/svc/session/task.ts';
+import type { ContextId } from '@svc/protocol/ids.ts';
 
 /** Delegations that a session has open, by their ids; each is closed by its completion. */
 export class OpenDelegations implements DelegationDoor {

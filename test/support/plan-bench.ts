@@ -3,18 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
 
-import type {
-  CallVerdict,
-  CheckedCall,
-  DispatchContext,
-  DispatchedCall,
-} from '../../packages/svc/src/tools/dispatch.ts';
-import { Inventory } from '../../packages/svc/src/tools/inventory.ts';
-import type { RunCapsuleStep } from '../../packages/svc/src/tools/plan/capsule-step.ts';
-import { nothingRan } from '../../packages/svc/src/tools/plan/step-outcome.ts';
-import { createSubmitPlanTool } from '../../packages/svc/src/tools/plan/submit-plan-tool.ts';
-import type { Tool, ToolKind, ToolOutcome } from '../../packages/svc/src/tools/tool.ts';
-import type { TraceEvent } from '../../packages/svc/src/trace/events.ts';
+import type { CallVerdict, CheckedCall, DispatchContext, DispatchedCall } from '@svc/svc/tools/dispatch.ts';
+import { Inventory } from '@svc/svc/tools/inventory.ts';
+import type { RunCapsuleStep } from '@svc/svc/tools/plan/capsule-step.ts';
+import { nothingRan } from '@svc/svc/tools/plan/step-outcome.ts';
+import { createSubmitPlanTool } from '@svc/svc/tools/plan/submit-plan-tool.ts';
+import type { Tool, ToolKind, ToolOutcome } from '@svc/svc/tools/tool.ts';
+import type { TraceEvent } from '@svc/svc/trace/events.ts';
 
 const clock = { monotonicMs: (): number => 0 };
 

@@ -1,5 +1,5 @@
-import type { InferenceCall } from '../../packages/svc/src/inference/driver.ts';
-import type { ToolCallContext } from '../../packages/svc/src/tools/tool.ts';
+import type { InferenceCall } from '@svc/svc/inference/driver.ts';
+import type { ToolCallContext } from '@svc/svc/tools/tool.ts';
 
 /** A call of the only tool there is: it has no other to call, and nobody keeps what it records. */
 export const aloneCall: Pick<ToolCallContext, 'tools' | 'record'> = {

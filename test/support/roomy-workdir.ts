@@ -1,4 +1,4 @@
-import type { WorkdirSize } from '../../packages/svc/src/session/workdir-size.ts';
+import type { WorkdirSize } from '@svc/svc/session/workdir-size.ts';
 
 /** A workdir that holds nothing, whenever it is measured. */
 export const roomyWorkdir: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'breached'> = {

@@ -1,4 +1,4 @@
-import { processStart, type RunningRecord } from '../../packages/svc/src/capsule/running-record.ts';
+import { processStart, type RunningRecord } from '@svc/svc/capsule/running-record.ts';
 
 /** The record of a live session: it names the process of the test. */
 export function liveRecord(over: Partial<RunningRecord> = {}): RunningRecord {

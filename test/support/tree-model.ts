@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import type { ContainmentClass } from '../../packages/protocol/src/containment-class.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 
 /** A tree of files as a value: a text is a file, `link` leads to a path as it is written, anything else is a directory. */
 export type TreeNode = string | { readonly link: string } | { readonly entries: Readonly<Record<string, TreeNode>> };

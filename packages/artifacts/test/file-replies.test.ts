@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 
-import { HttpServer } from '../../kit/src/http/server.ts';
+import { HttpServer } from '@svc/kit/http/server.ts';
 import { temporaryDirectory, writeFiles } from './store/artifacts.ts';
 import { ask } from '../../kit/test/http/raw-client.ts';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-import type { HostResolver } from '../../kit/src/net/resolver.ts';
+import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import type { Component, ComponentGrants } from './component.ts';
 import { CompileCache, type ComponentSource } from './compiler/compile-cache.ts';
 import { Compiler } from './compiler/compiler.ts';

@@ -1,8 +1,8 @@
 import { closeSync, constants, openSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { isSystemError } from '../../kit/src/diagnostics/system-reason.ts';
-import { O_PATH } from '../../kit/src/files/open-without-links.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { O_PATH } from '@svc/kit/files/open-without-links.ts';
 import { ComponentFault, type HostFunctions, type Preopen } from './component.ts';
 import {
   frameLimitBytes,

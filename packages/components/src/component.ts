@@ -1,4 +1,4 @@
-import type { Secret } from '../../kit/src/diagnostics/secret.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 
 /** A directory a component sees, and nothing above or beside it. */
 export interface Preopen {

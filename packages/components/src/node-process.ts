@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 
-import { isSystemError, systemReason } from '../../kit/src/diagnostics/system-reason.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { BadFrame, encodeFrame, FrameAssembler, messageDescriptor } from './frames.ts';
 
 /** Processes of the runtime's own, in which untrusted components are compiled and run. */

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 
 import type { Component, ComponentGrants } from '../src/component.ts';
 import { type ComponentHost, createComponentHost } from '../src/component-host.ts';
-import { Secret } from '../../kit/src/diagnostics/secret.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
 import {
   compileTimeoutMs,

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Component } from '../src/component.ts';
 import type { ComponentHost } from '../src/component-host.ts';
-import { Secret } from '../../kit/src/diagnostics/secret.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
 import { compileTimeoutMs, fixtureCache, noGrants, order, testHost } from './support/hosted-tool.ts';
 

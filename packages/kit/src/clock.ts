@@ -1,4 +1,4 @@
-import type { IdSource } from '../../protocol/src/ids.ts';
+import type { IdSource } from '@svc/protocol/ids.ts';
 
 /** Time and randomness of a session; the only ones its code uses. */
 export interface SessionClock extends IdSource {

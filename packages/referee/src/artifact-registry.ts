@@ -1,9 +1,9 @@
-import { Diagnostic, DiagnosticList } from '../../kit/src/diagnostics/diagnostic.ts';
-import { quoted } from '../../kit/src/diagnostics/printable.ts';
-import { artifactName, exactVersion } from '../../artifacts/src/manifest/names.ts';
-import { type ArtifactRef, spell } from '../../artifacts/src/store/artifact-ref.ts';
-import { findStored, variantPaths } from '../../artifacts/src/store/store-layout.ts';
-import { filesOf, stateOf } from '../../artifacts/src/store/stored-state.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
+import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
+import { findStored, variantPaths } from '@svc/artifacts/store/store-layout.ts';
+import { filesOf, stateOf } from '@svc/artifacts/store/stored-state.ts';
 import type { CapsuleRegistry, Resolution, ResolvedCapsule } from './capsule-registry.ts';
 import { readCapsule, type CapsuleStore } from './read-capsule.ts';
 

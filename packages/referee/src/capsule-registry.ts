@@ -1,4 +1,4 @@
-import type { SpawnEnvelope } from '../../artifacts/src/grants/spawn-envelope.ts';
+import type { SpawnEnvelope } from '@svc/artifacts/grants/spawn-envelope.ts';
 
 /** A published capsule as the referee sees it: which bytes it is, and what it may hold. */
 export interface ResolvedCapsule {

@@ -3,9 +3,9 @@ import { availableParallelism, constants, homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 
 import packageJson from '../../../package.json' with { type: 'json' };
-import { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
-import { renderDiagnostic } from '../../kit/src/diagnostics/render.ts';
-import { platformOf } from '../../artifacts/src/store/platform.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { renderDiagnostic } from '@svc/kit/diagnostics/render.ts';
+import { platformOf } from '@svc/artifacts/store/platform.ts';
 import { createArtifactRegistry } from './artifact-registry.ts';
 import type { RefereeClock } from './clock.ts';
 import { parseOptions, unmatchableName, type RefereeSettings } from './options.ts';

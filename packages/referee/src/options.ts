@@ -1,5 +1,5 @@
-import { quoted } from '../../kit/src/diagnostics/printable.ts';
-import { artifactName } from '../../artifacts/src/manifest/names.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { artifactName } from '@svc/artifacts/manifest/names.ts';
 import type { Bounds } from './spawn-decision.ts';
 
 export interface RefereeSettings {

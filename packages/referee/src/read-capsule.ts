@@ -1,12 +1,12 @@
-import { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
-import { lower } from '../../artifacts/src/grants/effective-grants.ts';
-import { envelopeOf } from '../../artifacts/src/grants/spawn-envelope.ts';
-import { archiveKind } from '../../artifacts/src/manifest/artifact-manifest.ts';
-import { loadCapsuleManifest } from '../../artifacts/src/manifest/load.ts';
-import type { Environment } from '../../kit/src/environment.ts';
-import { type ArtifactRef, spell } from '../../artifacts/src/store/artifact-ref.ts';
-import { manifestFile, readManifestText } from '../../artifacts/src/store/inspect-content.ts';
-import { openStored } from '../../artifacts/src/store/open-stored.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { lower } from '@svc/artifacts/grants/effective-grants.ts';
+import { envelopeOf } from '@svc/artifacts/grants/spawn-envelope.ts';
+import { archiveKind } from '@svc/artifacts/manifest/artifact-manifest.ts';
+import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
+import type { Environment } from '@svc/kit/environment.ts';
+import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
+import { manifestFile, readManifestText } from '@svc/artifacts/store/inspect-content.ts';
+import { openStored } from '@svc/artifacts/store/open-stored.ts';
 import type { ResolvedCapsule } from './capsule-registry.ts';
 
 export interface CapsuleStore {

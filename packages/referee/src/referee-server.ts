@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-import { jsonReply, type Reply } from '../../kit/src/http/reply.ts';
-import type { Handler, HttpRequest, RequestHead, Route } from '../../kit/src/http/route.ts';
-import { HttpServer, type BindOutcome } from '../../kit/src/http/server.ts';
-import { singleHeader } from '../../kit/src/http/single-header.ts';
+import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
+import type { Handler, HttpRequest, RequestHead, Route } from '@svc/kit/http/route.ts';
+import { HttpServer, type BindOutcome } from '@svc/kit/http/server.ts';
+import { singleHeader } from '@svc/kit/http/single-header.ts';
 import { Referee, type RefereeOptions } from './referee.ts';
 import { refusalReply, sessionNotFound } from './refusals.ts';
 import { deregisterBody, maxBodyBytes, parseBody, registerBody, spawnBody } from './request-body.ts';

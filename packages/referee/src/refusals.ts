@@ -1,5 +1,5 @@
-import { printable } from '../../kit/src/diagnostics/printable.ts';
-import { jsonReply, type Reply } from '../../kit/src/http/reply.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { ResolvedCapsule } from './capsule-registry.ts';
 
 /** A request that is answered with a status and one sentence (D2 "Errors"). */

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 
-import { parseJsonText } from '../../protocol/src/json-text.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { badRequest, type Refusal } from './refusals.ts';
 
 /** More than any request needs; what a caller adds is ignored. */

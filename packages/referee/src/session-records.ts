@@ -1,4 +1,4 @@
-import type { SpawnEnvelope } from '../../artifacts/src/grants/spawn-envelope.ts';
+import type { SpawnEnvelope } from '@svc/artifacts/grants/spawn-envelope.ts';
 import type { ResolvedCapsule } from './capsule-registry.ts';
 import { Reservations, type Reservation } from './reservations.ts';
 import { SharedEnvelopes, type SharedEnvelope } from './shared-envelopes.ts';

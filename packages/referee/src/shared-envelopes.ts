@@ -1,4 +1,4 @@
-import type { SpawnEnvelope } from '../../artifacts/src/grants/spawn-envelope.ts';
+import type { SpawnEnvelope } from '@svc/artifacts/grants/spawn-envelope.ts';
 import type { ResolvedCapsule } from './capsule-registry.ts';
 
 /** The envelope of an artifact with sessions that run. */

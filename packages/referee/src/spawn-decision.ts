@@ -1,4 +1,4 @@
-import { firstExcess, type SpawnEnvelope } from '../../artifacts/src/grants/spawn-envelope.ts';
+import { firstExcess, type SpawnEnvelope } from '@svc/artifacts/grants/spawn-envelope.ts';
 import type { ResolvedCapsule } from './capsule-registry.ts';
 import {
   beyondEnvelope,

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
 
-import { firstExcess } from '../../artifacts/src/grants/spawn-envelope.ts';
+import { firstExcess } from '@svc/artifacts/grants/spawn-envelope.ts';
 import { createArtifactRegistry } from '../src/artifact-registry.ts';
 import type { CapsuleRegistry } from '../src/capsule-registry.ts';
 import { archiveBytes, temporaryDirectory, toolFiles } from '../../artifacts/test/store/artifacts.ts';

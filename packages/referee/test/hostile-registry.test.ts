@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { createArtifactRegistry } from '../src/artifact-registry.ts';
-import { isErrno } from '../../kit/src/files/io-fault.ts';
-import { variantPaths } from '../../artifacts/src/store/store-layout.ts';
+import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { variantPaths } from '@svc/artifacts/store/store-layout.ts';
 import { archiveBytes, temporaryDirectory, toolFiles } from '../../artifacts/test/store/artifacts.ts';
 import { linkMode, type RawEntry, zipBytes } from '../../artifacts/test/store/zip-bytes.ts';
 import { capsuleText, platform, publish, publishCapsule } from './published.ts';

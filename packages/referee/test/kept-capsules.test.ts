@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 
 import { createArtifactRegistry } from '../src/artifact-registry.ts';
 import type { CapsuleRegistry, ResolvedCapsule } from '../src/capsule-registry.ts';
-import { variantPaths } from '../../artifacts/src/store/store-layout.ts';
+import { variantPaths } from '@svc/artifacts/store/store-layout.ts';
 import { temporaryDirectory } from '../../artifacts/test/store/artifacts.ts';
 import { capsuleBytes, capsuleText, platform, publish, publishCapsule } from './published.ts';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-import { variantPaths } from '../../artifacts/src/store/store-layout.ts';
+import { variantPaths } from '@svc/artifacts/store/store-layout.ts';
 import { archiveBytes } from '../../artifacts/test/store/artifacts.ts';
 
 export const platform = 'linux-x86_64';

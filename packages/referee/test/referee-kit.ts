@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 import { onTestFinished } from 'vitest';
 
-import type { SpawnEnvelope } from '../../artifacts/src/grants/spawn-envelope.ts';
+import type { SpawnEnvelope } from '@svc/artifacts/grants/spawn-envelope.ts';
 import type { CapsuleRegistry, Resolution, ResolvedCapsule } from '../src/capsule-registry.ts';
 import type { RefereeClock } from '../src/clock.ts';
 import { RefereeServer } from '../src/referee-server.ts';

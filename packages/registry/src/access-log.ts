@@ -1,5 +1,5 @@
-import { printable } from '../../kit/src/diagnostics/printable.ts';
-import type { Answered } from '../../kit/src/http/server.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
+import type { Answered } from '@svc/kit/http/server.ts';
 
 const longestTarget = 500;
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-import type { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Packaging, Role } from './artifact-record.ts';
 import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
 

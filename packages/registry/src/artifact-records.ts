@@ -1,5 +1,5 @@
-import { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
-import type { ArtifactRef } from '../../artifacts/src/store/artifact-ref.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { decodeRecord, encodeRecord, type ArtifactRecord } from './artifact-record.ts';
 import { badInput } from './refusals.ts';
 import type { ObjectStore, StagedArchive } from './object-store.ts';

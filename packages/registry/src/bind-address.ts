@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 
-import type { BindAddress } from '../../kit/src/http/server.ts';
+import type { BindAddress } from '@svc/kit/http/server.ts';
 
 export const defaultPort = 7800;
 

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 
-import { HttpRefusal } from '../../kit/src/http/refusal.ts';
-import { emptyReply, type Reply, type ReplyHeaders } from '../../kit/src/http/reply.ts';
-import type { RequestHead } from '../../kit/src/http/route.ts';
-import { artifactName, exactVersion } from '../../artifacts/src/manifest/names.ts';
-import { spell, type ArtifactRef } from '../../artifacts/src/store/artifact-ref.ts';
+import { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import { emptyReply, type Reply, type ReplyHeaders } from '@svc/kit/http/reply.ts';
+import type { RequestHead } from '@svc/kit/http/route.ts';
+import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
+import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
 import { parseRange } from './byte-range.ts';
 import { entityTag, namesTag } from './entity-tag.ts';

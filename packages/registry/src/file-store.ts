@@ -3,8 +3,8 @@ import { open, readdir, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { makeDirectory } from '../../kit/src/files/durable-file.ts';
-import { ioFault, isErrno } from '../../kit/src/files/io-fault.ts';
+import { makeDirectory } from '@svc/kit/files/durable-file.ts';
+import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
 import {
   objectKeyShape,
   type ByteSpan,

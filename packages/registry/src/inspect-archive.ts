@@ -2,13 +2,13 @@ import type { FileHandle } from 'node:fs/promises';
 
 import * as z from 'zod/mini';
 
-import { Diagnostic, DiagnosticList } from '../../kit/src/diagnostics/diagnostic.ts';
-import { parseYaml } from '../../artifacts/src/manifest/yaml-source.ts';
-import { archiveLimits } from '../../artifacts/src/store/archive-limits.ts';
-import { readArchive, type Archive } from '../../artifacts/src/store/archive.ts';
-import { spell, type ArtifactRef } from '../../artifacts/src/store/artifact-ref.ts';
-import { manifestFile } from '../../artifacts/src/store/inspect-content.ts';
-import { RegularFile } from '../../kit/src/files/regular-file.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { parseYaml } from '@svc/artifacts/manifest/yaml-source.ts';
+import { archiveLimits } from '@svc/artifacts/store/archive-limits.ts';
+import { readArchive, type Archive } from '@svc/artifacts/store/archive.ts';
+import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
+import { manifestFile } from '@svc/artifacts/store/inspect-content.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { roles, type Role } from './artifact-record.ts';
 import { badInput } from './refusals.ts';
 

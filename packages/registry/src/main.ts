@@ -2,11 +2,11 @@ import { constants, hostname } from 'node:os';
 import { parseArgs } from 'node:util';
 
 import packageJson from '../../../package.json' with { type: 'json' };
-import { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
-import { Redactor } from '../../kit/src/diagnostics/redactor.ts';
-import { renderDiagnostic } from '../../kit/src/diagnostics/render.ts';
-import type { BindAddress, BindOutcome } from '../../kit/src/http/server.ts';
-import { homeDirectory } from '../../artifacts/src/store/home-directory.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
+import { renderDiagnostic } from '@svc/kit/diagnostics/render.ts';
+import type { BindAddress, BindOutcome } from '@svc/kit/http/server.ts';
+import { homeDirectory } from '@svc/artifacts/store/home-directory.ts';
 import { accessLine } from './access-log.ts';
 import { renderAddress } from './bind-address.ts';
 import { FileStore } from './file-store.ts';

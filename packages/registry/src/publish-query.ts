@@ -1,6 +1,6 @@
-import { artifactName, artifactVersion, exactVersion } from '../../artifacts/src/manifest/names.ts';
-import type { ArtifactRef } from '../../artifacts/src/store/artifact-ref.ts';
-import { platformShape } from '../../artifacts/src/store/platform.ts';
+import { artifactName, artifactVersion, exactVersion } from '@svc/artifacts/manifest/names.ts';
+import type { ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
+import { platformShape } from '@svc/artifacts/store/platform.ts';
 import { packagings, type Packaging } from './artifact-record.ts';
 import { parseQuery } from './query.ts';
 import { badInput, reservedVersion } from './refusals.ts';

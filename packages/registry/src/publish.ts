@@ -1,6 +1,6 @@
-import { jsonReply, type Reply } from '../../kit/src/http/reply.ts';
-import type { StreamedRequest } from '../../kit/src/http/route.ts';
-import { spell } from '../../artifacts/src/store/artifact-ref.ts';
+import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
+import type { StreamedRequest } from '@svc/kit/http/route.ts';
+import { spell } from '@svc/artifacts/store/artifact-ref.ts';
 import type { ArtifactRecord } from './artifact-record.ts';
 import type { ArtifactRecords } from './artifact-records.ts';
 import { inspectArchive } from './inspect-archive.ts';

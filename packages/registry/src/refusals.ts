@@ -1,5 +1,5 @@
-import { HttpRefusal } from '../../kit/src/http/refusal.ts';
-import { spell, type ArtifactRef } from '../../artifacts/src/store/artifact-ref.ts';
+import { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 
 /** The registry's refusals in D3's words: `error` is what a client shows or recognises, `message` says what to do (D3 "Registry"). */
 export function badInput(error: string, message: string): HttpRefusal {

@@ -1,9 +1,9 @@
-import { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
-import type { Secret } from '../../kit/src/diagnostics/secret.ts';
-import { isSystemError } from '../../kit/src/diagnostics/system-reason.ts';
-import { emptyReply, jsonReply, type Reply } from '../../kit/src/http/reply.ts';
-import type { Handler, RequestHead, Route } from '../../kit/src/http/route.ts';
-import { HttpServer, type Answered, type BindAddress, type BindOutcome } from '../../kit/src/http/server.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { emptyReply, jsonReply, type Reply } from '@svc/kit/http/reply.ts';
+import type { Handler, RequestHead, Route } from '@svc/kit/http/route.ts';
+import { HttpServer, type Answered, type BindAddress, type BindOutcome } from '@svc/kit/http/server.ts';
 import { ArtifactIndex } from './artifact-index.ts';
 import { ArtifactRecords } from './artifact-records.ts';
 import { renderAddress } from './bind-address.ts';

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import type { AwsV4Signer } from 'aws4fetch';
 
-import { ioFault } from '../../kit/src/files/io-fault.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { parseErrorCode } from './s3-answers.ts';
 import {
   readText,

@@ -3,7 +3,7 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import { finished } from 'node:stream';
 
-import { responseOf } from '../../kit/src/net/response-of.ts';
+import { responseOf } from '@svc/kit/net/response-of.ts';
 import { Unanswered } from './s3-faults.ts';
 
 /** A body whose hash is known before it is sent. */

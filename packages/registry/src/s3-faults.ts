@@ -1,5 +1,5 @@
-import { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
-import { systemReason } from '../../kit/src/diagnostics/system-reason.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 
 /** A refusal as it came over the wire. */
 export interface S3Refusal {

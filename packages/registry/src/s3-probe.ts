@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-import { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { S3Client } from './s3-client.ts';
 import type { S3Layout } from './s3-layout.ts';
 

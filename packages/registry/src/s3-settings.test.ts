@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { diagnosticOf } from '../../kit/src/diagnostics/diagnostic.ts';
+import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readS3Settings, type S3Settings } from './s3-settings.ts';
 
 function read(store: string, env: Readonly<Record<string, string>> = {}): S3Settings {

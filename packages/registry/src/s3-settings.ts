@@ -1,6 +1,6 @@
-import { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
-import { quoted } from '../../kit/src/diagnostics/printable.ts';
-import { Secret } from '../../kit/src/diagnostics/secret.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 
 export interface S3Credentials {
   readonly accessKeyId: string;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 
-import { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ByteSpan, NewObject, ObjectStore } from './object-store.ts';
 import { S3Body } from './s3-body.ts';
 import { S3Client, type S3ClientOptions } from './s3-client.ts';

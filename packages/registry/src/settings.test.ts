@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { diagnosticOf } from '../../kit/src/diagnostics/diagnostic.ts';
+import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readSettings, type Settings, type SettingSources } from './settings.ts';
 
 const key = 'sixteen-letters!';

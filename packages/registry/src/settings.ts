@@ -1,11 +1,11 @@
 import { join, resolve } from 'node:path';
 
-import { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
-import { quoted } from '../../kit/src/diagnostics/printable.ts';
-import { Secret } from '../../kit/src/diagnostics/secret.ts';
-import type { BindAddress } from '../../kit/src/http/server.ts';
-import { byteSize } from '../../artifacts/src/manifest/units.ts';
-import { archiveLimits } from '../../artifacts/src/store/archive-limits.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { BindAddress } from '@svc/kit/http/server.ts';
+import { byteSize } from '@svc/artifacts/manifest/units.ts';
+import { archiveLimits } from '@svc/artifacts/store/archive-limits.ts';
 import { defaultPort, parseBindAddress } from './bind-address.ts';
 import { readS3Settings, type S3Settings } from './s3-settings.ts';
 

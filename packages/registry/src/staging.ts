@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { makeDirectory } from '../../kit/src/files/durable-file.ts';
-import { ioFault, isErrno } from '../../kit/src/files/io-fault.ts';
-import { makeDirectories } from '../../kit/src/files/make-directories.ts';
+import { makeDirectory } from '@svc/kit/files/durable-file.ts';
+import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
+import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { archiveFile } from './file-store.ts';
 import type { StagedArchive } from './object-store.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { Secret } from '../../kit/src/diagnostics/secret.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { ask } from '../../kit/test/http/raw-client.ts';
 import { RegistryKit, authorized, bareArchive, key, refusal } from './registry-kit.ts';
 

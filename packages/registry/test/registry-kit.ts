@@ -3,8 +3,8 @@ import { join } from 'node:path';
 
 import { onTestFinished } from 'vitest';
 
-import type { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
-import { Secret } from '../../kit/src/diagnostics/secret.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { FileStore } from '../src/file-store.ts';
 import { RegistryServer, type RegistryOptions } from '../src/registry-server.ts';
 import { StagingArea } from '../src/staging.ts';

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 
-import type { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
-import { Secret } from '../../kit/src/diagnostics/secret.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { readS3Settings, type S3Settings } from '../src/s3-settings.ts';
 import { S3Client, type S3ClientOptions } from '../src/s3-client.ts';
 import type { S3Limits } from '../src/s3-exchange.ts';

@@ -4,8 +4,8 @@ import type { Readable } from 'node:stream';
 
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
-import type { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
-import { Secret } from '../../kit/src/diagnostics/secret.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { StagedArchive } from '../src/object-store.ts';
 import { S3Store } from '../src/s3-store.ts';
 import { StagingArea } from '../src/staging.ts';

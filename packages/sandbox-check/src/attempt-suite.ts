@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { type ContainmentClass, containmentClasses, isAtLeast } from '../../protocol/src/containment-class.ts';
-import type { Containment } from '../../sandbox/src/containment.ts';
-import { hostContainment, type HostFacts } from '../../sandbox/src/host-containment.ts';
-import { findHelper } from '../../sandbox/src/launch/helper-path.ts';
-import { leastGrants } from '../../sandbox/src/launch/process-grants.ts';
+import { type ContainmentClass, containmentClasses, isAtLeast } from '@svc/protocol/containment-class.ts';
+import type { Containment } from '@svc/sandbox/containment.ts';
+import { hostContainment, type HostFacts } from '@svc/sandbox/host-containment.ts';
+import { findHelper } from '@svc/sandbox/launch/helper-path.ts';
+import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
 import { allAttempts } from './all-attempts.ts';
 import type { Attempt, Promised } from './attempt.ts';
 import { type AttemptTools, findAttemptTools } from './attempt-tools.ts';

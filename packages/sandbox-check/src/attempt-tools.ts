@@ -1,9 +1,9 @@
 import { realpath } from 'node:fs/promises';
 import { delimiter, isAbsolute } from 'node:path';
 
-import { parseProgram } from '../../sandbox/src/closure/elf.ts';
-import { systemFiles } from '../../sandbox/src/closure/file-host.ts';
-import { findProgram } from '../../sandbox/src/find-program.ts';
+import { parseProgram } from '@svc/sandbox/closure/elf.ts';
+import { systemFiles } from '@svc/sandbox/closure/file-host.ts';
+import { findProgram } from '@svc/sandbox/find-program.ts';
 
 /** What attempts need of the host; null where it has none. */
 export interface AttemptTools {

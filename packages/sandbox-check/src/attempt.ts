@@ -1,6 +1,6 @@
-import type { HeldLimit } from '../../artifacts/src/grants/scope-object.ts';
-import type { ContainmentClass } from '../../protocol/src/containment-class.ts';
-import type { ProcessGrants } from '../../sandbox/src/launch/process-grants.ts';
+import type { HeldLimit } from '@svc/artifacts/grants/scope-object.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import type { AttemptTools } from './attempt-tools.ts';
 import type { LaunchAttemptHost } from './launch-attempts.ts';
 import type { Seen } from './seen.ts';

@@ -1,5 +1,5 @@
-import type { HeldLimit } from '../../artifacts/src/grants/scope-object.ts';
-import type { ContainmentClass } from '../../protocol/src/containment-class.ts';
+import type { HeldLimit } from '@svc/artifacts/grants/scope-object.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { Attempt, Promised } from './attempt.ts';
 import type { Seen } from './seen.ts';
 

@@ -4,11 +4,11 @@ import { closeSync, existsSync, openSync, rmSync, symlinkSync, unlinkSync, write
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-import { containedHome } from '../../sandbox/src/contained-environment.ts';
-import { type Containment, openPlace } from '../../sandbox/src/containment.ts';
-import { barePlan, encodeLaunchPlan } from '../../sandbox/src/launch/launch-plan.ts';
+import { containedHome } from '@svc/sandbox/contained-environment.ts';
+import { type Containment, openPlace } from '@svc/sandbox/containment.ts';
+import { barePlan, encodeLaunchPlan } from '@svc/sandbox/launch/launch-plan.ts';
 import { type LaunchAttempt, stopped, stoppedFromScoped, works } from './attempt.ts';
-import { leastGrants } from '../../sandbox/src/launch/process-grants.ts';
+import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
 import { allowed, parseAnswer, type Seen } from './seen.ts';
 import type { Surroundings } from './surroundings.ts';
 

@@ -1,7 +1,7 @@
-import type { ResourceLimits } from '../../artifacts/src/grants/effective-grants.ts';
-import type { ProcessGrants } from '../../sandbox/src/launch/process-grants.ts';
+import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
+import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import { open, type ProgramAttempt, programAttempt, type ProgramEntry, stopped, stoppedInSealed } from './attempt.ts';
-import { leastGrants } from '../../sandbox/src/launch/process-grants.ts';
+import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
 import { ungrantedVariable } from './ungranted-variable.ts';
 
 const mebibyte = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-import type { ProcessGrants } from '../../sandbox/src/launch/process-grants.ts';
+import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import {
   type ProgramAttempt,
   programAttempt,

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 
-import { containedHome } from '../../sandbox/src/contained-environment.ts';
+import { containedHome } from '@svc/sandbox/contained-environment.ts';
 import type { AttemptTools } from './attempt-tools.ts';
 import { GreetingServers } from './greeting-servers.ts';
 import { startVictim, type Victim } from './victim.ts';

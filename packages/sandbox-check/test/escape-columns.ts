@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 import { build } from 'esbuild';
 
-import { containmentClasses, type ContainmentClass } from '../../protocol/src/containment-class.ts';
+import { containmentClasses, type ContainmentClass } from '@svc/protocol/containment-class.ts';
 
 /** What became of every attempt: without containment, or in a class. */
 export interface EscapeColumn {

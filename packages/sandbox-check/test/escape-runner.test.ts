@@ -10,7 +10,7 @@ import { type ProgramEntry, programAttempt, stopped } from '../src/attempt.ts';
 import { findAttemptTools } from '../src/attempt-tools.ts';
 import { lackingFor, runAttempt } from '../src/run-attempt.ts';
 import { formatSeen } from '../src/seen.ts';
-import { noContainment } from '../../sandbox/src/containment.ts';
+import { noContainment } from '@svc/sandbox/containment.ts';
 
 const program = fileURLToPath(new URL(`../../../dist/native/linux-${process.arch}/svc-attempts`, import.meta.url));
 const searchPath = '/usr/bin:/bin';

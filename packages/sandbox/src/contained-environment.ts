@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, relative } from 'node:path';
 
-import type { ContainmentClass } from '../../protocol/src/containment-class.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { StoreDirectory } from './launch/process-grants.ts';
 import { storePlace } from './launch/store-place.ts';
 

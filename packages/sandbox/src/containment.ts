@@ -1,6 +1,6 @@
-import type { ResourceLimits } from '../../artifacts/src/grants/effective-grants.ts';
-import type { ContainmentClass } from '../../protocol/src/containment-class.ts';
-import type { LogBudget } from '../../kit/src/log-budget.ts';
+import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { lateSession } from './late-session.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
 import type { Launcher } from './launcher.ts';

@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 
-import { isErrno } from '../../kit/src/files/io-fault.ts';
-import { isObstacle, openWithoutLinks } from '../../kit/src/files/open-without-links.ts';
+import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { isObstacle, openWithoutLinks } from '@svc/kit/files/open-without-links.ts';
 import { superviseGroup } from './child-group.ts';
 import { findProgram } from './find-program.ts';
-import { inheritedDescriptors } from '../../kit/src/files/inherited-descriptors.ts';
+import { inheritedDescriptors } from '@svc/kit/files/inherited-descriptors.ts';
 import { failedStart, malformedRequest, refusedBy } from './launch-refusals.ts';
 import type { LaunchOutcome, LaunchRequest, Launcher } from './launcher.ts';
 import type { PipeStock } from './pipe-stock.ts';

@@ -1,10 +1,5 @@
-import { Diagnostic } from '../../kit/src/diagnostics/diagnostic.ts';
-import {
-  type ContainmentClass,
-  containmentClasses,
-  isAtLeast,
-  strongest,
-} from '../../protocol/src/containment-class.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { type ContainmentClass, containmentClasses, isAtLeast, strongest } from '@svc/protocol/containment-class.ts';
 
 /** Where a floor can be declared; absent where it is not (D1 "Command line" 1). */
 export interface DeclaredFloors {

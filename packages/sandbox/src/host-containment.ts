@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 
-import { makeDirectories } from '../../kit/src/files/make-directories.ts';
-import type { ContainmentClass } from '../../protocol/src/containment-class.ts';
+import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { AbilityCache, abilityKey } from './ability-cache.ts';
 import { noContainment, type Containment } from './containment.ts';
 import { kernelContainment } from './kernel-containment.ts';

@@ -1,4 +1,4 @@
-import type { ContainmentClass } from '../../protocol/src/containment-class.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { Containment } from './containment.ts';
 import { lateSession } from './late-session.ts';
 import type { Enforcement } from './launch/compose-plan.ts';

@@ -8,7 +8,7 @@ import { countThreads } from './count-processes.ts';
 import type { ContainmentPlace } from './containment.ts';
 import { EgressLog } from './egress/egress-log.ts';
 import { EgressProxy } from './egress/egress-proxy.ts';
-import { systemResolver } from '../../kit/src/net/resolver.ts';
+import { systemResolver } from '@svc/kit/net/resolver.ts';
 
 import type { ProcessGrants } from './launch/process-grants.ts';
 import { enterGroups } from './limits/ladder.ts';

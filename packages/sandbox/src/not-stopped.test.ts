@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { HeldBy, ScopeObject } from '../../artifacts/src/grants/scope-object.ts';
+import type { HeldBy, ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { notStopped } from './not-stopped.ts';
 
 const mechanisms = {

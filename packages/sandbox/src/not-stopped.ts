@@ -1,5 +1,5 @@
-import { isInterpreter } from '../../artifacts/src/grants/interpreters.ts';
-import type { HeldLimit, ScopeObject } from '../../artifacts/src/grants/scope-object.ts';
+import { isInterpreter } from '@svc/artifacts/grants/interpreters.ts';
+import type { HeldLimit, ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { impliedCommands } from './closure/implied-commands.ts';
 
 /** One thing that processes can do although a reader of the grants might think otherwise. */

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-import { GatheredBytes } from '../../protocol/src/gathered-bytes.ts';
+import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
 import { readOutput } from './read-output.ts';
 
 export type OutputLine =

@@ -1,4 +1,4 @@
-import type { ContainmentClass } from '../../protocol/src/containment-class.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 
 /** Where contained programs find the egress proxy, inside their own network namespace. */
 export const egressPort = 3128;

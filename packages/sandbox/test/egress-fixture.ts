@@ -5,8 +5,8 @@ import { connectDirectly } from '../src/egress/dial.ts';
 import type { EgressDecision, EgressLimits } from '../src/egress/egress-rules.ts';
 import { EgressProxy } from '../src/egress/egress-proxy.ts';
 import type { OwnService } from '../src/egress/own-service.ts';
-import type { HostResolver } from '../../kit/src/net/resolver.ts';
-import { parseDestination, type NetworkDestination } from '../../kit/src/net/network-destination.ts';
+import type { HostResolver } from '@svc/kit/net/resolver.ts';
+import { parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 
 export interface EgressSetting {
   /** Entries as a manifest spells them. */

@@ -10,7 +10,7 @@ import { type Containment, openPlace } from '../src/containment.ts';
 import { hostContainment } from '../src/host-containment.ts';
 import { leastGrants } from '../src/launch/process-grants.ts';
 import type { Launcher } from '../src/launcher.ts';
-import { resourceLimits } from '../../artifacts/src/manifest/capabilities.ts';
+import { resourceLimits } from '@svc/artifacts/manifest/capabilities.ts';
 
 const packageRoot = fileURLToPath(new URL('../../../', import.meta.url));
 

@@ -14,9 +14,9 @@ import { leastGrants, type ProcessGrants } from '../src/launch/process-grants.ts
 import type { LaunchedProcess } from '../src/launcher.ts';
 import { type LadderFacts, climb } from '../src/limits/ladder.ts';
 import { ownGroupFacts } from '../src/own-facts.ts';
-import type { ResourceLimits } from '../../artifacts/src/grants/effective-grants.ts';
-import type { HeldLimit } from '../../artifacts/src/grants/scope-object.ts';
-import type { ContainmentClass } from '../../protocol/src/containment-class.ts';
+import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
+import type { HeldLimit } from '@svc/artifacts/grants/scope-object.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { helperPath } from './native/support/helper.ts';
 
 export interface LimitedOptions {

@@ -1,14 +1,10 @@
-import { Diagnostic, type SourceLocation } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
 import { renderKeyPath, type KeyPath } from '../manifest/key-path.ts';
-import {
-  formatDestination,
-  parseDestination,
-  type NetworkDestination,
-} from '../../../kit/src/net/network-destination.ts';
+import { formatDestination, parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
 import { intersection, type WorkdirPath } from './filesystem-scope.ts';
-import { isCovered } from '../../../kit/src/net/network-coverage.ts';
+import { isCovered } from '@svc/kit/net/network-coverage.ts';
 
 /** The part of the workdir a component sees, and nothing beside it. */
 export interface ScopedPreopen {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { loadCapsuleManifest } from '../manifest/load.ts';
-import { strongest } from '../../../protocol/src/containment-class.ts';
+import { strongest } from '@svc/protocol/containment-class.ts';
 import { lower, type Lowered } from './effective-grants.ts';
 import { encodeScope } from './scope-object.ts';
 

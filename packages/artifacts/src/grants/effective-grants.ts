@@ -1,21 +1,17 @@
 import type { z } from 'zod/mini';
 
-import type { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { resourceLimits } from '../manifest/capabilities.ts';
 import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
 import type { LoadedManifest } from '../manifest/load.ts';
-import {
-  formatDestination,
-  parseDestination,
-  type NetworkDestination,
-} from '../../../kit/src/net/network-destination.ts';
+import { formatDestination, parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { ArtifactEntry, CapsuleManifest } from '../manifest/schema.ts';
 import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
-import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { declaredStores, narrowGrants, type ArtifactGrants, type CapsuleGrants } from './artifact-grants.ts';
 import type { WorkdirPath } from './filesystem-scope.ts';
 import { isInterpreter } from './interpreters.ts';
-import { destinationOf } from '../../../kit/src/net/network-coverage.ts';
+import { destinationOf } from '@svc/kit/net/network-coverage.ts';
 
 /** Bounds of one subprocess and of the workdir; sizes in bytes, times in seconds (contracts §3). */
 export type ResourceLimits = z.infer<typeof resourceLimits>;

@@ -1,5 +1,5 @@
-import { formatDestination } from '../../../kit/src/net/network-destination.ts';
-import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import { formatDestination } from '@svc/kit/net/network-destination.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { ArtifactGrants } from './artifact-grants.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
 

@@ -1,11 +1,11 @@
-import { quoted } from '../../../kit/src/diagnostics/printable.ts';
-import { formatDestination, parseDestination } from '../../../kit/src/net/network-destination.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { formatDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
 import type { Reference } from '../manifest/references.ts';
 import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
-import { isAtLeast } from '../../../protocol/src/containment-class.ts';
+import { isAtLeast } from '@svc/protocol/containment-class.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
 import { isWithin } from './filesystem-scope.ts';
-import { coveringEntries } from '../../../kit/src/net/network-coverage.ts';
+import { coveringEntries } from '@svc/kit/net/network-coverage.ts';
 
 /** What of a capsule's grants is compared when it is spawned or spawns: ten axes, in the order of D2 "Spawn envelope rules". */
 export interface SpawnEnvelope extends Pick<

@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { checkArtifactRules } from './artifact-rules.ts';
 import { readDocument } from './checked-document.ts';
 import { Draft } from './draft.ts';

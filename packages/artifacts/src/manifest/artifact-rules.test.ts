@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { parseArtifactManifest } from './artifact-manifest.ts';
 
 function problems(...lines: readonly string[]): readonly string[] {

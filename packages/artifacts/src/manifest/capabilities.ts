@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
 
-import { containmentClasses } from '../../../protocol/src/containment-class.ts';
+import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { artifactName, commandName, variableName } from './names.ts';
-import { parseDestination } from '../../../kit/src/net/network-destination.ts';
+import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import { byteSize, durationSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 

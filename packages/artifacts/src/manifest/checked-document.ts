@@ -1,12 +1,12 @@
 import type { $ZodIssue, $ZodType, output } from 'zod/v4/core';
 import { safeParse } from 'zod/v4/core';
 
-import { closestName } from '../../../kit/src/diagnostics/closest-name.ts';
-import { DiagnosticList, type Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
+import { DiagnosticList, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { FileFindings, mostFindings, type Findings } from './findings.ts';
 import { issueClause } from './issue-clause.ts';
 import { renderKey, renderKeyPath, type KeyPath } from './key-path.ts';
-import type { Environment } from '../../../kit/src/environment.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 import { resolveReferences, type Resolution } from './references.ts';
 import { keyPathOf, reportIssue } from './schema-issues.ts';
 import { knownKeys } from './schema-keys.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 
-import { containmentClasses } from '../../../protocol/src/containment-class.ts';
-import { endpointFault } from '../../../kit/src/net/endpoint.ts';
+import { containmentClasses } from '@svc/protocol/containment-class.ts';
+import { endpointFault } from '@svc/kit/net/endpoint.ts';
 
 /** `.svc/config.yaml` of a workspace (D1 "Workspace and user configuration"). */
 export const workspaceConfig = z.lazy(() =>

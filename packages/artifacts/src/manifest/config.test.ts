@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { loadUserConfig, loadWorkspaceConfig } from './config.ts';
 
 let directory = '';

@@ -2,17 +2,17 @@ import { join } from 'node:path';
 
 import type * as z from 'zod/mini';
 
-import { closestName } from '../../../kit/src/diagnostics/closest-name.ts';
-import { Diagnostic, type SourceLocation } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { quoted } from '../../../kit/src/diagnostics/printable.ts';
-import { Secret } from '../../../kit/src/diagnostics/secret.ts';
-import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
+import { Diagnostic, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { readDocument } from './checked-document.ts';
 import { userConfig, workspaceConfig } from './config-schema.ts';
 import { Draft } from './draft.ts';
 import type { Findings } from './findings.ts';
 import { readSmallText, unreadableFile } from './read-text.ts';
-import type { Environment } from '../../../kit/src/environment.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 import { referencedVariable } from './references.ts';
 
 export interface WorkspaceConfig {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 
 import { readSmallText, unreadableFile } from './read-text.ts';
-import type { Environment } from '../../../kit/src/environment.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 
 export interface EnvironmentRequest {
   /** The workspace root: the directory of the manifest. No directory above it is looked at. */

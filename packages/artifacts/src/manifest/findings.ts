@@ -1,6 +1,6 @@
-import type { DiagnosticCode } from '../../../kit/src/diagnostics/catalogue.ts';
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { quoted } from '../../../kit/src/diagnostics/printable.ts';
+import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { renderKeyPath, type KeyPath } from './key-path.ts';
 import type { Resolution } from './references.ts';
 import type { YamlSource } from './yaml-source.ts';

@@ -1,4 +1,4 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactManifest } from './schema.ts';
 
 /** Everything a hook can be called at, in the order of a session (contracts §9). */

@@ -1,4 +1,4 @@
-import { printable } from '../../../kit/src/diagnostics/printable.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
 
 /** Where a value stands in a file: keys and list positions from the top. */
 export type KeyPath = readonly (string | number)[];

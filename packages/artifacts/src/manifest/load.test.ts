@@ -5,9 +5,9 @@ import { inspect } from 'node:util';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { loadCapsuleManifest, type LoadedManifest } from './load.ts';
-import type { Environment } from '../../../kit/src/environment.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 
 const smallest = `
 name: researcher

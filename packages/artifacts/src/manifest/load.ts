@@ -1,13 +1,13 @@
 import { dirname, join, resolve } from 'node:path';
 
-import { Diagnostic, DiagnosticList, type SourceLocation } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import { Diagnostic, DiagnosticList, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { readDocument } from './checked-document.ts';
 import { Draft } from './draft.ts';
 import type { Findings } from './findings.ts';
 import { renderKeyPath, type KeyPath } from './key-path.ts';
 import { readSmallText, unreadableFile } from './read-text.ts';
-import type { Environment } from '../../../kit/src/environment.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 import type { Reference } from './references.ts';
 import { checkCapsuleRules } from './rules.ts';
 import { capsuleManifest, type CapsuleManifest } from './schema.ts';

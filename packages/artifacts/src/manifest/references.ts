@@ -1,5 +1,5 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import type { Environment } from '../../../kit/src/environment.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 import { renderKeyPath, type KeyPath } from './key-path.ts';
 import type { YamlSource } from './yaml-source.ts';
 

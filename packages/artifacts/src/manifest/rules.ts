@@ -1,5 +1,5 @@
-import { closestName } from '../../../kit/src/diagnostics/closest-name.ts';
-import { quoted } from '../../../kit/src/diagnostics/printable.ts';
+import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Draft } from './draft.ts';
 import type { Findings } from './findings.ts';
 import type { KeyPath } from './key-path.ts';

@@ -1,8 +1,8 @@
 import type { $ZodIssue } from 'zod/v4/core';
 
-import type { DiagnosticCode } from '../../../kit/src/diagnostics/catalogue.ts';
-import { closestName } from '../../../kit/src/diagnostics/closest-name.ts';
-import { quoted } from '../../../kit/src/diagnostics/printable.ts';
+import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
+import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import type { Findings } from './findings.ts';
 import { holdsCredential, renderKey, renderKeyPath, type KeyPath } from './key-path.ts';
 import type { Resolution } from './references.ts';

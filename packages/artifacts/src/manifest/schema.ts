@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 
 import { artifactCapabilities, capsuleCapabilities } from './capabilities.ts';
-import { endpointFault } from '../../../kit/src/net/endpoint.ts';
+import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { hookEvents, hookPolicyNames } from './hook-declaration.ts';
 import { artifactName, exactVersion } from './names.ts';
 import { serverCommand } from './server-command.ts';

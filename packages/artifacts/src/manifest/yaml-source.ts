@@ -1,7 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type Node, type Pair } from 'yaml';
 
-import { Diagnostic, DiagnosticList, type SourceLocation } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { holdsFewItems, longestList } from '../../../protocol/src/bounded-lists.ts';
+import { Diagnostic, DiagnosticList, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
+import { holdsFewItems, longestList } from '@svc/protocol/bounded-lists.ts';
 import type { KeyPath } from './key-path.ts';
 import { keyText, readNodes, type NodeReading } from './yaml-nodes.ts';
 

@@ -1,7 +1,7 @@
 import type { Entry, LocalFileHeader } from 'yauzl';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { quoted } from '../../../kit/src/diagnostics/printable.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { decodeEntryName, entryNameFault } from './entry-name.ts';
 
 const stored = 0;

@@ -1,7 +1,7 @@
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { readArchive } from './archive.ts';
 import { type ArtifactKind, manifestFile, readManifestText } from './inspect-content.ts';
-import { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
 
 /** What the manifest in an archive says it is. Throws what is wrong with the archive or its manifest. */
 export async function kindOfArchive(path: string): Promise<ArtifactKind> {

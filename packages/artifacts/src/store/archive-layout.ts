@@ -1,7 +1,7 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { quoted } from '../../../kit/src/diagnostics/printable.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { type ArchiveEntry, forbidden } from './archive-entry.ts';
-import type { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import type { RegularFile } from '@svc/kit/files/regular-file.ts';
 
 /** Where the directory of an archive lies, and where the record at the end of the archive begins. */
 export interface DirectoryPlace {

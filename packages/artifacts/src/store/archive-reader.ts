@@ -1,6 +1,6 @@
 import { fromRandomAccessReaderPromise, RandomAccessReader, type ZipFile } from 'yauzl';
 
-import type { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import type { RegularFile } from '@svc/kit/files/regular-file.ts';
 
 /** Opens the directory of an archive. A malformed one rejects with a plain error. This module is loaded when an archive is read. */
 export async function openZip(file: RegularFile): Promise<ZipFile> {

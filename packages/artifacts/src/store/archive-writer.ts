@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { quoted } from '../../../kit/src/diagnostics/printable.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { type ArchiveLimits, archiveLimits } from './archive-limits.ts';
-import { type Chunks, writeDurably } from '../../../kit/src/files/durable-file.ts';
+import { type Chunks, writeDurably } from '@svc/kit/files/durable-file.ts';
 import { entryNameFault, NameTable } from './entry-name.ts';
 
 export interface PackedFile {

@@ -5,18 +5,18 @@ import { crc32, inflateRaw } from 'node:zlib';
 
 import type { ZipFile } from 'yauzl';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { quoted } from '../../../kit/src/diagnostics/printable.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { type ArchiveEntry, checkEntry, forbidden } from './archive-entry.ts';
 import { type ArchiveLimits, archiveLimits } from './archive-limits.ts';
 import { checkLayout } from './archive-layout.ts';
 import type { ArtifactContent } from './artifact-content.ts';
 import { entryDataFault, entryStart } from './entry-data.ts';
 import { NameTable } from './entry-name.ts';
-import { ioFault } from '../../../kit/src/files/io-fault.ts';
-import { makeDirectories } from '../../../kit/src/files/make-directories.ts';
-import type { RegularFile } from '../../../kit/src/files/regular-file.ts';
-import { temporaryName } from '../../../kit/src/files/temporary-name.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import type { RegularFile } from '@svc/kit/files/regular-file.ts';
+import { temporaryName } from '@svc/kit/files/temporary-name.ts';
 
 async function inflate(packed: Buffer, options: { readonly maxOutputLength: number }): Promise<Buffer> {
   return await promisify<Buffer, { maxOutputLength: number }, Buffer>(inflateRaw)(packed, options);

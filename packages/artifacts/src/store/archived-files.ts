@@ -1,7 +1,7 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type Archive, readArchive } from './archive.ts';
-import type { Chunks } from '../../../kit/src/files/durable-file.ts';
-import { chunksOfFile, RegularFile } from '../../../kit/src/files/regular-file.ts';
+import type { Chunks } from '@svc/kit/files/durable-file.ts';
+import { chunksOfFile, RegularFile } from '@svc/kit/files/regular-file.ts';
 
 /** An archive by path and hash. It is open only while it is read, and hashed again only when the file is another one. */
 export class ArchivedFiles {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { parseInstallTarget } from './artifact-ref.ts';
 
 function refusal(argument: string): string {

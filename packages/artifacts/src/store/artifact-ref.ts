@@ -1,4 +1,4 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { artifactName, artifactVersion, exactVersion } from '../manifest/names.ts';
 
 /** One exact artifact; identity is the pair (D3 "Versioning" 4). */

@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { decidesInstall } from '../manifest/install-keys.ts';
 import { loadCapsuleManifest } from '../manifest/load.ts';
-import type { Environment } from '../../../kit/src/environment.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 import type { ArtifactManifest } from '../manifest/schema.ts';
 import { writeArchive, type WrittenArchive } from './archive-writer.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
@@ -18,7 +18,7 @@ import {
   manifestFile,
   readManifestText,
 } from './inspect-content.ts';
-import { ioFault, isErrno } from '../../../kit/src/files/io-fault.ts';
+import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
 
 export interface FolderRequest {
   /** The folder of an artifact or a capsule. */

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { join, posix, sep } from 'node:path';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { quoted } from '../../../kit/src/diagnostics/printable.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import type { CapsuleManifest } from '../manifest/schema.ts';
 import { archiveLimits } from './archive-limits.ts';
 import { hashOfArchive, type PackedFile } from './archive-writer.ts';
@@ -16,8 +16,8 @@ import {
   readManifestText,
   requiredFile,
 } from './inspect-content.ts';
-import { ioFault, isErrno } from '../../../kit/src/files/io-fault.ts';
-import { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
 
 /**
  * The declared files of an artifact's directory, each read once, so that what is checked, hashed, packed and run is the same.

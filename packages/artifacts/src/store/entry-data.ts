@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { crc32, createInflateRaw } from 'node:zlib';
 
 import type { ArchiveEntry } from './archive-entry.ts';
-import type { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import type { RegularFile } from '@svc/kit/files/regular-file.ts';
 
 const pieceBytes = 256 * 1024;
 /** Of data whose pieces lie in one place: a few large reads cost less than many. */

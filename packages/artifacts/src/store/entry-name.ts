@@ -1,5 +1,5 @@
-import { quoted } from '../../../kit/src/diagnostics/printable.ts';
-import { decodeStrictUtf8 } from '../../../protocol/src/strict-utf8.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 
 const maxNameBytes = 1024;
 const maxComponentBytes = 255;

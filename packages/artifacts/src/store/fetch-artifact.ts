@@ -1,4 +1,4 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { tap } from './archive-writer.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import type { FetchedArchive, FetchObserver } from './artifact-source.ts';

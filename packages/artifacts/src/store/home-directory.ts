@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { isAbsolute } from 'node:path';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 
 /**
  * Where `.svc/` of the user lies: `HOME`, or what the system has for the user where that is not set or empty. `E-IO-001` when that is no

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { artifactName, exactVersion } from '../manifest/names.ts';
 import { serverFile } from '../manifest/server-command.ts';

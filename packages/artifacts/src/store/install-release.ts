@@ -1,4 +1,4 @@
-import { Diagnostic, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ReleaseRef } from './artifact-ref.ts';
 import { receive } from './fetch-artifact.ts';
 import { inParallel } from './in-parallel.ts';

@@ -1,4 +1,4 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import { kindOfArchive } from './archive-kind.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
@@ -9,7 +9,7 @@ import { commandWith, usualManifest } from './manifest-option.ts';
 import { openBundled } from './open-bundled.ts';
 import { openFromStore } from './open-from-store.ts';
 import { openStored } from './open-stored.ts';
-import { chunksOfFile } from '../../../kit/src/files/regular-file.ts';
+import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import { foundIn, lockedAs, resolveArtifacts, resolveEach } from './resolve.ts';
 import { storeRoot } from './store-layout.ts';
 import { putArchive } from './store-put.ts';

@@ -5,7 +5,7 @@ import { artifactName, exactVersion } from '../manifest/names.ts';
 import { readSmallText } from '../manifest/read-text.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 import type { ArtifactKind } from './inspect-content.ts';
-import { ioFault, isErrno } from '../../../kit/src/files/io-fault.ts';
+import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
 import { platformShape } from './platform.ts';
 import { readVariant, type StoredArchive, variantPaths } from './store-layout.ts';
 import { decodeKind } from './stored-meta.ts';

@@ -1,4 +1,4 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import type { ArtifactSource } from './artifact-source.ts';
 import { receive, type Receipt } from './fetch-artifact.ts';

@@ -1,6 +1,6 @@
 /** What is said where artifacts are not what `svc.lock` records. */
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { spell } from './artifact-ref.ts';
 import { type LockedArtifact, lockPath } from './lockfile.ts';
 import { commandWith, usualManifest } from './manifest-option.ts';

@@ -2,12 +2,12 @@ import { join } from 'node:path';
 
 import * as z from 'zod/mini';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { artifactName, exactVersion } from '../manifest/names.ts';
 import { readSmallText, unreadableFile } from '../manifest/read-text.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
-import { writeDurably } from '../../../kit/src/files/durable-file.ts';
-import { withGuard } from '../../../kit/src/files/file-guard.ts';
+import { writeDurably } from '@svc/kit/files/durable-file.ts';
+import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { platformShape } from './platform.ts';
 import { sha256Shape } from './sha256.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { readSmallText } from '../manifest/read-text.ts';
 import type { ArtifactManifest } from '../manifest/schema.ts';

@@ -9,8 +9,8 @@ import type { ArtifactContent } from './artifact-content.ts';
 import { readArtifactDirectory } from './directory-content.ts';
 import { checkRequiredFile, parseStoredManifest, readManifestText } from './inspect-content.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
-import { ioFault } from '../../../kit/src/files/io-fault.ts';
-import { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
 
 /** The artifact that `source:` of an entry names: a directory, read in place, or an archive (contracts §3 `artifacts[].source`). */
 export async function openSource(source: string, manifestDir: string): Promise<FoundArtifact> {

@@ -1,10 +1,10 @@
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type Archive, readArchive } from './archive.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
-import { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { findStored, type StoredArchive } from './store-layout.ts';
 
 export interface OpenedArchive {

@@ -1,7 +1,7 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { spell } from './artifact-ref.ts';
 import type { Publishable } from './publishable.ts';
-import { chunksOfFile } from '../../../kit/src/files/regular-file.ts';
+import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import { readVariant } from './store-layout.ts';
 import { putArchive } from './store-put.ts';
 

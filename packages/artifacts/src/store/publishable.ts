@@ -1,11 +1,11 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { serverFile } from '../manifest/server-command.ts';
 import type { ArtifactManifest } from '../manifest/schema.ts';
 import { type Archive, readArchive } from './archive.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import { type ArtifactKind, type InspectedContent, inspectContent, requiredFile } from './inspect-content.ts';
 import { platformOfProgram } from './program-platform.ts';
-import { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import type { Packaging } from './sources/index-object.ts';
 
 /** An archive and what a registry is told of it. */

@@ -1,4 +1,4 @@
-import { Diagnostic, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import { spell } from './artifact-ref.ts';
 import { openBundled } from './open-bundled.ts';

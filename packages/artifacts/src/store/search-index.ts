@@ -1,11 +1,11 @@
-import { Diagnostic, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { readArchive } from './archive.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 import { type ArtifactKind, manifestFile, readManifestText } from './inspect-content.ts';
 import { type ListedArchive, listStored } from './list-stored.ts';
 import { localPlaces, type StorePlaces } from './locate.ts';
-import { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import type { IndexObject } from './sources/index-object.ts';
 
 /** One version of an artifact that can be found. */

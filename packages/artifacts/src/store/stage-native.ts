@@ -1,10 +1,10 @@
 import { chmod, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-import { makeDirectory } from '../../../kit/src/files/durable-file.ts';
+import { makeDirectory } from '@svc/kit/files/durable-file.ts';
 import type { InstalledArtifact } from './installed-artifact.ts';
-import { ioFault } from '../../../kit/src/files/io-fault.ts';
-import { temporaryName } from '../../../kit/src/files/temporary-name.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { temporaryName } from '@svc/kit/files/temporary-name.ts';
 
 /** Puts the program of a native artifact into `directory`, under the artifact's name and executable by all; returns its path. */
 export async function stageNative(artifact: InstalledArtifact, directory: string): Promise<string> {

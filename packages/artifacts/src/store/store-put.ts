@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto';
 import { readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readArchive } from './archive.ts';
 import { archiveLimits } from './archive-limits.ts';
 import { tap } from './archive-writer.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
-import { type Chunks, makeDirectory, syncDirectory, writeTemporary } from '../../../kit/src/files/durable-file.ts';
-import { withGuard } from '../../../kit/src/files/file-guard.ts';
+import { type Chunks, makeDirectory, syncDirectory, writeTemporary } from '@svc/kit/files/durable-file.ts';
+import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { type ArtifactKind, checkIdentity, inspectContent, type InspectedContent } from './inspect-content.ts';
-import { ioFault, isErrno } from '../../../kit/src/files/io-fault.ts';
-import { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { encodeHashFile, readVariant, type StoredArchive, variantPaths, versionDirectory } from './store-layout.ts';
 import { encodeMeta } from './stored-meta.ts';
-import { isTemporaryName } from '../../../kit/src/files/temporary-name.ts';
+import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
 
 export interface PutRequest {
   readonly root: string;

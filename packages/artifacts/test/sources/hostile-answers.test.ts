@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
 import { GithubApi } from '../../src/store/sources/github-api.ts';
-import { HttpClient } from '../../../kit/src/net/http-client.ts';
+import { HttpClient } from '@svc/kit/net/http-client.ts';
 import type { Publication } from '../../src/store/sources/registry-client.ts';
 import { archiveBytes, toolFiles } from '../store/artifacts.ts';
 import { client, echo, listening, rawServer, refusalOf } from './hostile-kit.ts';

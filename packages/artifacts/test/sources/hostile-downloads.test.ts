@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import type { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { locate, type StorePlaces } from '../../src/store/locate.ts';
 import { storeRoot } from '../../src/store/store-layout.ts';
 import { archiveBytes, emptyPlaces, toolFiles } from '../store/artifacts.ts';

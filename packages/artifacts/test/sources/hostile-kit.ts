@@ -2,9 +2,9 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 
 import { onTestFinished } from 'vitest';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { Secret } from '../../../kit/src/diagnostics/secret.ts';
-import { HttpClient } from '../../../kit/src/net/http-client.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { RegistryClient } from '../../src/store/sources/registry-client.ts';
 
 export const echo = { name: 'echo', version: '1.0.0' };

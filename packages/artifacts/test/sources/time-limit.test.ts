@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 
-import { HttpClient } from '../../../kit/src/net/http-client.ts';
+import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { RegistryClient } from '../../src/store/sources/registry-client.ts';
 import { StandInServer } from './stand-in-server.ts';
 

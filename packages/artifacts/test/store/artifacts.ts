@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 
 import { onTestFinished } from 'vitest';
 
-import { Diagnostic, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { packArchive, type PackedFile } from '../../src/store/archive-writer.ts';
 import type { StorePlaces } from '../../src/store/locate.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
 
-import { withGuard } from '../../../kit/src/files/file-guard.ts';
+import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { codesOf, temporaryDirectory } from './artifacts.ts';
 
 describe('a guard', () => {

@@ -8,7 +8,7 @@ import { writeArchive } from '../../src/store/archive-writer.ts';
 import { readArchive } from '../../src/store/archive.ts';
 import { upsertLock } from '../../src/store/lockfile.ts';
 import { openStored } from '../../src/store/open-stored.ts';
-import { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { resolveArtifacts } from '../../src/store/resolve.ts';
 import { storeRoot } from '../../src/store/store-layout.ts';
 import { putArchive } from '../../src/store/store-put.ts';

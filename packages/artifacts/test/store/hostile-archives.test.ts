@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArchiveLimits } from '../../src/store/archive-limits.ts';
 import { readArchive } from '../../src/store/archive.ts';
-import { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { archiveBytes, codesOf, temporaryDirectory, toolFiles } from './artifacts.ts';
 import { fileMode, linkMode, type RawEntry, zipBytes } from './zip-bytes.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
 import { readArchive } from '../../src/store/archive.ts';
-import { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { codesOf, temporaryDirectory } from './artifacts.ts';
 import { zipBytes, type RawEntry } from './zip-bytes.ts';
 

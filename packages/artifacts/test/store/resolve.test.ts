@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactEntry } from '../../src/manifest/schema.ts';
 import type { ArtifactSource } from '../../src/store/artifact-source.ts';
 import type { InstalledArtifact } from '../../src/store/installed-artifact.ts';

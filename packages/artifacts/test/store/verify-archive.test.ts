@@ -4,9 +4,9 @@ import { deflateRawSync } from 'node:zlib';
 
 import { describe, expect, it } from 'vitest';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readArchive } from '../../src/store/archive.ts';
-import { RegularFile } from '../../../kit/src/files/regular-file.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { temporaryDirectory } from './artifacts.ts';
 import { zipBytes, type RawEntry } from './zip-bytes.ts';
 

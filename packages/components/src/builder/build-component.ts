@@ -2,8 +2,8 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-import { Diagnostic, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { componentSource } from '../../../artifacts/src/store/inspect-content.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { componentSource } from '@svc/artifacts/store/inspect-content.ts';
 import { type Componentizer, componentizeSource, type World } from './componentize.ts';
 import { guestBundle } from './guest-bundle.ts';
 import { readGuestEngine } from './guest-engine.ts';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
 
-import { diagnosticOf } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readGuestEngine } from './guest-engine.ts';
 
 const packageRoot = fileURLToPath(new URL('../../../../', import.meta.url));

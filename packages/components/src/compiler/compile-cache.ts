@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cachedDataVersionTag } from 'node:v8';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
-import { writeDurably } from '../../../kit/src/files/durable-file.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { writeDurably } from '@svc/kit/files/durable-file.ts';
 import { ComponentFault } from '../component.ts';
 import { compiledFileName } from './compile-component.ts';
 import type { Compiler } from './compiler.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 
-import { writeDurably } from '../../../kit/src/files/durable-file.ts';
-import { findPackageRoot } from '../../../kit/src/files/package-root.ts';
+import { writeDurably } from '@svc/kit/files/durable-file.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { Compiler } from './compiler.ts';
 import { encodeTranspiled, transpiledComponent } from './transpiled-component.ts';
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { NodeProcess } from '../node-process.ts';
 import type { CompilerAnswer } from './compiler-messages.ts';
 

@@ -1,6 +1,6 @@
 import { closeSync } from 'node:fs';
 
-import { inheritedDescriptors } from '../../../kit/src/files/inherited-descriptors.ts';
+import { inheritedDescriptors } from '@svc/kit/files/inherited-descriptors.ts';
 import { outputFunction, type GuestMessage, type HostMessage, type LoadMessage } from '../exchange.ts';
 import { firstGivenDescriptor } from '../frames.ts';
 import { compileModules, type LinkedModule } from './compile-modules.ts';

@@ -1,4 +1,4 @@
-import { chunkPieces } from '../../../protocol/src/chunk-pieces.ts';
+import { chunkPieces } from '@svc/protocol/chunk-pieces.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { Imports } from './offered-imports.ts';
 import { valueSize } from './value-size.ts';

@@ -1,8 +1,8 @@
 import { isIP, type LookupFunction } from 'node:net';
 
-import { addressesOf, type HostResolver } from '../../../kit/src/net/resolver.ts';
-import { addressFault } from '../../../kit/src/net/address-rule.ts';
-import { destinationOf } from '../../../kit/src/net/network-coverage.ts';
+import { addressesOf, type HostResolver } from '@svc/kit/net/resolver.ts';
+import { addressFault } from '@svc/kit/net/address-rule.ts';
+import { destinationOf } from '@svc/kit/net/network-coverage.ts';
 import { ConnectionRefusal, type HttpErrorCode } from './http-error-code.ts';
 import type { HttpGrants } from './request-plan.ts';
 

@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 
-import { type HostResolver, systemResolver } from '../../../kit/src/net/resolver.ts';
+import { type HostResolver, systemResolver } from '@svc/kit/net/resolver.ts';
 import { checkedLookup } from './checked-lookup.ts';
 import type { SendRequest } from './outbound-exchange.ts';
 import type { HttpGrants } from './request-plan.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { RequestBodyStart, RequestHead } from './remote-messages.ts';
 import { type HttpGrants, planRequest, type RequestDecision } from './request-plan.ts';
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 import { builderFiles, componentizeSource } from '../../../../scripts/componentize.mjs';
 import type { ComponentSource } from '../../src/compiler/compile-cache.ts';
-import { temporaryName } from '../../../kit/src/files/temporary-name.ts';
+import { temporaryName } from '@svc/kit/files/temporary-name.ts';
 
 const root = fileURLToPath(new URL('../../../../', import.meta.url));
 const sources = join(root, 'test', 'fixtures', 'components');

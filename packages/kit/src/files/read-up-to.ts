@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-import { GatheredBytes } from '../../../protocol/src/gathered-bytes.ts';
+import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
 
 /** The body of a response; undefined once it exceeds `maxBytes`, the rest being left unread. Rejects when it does not end well. */
 export async function readUpTo(response: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { printable } from '../diagnostics/printable.ts';
 import type { Secret } from '../diagnostics/secret.ts';
-import { GatheredBytes } from '../../../protocol/src/gathered-bytes.ts';
+import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
 import { exchange, type OutgoingBody } from './http-exchange.ts';
 import type { Proxy } from './proxy.ts';
 import { lookupWithin, redirectTarget, type RedirectSource } from './redirect-rule.ts';

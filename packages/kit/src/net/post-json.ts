@@ -1,7 +1,7 @@
 import { request, type IncomingMessage } from 'node:http';
 import { request as secureRequest } from 'node:https';
 
-import { GatheredBytes } from '../../../protocol/src/gathered-bytes.ts';
+import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
 import { responseOf } from './response-of.ts';
 
 export interface JsonPost {

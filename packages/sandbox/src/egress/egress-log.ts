@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 
-import type { LogBudget } from '../../../kit/src/log-budget.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { EgressDecision } from './egress-rules.ts';
 
 /** A process may ask as often as it likes, and must not fill the disk by it. */

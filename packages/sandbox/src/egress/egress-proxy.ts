@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 
-import type { NetworkDestination } from '../../../kit/src/net/network-destination.ts';
+import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { connectDirectly, type Connect } from './dial.ts';
 import { defaultLimits, type EgressDecision, type EgressLimits, type EgressRules } from './egress-rules.ts';
 import type { OwnService } from './own-service.ts';
 import { ProxyConnection } from './proxy-connection.ts';
-import type { HostResolver } from '../../../kit/src/net/resolver.ts';
+import type { HostResolver } from '@svc/kit/net/resolver.ts';
 
 export interface EgressProxyOptions {
   /** `capabilities.network.allow` of whoever runs behind the proxy. */

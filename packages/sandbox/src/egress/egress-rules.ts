@@ -1,7 +1,7 @@
-import type { NetworkDestination } from '../../../kit/src/net/network-destination.ts';
+import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { Connect } from './dial.ts';
 import type { OwnService } from './own-service.ts';
-import type { HostResolver } from '../../../kit/src/net/resolver.ts';
+import type { HostResolver } from '@svc/kit/net/resolver.ts';
 
 /** One decision of the proxy, to be logged. Holds the destination alone: no path, no header, no body. */
 export interface EgressDecision {

@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 
-import { addressFault } from '../../../kit/src/net/address-rule.ts';
-import { isCovered } from '../../../kit/src/net/network-coverage.ts';
-import { formatDestination } from '../../../kit/src/net/network-destination.ts';
+import { addressFault } from '@svc/kit/net/address-rule.ts';
+import { isCovered } from '@svc/kit/net/network-coverage.ts';
+import { formatDestination } from '@svc/kit/net/network-destination.ts';
 import { dial } from './dial.ts';
 import type { EgressDecision, EgressRules } from './egress-rules.ts';
 import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
 import type { GrantableDestination, ProxyTarget } from './proxy-target.ts';
-import { addressesOf } from '../../../kit/src/net/resolver.ts';
+import { addressesOf } from '@svc/kit/net/resolver.ts';
 
 export type Opening = { readonly kind: 'open'; readonly socket: Socket } | ProxyRefusal;
 

@@ -1,4 +1,4 @@
-import { parseDestination, type NetworkDestination } from '../../../kit/src/net/network-destination.ts';
+import { parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
 import type { RequestHead } from './request-head.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-import type { ResourceLimits } from '../../../artifacts/src/grants/effective-grants.ts';
+import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
 import { containedHome } from '../contained-environment.ts';
 import {
   countsAlone,

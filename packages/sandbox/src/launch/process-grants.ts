@@ -1,6 +1,6 @@
-import type { ResourceLimits } from '../../../artifacts/src/grants/effective-grants.ts';
-import type { WorkdirPath } from '../../../artifacts/src/grants/filesystem-scope.ts';
-import type { NetworkDestination } from '../../../kit/src/net/network-destination.ts';
+import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
+import type { WorkdirPath } from '@svc/artifacts/grants/filesystem-scope.ts';
+import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 
 /** A state store: a directory outside the workdir that a process may read and write, and not run programs of. */
 export interface StoreDirectory {

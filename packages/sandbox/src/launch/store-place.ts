@@ -1,4 +1,4 @@
-import { stateRoot, statePath } from '../../../artifacts/src/grants/state-paths.ts';
+import { stateRoot, statePath } from '@svc/artifacts/grants/state-paths.ts';
 import type { StoreDirectory } from './process-grants.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** What bounds the processes and the memory of a session, and by what mechanism each bound is held here. */
-import type { ResourceLimits } from '../../../artifacts/src/grants/effective-grants.ts';
-import type { HeldBy, HeldLimit } from '../../../artifacts/src/grants/scope-object.ts';
+import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
+import type { HeldBy, HeldLimit } from '@svc/artifacts/grants/scope-object.ts';
 import type { Enforcement } from '../launch/compose-plan.ts';
 
 /** What of the ladder of mechanisms a session climbs. The decision is made once: what is reported is what is carried out. */

@@ -2,8 +2,8 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-import type { ResourceLimits } from '../../../artifacts/src/grants/effective-grants.ts';
-import type { HeldBy } from '../../../artifacts/src/grants/scope-object.ts';
+import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
+import type { HeldBy } from '@svc/artifacts/grants/scope-object.ts';
 import { type GroupPlaceLook, lookForGroupPlace, type OwnGroupFacts } from '../control-group.ts';
 import type { Enforcement } from '../launch/compose-plan.ts';
 import type { HostAbility } from '../launch/host-ability.ts';

@@ -1,5 +1,5 @@
 /** Looks at the programs of a session while some run: whether a limit kept them from more, and that their memory stays in bounds. */
-import type { ResourceLimits } from '../../../artifacts/src/grants/effective-grants.ts';
+import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
 import { supervisors } from '../launch/compose-plan.ts';
 import type { LaunchedProcess } from '../launcher.ts';
 import type { GroupHits } from '../session-groups.ts';

@@ -1,8 +1,8 @@
 import { delimiter, isAbsolute, join } from 'node:path';
 
-import { containedEnvironment } from '../../../sandbox/src/contained-environment.ts';
-import { findProgram } from '../../../sandbox/src/find-program.ts';
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { containedEnvironment } from '@svc/sandbox/contained-environment.ts';
+import { findProgram } from '@svc/sandbox/find-program.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LaunchScope } from './scope-of-launch.ts';
 
 type CommandQuestion = Pick<LaunchScope, 'loaded' | 'env' | 'source'>;
@@ -30,8 +30,8 @@ export async function commandProblems(question: CommandQuestion): Promise<readon
   const path = searchPath(question);
   const programs = names.map((name) => findProgram(name, path));
   const [{ neededFiles }, { systemFiles }] = await Promise.all([
-    import('../../../sandbox/src/closure/needed-files.ts'),
-    import('../../../sandbox/src/closure/file-host.ts'),
+    import('@svc/sandbox/closure/needed-files.ts'),
+    import('@svc/sandbox/closure/file-host.ts'),
   ]);
   const { problems } = neededFiles(
     programs.flatMap((program) => (program.kind === 'found' ? [program.path] : [])),

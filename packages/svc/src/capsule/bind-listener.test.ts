@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { describe, expect, it } from 'vitest';
 
-import { HttpServer } from '../../../kit/src/http/server.ts';
+import { HttpServer } from '@svc/kit/http/server.ts';
 import { bindListener } from './bind-listener.ts';
 
 async function advertised(bind: string): Promise<string> {

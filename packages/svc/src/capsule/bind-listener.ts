@@ -1,7 +1,7 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
-import { isLoopbackAddress } from '../../../kit/src/http/loopback.ts';
-import type { HttpServer } from '../../../kit/src/http/server.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { isLoopbackAddress } from '@svc/kit/http/loopback.ts';
+import type { HttpServer } from '@svc/kit/http/server.ts';
 
 export interface ListenerAddress {
   /** `--bind` as given. */

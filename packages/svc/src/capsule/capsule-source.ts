@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { locate, type StorePlaces } from '../../../artifacts/src/store/locate.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { locate, type StorePlaces } from '@svc/artifacts/store/locate.ts';
 import type { RunRequest } from './running-capsule.ts';
 
 /** Where a capsule comes from. */
@@ -29,7 +29,7 @@ export async function findCapsule(
     return { manifestFile, manifestDirectory: directory, root: directory };
   }
   const { root, stored } = await locate(published, places);
-  const { openStored } = await import('../../../artifacts/src/store/open-stored.ts');
+  const { openStored } = await import('@svc/artifacts/store/open-stored.ts');
   const opened = await openStored(root, stored, places.platform);
   try {
     const name = `${published.name}-${published.version}-${opened.stored.sha256.slice(0, 16)}`;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import type { SessionId } from '../../../protocol/src/ids.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 import { openConversationPlace, type ConversationPlace } from './conversation-place.ts';
 import { processStart } from './running-record.ts';
 

@@ -3,11 +3,11 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
-import { ioFault, isErrno } from '../../../kit/src/files/io-fault.ts';
-import { makeDirectories } from '../../../kit/src/files/make-directories.ts';
-import type { SessionId } from '../../../protocol/src/ids.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
+import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 import { isAlive, processStart } from './running-record.ts';
 
 export interface ConversationPlaceRequest {

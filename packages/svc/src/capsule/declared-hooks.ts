@@ -1,8 +1,8 @@
-import { Diagnostic, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { hookDeclaration, hookProblem, mayCommit } from '../../../artifacts/src/manifest/hook-declaration.ts';
-import type { LoadedManifest } from '../../../artifacts/src/manifest/load.ts';
-import { bundledCompaction, bundledVersion } from '../../../artifacts/src/manifest/names.ts';
-import type { InstalledArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { hookDeclaration, hookProblem, mayCommit } from '@svc/artifacts/manifest/hook-declaration.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
+import { bundledCompaction, bundledVersion } from '@svc/artifacts/manifest/names.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 
 /**
  * Holds the hooks of a capsule to what a hook may declare: throws every `E-ART-009` and `E-ART-010` (contracts §9). Gives the warning

@@ -1,7 +1,7 @@
 import { parseSpawnerHandle, type SpawnerHandle } from '../delegation/spawner-handle.ts';
-import { Diagnostic, diagnosticOf } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { endpointFault } from '../../../kit/src/net/endpoint.ts';
-import type { Environment } from '../../../kit/src/environment.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { endpointFault } from '@svc/kit/net/endpoint.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 
 export interface DelegationQuestion {
   readonly spawnAllow: readonly string[];

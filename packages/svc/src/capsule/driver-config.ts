@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { isSystemError, systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
-import type { LoadedManifest } from '../../../artifacts/src/manifest/load.ts';
-import { normalizeWorkdirPath } from '../../../artifacts/src/manifest/workdir-path.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
+import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 
 /**
  * `inference.driver.config` as the driver gets it. A component cannot read beside the manifest, so the script driver is given the

@@ -1,9 +1,9 @@
 import { arch, platform } from 'node:process';
 
-import type { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import type { ScopeObject } from '../../../artifacts/src/grants/scope-object.ts';
-import { findPackageRoot } from '../../../kit/src/files/package-root.ts';
-import { platformOf } from '../../../artifacts/src/store/platform.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import { platformOf } from '@svc/artifacts/store/platform.ts';
 import { redactedTexts } from '../trace/file-trace.ts';
 import { commandProblems } from './absent-commands.ts';
 import { scopeOfLaunch, type ScopeRequest } from './scope-of-launch.ts';

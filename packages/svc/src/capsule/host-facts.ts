@@ -2,7 +2,7 @@ import { release, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { arch, getuid, platform } from 'node:process';
 
-import type { HostFacts } from '../../../sandbox/src/host-containment.ts';
+import type { HostFacts } from '@svc/sandbox/host-containment.ts';
 
 export interface HostQuestion extends Pick<HostFacts, 'packageRoot' | 'ceiling'> {
   /** The home directory of the user. */

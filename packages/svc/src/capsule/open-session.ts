@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 
-import { hasLiveGroups } from '../../../sandbox/src/child-group.ts';
-import { createLateComponentHost } from '../../../components/src/late-component-host.ts';
-import { Diagnostic, diagnosticOf, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { hasLiveGroups } from '@svc/sandbox/child-group.ts';
+import { createLateComponentHost } from '@svc/components/late-component-host.ts';
+import { Diagnostic, diagnosticOf, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HookSet } from '../hooks/hook-set.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
 import { checkExportRoots } from '../resources/export-check.ts';
@@ -19,12 +19,12 @@ import { TaskBoard } from '../session/task-board.ts';
 import { WorkdirSize } from '../session/workdir-size.ts';
 import { Inventory } from '../tools/inventory.ts';
 import { openFileTrace } from '../trace/file-trace.ts';
-import { LogBudget } from '../../../kit/src/log-budget.ts';
+import { LogBudget } from '@svc/kit/log-budget.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { Trace } from '../trace/trace.ts';
-import { agentCard, type AgentCard } from '../../../protocol/src/agent-card.ts';
-import type { NumberedFrame } from '../../../protocol/src/frames.ts';
-import type { SessionId, TraceEventId } from '../../../protocol/src/ids.ts';
+import { agentCard, type AgentCard } from '@svc/protocol/agent-card.ts';
+import type { NumberedFrame } from '@svc/protocol/frames.ts';
+import type { SessionId, TraceEventId } from '@svc/protocol/ids.ts';
 import { openHooks } from './open-hooks.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { recordRedaction } from './record-redaction.ts';

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 
-import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { contains } from './session-directories.ts';
 
 export interface OperatorPlaces {

@@ -1,12 +1,12 @@
 import { arch, platform } from 'node:process';
 
-import { DiagnosticList, type Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { declaredArtifacts } from '../../../artifacts/src/manifest/declared-artifacts.ts';
-import type { InstalledArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
-import type { StorePlaces } from '../../../artifacts/src/store/locate.ts';
-import { findPackageRoot } from '../../../kit/src/files/package-root.ts';
-import { platformOf } from '../../../artifacts/src/store/platform.ts';
-import { resolveArtifacts } from '../../../artifacts/src/store/resolve.ts';
+import { DiagnosticList, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import { platformOf } from '@svc/artifacts/store/platform.ts';
+import { resolveArtifacts } from '@svc/artifacts/store/resolve.ts';
 import { checkHooks } from './declared-hooks.ts';
 import { driverConfig } from './driver-config.ts';
 import { findInitialTask, type InitialTask } from './initial-task.ts';

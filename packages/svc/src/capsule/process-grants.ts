@@ -1,7 +1,7 @@
-import { homeBelow } from '../../../sandbox/src/contained-environment.ts';
-import type { ProcessGrants, StoreDirectory } from '../../../sandbox/src/launch/process-grants.ts';
-import type { ArtifactGrants } from '../../../artifacts/src/grants/artifact-grants.ts';
-import type { EffectiveGrants } from '../../../artifacts/src/grants/effective-grants.ts';
+import { homeBelow } from '@svc/sandbox/contained-environment.ts';
+import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
+import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
+import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
 
 /** What the commands of a capsule may do, and its driver when that is a program. State stores belong to artifacts: they have none. */
 export function capsuleProcesses(grants: EffectiveGrants): ProcessGrants {

@@ -1,8 +1,8 @@
 import { RefereeClient, type Unanswered } from '../delegation/referee-client.ts';
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import type { Redactor } from '../../../kit/src/diagnostics/redactor.ts';
-import type { Secret } from '../../../kit/src/diagnostics/secret.ts';
-import type { SessionId } from '../../../protocol/src/ids.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 import { refereeAddress } from './delegation-of-launch.ts';
 
 /** A session that the referee has a record of. The credential stays in this process (D2 "Authentication" 2). */

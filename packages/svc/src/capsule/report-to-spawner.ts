@@ -5,11 +5,11 @@ import { isEndedByLauncher } from '../delegation/child-completion.ts';
 import { completionFile } from '../delegation/completion-record.ts';
 import { reportCompletion } from '../delegation/report-completion.ts';
 import type { SpawnerHandle } from '../delegation/spawner-handle.ts';
-import { Diagnostic, diagnosticOf } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import type { SessionOutcome } from '../session/session.ts';
 import { writeWorkdirFile } from '../session/workdir-file.ts';
-import type { SessionId } from '../../../protocol/src/ids.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 import type { ScopedLaunch } from './prepare.ts';
 
 /** What a session leaves behind. */

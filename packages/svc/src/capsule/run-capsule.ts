@@ -1,9 +1,9 @@
-import { Diagnostic, diagnosticOf } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HookSet } from '../hooks/hook-set.ts';
-import { HttpServer } from '../../../kit/src/http/server.ts';
+import { HttpServer } from '@svc/kit/http/server.ts';
 import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
 import type { SessionOutcome } from '../session/session.ts';
-import { mintSessionId, type SessionId } from '../../../protocol/src/ids.ts';
+import { mintSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import { bindListener, type BoundListener } from './bind-listener.ts';
 import { openSession, type OpenSession } from './open-session.ts';
 import { prepareLaunch, scopeLaunch, type PreparedLaunch, type ScopedLaunch } from './prepare.ts';

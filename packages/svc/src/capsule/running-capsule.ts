@@ -1,11 +1,11 @@
-import type { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import type { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { SessionOutcome } from '../session/session.ts';
-import type { FetchObserver } from '../../../artifacts/src/store/artifact-source.ts';
-import type { StorePlaces } from '../../../artifacts/src/store/locate.ts';
-import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
-import type { NumberedFrame } from '../../../protocol/src/frames.ts';
-import type { SessionId } from '../../../protocol/src/ids.ts';
+import type { FetchObserver } from '@svc/artifacts/store/artifact-source.ts';
+import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import type { NumberedFrame } from '@svc/protocol/frames.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 
 /** What `svc run` was asked for. */
 export interface RunRequest {

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 
-import { ioFault, isErrno } from '../../../kit/src/files/io-fault.ts';
-import { makeDirectories } from '../../../kit/src/files/make-directories.ts';
-import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
-import { isSessionId } from '../../../protocol/src/ids.ts';
+import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
+import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { isSessionId } from '@svc/protocol/ids.ts';
 
 const recordShape = z.lazy(() =>
   z.object({

@@ -1,10 +1,10 @@
 import { closeSync, constants, existsSync, lstatSync, openSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { ioFault } from '../../../kit/src/files/io-fault.ts';
-import { makeDirectories } from '../../../kit/src/files/make-directories.ts';
-import { isObstacle, makeMissing, openWithoutLinks } from '../../../kit/src/files/open-without-links.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { isObstacle, makeMissing, openWithoutLinks } from '@svc/kit/files/open-without-links.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 

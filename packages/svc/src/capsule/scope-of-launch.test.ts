@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { noContainment, type Containment } from '../../../sandbox/src/containment.ts';
-import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import { noContainment, type Containment } from '@svc/sandbox/containment.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { answerFloor } from './scope-of-launch.ts';
 
 /** A host that achieves a class; nothing is started on it. */

@@ -1,10 +1,10 @@
-import type { ComponentHost } from '../../../components/src/component-host.ts';
-import type { Component, ComponentGrants, Preopen } from '../../../components/src/component.ts';
-import type { ArtifactGrants } from '../../../artifacts/src/grants/artifact-grants.ts';
-import { mayReach } from '../../../kit/src/net/network-coverage.ts';
-import { statePath } from '../../../artifacts/src/grants/state-paths.ts';
-import { formatDestination } from '../../../kit/src/net/network-destination.ts';
-import type { InstalledArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
+import type { ComponentHost } from '@svc/components/component-host.ts';
+import type { Component, ComponentGrants, Preopen } from '@svc/components/component.ts';
+import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
+import { mayReach } from '@svc/kit/net/network-coverage.ts';
+import { statePath } from '@svc/artifacts/grants/state-paths.ts';
+import { formatDestination } from '@svc/kit/net/network-destination.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { openScopeDirectory, openStateStore, type ScopeDirectory } from './scope-directory.ts';
 
 export interface SessionComponentsDeps {

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { mintSessionId } from '../../../protocol/src/ids.ts';
+import { mintSessionId } from '@svc/protocol/ids.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
 
 let root: string;

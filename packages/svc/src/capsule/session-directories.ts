@@ -1,11 +1,11 @@
 import { closeSync, existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { ioFault, isErrno } from '../../../kit/src/files/io-fault.ts';
-import { makeDirectories } from '../../../kit/src/files/make-directories.ts';
-import { isObstacle, openWithoutLinks } from '../../../kit/src/files/open-without-links.ts';
-import type { SessionId } from '../../../protocol/src/ids.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
+import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { isObstacle, openWithoutLinks } from '@svc/kit/files/open-without-links.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 
 export interface SessionDirectories {
   /** The accessible workdir, links resolved: the agent reads and writes here. */

@@ -1,15 +1,15 @@
 import { realpathSync } from 'node:fs';
 import { relative } from 'node:path';
 
-import type { Containment, SessionContainment } from '../../../sandbox/src/containment.ts';
-import { containedEnvironment, containedTemporary } from '../../../sandbox/src/contained-environment.ts';
-import type { ProcessGrants, StoreDirectory } from '../../../sandbox/src/launch/process-grants.ts';
-import type { LimitHold } from '../../../sandbox/src/limits/held-limits.ts';
-import type { Launcher } from '../../../sandbox/src/launcher.ts';
-import { serviceAddress } from '../../../sandbox/src/service-address.ts';
-import { diagnosticOf } from '../../../kit/src/diagnostics/diagnostic.ts';
-import type { LogBudget } from '../../../kit/src/log-budget.ts';
-import type { SessionId } from '../../../protocol/src/ids.ts';
+import type { Containment, SessionContainment } from '@svc/sandbox/containment.ts';
+import { containedEnvironment, containedTemporary } from '@svc/sandbox/contained-environment.ts';
+import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
+import type { LimitHold } from '@svc/sandbox/limits/held-limits.ts';
+import type { Launcher } from '@svc/sandbox/launcher.ts';
+import { serviceAddress } from '@svc/sandbox/service-address.ts';
+import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 import { makePrivateDirectory, openScopeDirectory, openStateStore } from './scope-directory.ts';
 import type { SessionDirectories } from './session-directories.ts';
 

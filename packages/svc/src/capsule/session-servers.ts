@@ -1,10 +1,10 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import type { InstalledArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { KeptLists } from '../tools/mcp/kept-lists.ts';
 import type { ListedTools } from '../tools/mcp/listed-tools.ts';
 import { createMcpTools } from '../tools/mcp/mcp-tools.ts';
 import { ToolServer, type ToolServerSettings } from '../tools/mcp/tool-server.ts';
-import type { LogBudget } from '../../../kit/src/log-budget.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { Tool } from '../tools/tool.ts';
 import { systemClock } from './system-clock.ts';
 import { version } from './version.ts';

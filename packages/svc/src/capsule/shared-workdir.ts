@@ -1,4 +1,4 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readRunningRecords } from './running-record.ts';
 import { contains } from './session-directories.ts';
 

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 
 /** An approval is one line of some hundred characters. */
 const mostBytes = 16 * 1024;

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 
-import type { Component } from '../../../components/src/component.ts';
-import { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import type { Component } from '@svc/components/component.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { createComponentDriver } from '../inference/component-driver.ts';
 import { DriverRequests } from '../inference/driver-requests.ts';
 import type { Driver } from '../inference/driver.ts';
 import { timedDriver } from '../inference/timed-driver.ts';
 import type { ProgramService } from '../inference/cli/cli-driver.ts';
-import type { InstalledArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { capsuleProcesses } from './process-grants.ts';
 import { recordRedaction } from './record-redaction.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';

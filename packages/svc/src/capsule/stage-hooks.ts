@@ -1,5 +1,5 @@
 import type { Hook } from '../hooks/hook.ts';
-import { hookDeclaration } from '../../../artifacts/src/manifest/hook-declaration.ts';
+import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
 
 /** The hooks of a session, in the order of the manifest (contracts §9). Compiles and starts nothing. */

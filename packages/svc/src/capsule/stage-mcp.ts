@@ -1,9 +1,9 @@
 import { basename, join } from 'node:path';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { serverFile } from '../../../artifacts/src/manifest/server-command.ts';
-import type { InstalledArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
-import { stageProgram } from '../../../artifacts/src/store/stage-native.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { serverFile } from '@svc/artifacts/manifest/server-command.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import { stageProgram } from '@svc/artifacts/store/stage-native.ts';
 import type { Tool } from '../tools/tool.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
 import { namedFiles, toolProcess } from './tool-process.ts';

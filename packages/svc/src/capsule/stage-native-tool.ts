@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 
-import type { InstalledArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
-import { stageNative } from '../../../artifacts/src/store/stage-native.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import { stageNative } from '@svc/artifacts/store/stage-native.ts';
 import { createNativeTool } from '../tools/native-tool.ts';
 import type { Tool } from '../tools/tool.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';

@@ -1,7 +1,7 @@
 import type { Delegations } from '../delegation/delegations.ts';
-import type { ArtifactGrants } from '../../../artifacts/src/grants/artifact-grants.ts';
+import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import type { BackgroundCommands } from '../tools/background/background-commands.ts';
-import type { LogBudget } from '../../../kit/src/log-budget.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { SessionComponents } from './session-components.ts';
 import type { SessionDirectories } from './session-directories.ts';

@@ -1,12 +1,12 @@
-import type { CapsuleManifest } from '../../../artifacts/src/manifest/schema.ts';
-import { wholeMs } from '../../../artifacts/src/manifest/units.ts';
+import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
+import { wholeMs } from '@svc/artifacts/manifest/units.ts';
 import { ExportRoot, normalizedRoot } from '../resources/export-root.ts';
 import { audienceOf } from '../resources/peer-address.ts';
 import { PeerHandles } from '../resources/peer-handles.ts';
 import type { ResourcePlanesOptions } from '../resources/resource-routes.ts';
-import type { SessionClock } from '../../../kit/src/clock.ts';
+import type { SessionClock } from '@svc/kit/clock.ts';
 import type { Tool } from '../tools/tool.ts';
-import type { SessionId } from '../../../protocol/src/ids.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { systemClock } from './system-clock.ts';
 

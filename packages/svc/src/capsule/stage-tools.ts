@@ -1,4 +1,4 @@
-import type { InstalledArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { createShellTools } from '../tools/shell-tool.ts';
 import { createSkillTool } from '../tools/skill-tool.ts';
 import type { Tool } from '../tools/tool.ts';

@@ -1,12 +1,12 @@
-import type { ComponentHost } from '../../../components/src/component-host.ts';
+import type { ComponentHost } from '@svc/components/component-host.ts';
 import type { Delegations } from '../delegation/delegations.ts';
-import type { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Hook } from '../hooks/hook.ts';
 import type { Driver } from '../inference/driver.ts';
 import { BackgroundCommands } from '../tools/background/background-commands.ts';
 import type { Tool } from '../tools/tool.ts';
-import type { LogBudget } from '../../../kit/src/log-budget.ts';
-import type { SessionId } from '../../../protocol/src/ids.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { SessionComponents } from './session-components.ts';
 import type { SessionDirectories } from './session-directories.ts';

@@ -13,10 +13,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import type { ComponentHost } from '../../../components/src/component-host.ts';
-import type { ComponentGrants } from '../../../components/src/component.ts';
-import type { ArtifactGrants } from '../../../artifacts/src/grants/artifact-grants.ts';
-import type { InstalledArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
+import type { ComponentHost } from '@svc/components/component-host.ts';
+import type { ComponentGrants } from '@svc/components/component.ts';
+import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { openStateStore } from './scope-directory.ts';
 import { SessionComponents } from './session-components.ts';
 

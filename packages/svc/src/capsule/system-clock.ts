@@ -1,4 +1,4 @@
-import type { SessionClock } from '../../../kit/src/clock.ts';
+import type { SessionClock } from '@svc/kit/clock.ts';
 import { earlyRandom } from './early-random.ts';
 
 /** The machine's own clock and randomness. */

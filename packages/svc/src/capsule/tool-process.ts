@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 
-import type { Launcher } from '../../../sandbox/src/launcher.ts';
-import type { ArtifactGrants } from '../../../artifacts/src/grants/artifact-grants.ts';
+import type { Launcher } from '@svc/sandbox/launcher.ts';
+import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import { toolProcesses } from './process-grants.ts';
-import type { InstalledArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { hiddenIn, operatorFiles, type OperatorCommand } from './operator-files.ts';
 import type { StageParts } from './stage-parts.ts';
 

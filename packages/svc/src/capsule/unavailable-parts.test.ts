@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { loadCapsuleManifest } from '../../../artifacts/src/manifest/load.ts';
+import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
 import { unavailableParts } from './unavailable-parts.ts';
 
 function warnings(yaml: string): string[] {

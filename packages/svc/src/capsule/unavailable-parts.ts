@@ -1,6 +1,6 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { renderKeyPath, type KeyPath } from '../../../artifacts/src/manifest/key-path.ts';
-import type { LoadedManifest } from '../../../artifacts/src/manifest/load.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { renderKeyPath, type KeyPath } from '@svc/artifacts/manifest/key-path.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
 
 /** What the manifest declares and this version does not do: the operator is told that it is missing (`W-RUN-002`). */
 export function unavailableParts({ manifest, locate }: LoadedManifest): readonly Diagnostic[] {

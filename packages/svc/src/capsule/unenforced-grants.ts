@@ -1,9 +1,9 @@
-import type { Containment } from '../../../sandbox/src/containment.ts';
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import type { HeldLimit } from '../../../artifacts/src/grants/scope-object.ts';
-import { renderKeyPath, type KeyPath } from '../../../artifacts/src/manifest/key-path.ts';
-import type { LoadedManifest } from '../../../artifacts/src/manifest/load.ts';
-import type { CapsuleManifest } from '../../../artifacts/src/manifest/schema.ts';
+import type { Containment } from '@svc/sandbox/containment.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { HeldLimit } from '@svc/artifacts/grants/scope-object.ts';
+import { renderKeyPath, type KeyPath } from '@svc/artifacts/manifest/key-path.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
+import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 
 /**
  * `W-SEC-032` for what a manifest declares and this host does not hold commands and programs to. Components are held to all of it by

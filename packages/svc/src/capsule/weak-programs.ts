@@ -1,7 +1,7 @@
-import type { Containment } from '../../../sandbox/src/containment.ts';
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import type { LoadedManifest } from '../../../artifacts/src/manifest/load.ts';
-import type { InstalledArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
+import type { Containment } from '@svc/sandbox/containment.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 
 /**
  * `W-RUN-059` for a launch whose programs get less than `scoped` from this host: shell commands, native tools, servers of tools, a driver

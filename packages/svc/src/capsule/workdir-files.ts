@@ -11,10 +11,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 
-import { Diagnostic, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { writeWorkdirFile } from '../session/workdir-file.ts';
-import { openAgentDirectory, type OpenPath } from '../../../kit/src/files/agent-directory.ts';
-import { ioFault, isErrno } from '../../../kit/src/files/io-fault.ts';
+import { openAgentDirectory, type OpenPath } from '@svc/kit/files/agent-directory.ts';
+import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { contentOf, WrittenFiles, type Content } from './written-files.ts';

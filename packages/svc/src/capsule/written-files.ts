@@ -3,10 +3,10 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import * as z from 'zod/mini';
 
-import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
-import { ioFault } from '../../../kit/src/files/io-fault.ts';
-import { makeDirectories } from '../../../kit/src/files/make-directories.ts';
-import { temporaryName } from '../../../kit/src/files/temporary-name.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { temporaryName } from '@svc/kit/files/temporary-name.ts';
 
 const contentShape = z.lazy(() => z.object({ bytes: z.int(), sha256: z.string() }));
 const recordShape = z.lazy(() =>

@@ -1,5 +1,5 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { readAgentCard } from '../../../protocol/src/agent-card.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { readAgentCard } from '@svc/protocol/agent-card.ts';
 import { getJson } from './capsule-client.ts';
 import type { CommandContext } from './command-context.ts';
 import type { LocatedCapsule } from './locate-capsule.ts';

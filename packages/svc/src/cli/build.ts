@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 
-import { loadEnvironment } from '../../../artifacts/src/manifest/env-file.ts';
-import { buildArchive } from '../../../artifacts/src/store/build-archive.ts';
+import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
+import { buildArchive } from '@svc/artifacts/store/build-archive.ts';
 import { checkArtifact } from './check-artifact.ts';
 import type { CommandContext } from './command-context.ts';
 import { buildFromSource, checkAgainstSource } from './component-source.ts';

@@ -1,9 +1,9 @@
 import { request, type IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { responseOf } from '../../../kit/src/net/response-of.ts';
-import { readUpTo } from '../../../kit/src/files/read-up-to.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { responseOf } from '@svc/kit/net/response-of.ts';
+import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { type Callee, refusedCall, unexpectedAnswer, unreachable } from './capsule-faults.ts';
 
 interface CapsuleRequest extends Callee {

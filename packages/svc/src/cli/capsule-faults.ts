@@ -1,5 +1,5 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import type { EventId } from '../../../protocol/src/frames.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { EventId } from '@svc/protocol/frames.ts';
 
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',

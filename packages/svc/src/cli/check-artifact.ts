@@ -1,5 +1,5 @@
-import { hookProblem } from '../../../artifacts/src/manifest/hook-declaration.ts';
-import type { ArtifactManifest } from '../../../artifacts/src/manifest/schema.ts';
+import { hookProblem } from '@svc/artifacts/manifest/hook-declaration.ts';
+import type { ArtifactManifest } from '@svc/artifacts/manifest/schema.ts';
 import { inputSchemaProblem } from '../tools/argument-check.ts';
 
 /** A tool whose arguments could never be checked, or a hook that could not be staged, is found here, not when it is used. */

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 
-import { ComponentFault } from '../../../components/src/component.ts';
-import { CompileCache } from '../../../components/src/compiler/compile-cache.ts';
-import { Compiler } from '../../../components/src/compiler/compiler.ts';
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { componentFile, requiredFile } from '../../../artifacts/src/store/inspect-content.ts';
-import type { FoundArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
-import type { StorePlaces } from '../../../artifacts/src/store/locate.ts';
+import { ComponentFault } from '@svc/components/component.ts';
+import { CompileCache } from '@svc/components/compiler/compile-cache.ts';
+import { Compiler } from '@svc/components/compiler/compiler.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { componentFile, requiredFile } from '@svc/artifacts/store/inspect-content.ts';
+import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 
 /**
  * Compiles the component of an artifact into the user's cache, so that the first run finds it there. Nothing is done for an

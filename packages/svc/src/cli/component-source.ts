@@ -4,20 +4,20 @@ import { existsSync } from 'node:fs';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-import { buildComponent, type BuiltComponent } from '../../../components/src/builder/build-component.ts';
-import { Diagnostic, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { archiveKind, parseArtifactManifest } from '../../../artifacts/src/manifest/artifact-manifest.ts';
-import { DirectoryContent } from '../../../artifacts/src/store/directory-content.ts';
+import { buildComponent, type BuiltComponent } from '@svc/components/builder/build-component.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { archiveKind, parseArtifactManifest } from '@svc/artifacts/manifest/artifact-manifest.ts';
+import { DirectoryContent } from '@svc/artifacts/store/directory-content.ts';
 import {
   componentFile,
   componentSource,
   manifestFile,
   readManifestText,
   requiredFile,
-} from '../../../artifacts/src/store/inspect-content.ts';
-import { ioFault } from '../../../kit/src/files/io-fault.ts';
-import { findPackageRoot } from '../../../kit/src/files/package-root.ts';
-import { temporaryName } from '../../../kit/src/files/temporary-name.ts';
+} from '@svc/artifacts/store/inspect-content.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import { temporaryName } from '@svc/kit/files/temporary-name.ts';
 import { checkArtifact } from './check-artifact.ts';
 
 /**

@@ -1,20 +1,20 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter } from 'node:path';
 
-import { toolNames } from '../../../sandbox-check/src/attempt-tools.ts';
+import { toolNames } from '@svc/sandbox-check/attempt-tools.ts';
 import {
   attemptProgramBeside,
   type AttemptResult,
   classesUnderTest,
   type ClassUnderTest,
   makeAttempts,
-} from '../../../sandbox-check/src/attempt-suite.ts';
-import { formatSeen } from '../../../sandbox-check/src/seen.ts';
-import { hostContainment, type HostFacts } from '../../../sandbox/src/host-containment.ts';
-import { findHelper } from '../../../sandbox/src/launch/helper-path.ts';
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { printable } from '../../../kit/src/diagnostics/printable.ts';
-import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+} from '@svc/sandbox-check/attempt-suite.ts';
+import { formatSeen } from '@svc/sandbox-check/seen.ts';
+import { hostContainment, type HostFacts } from '@svc/sandbox/host-containment.ts';
+import { findHelper } from '@svc/sandbox/launch/helper-path.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { CommandContext } from './command-context.ts';
 import { stopOnSignals } from './stop-signals.ts';
 import { jsonLine, say, type Shown } from './terminal/shown.ts';

@@ -1,9 +1,9 @@
 import { accessSync, constants } from 'node:fs';
 
-import { systemFiles } from '../../../sandbox/src/closure/file-host.ts';
-import { neededFiles } from '../../../sandbox/src/closure/needed-files.ts';
-import { hostContainment, type HostFacts } from '../../../sandbox/src/host-containment.ts';
-import { findHelper } from '../../../sandbox/src/launch/helper-path.ts';
+import { systemFiles } from '@svc/sandbox/closure/file-host.ts';
+import { neededFiles } from '@svc/sandbox/closure/needed-files.ts';
+import { hostContainment, type HostFacts } from '@svc/sandbox/host-containment.ts';
+import { findHelper } from '@svc/sandbox/launch/helper-path.ts';
 import { joined, say, type Shown } from './terminal/shown.ts';
 
 /** What this host offers, as `svc doctor --json` spells it. */

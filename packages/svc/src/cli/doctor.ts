@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 
 import { hostFacts } from '../capsule/host-facts.ts';
-import { parseCeiling } from '../../../sandbox/src/floor.ts';
-import { findPackageRoot } from '../../../kit/src/files/package-root.ts';
+import { parseCeiling } from '@svc/sandbox/floor.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import type { CommandContext } from './command-context.ts';
 import { jsonLine } from './terminal/shown.ts';
 

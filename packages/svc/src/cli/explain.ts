@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 
-import type { CatalogueEntry } from '../../../kit/src/diagnostics/catalogue-entry.ts';
-import { catalogue } from '../../../kit/src/diagnostics/catalogue.ts';
+import type { CatalogueEntry } from '@svc/kit/diagnostics/catalogue-entry.ts';
+import { catalogue } from '@svc/kit/diagnostics/catalogue.ts';
 import type { CommandContext } from './command-context.ts';
 import { say } from './terminal/shown.ts';
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 
-import { parseLastEventId } from '../../../protocol/src/event-id.ts';
-import type { EventId } from '../../../protocol/src/frames.ts';
+import { parseLastEventId } from '@svc/protocol/event-id.ts';
+import type { EventId } from '@svc/protocol/frames.ts';
 import { renderFrameJson } from './frame-json.ts';
 import { FrameReader, type ReceivedFrame } from './frame-reader.ts';
 import type { Output } from './terminal/output.ts';

@@ -1,4 +1,4 @@
-import { parseJsonText } from '../../../protocol/src/json-text.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
 import type { ReceivedFrame } from './frame-reader.ts';
 import { jsonText, type Shown } from './terminal/shown.ts';
 

@@ -2,9 +2,9 @@ import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { encodeConnectionFrame, encodeNumberedFrame, heartbeat, maxEventId } from '../../../protocol/src/frames.ts';
-import type { NumberedFrame } from '../../../protocol/src/frames.ts';
-import type { ContextId, TaskId } from '../../../protocol/src/ids.ts';
+import { encodeConnectionFrame, encodeNumberedFrame, heartbeat, maxEventId } from '@svc/protocol/frames.ts';
+import type { NumberedFrame } from '@svc/protocol/frames.ts';
+import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import { FrameReader, type ReceivedFrame } from './frame-reader.ts';
 
 /** What is read of a stream that comes in these pieces. */

@@ -1,6 +1,6 @@
 import { createParser } from 'eventsource-parser';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 
 /** One frame of an event stream as its text came: ids may be above 2^53, so none is made a number here. */
 export interface ReceivedFrame {

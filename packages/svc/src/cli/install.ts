@@ -1,19 +1,14 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { loadEnvironment } from '../../../artifacts/src/manifest/env-file.ts';
-import {
-  type ArtifactRef,
-  type InstallTarget,
-  parseInstallTarget,
-  spell,
-} from '../../../artifacts/src/store/artifact-ref.ts';
-import { installEntries, installRef, type InstallRequest } from '../../../artifacts/src/store/install.ts';
-import { installPath } from '../../../artifacts/src/store/install-path.ts';
-import { installRelease } from '../../../artifacts/src/store/install-release.ts';
-import type { FoundArtifact } from '../../../artifacts/src/store/installed-artifact.ts';
-import { githubApiOf, type RegistryChoice } from '../../../artifacts/src/store/sources/registry-in-use.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
+import { type ArtifactRef, type InstallTarget, parseInstallTarget, spell } from '@svc/artifacts/store/artifact-ref.ts';
+import { installEntries, installRef, type InstallRequest } from '@svc/artifacts/store/install.ts';
+import { installPath } from '@svc/artifacts/store/install-path.ts';
+import { installRelease } from '@svc/artifacts/store/install-release.ts';
+import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import { githubApiOf, type RegistryChoice } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { checkArtifact } from './check-artifact.ts';
 import type { CommandContext } from './command-context.ts';
 import { createCompileAhead } from './compile-ahead.ts';

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 
-import { Diagnostic, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CommandContext } from './command-context.ts';
 import { sameStopMs } from './stop-signals.ts';
 import { say } from './terminal/shown.ts';

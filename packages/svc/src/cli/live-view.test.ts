@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 
-import type { TaskId } from '../../../protocol/src/ids.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
 import { LiveView } from './live-view.ts';
 import { Output } from './terminal/output.ts';
 import { terminalOf } from './terminal/terminal-kind.ts';

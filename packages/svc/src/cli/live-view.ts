@@ -1,6 +1,6 @@
 import pc from 'picocolors';
 
-import type { NumberedFrame } from '../../../protocol/src/frames.ts';
+import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import { redactHandles } from '../resources/handle-id.ts';
 import { cutToWidth } from './terminal/cell-width.ts';
 import { inertLine } from './terminal/inert-text.ts';

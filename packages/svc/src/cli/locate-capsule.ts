@@ -1,5 +1,5 @@
 import { readRunningRecords, type RunningRecord } from '../capsule/running-record.ts';
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 
 /** A running capsule a command talks to; `record` is null when only an address was given and no session of this user is bound to it. */
 export interface LocatedCapsule {

@@ -1,11 +1,11 @@
 import { isatty } from 'node:tty';
 import { Command, CommanderError } from 'commander';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { renderFailure } from './render-failure.ts';
 import { version } from '../capsule/version.ts';
 import { redactHandles } from '../resources/handle-id.ts';
-import { homeDirectory } from '../../../artifacts/src/store/home-directory.ts';
+import { homeDirectory } from '@svc/artifacts/store/home-directory.ts';
 import type { CommandContext } from './command-context.ts';
 import { commands } from './commands.ts';
 import { StandardStreams } from './standard-streams.ts';

@@ -3,11 +3,11 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { Argument, Command } from 'commander';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { quoted } from '../../../kit/src/diagnostics/printable.ts';
-import { artifactName } from '../../../artifacts/src/manifest/names.ts';
-import { ioFault } from '../../../kit/src/files/io-fault.ts';
-import { findPackageRoot } from '../../../kit/src/files/package-root.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { artifactName } from '@svc/artifacts/manifest/names.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import type { CommandContext } from './command-context.ts';
 import { folderFiles, newKinds, type NewKind } from './new/folder-files.ts';
 import { exactLine, jsonLine, say, type Shown } from './terminal/shown.ts';

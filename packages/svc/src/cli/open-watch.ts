@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { addAbortSignal } from 'node:stream';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { parseJsonText } from '../../../protocol/src/json-text.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
 import type { ApproachedCapsule } from './approach-capsule.ts';
 import { openCall } from './capsule-client.ts';
 import { connectionLost, refusedCall, unexpectedAnswer } from './capsule-faults.ts';

@@ -1,14 +1,14 @@
 import { dirname, resolve } from 'node:path';
 import { arch, platform } from 'node:process';
 
-import { declaredArtifacts } from '../../../artifacts/src/manifest/declared-artifacts.ts';
-import { loadEnvironment } from '../../../artifacts/src/manifest/env-file.ts';
-import { decidesInstall } from '../../../artifacts/src/manifest/install-keys.ts';
-import { loadCapsuleManifest } from '../../../artifacts/src/manifest/load.ts';
-import type { ArtifactEntry } from '../../../artifacts/src/manifest/schema.ts';
-import type { StorePlaces } from '../../../artifacts/src/store/locate.ts';
-import { findPackageRoot } from '../../../kit/src/files/package-root.ts';
-import { platformOf } from '../../../artifacts/src/store/platform.ts';
+import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
+import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
+import { decidesInstall } from '@svc/artifacts/manifest/install-keys.ts';
+import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
+import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
+import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import { platformOf } from '@svc/artifacts/store/platform.ts';
 import type { CommandContext } from './command-context.ts';
 import { render } from './render-failure.ts';
 

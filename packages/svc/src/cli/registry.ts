@@ -1,8 +1,8 @@
-import type { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import type { ArtifactSource } from '../../../artifacts/src/store/artifact-source.ts';
-import { HttpClient } from '../../../kit/src/net/http-client.ts';
-import { proxyFor } from '../../../kit/src/net/proxy.ts';
-import { type RegistryChoice, registryInUse, sourcesOf } from '../../../artifacts/src/store/sources/registry-in-use.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { ArtifactSource } from '@svc/artifacts/store/artifact-source.ts';
+import { HttpClient } from '@svc/kit/net/http-client.ts';
+import { proxyFor } from '@svc/kit/net/proxy.ts';
+import { type RegistryChoice, registryInUse, sourcesOf } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import type { CommandContext } from './command-context.ts';
 import { render } from './render-failure.ts';
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
-import { Diagnostic, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { renderDiagnostics } from '../../../kit/src/diagnostics/render.ts';
-import { isSystemError, systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { renderDiagnostics } from '@svc/kit/diagnostics/render.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { redactHandles } from '../resources/handle-id.ts';
 import type { CommandContext } from './command-context.ts';
 import { Shown } from './terminal/shown.ts';

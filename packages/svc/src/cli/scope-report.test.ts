@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import type { ScopeObject } from '../../../artifacts/src/grants/scope-object.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { renderReportOnly, renderScopeReport } from './scope-report.ts';
 
 const nothingGranted: ScopeObject = {

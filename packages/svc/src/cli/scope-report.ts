@@ -1,7 +1,7 @@
-import { notStopped } from '../../../sandbox/src/not-stopped.ts';
-import type { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { printable } from '../../../kit/src/diagnostics/printable.ts';
-import type { PreopenLine, ScopeObject } from '../../../artifacts/src/grants/scope-object.ts';
+import { notStopped } from '@svc/sandbox/not-stopped.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
+import type { PreopenLine, ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 
 /** A field and its value, a line for each text. */
 type Field = readonly [name: string, lines: readonly string[]];

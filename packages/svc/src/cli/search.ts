@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 
-import { Diagnostic, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { entryOfIndex, localEntries, search, type SearchEntry } from '../../../artifacts/src/store/search-index.ts';
-import { registryInUse, type RegistryInUse } from '../../../artifacts/src/store/sources/registry-in-use.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { entryOfIndex, localEntries, search, type SearchEntry } from '@svc/artifacts/store/search-index.ts';
+import { registryInUse, type RegistryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import type { CommandContext } from './command-context.ts';
 import { interruptible } from './interruption.ts';
 import { placesOf } from './project.ts';

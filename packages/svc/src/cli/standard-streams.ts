@@ -1,4 +1,4 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 
 /** Where a command prints. Each stream is opened when something is printed: making one takes a good part of a start. */
 export class StandardStreams {

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 
-import { killLiveGroups } from '../../../sandbox/src/child-group.ts';
+import { killLiveGroups } from '@svc/sandbox/child-group.ts';
 import type { CommandContext } from './command-context.ts';
 import { say } from './terminal/shown.ts';
 

@@ -3,9 +3,9 @@ import { Command } from 'commander';
 import * as z from 'zod/mini';
 
 import { isAlive, type RunningRecord } from '../capsule/running-record.ts';
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { isSystemError, systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
-import { listOf } from '../../../protocol/src/bounded-lists.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { listOf } from '@svc/protocol/bounded-lists.ts';
 import { callCapsule } from './capsule-client.ts';
 import { approachCapsule, sendTokenHelp, tokenChoice, type TokenChoice } from './approach-capsule.ts';
 import type { CommandContext } from './command-context.ts';

@@ -3,8 +3,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { isSystemError, systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import type { CommandContext } from './command-context.ts';
 import { say } from './terminal/shown.ts';
 

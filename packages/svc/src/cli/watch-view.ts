@@ -6,7 +6,7 @@ import {
   parseFrameData,
   statusData,
   textData,
-} from '../../../protocol/src/frame-data.ts';
+} from '@svc/protocol/frame-data.ts';
 import type { ReceivedFrame } from './frame-reader.ts';
 import { inertLine } from './terminal/inert-text.ts';
 import type { Page } from './terminal/page.ts';

@@ -1,4 +1,4 @@
-import type { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
 
 export interface ChildArtifact {

@@ -1,6 +1,6 @@
-import type { Secret } from '../../../kit/src/diagnostics/secret.ts';
-import { postJson } from '../../../kit/src/net/post-json.ts';
-import { asJsonObject } from '../../../protocol/src/json-object.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { postJson } from '@svc/kit/net/post-json.ts';
+import { asJsonObject } from '@svc/protocol/json-object.ts';
 
 /** A running child, as its parent speaks to it. */
 export interface ChildDoor {

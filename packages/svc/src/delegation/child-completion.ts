@@ -1,11 +1,11 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { printable } from '../../../kit/src/diagnostics/printable.ts';
-import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
-import { openWithoutLinks } from '../../../kit/src/files/open-without-links.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { openWithoutLinks } from '@svc/kit/files/open-without-links.ts';
 import { completionFile, type Completion } from './completion-record.ts';
-import { parseJsonObject, type JsonObject } from '../../../protocol/src/json-object.ts';
+import { parseJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 
 /** What a child recorded of its own end, without what its launcher knows better. */
 export interface ChildReport extends Pick<Completion, 'result_path' | 'duration_ms'> {

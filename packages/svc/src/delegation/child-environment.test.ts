@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { ContextId, DelegationId, SessionId } from '../../../protocol/src/ids.ts';
+import type { ContextId, DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import { childEnvironment } from './child-environment.ts';
 
 const handle = {

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream';
 
-import type { LaunchedProcess, LaunchEnd } from '../../../sandbox/src/launcher.ts';
-import { OutputTail } from '../../../sandbox/src/output-tail.ts';
-import { readOutput } from '../../../sandbox/src/read-output.ts';
-import { printable } from '../../../kit/src/diagnostics/printable.ts';
-import { GatheredBytes } from '../../../protocol/src/gathered-bytes.ts';
+import type { LaunchedProcess, LaunchEnd } from '@svc/sandbox/launcher.ts';
+import { OutputTail } from '@svc/sandbox/output-tail.ts';
+import { readOutput } from '@svc/sandbox/read-output.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
 import type { DelegationClock } from './delegation-clock.ts';
 
 export type FirstLine =

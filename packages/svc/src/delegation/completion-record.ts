@@ -1,4 +1,4 @@
-import type { DelegationId } from '../../../protocol/src/ids.ts';
+import type { DelegationId } from '@svc/protocol/ids.ts';
 
 export type CompletionStatus = 'ok' | 'error' | 'crashed' | 'terminated';
 

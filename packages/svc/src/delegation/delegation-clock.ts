@@ -1,4 +1,4 @@
-import type { IdSource } from '../../../protocol/src/ids.ts';
+import type { IdSource } from '@svc/protocol/ids.ts';
 
 /** Time and randomness of delegations; the only ones their code uses. */
 export interface DelegationClock extends IdSource {

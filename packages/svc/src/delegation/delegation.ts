@@ -1,6 +1,6 @@
-import type { LaunchEnd } from '../../../sandbox/src/launcher.ts';
+import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
 import type { TraceEvent } from '../trace/events.ts';
-import type { ContextId, DelegationId } from '../../../protocol/src/ids.ts';
+import type { ContextId, DelegationId } from '@svc/protocol/ids.ts';
 import { type ChildReport, isSettled, readChildReport, statusToldIn } from './child-completion.ts';
 import { describeEnd } from './child-process.ts';
 import type { Completion, CompletionStatus } from './completion-record.ts';

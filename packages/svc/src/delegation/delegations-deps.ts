@@ -1,6 +1,6 @@
-import type { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { TraceEvent } from '../trace/events.ts';
-import type { ContextId, DelegationId, SessionId } from '../../../protocol/src/ids.ts';
+import type { ContextId, DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import type { DelegationClock } from './delegation-clock.ts';
 import type { RefereeClient } from './referee-client.ts';
 import type { SpawnerHandle } from './spawner-handle.ts';

@@ -1,7 +1,7 @@
 import { nothingRan, type StepOutcome } from '../tools/plan/step-outcome.ts';
 import type { CapsuleStep, RunCapsuleStep } from '../tools/plan/capsule-step.ts';
 import type { ToolCallContext } from '../tools/tool.ts';
-import { mintDelegationId, type DelegationId } from '../../../protocol/src/ids.ts';
+import { mintDelegationId, type DelegationId } from '@svc/protocol/ids.ts';
 import { approveChild } from './approve-child.ts';
 import { describeEnd } from './child-process.ts';
 import { Delegation, delegationLine, type DelegationFacts } from './delegation.ts';

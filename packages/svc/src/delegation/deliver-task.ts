@@ -1,4 +1,4 @@
-import { printable } from '../../../kit/src/diagnostics/printable.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { callCapsule, type ChildDoor, taskOf } from './capsule-call.ts';
 import { type DelegationClock, pause } from './delegation-clock.ts';
 import type { Trust } from './delegations-deps.ts';

@@ -1,7 +1,7 @@
-import { createDirectLauncher } from '../../../sandbox/src/direct-launcher.ts';
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { Secret } from '../../../kit/src/diagnostics/secret.ts';
-import { mintSessionId, type SessionId } from '../../../protocol/src/ids.ts';
+import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { mintSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import type { ChildArtifact } from './approve-child.ts';
 import type { ChildDoor } from './capsule-call.ts';
 import { childEnvironment } from './child-environment.ts';

@@ -1,6 +1,6 @@
-import { Secret } from '../../../kit/src/diagnostics/secret.ts';
-import { postJson, type JsonPost, type PostOutcome } from '../../../kit/src/net/post-json.ts';
-import { isJsonObject, type JsonObject } from '../../../protocol/src/json-object.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { postJson, type JsonPost, type PostOutcome } from '@svc/kit/net/post-json.ts';
+import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 
 /** What every question to the referee can come to beside its answer. `sentence` is the referee's own, `reason` a clause for a person. */
 export type Unanswered =

@@ -1,4 +1,4 @@
-import type { SessionId } from '../../../protocol/src/ids.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 import { atMost } from './delegation-clock.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
 

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { Secret } from '../../../kit/src/diagnostics/secret.ts';
-import type { ContextId, DelegationId, SessionId } from '../../../protocol/src/ids.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { ContextId, DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import type { Completion } from './completion-record.ts';
 import { reportCompletion } from './report-completion.ts';
 import type { SpawnerHandle } from './spawner-handle.ts';

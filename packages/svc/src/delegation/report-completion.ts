@@ -1,5 +1,5 @@
-import type { Secret } from '../../../kit/src/diagnostics/secret.ts';
-import { postJson, type PostOutcome } from '../../../kit/src/net/post-json.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { postJson, type PostOutcome } from '@svc/kit/net/post-json.ts';
 import { answerOf, taskOf } from './capsule-call.ts';
 import {
   encodeCompletion,

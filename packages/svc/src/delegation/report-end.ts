@@ -1,4 +1,4 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type Completion, completionFile, encodeCompletion, encodeCompletionRecord } from './completion-record.ts';
 import { pause } from './delegation-clock.ts';
 import type { CompletionDelivery, DelegationsDeps } from './delegations-deps.ts';

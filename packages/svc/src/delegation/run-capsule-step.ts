@@ -1,8 +1,8 @@
-import { printable } from '../../../kit/src/diagnostics/printable.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
 import type { CapsuleStep } from '../tools/plan/capsule-step.ts';
 import { nothingRan, type StepOutcome } from '../tools/plan/step-outcome.ts';
 import type { ToolCallContext } from '../tools/tool.ts';
-import { mintDelegationId } from '../../../protocol/src/ids.ts';
+import { mintDelegationId } from '@svc/protocol/ids.ts';
 import { approveChild } from './approve-child.ts';
 import { awaitAnswer } from './await-answer.ts';
 import { callCapsule } from './capsule-call.ts';

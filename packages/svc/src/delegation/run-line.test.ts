@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { SessionId } from '../../../protocol/src/ids.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 import { parseRunLine } from './run-line.ts';
 
 const sessionId = 'ses_000102030405060708090a0b0c0d0e0f' as SessionId;

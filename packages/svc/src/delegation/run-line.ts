@@ -1,6 +1,6 @@
-import { quoted } from '../../../kit/src/diagnostics/printable.ts';
-import type { SessionId } from '../../../protocol/src/ids.ts';
-import { parseJsonObject } from '../../../protocol/src/json-object.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
+import { parseJsonObject } from '@svc/protocol/json-object.ts';
 
 /** What a child says once its listener is up (D1 "Run result line"). */
 export interface RunLine {

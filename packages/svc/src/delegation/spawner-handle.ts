@@ -1,6 +1,6 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { parseJsonObject, type JsonObject } from '../../../protocol/src/json-object.ts';
-import { isSessionId, type ContextId, type DelegationId, type SessionId } from '../../../protocol/src/ids.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { parseJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
+import { isSessionId, type ContextId, type DelegationId, type SessionId } from '@svc/protocol/ids.ts';
 
 /** What a delegated child is told of its parent, in `SVC_SPAWNER` (D2 "Spawner handle"). It authorises nothing but a report of the child's end. */
 export interface SpawnerHandle {

@@ -1,4 +1,4 @@
-import { diagnosticOf } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { callHook } from './call-hook.ts';
 import { judged, type AskDeps, type AskedEvent } from './blocking-hooks.ts';
 import { EventQueue, type QueuedEvent } from './event-queue.ts';

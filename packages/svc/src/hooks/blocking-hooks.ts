@@ -1,5 +1,5 @@
-import type { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { mayCommit, type HookEvent } from '../../../artifacts/src/manifest/hook-declaration.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { mayCommit, type HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
 import { callHook, type HookReply, type HookSurroundings } from './call-hook.ts';
 import type { EndBudget } from './end-budget.ts';
 import type { Hook } from './hook.ts';

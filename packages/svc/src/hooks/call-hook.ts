@@ -1,5 +1,5 @@
-import { ComponentFault } from '../../../components/src/component.ts';
-import type { HookEvent } from '../../../artifacts/src/manifest/hook-declaration.ts';
+import { ComponentFault } from '@svc/components/component.ts';
+import type { HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { Complete, Hook } from './hook.ts';
 import { underSignals } from './linked-signal.ts';
 import { decodeAnswer, type HookAnswer } from './wit-outcome.ts';

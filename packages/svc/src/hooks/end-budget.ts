@@ -1,4 +1,4 @@
-import { CallDeadline } from '../../../components/src/call-deadline.ts';
+import { CallDeadline } from '@svc/components/call-deadline.ts';
 
 /**
  * The time that hooks have together once the session is to stop: it runs while at least one of them is waited for, and when it is

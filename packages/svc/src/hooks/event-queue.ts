@@ -1,4 +1,4 @@
-import type { HookEvent } from '../../../artifacts/src/manifest/hook-declaration.ts';
+import type { HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
 
 /** Events that wait for an async hook beside the one it is at (contracts §9). */
 export const queueCapacity = 256;

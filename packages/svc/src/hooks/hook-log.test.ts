@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { LogBudget } from '../../../kit/src/log-budget.ts';
+import { LogBudget } from '@svc/kit/log-budget.ts';
 import { HookLogs } from './hook-log.ts';
 
 let session = '';

@@ -1,8 +1,8 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
-import type { LogBudget } from '../../../kit/src/log-budget.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
 
 /** Of what one hook writes in a session. */
 const mostBytes = 4 * 1024 * 1024;

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 
 import { FakeHooks, hang, hookedTask, judgedCall } from '../../../../test/support/fake-hooks.ts';
 import { fakeComponent } from '../../../components/test/fake-component.ts';
-import { ComponentFault, type Component } from '../../../components/src/component.ts';
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { ComponentFault, type Component } from '@svc/components/component.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { DriverTrap } from './hook.ts';
 import type { FinishedTurn, FullContext } from './session-hooks.ts';
 

@@ -1,6 +1,6 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { InferenceRequest } from '../inference/driver.ts';
-import type { HookEvent } from '../../../artifacts/src/manifest/hook-declaration.ts';
+import type { HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { CallVerdict } from '../tools/dispatch.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import { AsyncHooks } from './async-hooks.ts';

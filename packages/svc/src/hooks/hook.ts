@@ -1,5 +1,5 @@
-import type { Component } from '../../../components/src/component.ts';
-import type { HookDeclaration } from '../../../artifacts/src/manifest/hook-declaration.ts';
+import type { Component } from '@svc/components/component.ts';
+import type { HookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 
 /** A hook of the session: a component of the world `svc:worlds/hook` and what it declares. */
 export interface Hook {

@@ -1,11 +1,11 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { quoted } from '../../../kit/src/diagnostics/printable.ts';
-import { writeDurably } from '../../../kit/src/files/durable-file.ts';
-import { entryNameFault, NameTable } from '../../../artifacts/src/store/entry-name.ts';
-import { ioFault } from '../../../kit/src/files/io-fault.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { writeDurably } from '@svc/kit/files/durable-file.ts';
+import { entryNameFault, NameTable } from '@svc/artifacts/store/entry-name.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 import type { ManifestFile } from './wit-outcome.ts';
 
 /** Of all hooks of a session. */

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 
 import { decodeMessage, message } from '../inference/wit-messages.ts';
 import type { Message } from '../inference/driver.ts';
-import { holdsFewItems, longestList } from '../../../protocol/src/bounded-lists.ts';
+import { holdsFewItems, longestList } from '@svc/protocol/bounded-lists.ts';
 
 /** A file that a hook puts beside the trace. */
 export interface ManifestFile {

@@ -1,4 +1,4 @@
-import { type Component, ComponentFault } from '../../../components/src/component.ts';
+import { type Component, ComponentFault } from '@svc/components/component.ts';
 import type { Driver, DriverOutcome, InferenceCall, InferenceRequest } from './driver.ts';
 import { forgotten, KeptMessages, type NextRequest } from './kept-messages.ts';
 import type { DriverRequests } from './driver-requests.ts';

@@ -1,9 +1,9 @@
 import * as z from 'zod/mini';
 
-import { issueClause } from '../../../artifacts/src/manifest/issue-clause.ts';
-import { longestList } from '../../../protocol/src/bounded-lists.ts';
+import { issueClause } from '@svc/artifacts/manifest/issue-clause.ts';
+import { longestList } from '@svc/protocol/bounded-lists.ts';
 import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
-import { asJsonObject } from '../../../protocol/src/json-object.ts';
+import { asJsonObject } from '@svc/protocol/json-object.ts';
 import { describeFirst } from './first-issue.ts';
 
 /** The JSON spelling of a request (contracts §11), ready to be written. */

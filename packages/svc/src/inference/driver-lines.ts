@@ -1,6 +1,6 @@
-import type { LaunchEnd } from '../../../sandbox/src/launcher.ts';
-import type { OutputLine } from '../../../sandbox/src/read-lines.ts';
-import { parseJsonText } from '../../../protocol/src/json-text.ts';
+import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
+import type { OutputLine } from '@svc/sandbox/read-lines.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
 import type { DriverOutcome } from './driver.ts';
 
 /** A longer line is not read. */

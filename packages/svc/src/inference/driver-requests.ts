@@ -1,4 +1,4 @@
-import type { ExchangeSign } from '../../../components/src/component.ts';
+import type { ExchangeSign } from '@svc/components/component.ts';
 import type { InferenceCall } from './driver.ts';
 
 type Listener = Pick<InferenceCall, 'onSign' | 'onRetry'>;

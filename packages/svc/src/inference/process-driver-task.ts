@@ -1,7 +1,7 @@
-import { endProcess } from '../../../sandbox/src/end-process.ts';
-import type { LaunchedProcess, LaunchOutcome } from '../../../sandbox/src/launcher.ts';
-import { OutputTail } from '../../../sandbox/src/output-tail.ts';
-import { readLines, type OutputLine } from '../../../sandbox/src/read-lines.ts';
+import { endProcess } from '@svc/sandbox/end-process.ts';
+import type { LaunchedProcess, LaunchOutcome } from '@svc/sandbox/launcher.ts';
+import { OutputTail } from '@svc/sandbox/output-tail.ts';
+import { readLines, type OutputLine } from '@svc/sandbox/read-lines.ts';
 import type { DriverOutcome, DriverTask, InferenceCall, InferenceRequest } from './driver.ts';
 import { decodeDriverLine, encodeDriverRequest } from './driver-json.ts';
 import { exitSentence, maxLineBytes, readDriverLine, stderrHeadBytes, stderrTailBytes } from './driver-lines.ts';

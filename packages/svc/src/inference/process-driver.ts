@@ -1,9 +1,9 @@
 import { basename, isAbsolute, resolve } from 'node:path';
 
-import type { Launcher } from '../../../sandbox/src/launcher.ts';
-import { splitWords } from '../../../sandbox/src/split-words.ts';
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import type { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import type { Launcher } from '@svc/sandbox/launcher.ts';
+import { splitWords } from '@svc/sandbox/split-words.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { claudeDialect } from './cli/claude-dialect.ts';
 import { createCliDriver, type ProgramService } from './cli/cli-driver.ts';
 import { codexDialect } from './cli/codex-dialect.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 
-import { holdsFewItems } from '../../../protocol/src/bounded-lists.ts';
+import { holdsFewItems } from '@svc/protocol/bounded-lists.ts';
 import type { InferenceRequest, InferenceResponse } from './driver.ts';
 import { contentBlock, decodeBlock, encodeMessage, toCount } from './wit-messages.ts';
 

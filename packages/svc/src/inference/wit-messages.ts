@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 
-import { parseJsonText } from '../../../protocol/src/json-text.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
 import type { ContentBlock, Message } from './driver.ts';
 
 /** Conversations as the types of `svc:driver/types` spell them, for drivers and hooks alike (packages/guest/wit/deps/svc-driver). */

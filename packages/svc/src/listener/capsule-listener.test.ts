@@ -4,9 +4,9 @@ import { calls, hangs, says, type Turn } from '../../../../test/support/fake-dri
 import { OpenDelegations } from '../../../../test/support/open-delegations.ts';
 import { bodyOf, RawSocket } from '../../../../test/support/raw-socket.ts';
 import { fakeTool, passed, SessionFixture, type FixtureOptions } from '../../../../test/support/session-fixture.ts';
-import { emptyReply } from '../../../kit/src/http/reply.ts';
-import { HttpServer } from '../../../kit/src/http/server.ts';
-import { agentCard } from '../../../protocol/src/agent-card.ts';
+import { emptyReply } from '@svc/kit/http/reply.ts';
+import { HttpServer } from '@svc/kit/http/server.ts';
+import { agentCard } from '@svc/protocol/agent-card.ts';
 import { capsuleRoutes } from './capsule-listener.ts';
 
 interface Listening {

@@ -1,12 +1,12 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { isJsonMediaType } from '../../../kit/src/http/media-type.ts';
-import type { HttpRefusal } from '../../../kit/src/http/refusal.ts';
-import { emptyReply, jsonReply, type Reply } from '../../../kit/src/http/reply.ts';
-import type { HttpRequest, Route } from '../../../kit/src/http/route.ts';
-import { singleHeader } from '../../../kit/src/http/single-header.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isJsonMediaType } from '@svc/kit/http/media-type.ts';
+import type { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import { emptyReply, jsonReply, type Reply } from '@svc/kit/http/reply.ts';
+import type { HttpRequest, Route } from '@svc/kit/http/route.ts';
+import { singleHeader } from '@svc/kit/http/single-header.ts';
 import { resourceRoute, type ResourceDoor } from '../resources/resource-routes.ts';
 import type { Session } from '../session/session.ts';
-import type { AgentCard } from '../../../protocol/src/agent-card.ts';
+import type { AgentCard } from '@svc/protocol/agent-card.ts';
 import {
   briefBody,
   encodeJsonRpcFault,
@@ -15,7 +15,7 @@ import {
   parseJsonRpcRequest,
   readJsonRpcRequest,
   type JsonRpcRequest,
-} from '../../../protocol/src/json-rpc.ts';
+} from '@svc/protocol/json-rpc.ts';
 import { EventStreams } from './event-streams.ts';
 import { cancelTask, getTask, sendMessage, stopSession, submitMessage, type MethodDeps } from './methods.ts';
 import type { DelegationDoor } from './task-source.ts';

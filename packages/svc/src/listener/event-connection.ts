@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { FrameBatch, FrameSink } from '../session/event-stream.ts';
 import { FrameRing } from '../session/frame-ring.ts';
 import type { Replay } from '../session/replay-buffer.ts';
 import type { WrittenFrame } from '../session/written-frame.ts';
-import { encodeConnectionFrame, heartbeat, type ConnectionFrame } from '../../../protocol/src/frames.ts';
+import { encodeConnectionFrame, heartbeat, type ConnectionFrame } from '@svc/protocol/frames.ts';
 
 /** Live frames a connection may be behind before it loses the oldest (D1 "Missed frames"). */
 export const liveQueueCapacity = 128;

@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import type { StreamReply } from '../../../kit/src/http/reply.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { StreamReply } from '@svc/kit/http/reply.ts';
 import type { Session } from '../session/session.ts';
 import type { Submission } from '../session/task-board.ts';
-import { parseLastEventId } from '../../../protocol/src/event-id.ts';
-import type { ConnectionFrame } from '../../../protocol/src/frames.ts';
-import { JsonRpcFault } from '../../../protocol/src/json-rpc.ts';
+import { parseLastEventId } from '@svc/protocol/event-id.ts';
+import type { ConnectionFrame } from '@svc/protocol/frames.ts';
+import { JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import { EventConnection } from './event-connection.ts';
 import { Heartbeats } from './heartbeats.ts';
 

@@ -1,4 +1,4 @@
-import type { SessionClock } from '../../../kit/src/clock.ts';
+import type { SessionClock } from '@svc/kit/clock.ts';
 
 /** From connection open, and between heartbeats (D1 "Heartbeat"). */
 export const heartbeatIntervalMs = 15_000;

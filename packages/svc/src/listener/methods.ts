@@ -2,8 +2,8 @@ import type { Session } from '../session/session.ts';
 import type { Submission } from '../session/task-board.ts';
 import type { Task } from '../session/task.ts';
 import { isTerminal } from '../session/task-state.ts';
-import { EncodedJson, JsonRpcFault } from '../../../protocol/src/json-rpc.ts';
-import { parseMessage } from '../../../protocol/src/message.ts';
+import { EncodedJson, JsonRpcFault } from '@svc/protocol/json-rpc.ts';
+import { parseMessage } from '@svc/protocol/message.ts';
 import { taskSource, type DelegationDoor, type OriginHeaders, type SourcedTask } from './task-source.ts';
 import { rejectedTaskObject, taskObject, type TaskObject } from './task-object.ts';
 

@@ -1,6 +1,6 @@
 import type { Task } from '../session/task.ts';
 import { isTerminal, type TaskState } from '../session/task-state.ts';
-import { rejectedMessage } from '../../../protocol/src/frames.ts';
+import { rejectedMessage } from '@svc/protocol/frames.ts';
 
 /** A task as `message/send`, `tasks/get` and `tasks/cancel` answer it (contracts §6). */
 export interface TaskObject {

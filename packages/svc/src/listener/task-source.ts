@@ -1,8 +1,8 @@
-import { singleHeader } from '../../../kit/src/http/single-header.ts';
+import { singleHeader } from '@svc/kit/http/single-header.ts';
 import type { TaskSource, Trust } from '../session/task.ts';
-import type { ContextId, SessionId } from '../../../protocol/src/ids.ts';
-import { JsonRpcFault } from '../../../protocol/src/json-rpc.ts';
-import type { InboundMessage } from '../../../protocol/src/message.ts';
+import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
+import { JsonRpcFault } from '@svc/protocol/json-rpc.ts';
+import type { InboundMessage } from '@svc/protocol/message.ts';
 
 /** The headers that tell how a task reached the capsule, in lower case as node gives them. */
 export type OriginHeaders = Readonly<Record<string, string | string[] | undefined>>;

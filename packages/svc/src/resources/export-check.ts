@@ -1,7 +1,7 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { normalizeWorkdirPath } from '../../../artifacts/src/manifest/workdir-path.ts';
-import { ioFault } from '../../../kit/src/files/io-fault.ts';
-import { resolveBeneath, type Resolution } from '../../../kit/src/files/resolve-beneath.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { resolveBeneath, type Resolution } from '@svc/kit/files/resolve-beneath.ts';
 
 export interface ExportCheck {
   /** The accessible workdir, canonical. */

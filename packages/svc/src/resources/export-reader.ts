@@ -1,6 +1,6 @@
-import type { Reply, ReplyHeaders } from '../../../kit/src/http/reply.ts';
-import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
-import { release } from '../../../kit/src/files/descriptor-io.ts';
+import type { Reply, ReplyHeaders } from '@svc/kit/http/reply.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { release } from '@svc/kit/files/descriptor-io.ts';
 import { ExportRoot, systemRefusal, type OpenedFile } from './export-root.ts';
 import type { FileContent, FileContents } from './file-content.ts';
 import { resourceRefusal, type ResourceRefusalCode } from './resource-refusal.ts';

@@ -18,7 +18,7 @@ import { Worker } from 'node:worker_threads';
 import { array, assert, constantFrom, property } from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
-import { containmentClasses, type ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import { containmentClasses, type ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { ExportRoot, openFile } from './export-root.ts';
 
 let base = '';

@@ -1,9 +1,9 @@
 import { closeSync, constants, fstatSync, openSync, readlinkSync, realpathSync, statSync, type Stats } from 'node:fs';
 
-import { normalizeWorkdirPath } from '../../../artifacts/src/manifest/workdir-path.ts';
-import { isErrno } from '../../../kit/src/files/io-fault.ts';
-import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
-import { isBeneath, join, resolveBeneath, type Resolution } from '../../../kit/src/files/resolve-beneath.ts';
+import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
+import { isErrno } from '@svc/kit/files/io-fault.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { isBeneath, join, resolveBeneath, type Resolution } from '@svc/kit/files/resolve-beneath.ts';
 import { refusalOfSystemError, type ResourceRefusalCode } from './resource-refusal.ts';
 
 /** A regular file, opened once. Whoever holds it closes the descriptor. */

@@ -1,8 +1,8 @@
-import type { HostResolver } from '../../../kit/src/net/resolver.ts';
-import type { NetworkDestination } from '../../../kit/src/net/network-destination.ts';
+import type { HostResolver } from '@svc/kit/net/resolver.ts';
+import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { neverReached } from '../tools/dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from '../tools/tool.ts';
-import { parsePeerHandle } from '../../../protocol/src/peer-handle.ts';
+import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
 import { handleId } from './handle-id.ts';
 import { inboxName } from './inbox-name.ts';
 import { parsePeerAddress } from './peer-address.ts';

@@ -3,7 +3,7 @@ import { closeSync, readSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 
-import { fill, release, writeAll } from '../../../kit/src/files/descriptor-io.ts';
+import { fill, release, writeAll } from '@svc/kit/files/descriptor-io.ts';
 import type { OpenedFile } from './export-root.ts';
 import { HeldMemory } from './held-memory.ts';
 import type { Spool } from './spool.ts';

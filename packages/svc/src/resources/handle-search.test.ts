@@ -1,7 +1,7 @@
 import { array, assert, constantFrom, oneof, property, record, string, uint8Array } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { mintPeerHandle } from '../../../protocol/src/peer-handle.ts';
+import { mintPeerHandle } from '@svc/protocol/peer-handle.ts';
 import { handleId, redactHandles } from './handle-id.ts';
 import { findHandles } from './handle-search.ts';
 

@@ -2,12 +2,12 @@ import { realpathSync, type Dirent } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 
-import { isErrno } from '../../../kit/src/files/io-fault.ts';
-import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
-import { release } from '../../../kit/src/files/descriptor-io.ts';
+import { isErrno } from '@svc/kit/files/io-fault.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { release } from '@svc/kit/files/descriptor-io.ts';
 import { openFile, type OpenedFile } from './export-root.ts';
 import { hashFile, readAtOnce, smallFileBytes } from './file-content.ts';
-import { join } from '../../../kit/src/files/resolve-beneath.ts';
+import { join } from '@svc/kit/files/resolve-beneath.ts';
 import { sortNames } from './sort-names.ts';
 
 /** One regular file (D3 "Listing document"). */

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 
-import type { Reply, ReplyHeaders } from '../../../kit/src/http/reply.ts';
-import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import type { Reply, ReplyHeaders } from '@svc/kit/http/reply.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { type ExportedFiles, type ExportReader, ioError, type PlaneAnswer, refused } from './export-reader.ts';
 import { encodeListing, listFiles, type ListedFile } from './listing.ts';
 import { parseResourcePath } from './resource-path.ts';

@@ -1,4 +1,4 @@
-import { parseDestination } from '../../../kit/src/net/network-destination.ts';
+import { parseDestination } from '@svc/kit/net/network-destination.ts';
 
 export type PeerAddress =
   | { readonly kind: 'peer'; readonly url: URL }

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
-import { readAgentCard } from '../../../protocol/src/agent-card.ts';
+import { readAgentCard } from '@svc/protocol/agent-card.ts';
 import { audienceOf } from './peer-address.ts';
 import { askPeer, type PeerRequest, type PeerTimes } from './peer-client.ts';
-import { readUpTo } from '../../../kit/src/files/read-up-to.ts';
+import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 
 export type PeerAudience =
   | { readonly kind: 'audience'; readonly audience: string }

@@ -1,15 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 
-import { Connections } from '../../../components/src/outbound/connections.ts';
-import {
-  ConnectionRefusal,
-  httpErrorCode,
-  type HttpErrorCode,
-} from '../../../components/src/outbound/http-error-code.ts';
-import type { HostResolver } from '../../../kit/src/net/resolver.ts';
-import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
-import { mayReach } from '../../../kit/src/net/network-coverage.ts';
-import type { NetworkDestination } from '../../../kit/src/net/network-destination.ts';
+import { Connections } from '@svc/components/outbound/connections.ts';
+import { ConnectionRefusal, httpErrorCode, type HttpErrorCode } from '@svc/components/outbound/http-error-code.ts';
+import type { HostResolver } from '@svc/kit/net/resolver.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { mayReach } from '@svc/kit/net/network-coverage.ts';
+import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 
 export interface PeerTimes {
   /** Without a byte, before and between them. */

@@ -3,7 +3,7 @@ import {
   type ParsedPeerHandle,
   type PeerHandlePayload,
   verifyPeerHandle,
-} from '../../../protocol/src/peer-handle.ts';
+} from '@svc/protocol/peer-handle.ts';
 import { handleId } from './handle-id.ts';
 
 export interface PeerHandlesOptions {

@@ -2,14 +2,9 @@ import { closeSync, fsync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-import {
-  createTemporaryIn,
-  moveInto,
-  openAgentDirectory,
-  type OpenPath,
-} from '../../../kit/src/files/agent-directory.ts';
-import { isErrno } from '../../../kit/src/files/io-fault.ts';
-import { writeAll } from '../../../kit/src/files/descriptor-io.ts';
+import { createTemporaryIn, moveInto, openAgentDirectory, type OpenPath } from '@svc/kit/files/agent-directory.ts';
+import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { writeAll } from '@svc/kit/files/descriptor-io.ts';
 
 const sync = promisify(fsync);
 

@@ -1,6 +1,6 @@
-import type { RequestHead } from '../../../kit/src/http/route.ts';
-import { singleHeader } from '../../../kit/src/http/single-header.ts';
-import { parsePeerHandle } from '../../../protocol/src/peer-handle.ts';
+import type { RequestHead } from '@svc/kit/http/route.ts';
+import { singleHeader } from '@svc/kit/http/single-header.ts';
+import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
 import { type ExportReader, type PlaneAnswer, refused } from './export-reader.ts';
 import { handleId } from './handle-id.ts';
 import type { PeerHandles } from './peer-handles.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-import { isSystemError, systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { IncomingFile } from './peer-inbox.ts';
-import { readUpTo } from '../../../kit/src/files/read-up-to.ts';
+import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import type { ResourceRefusalCode } from './resource-refusal.ts';
 
 export interface ReceivedFile {

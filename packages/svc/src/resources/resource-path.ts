@@ -1,4 +1,4 @@
-import { decodeStrictUtf8 } from '../../../protocol/src/strict-utf8.ts';
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 
 const percent = 0x25;
 

@@ -1,5 +1,5 @@
-import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
-import { HttpRefusal } from '../../../kit/src/http/refusal.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 
 /** Every refusal of both planes (D3 "Errors"). */
 const refusals = {

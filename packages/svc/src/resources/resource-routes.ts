@@ -1,7 +1,7 @@
-import type { HttpRefusal } from '../../../kit/src/http/refusal.ts';
-import type { Reply } from '../../../kit/src/http/reply.ts';
-import type { Handler, RequestHead, Route } from '../../../kit/src/http/route.ts';
-import type { ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import type { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import type { Reply } from '@svc/kit/http/reply.ts';
+import type { Handler, RequestHead, Route } from '@svc/kit/http/route.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { type ExportedFiles, ExportReader, type PlaneAnswer, refused } from './export-reader.ts';
 import { normalizedRoot } from './export-root.ts';
 import { FileContents } from './file-content.ts';

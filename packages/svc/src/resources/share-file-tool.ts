@@ -1,6 +1,6 @@
-import type { HostResolver } from '../../../kit/src/net/resolver.ts';
-import type { NetworkDestination } from '../../../kit/src/net/network-destination.ts';
-import { lifetimeSecs, longestLifetimeSecs, wholeMs } from '../../../artifacts/src/manifest/units.ts';
+import type { HostResolver } from '@svc/kit/net/resolver.ts';
+import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import { lifetimeSecs, longestLifetimeSecs, wholeMs } from '@svc/artifacts/manifest/units.ts';
 import { neverReached } from '../tools/dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from '../tools/tool.ts';
 import type { ExportRoot } from './export-root.ts';

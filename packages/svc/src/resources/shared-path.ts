@@ -1,5 +1,5 @@
-import { normalizeWorkdirPath } from '../../../artifacts/src/manifest/workdir-path.ts';
-import { release } from '../../../kit/src/files/descriptor-io.ts';
+import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
+import { release } from '@svc/kit/files/descriptor-io.ts';
 import type { ExportRoot } from './export-root.ts';
 import type { ResourceRefusalCode } from './resource-refusal.ts';
 

@@ -1,4 +1,4 @@
-import { diagnosticOf } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
 import type { Driver, DriverOutcome, InferenceRequest, Message, ToolAnswer, Usage } from '../inference/driver.ts';
 import type { SpendRefusal } from '../inference/spend-refusal.ts';
@@ -7,10 +7,10 @@ import type { DispatchedCall } from '../tools/dispatch.ts';
 import type { Inventory } from '../tools/inventory.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { Trace } from '../trace/trace.ts';
-import type { TraceEventId } from '../../../protocol/src/ids.ts';
+import type { TraceEventId } from '@svc/protocol/ids.ts';
 import type { Attempt } from './attempt.ts';
 import { callTrace } from './call-trace.ts';
-import type { SessionClock } from '../../../kit/src/clock.ts';
+import type { SessionClock } from '@svc/kit/clock.ts';
 import { compactIfNear } from './compaction.ts';
 import { conversationLength, longestConversation } from './conversation-limits.ts';
 import { ContextWindow, type ContextLimit } from './context-window.ts';

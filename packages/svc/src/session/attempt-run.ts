@@ -1,11 +1,11 @@
 import { toUSVString } from 'node:util';
 
-import { diagnosticOf, type Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { diagnosticOf, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HookedTask, TaskEnd } from '../hooks/session-hooks.ts';
 import type { Message } from '../inference/driver.ts';
 import { refusalSentence, type SpendRefusal } from '../inference/spend-refusal.ts';
 import type { InputAnswer } from '../tools/tool.ts';
-import type { TraceEventId } from '../../../protocol/src/ids.ts';
+import type { TraceEventId } from '@svc/protocol/ids.ts';
 import { runAttempt, type AttemptEnd, type AttemptResult } from './agent-loop.ts';
 import { Attempt } from './attempt.ts';
 import { elapsedMs } from './elapsed.ts';

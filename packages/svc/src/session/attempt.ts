@@ -1,7 +1,7 @@
 import type { HookArtifact } from '../hooks/session-hooks.ts';
 import type { Usage } from '../inference/driver.ts';
-import { chunkPieces } from '../../../protocol/src/chunk-pieces.ts';
-import type { ArtifactFrame } from '../../../protocol/src/frames.ts';
+import { chunkPieces } from '@svc/protocol/chunk-pieces.ts';
+import type { ArtifactFrame } from '@svc/protocol/frames.ts';
 import { TaskCanceled, type Task } from './task.ts';
 import type { EventIdCounter, SessionEventIds } from './event-ids.ts';
 import type { EventStream } from './event-stream.ts';

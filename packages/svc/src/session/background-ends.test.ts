@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { calls, says } from '../../../../test/support/fake-driver.ts';
 import { FakeProcess } from '../../../../test/support/fake-process.ts';
 import { fakeTool, passed, SessionFixture, type FixtureOptions } from '../../../../test/support/session-fixture.ts';
-import type { ContextId, WorkId } from '../../../protocol/src/ids.ts';
+import type { ContextId, WorkId } from '@svc/protocol/ids.ts';
 import { residueOf } from './background-ends.ts';
 
 const given = { text: 'Build it.', origin: 'message', trust: 'untrusted' } as const;

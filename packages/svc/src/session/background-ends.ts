@@ -1,4 +1,4 @@
-import { diagnosticOf, type Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { diagnosticOf, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type {
   BackgroundCommand,
   BackgroundCommands,
@@ -6,7 +6,7 @@ import type {
 } from '../tools/background/background-commands.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { Trace } from '../trace/trace.ts';
-import type { ContextId, TraceEventId, WorkId } from '../../../protocol/src/ids.ts';
+import type { ContextId, TraceEventId, WorkId } from '@svc/protocol/ids.ts';
 import type { TaskBoard } from './task-board.ts';
 
 export interface BackgroundEndsDeps {

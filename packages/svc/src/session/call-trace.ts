@@ -1,6 +1,6 @@
 import type { DispatchedCall } from '../tools/dispatch.ts';
 import type { TraceEvent } from '../trace/events.ts';
-import type { TaskId } from '../../../protocol/src/ids.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
 
 export interface TracedCall {
   readonly taskId: TaskId;

@@ -1,7 +1,7 @@
 import type { CompactionVerdict, HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
 import type { InferenceRequest, Message } from '../inference/driver.ts';
 import type { TraceEvent } from '../trace/events.ts';
-import type { SessionClock } from '../../../kit/src/clock.ts';
+import type { SessionClock } from '@svc/kit/clock.ts';
 import { contextProblem } from './compacted-context.ts';
 import type { ContextWindow } from './context-window.ts';
 import { elapsedMs } from './elapsed.ts';

@@ -2,8 +2,8 @@ import * as z from 'zod/mini';
 
 import type { ContentBlock, Message } from '../inference/driver.ts';
 import { redactedTexts } from '../trace/file-trace.ts';
-import { listUntilBad } from '../../../protocol/src/bounded-lists.ts';
-import type { ContextId } from '../../../protocol/src/ids.ts';
+import { listUntilBad } from '@svc/protocol/bounded-lists.ts';
+import type { ContextId } from '@svc/protocol/ids.ts';
 
 const fileVersion = 1;
 

@@ -1,4 +1,4 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ContentBlock, Message } from '../inference/driver.ts';
 
 /** Contexts kept; the one saved longest ago goes first. */

@@ -1,5 +1,5 @@
 import type { Message } from '../inference/driver.ts';
-import type { ContextId } from '../../../protocol/src/ids.ts';
+import type { ContextId } from '@svc/protocol/ids.ts';
 
 /** What earlier tasks of a context said; only a completed task adds to it. */
 export interface Conversations {

@@ -1,4 +1,4 @@
-import type { SessionClock } from '../../../kit/src/clock.ts';
+import type { SessionClock } from '@svc/kit/clock.ts';
 
 /** Whole milliseconds since then. */
 export function elapsedMs(clock: SessionClock, startedMs: number): number {

@@ -1,4 +1,4 @@
-import type { EventId } from '../../../protocol/src/frames.ts';
+import type { EventId } from '@svc/protocol/frames.ts';
 
 const chunkStart: EventId = 4611686018427387903n;
 const inputWaitStart: EventId = 9223372036854775807n;

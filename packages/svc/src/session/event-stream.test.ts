@@ -3,8 +3,8 @@ import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import type { NumberedFrame } from '../../../protocol/src/frames.ts';
-import type { TaskId } from '../../../protocol/src/ids.ts';
+import type { NumberedFrame } from '@svc/protocol/frames.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
 import { EventStream, type FrameBatch, type FrameSink } from './event-stream.ts';
 
 /** Keeps what it is given. */

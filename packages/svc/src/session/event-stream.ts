@@ -1,5 +1,5 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import type { EventId, NumberedFrame } from '../../../protocol/src/frames.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { FrameStore } from './frame-store.ts';
 import { ReplayBuffer, type Replay } from './replay-buffer.ts';
 import { longestHeld, WrittenFrame } from './written-frame.ts';

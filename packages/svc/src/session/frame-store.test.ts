@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import type { TaskId } from '../../../protocol/src/ids.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
 import { EventStream } from './event-stream.ts';
 import { FrameStore, type StoredBytes } from './frame-store.ts';
 

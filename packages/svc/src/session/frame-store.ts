@@ -1,8 +1,8 @@
 import { closeSync, constants, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { isSystemError, systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
-import { isErrno } from '../../../kit/src/files/io-fault.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { isErrno } from '@svc/kit/files/io-fault.ts';
 
 /** Bytes that are kept outside the memory of the process until they are released. */
 export interface StoredBytes {

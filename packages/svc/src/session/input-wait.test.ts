@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
-import { encodeNumberedFrame } from '../../../protocol/src/frames.ts';
-import type { ContextId, TaskId } from '../../../protocol/src/ids.ts';
+import { encodeNumberedFrame } from '@svc/protocol/frames.ts';
+import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import { SessionEventIds } from './event-ids.ts';
 import { EventStream } from './event-stream.ts';
 import { waitForInput, type InputWaitDeps } from './input-wait.ts';

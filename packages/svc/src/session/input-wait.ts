@@ -1,5 +1,5 @@
 import type { InputAnswer } from '../tools/tool.ts';
-import type { SessionClock } from '../../../kit/src/clock.ts';
+import type { SessionClock } from '@svc/kit/clock.ts';
 import type { SessionEventIds } from './event-ids.ts';
 import type { EventStream } from './event-stream.ts';
 import type { TaskEvent } from './task-state.ts';

@@ -13,10 +13,10 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { Redactor } from '../../../kit/src/diagnostics/redactor.ts';
-import { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Message } from '../inference/driver.ts';
-import type { ContextId } from '../../../protocol/src/ids.ts';
+import type { ContextId } from '@svc/protocol/ids.ts';
 import { KeptConversations } from './kept-conversations.ts';
 
 let directory: string;

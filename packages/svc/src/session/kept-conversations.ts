@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Message } from '../inference/driver.ts';
-import { ioFault, isErrno } from '../../../kit/src/files/io-fault.ts';
-import { replaceFile } from '../../../kit/src/files/replace-file.ts';
-import { isTemporaryName } from '../../../kit/src/files/temporary-name.ts';
-import type { ContextId } from '../../../protocol/src/ids.ts';
+import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
+import type { ContextId } from '@svc/protocol/ids.ts';
 import { decodeConversation, encodeConversation, type Redact } from './conversation-file.ts';
 import { mostContexts, mostConversationBytes, refuseTooLong } from './conversation-limits.ts';
 import type { Conversations } from './conversations.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { ContextId, TaskId } from '../../../protocol/src/ids.ts';
+import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import { KnownTasks } from './known-tasks.ts';
 import { Task } from './task.ts';
 

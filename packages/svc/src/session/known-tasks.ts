@@ -1,4 +1,4 @@
-import type { TaskId } from '../../../protocol/src/ids.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
 import type { Task } from './task.ts';
 
 /** Ended tasks that can still be asked about. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { says } from '../../../../test/support/fake-driver.ts';
 import { SessionFixture, type FixtureOptions } from '../../../../test/support/session-fixture.ts';
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Conversations } from './conversations.ts';
 
 const userTask = { text: 'Write a poem.', origin: 'user', trust: 'trusted' } as const;

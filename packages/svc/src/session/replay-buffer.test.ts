@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import type { TaskId } from '../../../protocol/src/ids.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
 import { ReplayBuffer } from './replay-buffer.ts';
 import { WrittenFrame } from './written-frame.ts';
 

@@ -1,4 +1,4 @@
-import type { EventId } from '../../../protocol/src/frames.ts';
+import type { EventId } from '@svc/protocol/frames.ts';
 import { FrameRing } from './frame-ring.ts';
 import type { WrittenFrame } from './written-frame.ts';
 

@@ -1,6 +1,6 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import type { SessionId } from '../../../protocol/src/ids.ts';
-import type { SessionClock } from '../../../kit/src/clock.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
+import type { SessionClock } from '@svc/kit/clock.ts';
 import type { EventStream } from './event-stream.ts';
 import type { TaskBoard } from './task-board.ts';
 import { runTask, type TaskRunnerDeps } from './task-runner.ts';

@@ -1,6 +1,6 @@
 import type { Trace } from '../trace/trace.ts';
-import { mintContextId, mintTaskId, type TaskId, type TraceEventId } from '../../../protocol/src/ids.ts';
-import type { SessionClock } from '../../../kit/src/clock.ts';
+import { mintContextId, mintTaskId, type TaskId, type TraceEventId } from '@svc/protocol/ids.ts';
+import type { SessionClock } from '@svc/kit/clock.ts';
 import type { SessionEventIds } from './event-ids.ts';
 import type { EventStream } from './event-stream.ts';
 import { KnownTasks } from './known-tasks.ts';

@@ -1,4 +1,4 @@
-import type { TaskId } from '../../../protocol/src/ids.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
 import type { Task } from './task.ts';
 
 /** Accepted tasks that wait for their turn. */

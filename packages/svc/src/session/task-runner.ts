@@ -1,7 +1,7 @@
-import { Diagnostic, diagnosticOf } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Message } from '../inference/driver.ts';
 import { fenceUntrusted } from '../tools/untrusted-fence.ts';
-import type { TraceEventId } from '../../../protocol/src/ids.ts';
+import type { TraceEventId } from '@svc/protocol/ids.ts';
 import type { AgentLoopDeps } from './agent-loop.ts';
 import { AttemptRun, type AttemptStart, type EndedAttempt } from './attempt-run.ts';
 import type { Conversations } from './conversations.ts';

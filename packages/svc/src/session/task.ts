@@ -1,4 +1,4 @@
-import type { ContextId, TaskId } from '../../../protocol/src/ids.ts';
+import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import { isTerminal, step, type Announcement, type TaskEvent, type TaskState } from './task-state.ts';
 
 /** How a task reached the capsule (contracts §7). */

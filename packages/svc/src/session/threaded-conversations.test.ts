@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { Message } from '../inference/driver.ts';
-import type { ContextId } from '../../../protocol/src/ids.ts';
+import type { ContextId } from '@svc/protocol/ids.ts';
 import { threadedConversations } from './threaded-conversations.ts';
 
 const mebibyte = 1024 * 1024;

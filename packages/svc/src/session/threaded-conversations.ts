@@ -1,5 +1,5 @@
 import type { Message } from '../inference/driver.ts';
-import type { ContextId } from '../../../protocol/src/ids.ts';
+import type { ContextId } from '@svc/protocol/ids.ts';
 import { encodeConversation } from './conversation-file.ts';
 import { mostContexts, refuseTooLong } from './conversation-limits.ts';
 import type { Conversations } from './conversations.ts';

@@ -11,9 +11,9 @@ import {
   type Stats,
 } from 'node:fs';
 
-import { isSystemError, systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
-import { isErrno } from '../../../kit/src/files/io-fault.ts';
-import { isObstacle, type OpenPath } from '../../../kit/src/files/open-without-links.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { isObstacle, type OpenPath } from '@svc/kit/files/open-without-links.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 

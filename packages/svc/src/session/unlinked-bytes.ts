@@ -11,8 +11,8 @@ import {
   type Dir,
 } from 'node:fs';
 
-import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
-import { isErrno } from '../../../kit/src/files/io-fault.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { isErrno } from '@svc/kit/files/io-fault.ts';
 import { bytesTaken } from './tree-bytes.ts';
 
 const deleted = ' (deleted)';

@@ -1,14 +1,9 @@
 import { closeSync, fsyncSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { isSystemError, systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
-import {
-  createTemporaryIn,
-  moveInto,
-  openAgentDirectory,
-  type OpenPath,
-} from '../../../kit/src/files/agent-directory.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { createTemporaryIn, moveInto, openAgentDirectory, type OpenPath } from '@svc/kit/files/agent-directory.ts';
 
 export interface WorkdirFile {
   /** The accessible workdir: trusted itself, its contents are the agent's. */

@@ -1,10 +1,10 @@
 import { closeSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
-import { openWithoutLinks, type OpenPath } from '../../../kit/src/files/open-without-links.ts';
-import type { SessionClock } from '../../../kit/src/clock.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { openWithoutLinks, type OpenPath } from '@svc/kit/files/open-without-links.ts';
+import type { SessionClock } from '@svc/kit/clock.ts';
 import { treeBytes, UnmeasurableTree } from './tree-bytes.ts';
 
 type UnlinkedBytes = (workdir: string) => Generator<void, number>;

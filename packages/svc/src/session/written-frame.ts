@@ -1,4 +1,4 @@
-import { encodeNumberedFrame, type EventId, type NumberedFrame } from '../../../protocol/src/frames.ts';
+import { encodeNumberedFrame, type EventId, type NumberedFrame } from '@svc/protocol/frames.ts';
 import type { FrameStore, StoredBytes } from './frame-store.ts';
 
 /** Frames up to this length are in memory, and are joined to be sent. */

@@ -1,4 +1,4 @@
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { JsonSchema, SchemaProblems } from './schema-problems.ts';
 import type { ThreadAnswer } from './schema-thread.ts';
 

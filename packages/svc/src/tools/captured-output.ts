@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-import { readOutput } from '../../../sandbox/src/read-output.ts';
+import { readOutput } from '@svc/sandbox/read-output.ts';
 import type { OutputLog, OutputLogReceipt } from './output-log.ts';
 
 export interface CapturedOutput {

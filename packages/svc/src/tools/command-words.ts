@@ -1,4 +1,4 @@
-import { splitWords } from '../../../sandbox/src/split-words.ts';
+import { splitWords } from '@svc/sandbox/split-words.ts';
 
 const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh', 'ash', 'ksh']);
 

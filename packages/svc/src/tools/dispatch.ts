@@ -1,6 +1,6 @@
 import { toUSVString } from 'node:util';
 
-import { fittingLength } from '../../../protocol/src/json-length.ts';
+import { fittingLength } from '@svc/protocol/json-length.ts';
 import type { ArgumentCheck } from './argument-check.ts';
 import type { OtherTools, Tool, ToolCallContext, ToolKind, ToolOutcome } from './tool.ts';
 import { fenceUntrusted } from './untrusted-fence.ts';

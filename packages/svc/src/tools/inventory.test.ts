@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { DispatchContext } from './dispatch.ts';
 import { Inventory } from './inventory.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';

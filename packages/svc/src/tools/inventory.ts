@@ -1,4 +1,4 @@
-import { Diagnostic, DiagnosticList } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ArgumentCheck } from './argument-check.ts';
 import {
   type CallableTool,

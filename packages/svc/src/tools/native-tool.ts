@@ -2,12 +2,12 @@ import type { Readable } from 'node:stream';
 
 import * as z from 'zod/mini';
 
-import { endOnAbort, endProcess } from '../../../sandbox/src/end-process.ts';
-import type { LaunchedProcess, LaunchEnd, Launcher } from '../../../sandbox/src/launcher.ts';
-import { OutputTail } from '../../../sandbox/src/output-tail.ts';
-import { readOutput } from '../../../sandbox/src/read-output.ts';
-import { GatheredBytes } from '../../../protocol/src/gathered-bytes.ts';
-import { JsonShape, parseJsonText } from '../../../protocol/src/json-text.ts';
+import { endOnAbort, endProcess } from '@svc/sandbox/end-process.ts';
+import type { LaunchedProcess, LaunchEnd, Launcher } from '@svc/sandbox/launcher.ts';
+import { OutputTail } from '@svc/sandbox/output-tail.ts';
+import { readOutput } from '@svc/sandbox/read-output.ts';
+import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
+import { JsonShape, parseJsonText } from '@svc/protocol/json-text.ts';
 import { neverReached } from './dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
 

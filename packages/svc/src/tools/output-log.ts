@@ -1,7 +1,7 @@
 import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-import type { LogBudget } from '../../../kit/src/log-budget.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
 
 /** What became of a log: its name below the session directory, and why it does not hold everything, if so. */
 export interface OutputLogReceipt {

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
-import { systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
-import { findPackageRoot } from '../../../kit/src/files/package-root.ts';
+import { systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import type { JsonSchema } from './schema-problems.ts';
 import type { SchemaAnswer, SchemaQuestion } from './schema-thread-messages.ts';
 

@@ -1,5 +1,5 @@
-import type { LaunchEnd } from '../../../sandbox/src/launcher.ts';
-import type { WorkId } from '../../../protocol/src/ids.ts';
+import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
+import type { WorkId } from '@svc/protocol/ids.ts';
 import { mostCommands } from './background/background-commands.ts';
 import type { CapturedOutput } from './captured-output.ts';
 import type { ToolOutcome } from './tool.ts';

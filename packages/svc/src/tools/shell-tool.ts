@@ -1,5 +1,5 @@
-import type { LaunchedProcess, Launcher } from '../../../sandbox/src/launcher.ts';
-import type { LogBudget } from '../../../kit/src/log-budget.ts';
+import type { LaunchedProcess, Launcher } from '@svc/sandbox/launcher.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { BackgroundCommands, BackgroundSettings } from './background/background-commands.ts';
 import { OutputCapture } from './captured-output.ts';
 import { commandWords, isShell } from './command-words.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
-import type { Launcher } from '../../../sandbox/src/launcher.ts';
+import type { Launcher } from '@svc/sandbox/launcher.ts';
 import { BackgroundCommands } from './background/background-commands.ts';
 import { createNativeTool } from './native-tool.ts';
-import { LogBudget } from '../../../kit/src/log-budget.ts';
+import { LogBudget } from '@svc/kit/log-budget.ts';
 import { createShellTools } from './shell-tool.ts';
 
 const env = { PATH: '/bin' };

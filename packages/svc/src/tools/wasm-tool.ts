@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 
-import { ComponentFault, type Component, type HostFunctions } from '../../../components/src/component.ts';
+import { ComponentFault, type Component, type HostFunctions } from '@svc/components/component.ts';
 import { neverReached } from './dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
-import { Redactor } from '../../../kit/src/diagnostics/redactor.ts';
-import { Secret } from '../../../kit/src/diagnostics/secret.ts';
-import type { SessionId } from '../../../protocol/src/ids.ts';
+import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 import { openFileTrace } from './file-trace.ts';
 import { readTrace } from './read.ts';
 import type { Trace } from './trace.ts';

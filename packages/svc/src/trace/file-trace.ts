@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { isSystemError, systemReason } from '../../../kit/src/diagnostics/system-reason.ts';
-import { mintTraceEventId, type IdSource, type SessionId, type TraceEventId } from '../../../protocol/src/ids.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { mintTraceEventId, type IdSource, type SessionId, type TraceEventId } from '@svc/protocol/ids.ts';
 import type { TraceEvent } from './events.ts';
 import type { Trace } from './trace.ts';
 

@@ -1,4 +1,4 @@
-import type { TraceEventId } from '../../../protocol/src/ids.ts';
+import type { TraceEventId } from '@svc/protocol/ids.ts';
 import type { TraceEvent } from './events.ts';
 
 /** Where a session's events are recorded. */

@@ -14,9 +14,9 @@ import { terminalOf } from '../../src/cli/terminal/terminal-kind.ts';
 import type { CommandContext } from '../../src/cli/command-context.ts';
 import { installCommand } from '../../src/cli/install.ts';
 import { listCommand } from '../../src/cli/list.ts';
-import { readLock } from '../../../artifacts/src/store/lockfile.ts';
-import { storeRoot } from '../../../artifacts/src/store/store-layout.ts';
-import { putArchive } from '../../../artifacts/src/store/store-put.ts';
+import { readLock } from '@svc/artifacts/store/lockfile.ts';
+import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
+import { putArchive } from '@svc/artifacts/store/store-put.ts';
 import {
   archiveBytes,
   codesOf,

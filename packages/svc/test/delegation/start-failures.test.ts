@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import type { DelegationsDeps, StartOutcome } from '../../src/delegation/delegations-deps.ts';
 import { RefereeClient } from '../../src/delegation/referee-client.ts';
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type ChildBehaviour, childSession, DelegationsFixture } from '../../../../test/support/delegations-fixture.ts';
 import { isGone } from '../../../../test/support/is-gone.ts';
 

@@ -20,9 +20,9 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 
 import { openScopeDirectory } from '../../src/capsule/scope-directory.ts';
 import { readChildReport } from '../../src/delegation/child-completion.ts';
-import { Diagnostic } from '../../../kit/src/diagnostics/diagnostic.ts';
-import { isSystemError } from '../../../kit/src/diagnostics/system-reason.ts';
-import { openAgentDirectory } from '../../../kit/src/files/agent-directory.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { openAgentDirectory } from '@svc/kit/files/agent-directory.ts';
 
 const writerProgram = fileURLToPath(new URL('../../../../test/support/swap-writer.mjs', import.meta.url));
 

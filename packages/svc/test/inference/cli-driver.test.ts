@@ -4,9 +4,9 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { createDirectLauncher } from '../../../sandbox/src/direct-launcher.ts';
-import type { LaunchedProcess, Launcher } from '../../../sandbox/src/launcher.ts';
-import { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
+import type { LaunchedProcess, Launcher } from '@svc/sandbox/launcher.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Driver, DriverOutcome, InferenceCall, InferenceRequest, Message } from '../../src/inference/driver.ts';
 import { createProcessDriver, type ProgramSettings } from '../../src/inference/process-driver.ts';
 import { doing, placeStandIn, type StandInName, type StandInStep } from '../../../../test/support/stand-in.ts';

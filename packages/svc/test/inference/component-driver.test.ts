@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { ComponentFault, type ComponentFaultKind } from '../../../components/src/component.ts';
+import { ComponentFault, type ComponentFaultKind } from '@svc/components/component.ts';
 import { createComponentDriver } from '../../src/inference/component-driver.ts';
 import { DriverRequests } from '../../src/inference/driver-requests.ts';
 import type { DriverOutcome, InferenceCall, InferenceRequest } from '../../src/inference/driver.ts';

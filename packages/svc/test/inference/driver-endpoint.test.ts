@@ -3,12 +3,12 @@ import { afterEach, expect, it } from 'vitest';
 import { prepareLaunch, scopeLaunch } from '../../src/capsule/prepare.ts';
 import { makeSessionDirectories } from '../../src/capsule/session-directories.ts';
 import { stageSession } from '../../src/capsule/stage.ts';
-import type { ComponentGrants } from '../../../components/src/component.ts';
-import { type ComponentHost, createComponentHost } from '../../../components/src/component-host.ts';
-import { mintSessionId } from '../../../protocol/src/ids.ts';
+import type { ComponentGrants } from '@svc/components/component.ts';
+import { type ComponentHost, createComponentHost } from '@svc/components/component-host.ts';
+import { mintSessionId } from '@svc/protocol/ids.ts';
 import { systemClock } from '../../src/capsule/system-clock.ts';
 import { makeWorkspace } from '../../../../test/support/workspace.ts';
-import { LogBudget } from '../../../kit/src/log-budget.ts';
+import { LogBudget } from '@svc/kit/log-budget.ts';
 import { fixtureCache, packageRoot } from '../../../components/test/support/hosted-tool.ts';
 
 const closing: (() => Promise<void> | void)[] = [];

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { componentizeSource } from '../../../../scripts/componentize.mjs';
-import type { ComponentHost } from '../../../components/src/component-host.ts';
+import type { ComponentHost } from '@svc/components/component-host.ts';
 import { createComponentDriver } from '../../src/inference/component-driver.ts';
 import { DriverRequests } from '../../src/inference/driver-requests.ts';
 import type { Driver, DriverOutcome, InferenceRequest } from '../../src/inference/driver.ts';

@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@modelcontextprotocol/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { McpService } from '../../src/inference/mcp-server/mcp-service.ts';
 import type { OfferedCall, OfferedTools } from '../../src/inference/mcp-server/offered-tools.ts';
 import { exchange, parseResponse } from '../../../kit/test/http/raw-client.ts';

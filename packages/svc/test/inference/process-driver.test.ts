@@ -4,10 +4,10 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { createDirectLauncher } from '../../../sandbox/src/direct-launcher.ts';
-import type { LaunchedProcess, Launcher } from '../../../sandbox/src/launcher.ts';
+import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
+import type { LaunchedProcess, Launcher } from '@svc/sandbox/launcher.ts';
 import type { Driver, DriverOutcome, InferenceCall, InferenceRequest } from '../../src/inference/driver.ts';
-import { Secret } from '../../../kit/src/diagnostics/secret.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { createProcessDriver, type ProgramSettings } from '../../src/inference/process-driver.ts';
 import { noToolCalls } from '../../../../test/support/quiet-calls.ts';
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { HttpServer } from '../../../kit/src/http/server.ts';
+import { HttpServer } from '@svc/kit/http/server.ts';
 import { RefusedRequests, type RefusalCount } from '../../src/resources/refused-requests.ts';
 import {
   resourceDoor,

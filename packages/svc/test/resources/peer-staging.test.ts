@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { type SessionPeerFiles, stagePeerFiles } from '../../src/capsule/stage-peer-files.ts';
-import { loadCapsuleManifest } from '../../../artifacts/src/manifest/load.ts';
-import type { CapsuleManifest } from '../../../artifacts/src/manifest/schema.ts';
-import { mintSessionId } from '../../../protocol/src/ids.ts';
+import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
+import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
+import { mintSessionId } from '@svc/protocol/ids.ts';
 import { refusalOf } from './exported-workdir.ts';
 import { PeerExport, redeem } from './peer-export.ts';
 import { allowed, callTool, FakePeer } from './peer-tool.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import { parseDestination, type NetworkDestination } from '../../../kit/src/net/network-destination.ts';
+import { parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { Tool, ToolOutcome } from '../../src/tools/tool.ts';
 import type { TraceEvent } from '../../src/trace/events.ts';
 import { aloneCall } from '../../../../test/support/quiet-calls.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { containmentClasses } from '../../../protocol/src/containment-class.ts';
+import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { ExportedWorkdir, get, refusalOf } from './exported-workdir.ts';
 import { ask, exchange, parseResponse, type RawResponse } from '../../../kit/test/http/raw-client.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { HttpServer } from '../../../kit/src/http/server.ts';
+import { HttpServer } from '@svc/kit/http/server.ts';
 import { ExportedWorkdir, get, mebibyte } from './exported-workdir.ts';
 
 describe('memory that answers share', () => {

@@ -16,7 +16,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { PeerHandles } from '../../src/resources/peer-handles.ts';
-import { containmentClasses } from '../../../protocol/src/containment-class.ts';
+import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { answerOf, makeTree, type TreeNode } from '../../../../test/support/tree-model.ts';
 import { ExportedWorkdir, refusalOf } from './exported-workdir.ts';
 import { ask, type RawResponse } from '../../../kit/test/http/raw-client.ts';

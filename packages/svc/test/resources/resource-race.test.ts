@@ -8,12 +8,12 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import type { Reply } from '../../../kit/src/http/reply.ts';
-import type { Handler, RequestHead } from '../../../kit/src/http/route.ts';
+import type { Reply } from '@svc/kit/http/reply.ts';
+import type { Handler, RequestHead } from '@svc/kit/http/route.ts';
 import { PeerHandles } from '../../src/resources/peer-handles.ts';
 import { RefusedRequests } from '../../src/resources/refused-requests.ts';
 import { resourceDoor } from '../../src/resources/resource-routes.ts';
-import { containmentClasses, type ContainmentClass } from '../../../protocol/src/containment-class.ts';
+import { containmentClasses, type ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 
 /** Reads in each class. `npm run test:resource-race` makes it 100,000. */

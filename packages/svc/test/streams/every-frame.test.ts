@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import type { EventId, NumberedFrame } from '../../../protocol/src/frames.ts';
-import type { ContextId } from '../../../protocol/src/ids.ts';
+import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
+import type { ContextId } from '@svc/protocol/ids.ts';
 import { ack, taskId, useStreamDoors } from './stream-door.ts';
 
 const openDoor = useStreamDoors();

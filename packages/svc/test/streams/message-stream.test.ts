@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { JsonRpcFault } from '../../../protocol/src/json-rpc.ts';
+import { JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import { says } from '../../../../test/support/fake-driver.ts';
 import { completedBytes, hello, textBytes, useStreamDoors, type StreamDoor } from './stream-door.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { heartbeat } from '../../../protocol/src/frames.ts';
+import { heartbeat } from '@svc/protocol/frames.ts';
 import { hangs } from '../../../../test/support/fake-driver.ts';
 import { ack, completedBytes, hello, textBytes, useStreamDoors, type StreamDoor } from './stream-door.ts';
 

@@ -1,7 +1,7 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { describe, expect, it } from 'vitest';
 
-import type { ContextId } from '../../../protocol/src/ids.ts';
+import type { ContextId } from '@svc/protocol/ids.ts';
 import { hello, taskId, useStreamDoors } from './stream-door.ts';
 
 const openDoor = useStreamDoors();

@@ -1,11 +1,11 @@
 import { afterEach } from 'vitest';
 
-import { emptyReply } from '../../../kit/src/http/reply.ts';
-import { HttpServer } from '../../../kit/src/http/server.ts';
+import { emptyReply } from '@svc/kit/http/reply.ts';
+import { HttpServer } from '@svc/kit/http/server.ts';
 import { capsuleRoutes } from '../../src/listener/capsule-listener.ts';
-import { agentCard } from '../../../protocol/src/agent-card.ts';
-import type { EventId, NumberedFrame } from '../../../protocol/src/frames.ts';
-import type { TaskId } from '../../../protocol/src/ids.ts';
+import { agentCard } from '@svc/protocol/agent-card.ts';
+import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
 import { OpenDelegations } from '../../../../test/support/open-delegations.ts';
 import { postBytes } from '../../../../test/support/raw-socket.ts';
 import { SessionFixture, type FixtureOptions } from '../../../../test/support/session-fixture.ts';

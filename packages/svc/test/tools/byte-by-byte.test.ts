@@ -5,8 +5,8 @@ import { runInNewContext } from 'node:vm';
 
 import { describe, expect, it } from 'vitest';
 
-import type { LaunchedProcess } from '../../../sandbox/src/launcher.ts';
-import { readLines } from '../../../sandbox/src/read-lines.ts';
+import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
+import { readLines } from '@svc/sandbox/read-lines.ts';
 import { createNativeTool } from '../../src/tools/native-tool.ts';
 import { recordingContext } from './tool-context.ts';
 

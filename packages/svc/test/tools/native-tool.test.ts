@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { createDirectLauncher } from '../../../sandbox/src/direct-launcher.ts';
+import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
 import { createNativeTool } from '../../src/tools/native-tool.ts';
 import type { ToolCallContext, ToolOutcome } from '../../src/tools/tool.ts';
 import { recordingContext } from './tool-context.ts';

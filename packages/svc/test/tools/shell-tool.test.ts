@@ -4,13 +4,13 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { createDirectLauncher } from '../../../sandbox/src/direct-launcher.ts';
-import type { Launcher } from '../../../sandbox/src/launcher.ts';
+import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
+import type { Launcher } from '@svc/sandbox/launcher.ts';
 import { BackgroundCommands } from '../../src/tools/background/background-commands.ts';
 import { createShellTools } from '../../src/tools/shell-tool.ts';
 import type { Tool, ToolOutcome } from '../../src/tools/tool.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
-import { LogBudget } from '../../../kit/src/log-budget.ts';
+import { LogBudget } from '@svc/kit/log-budget.ts';
 import { recordingContext } from './tool-context.ts';
 
 const env = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8' };

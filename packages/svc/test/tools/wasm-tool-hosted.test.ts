@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import type { ComponentHost } from '../../../components/src/component-host.ts';
+import type { ComponentHost } from '@svc/components/component-host.ts';
 import { Inventory } from '../../src/tools/inventory.ts';
 import type { Tool } from '../../src/tools/tool.ts';
 import { createWasmTool } from '../../src/tools/wasm-tool.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { ComponentFault, type ComponentFaultKind } from '../../../components/src/component.ts';
+import { ComponentFault, type ComponentFaultKind } from '@svc/components/component.ts';
 import type { ToolOutcome } from '../../src/tools/tool.ts';
 import { createWasmTool } from '../../src/tools/wasm-tool.ts';
 import { fakeComponent, type Guest } from '../../../components/test/fake-component.ts';

@@ -1,7 +1,7 @@
-import { Diagnostic } from '../../../../kit/src/diagnostics/diagnostic.ts';
-import { printable } from '../../../../kit/src/diagnostics/printable.ts';
-import type { Secret } from '../../../../kit/src/diagnostics/secret.ts';
-import type { HttpAnswer } from '../../../../kit/src/net/http-client.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { HttpAnswer } from '@svc/kit/net/http-client.ts';
 
 const maxErrorBytes = 64 * 1024;
 const longestShown = 300;

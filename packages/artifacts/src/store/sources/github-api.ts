@@ -1,12 +1,12 @@
 import * as z from 'zod/mini';
 
-import { Diagnostic } from '../../../../kit/src/diagnostics/diagnostic.ts';
-import type { Secret } from '../../../../kit/src/diagnostics/secret.ts';
-import { listOf } from '../../../../protocol/src/bounded-lists.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { listOf } from '@svc/protocol/bounded-lists.ts';
 import { archiveLimits } from '../archive-limits.ts';
 import type { FetchedArchive } from '../artifact-source.ts';
 import { parseJson, readErrorText } from './answer-text.ts';
-import type { HttpAnswer, HttpClient } from '../../../../kit/src/net/http-client.ts';
+import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 
 export interface GithubAccess {
   /** Of the releases API, without a slash at its end. */

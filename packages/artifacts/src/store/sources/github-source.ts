@@ -1,4 +1,4 @@
-import { Diagnostic } from '../../../../kit/src/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactRef, ReleaseRef } from '../artifact-ref.ts';
 import type { ArtifactSource, FetchedArchive } from '../artifact-source.ts';
 import type { GithubApi, GithubAsset, GithubRelease } from './github-api.ts';

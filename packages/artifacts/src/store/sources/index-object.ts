@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 
-import { printable } from '../../../../kit/src/diagnostics/printable.ts';
-import { listOf } from '../../../../protocol/src/bounded-lists.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { listOf } from '@svc/protocol/bounded-lists.ts';
 import { parseJson } from './answer-text.ts';
 
 /** How an artifact is packaged (D3 "Registry", publish query `runtime`). */

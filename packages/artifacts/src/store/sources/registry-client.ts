@@ -1,13 +1,13 @@
-import { Diagnostic } from '../../../../kit/src/diagnostics/diagnostic.ts';
-import { printable } from '../../../../kit/src/diagnostics/printable.ts';
-import type { Secret } from '../../../../kit/src/diagnostics/secret.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { archiveLimits } from '../archive-limits.ts';
 import { type ArtifactRef, spell } from '../artifact-ref.ts';
 import type { ArtifactSource, FetchedArchive } from '../artifact-source.ts';
 import { sha256Shape } from '../sha256.ts';
 import { parseJson, readErrorText } from './answer-text.ts';
-import type { HttpAnswer, HttpClient } from '../../../../kit/src/net/http-client.ts';
-import type { OutgoingBody } from '../../../../kit/src/net/http-exchange.ts';
+import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
+import type { OutgoingBody } from '@svc/kit/net/http-exchange.ts';
 import { type IndexObject, type Packaging, parseIndex } from './index-object.ts';
 
 export interface RegistryAddress {

@@ -1,14 +1,14 @@
-import { Diagnostic } from '../../../../kit/src/diagnostics/diagnostic.ts';
-import { quoted } from '../../../../kit/src/diagnostics/printable.ts';
-import { Secret } from '../../../../kit/src/diagnostics/secret.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { loadUserConfig, type RegistrySource } from '../../manifest/config.ts';
 import { registryAddressFault } from '../../manifest/config-schema.ts';
-import { endpointFault } from '../../../../kit/src/net/endpoint.ts';
-import type { Environment } from '../../../../kit/src/environment.ts';
+import { endpointFault } from '@svc/kit/net/endpoint.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 import type { ArtifactSource } from '../artifact-source.ts';
 import { GithubApi } from './github-api.ts';
 import { GithubSource } from './github-source.ts';
-import type { HttpClient } from '../../../../kit/src/net/http-client.ts';
+import type { HttpClient } from '@svc/kit/net/http-client.ts';
 import { RegistryClient } from './registry-client.ts';
 
 /** What `svc` reads the registry in use from: never the `.env` of a workspace, which could send a key elsewhere. */

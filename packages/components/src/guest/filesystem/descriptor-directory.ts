@@ -1,5 +1,5 @@
-import { isErrno } from '../../../../kit/src/files/io-fault.ts';
-import { O_PATH } from '../../../../kit/src/files/open-without-links.ts';
+import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { O_PATH } from '@svc/kit/files/open-without-links.ts';
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 
 import { refuse } from './error-code.ts';

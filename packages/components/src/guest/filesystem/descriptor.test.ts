@@ -20,7 +20,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import type { FilesystemGuard } from '../../filesystem-guard.ts';
-import { O_PATH } from '../../../../kit/src/files/open-without-links.ts';
+import { O_PATH } from '@svc/kit/files/open-without-links.ts';
 import type { WaitingRoom } from '../io.ts';
 import type { Descriptor } from './descriptor.ts';
 import { filesystem } from './filesystem.ts';

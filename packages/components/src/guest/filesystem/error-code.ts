@@ -1,4 +1,4 @@
-import { isSystemError } from '../../../../kit/src/diagnostics/system-reason.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { raise } from '../streams.ts';
 
 /** The part of `wasi:filesystem/types#error-code` that this host gives. */

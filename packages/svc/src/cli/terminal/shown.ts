@@ -1,4 +1,4 @@
-import { printable } from '../../../../kit/src/diagnostics/printable.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
 
 /** How a terminal may lay out what is shown. */
 type Layout =

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 
-import { issueClause } from '../../../../artifacts/src/manifest/issue-clause.ts';
-import { listOf } from '../../../../protocol/src/bounded-lists.ts';
+import { issueClause } from '@svc/artifacts/manifest/issue-clause.ts';
+import { listOf } from '@svc/protocol/bounded-lists.ts';
 import type { Usage } from '../driver.ts';
 import { describeFirst } from '../first-issue.ts';
 import { serverName, type CliDecoder, type CliEvent } from './cli-dialect.ts';

@@ -1,5 +1,5 @@
-import type { Launcher } from '../../../../sandbox/src/launcher.ts';
-import type { Secret } from '../../../../kit/src/diagnostics/secret.ts';
+import type { Launcher } from '@svc/sandbox/launcher.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Driver } from '../driver.ts';
 import { McpService } from '../mcp-server/mcp-service.ts';
 import { CliDriverTask } from './cli-driver-task.ts';

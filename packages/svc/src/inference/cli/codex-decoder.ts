@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 
-import { issueClause } from '../../../../artifacts/src/manifest/issue-clause.ts';
+import { issueClause } from '@svc/artifacts/manifest/issue-clause.ts';
 import { describeFirst } from '../first-issue.ts';
 import type { CliDecoder, CliEvent } from './cli-dialect.ts';
 

@@ -1,7 +1,7 @@
-import { endProcess } from '../../../../sandbox/src/end-process.ts';
-import type { LaunchedProcess } from '../../../../sandbox/src/launcher.ts';
-import { OutputTail } from '../../../../sandbox/src/output-tail.ts';
-import { readLines, type OutputLine } from '../../../../sandbox/src/read-lines.ts';
+import { endProcess } from '@svc/sandbox/end-process.ts';
+import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
+import { OutputTail } from '@svc/sandbox/output-tail.ts';
+import { readLines, type OutputLine } from '@svc/sandbox/read-lines.ts';
 import type { DriverOutcome, InferenceCall } from '../driver.ts';
 import { exitSentence, maxLineBytes, readDriverLine, stderrHeadBytes, stderrTailBytes } from '../driver-lines.ts';
 import type { CliDecoder, CliEvent } from './cli-dialect.ts';

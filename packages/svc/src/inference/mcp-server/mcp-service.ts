@@ -1,10 +1,10 @@
 import type { McpHttpHandler } from '@modelcontextprotocol/server';
 
-import type { Secret } from '../../../../kit/src/diagnostics/secret.ts';
-import { kitRefusal } from '../../../../kit/src/http/refusal.ts';
-import type { Reply } from '../../../../kit/src/http/reply.ts';
-import type { HttpRequest } from '../../../../kit/src/http/route.ts';
-import { HttpServer } from '../../../../kit/src/http/server.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { kitRefusal } from '@svc/kit/http/refusal.ts';
+import type { Reply } from '@svc/kit/http/reply.ts';
+import type { HttpRequest } from '@svc/kit/http/route.ts';
+import { HttpServer } from '@svc/kit/http/server.ts';
 import type { OfferedTools } from './offered-tools.ts';
 import { createToolServer, maxMcpBodyBytes, type McpProtocol } from './tool-server.ts';
 import { webReply, webRequest } from './web-exchange.ts';

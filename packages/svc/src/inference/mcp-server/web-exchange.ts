@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 
-import type { Reply } from '../../../../kit/src/http/reply.ts';
-import type { HttpRequest } from '../../../../kit/src/http/route.ts';
+import type { Reply } from '@svc/kit/http/reply.ts';
+import type { HttpRequest } from '@svc/kit/http/route.ts';
 
 /** A request of the kit in the shape that the protocol's library takes. What it says of hosts and tokens has been checked already. */
 export function webRequest({ method, path, headers, body }: HttpRequest): Request {

@@ -1,6 +1,6 @@
-import { endOnAbort, endProcess } from '../../../../sandbox/src/end-process.ts';
-import type { LaunchedProcess } from '../../../../sandbox/src/launcher.ts';
-import { mintWorkId, type IdSource, type WorkId } from '../../../../protocol/src/ids.ts';
+import { endOnAbort, endProcess } from '@svc/sandbox/end-process.ts';
+import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
+import { mintWorkId, type IdSource, type WorkId } from '@svc/protocol/ids.ts';
 import type { ToolOutcome } from '../tool.ts';
 
 /** Commands of one session that run in the background at a time. Another one is ended when its grace is over. */

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import * as z from 'zod/mini';
 
-import { parseJsonText } from '../../../../protocol/src/json-text.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
 import type { CallResult } from './server-connection.ts';
 
 const text = z.object({ type: z.literal('text'), text: z.string() });

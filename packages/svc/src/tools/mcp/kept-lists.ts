@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import * as z from 'zod/mini';
 
-import { writeDurably } from '../../../../kit/src/files/durable-file.ts';
+import { writeDurably } from '@svc/kit/files/durable-file.ts';
 import type { ListedTools } from './listed-tools.ts';
 
 const longestFile = 4 * 1024 * 1024;

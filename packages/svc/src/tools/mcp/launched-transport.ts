@@ -1,12 +1,12 @@
 import type * as Sdk from '@modelcontextprotocol/client';
 
-import { endProcess } from '../../../../sandbox/src/end-process.ts';
-import type { LaunchedProcess, LaunchEnd } from '../../../../sandbox/src/launcher.ts';
-import { OutputTail } from '../../../../sandbox/src/output-tail.ts';
-import { type OutputLine, readLines } from '../../../../sandbox/src/read-lines.ts';
-import { quoted } from '../../../../kit/src/diagnostics/printable.ts';
-import { asJsonObject } from '../../../../protocol/src/json-object.ts';
-import { parseJsonText } from '../../../../protocol/src/json-text.ts';
+import { endProcess } from '@svc/sandbox/end-process.ts';
+import type { LaunchedProcess, LaunchEnd } from '@svc/sandbox/launcher.ts';
+import { OutputTail } from '@svc/sandbox/output-tail.ts';
+import { type OutputLine, readLines } from '@svc/sandbox/read-lines.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { asJsonObject } from '@svc/protocol/json-object.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
 
 const maxMessageBytes = 16 * 1024 * 1024;
 /** Of one message: its bytes alone would let a session take fifty times as much, and seconds, for empty objects. */

@@ -2,7 +2,7 @@ import { toUSVString } from 'node:util';
 
 import * as z from 'zod/mini';
 
-import { printable, quoted } from '../../../../kit/src/diagnostics/printable.ts';
+import { printable, quoted } from '@svc/kit/diagnostics/printable.ts';
 import { inputSchemaProblem, type JsonSchema } from '../argument-check.ts';
 
 /** Everything that is offered is sent to the model with every turn. */

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { afterAll, expect, it } from 'vitest';
 
 import { FakeLauncher, FakeProcess } from '../../../../../test/support/fake-launcher.ts';
-import { LogBudget } from '../../../../kit/src/log-budget.ts';
+import { LogBudget } from '@svc/kit/log-budget.ts';
 import { ToolServer } from './tool-server.ts';
 
 const listed = { tools: [{ name: 'echo', description: '', inputSchema: { type: 'object' } }], leftOut: [] };

@@ -1,7 +1,7 @@
 import type * as Sdk from '@modelcontextprotocol/client';
 import * as z from 'zod/mini';
 
-import type { LaunchedProcess } from '../../../../sandbox/src/launcher.ts';
+import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
 import { isEmptyAnswer, LaunchedTransport } from './launched-transport.ts';
 
 /** The whole list of a well-meant server fits in a page or two. */

@@ -9,10 +9,10 @@ import {
   type Handler,
   type LooseMessage,
 } from '../../../../../test/support/fake-launcher.ts';
-import type { Launcher } from '../../../../sandbox/src/launcher.ts';
+import type { Launcher } from '@svc/sandbox/launcher.ts';
 import type { ToolOutcome } from '../tool.ts';
 import type { ListedTools } from './listed-tools.ts';
-import { LogBudget } from '../../../../kit/src/log-budget.ts';
+import { LogBudget } from '@svc/kit/log-budget.ts';
 import { ToolServer, type ServerCall, type ToolServerSettings } from './tool-server.ts';
 
 const anything = { type: 'object' };

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 
-import type { Launcher } from '../../../../sandbox/src/launcher.ts';
-import type { LogBudget } from '../../../../kit/src/log-budget.ts';
+import type { Launcher } from '@svc/sandbox/launcher.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { captureOutput } from '../captured-output.ts';
 import { neverReached } from '../dispatch.ts';
 import { OutputLog } from '../output-log.ts';

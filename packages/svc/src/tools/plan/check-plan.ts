@@ -1,4 +1,4 @@
-import { quoted } from '../../../../kit/src/diagnostics/printable.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { type Plan, planLimits, type PlanStep, type SubmittedPlan, submittedPlan, waitsFor } from './plan.ts';
 import { allBefore, findCycle, renderCycle, type WaitGraph } from './step-order.ts';
 import { nestsDeeper, referencesIn } from './step-references.ts';

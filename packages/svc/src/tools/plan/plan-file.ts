@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 
-import { Diagnostic } from '../../../../kit/src/diagnostics/diagnostic.ts';
-import { makeDirectory, writeDurably } from '../../../../kit/src/files/durable-file.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { makeDirectory, writeDurably } from '@svc/kit/files/durable-file.ts';
 import type { SavedPlan } from './plan-report.ts';
 
 export interface PlanFileSettings {

@@ -1,4 +1,4 @@
-import { quoted } from '../../../../kit/src/diagnostics/printable.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { type Plan, planLimits, type PlanStep, waitsFor } from './plan.ts';
 import type { StepOutcome } from './step-outcome.ts';
 

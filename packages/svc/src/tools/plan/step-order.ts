@@ -1,4 +1,4 @@
-import { quoted } from '../../../../kit/src/diagnostics/printable.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 
 /** Who waits for whom: the id of a step to those it waits for. */
 export type WaitGraph = ReadonlyMap<string, readonly string[]>;

@@ -1,5 +1,5 @@
-import { quoted } from '../../../../kit/src/diagnostics/printable.ts';
-import { artifactName, exactVersion } from '../../../../artifacts/src/manifest/names.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
 import type { ToolKind } from '../tool.ts';
 import type { StepWork, SubmittedStep } from './plan.ts';
 

@@ -1,0 +1,77 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import { describe, expect, it } from 'vitest';
+
+import { ownAliases, ownPath, scope } from '../scripts/own-names.mjs';
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly license: string;
+  readonly engines: unknown;
+  readonly exports?: unknown;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+}
+
+const root = new URL('../', import.meta.url);
+const readManifest = (folder: string): Manifest =>
+  JSON.parse(readFileSync(new URL(`${folder}package.json`, root), 'utf8')) as Manifest;
+const whole = readManifest('');
+const names = readdirSync(new URL('packages/', root));
+
+/** The names of the packages that are imported by what the package ships, tests and built-in modules left out. */
+function importedBy(name: string): string[] {
+  const folder = new URL(`packages/${name}/src/`, root);
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.ts') && !file.endsWith('.test.ts'),
+  );
+  const specifiers = files.flatMap((file) => {
+    const code = readFileSync(new URL(file, folder), 'utf8').replaceAll(/\/\*[^]*?\*\/|(?<!:)\/\/.*$/gm, '');
+    return [...code.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)'([^.'][^']*)'/g)].map(([, specifier = '']) => specifier);
+  });
+  const imported = specifiers
+    .filter((specifier) => !specifier.startsWith('node:'))
+    .map((specifier) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier)
+    .filter((installed) => installed.startsWith(scope) || installed in versions);
+  return [...new Set(imported)].sort();
+}
+const versions: Readonly<Record<string, string>> = { ...whole.devDependencies, ...whole.dependencies };
+
+describe('the packages', () => {
+  it('are those that the table of names has', () => {
+    const places = names.map((name) => fileURLToPath(new URL(`packages/${name}/src/`, root)));
+    expect(ownAliases.map(({ replacement }) => replacement).sort()).toEqual(places.sort());
+  });
+
+  it.each(names)('%s is found by its name, and has the version and the licence of all', (name) => {
+    const manifest = readManifest(`packages/${name}/`);
+    expect(ownPath(`${scope}${name}/a/b.ts`)).toBe(`packages/${name}/src/a/b.ts`);
+    expect(manifest.name).toBe(`${scope}${name}`);
+    expect(manifest.exports).toEqual({ './*': './src/*' });
+    expect([manifest.version, manifest.license, manifest.engines]).toEqual([
+      whole.version,
+      whole.license,
+      whole.engines,
+    ]);
+  });
+
+  it.each(names)('%s depends on the packages that it imports, in the versions of all', (name) => {
+    const { dependencies, devDependencies } = readManifest(`packages/${name}/`);
+    const [built, installed] = [true, false].map((isBuilt) =>
+      importedBy(name)
+        .filter((imported) => imported in (whole.devDependencies ?? {}) === isBuilt)
+        .map((imported) => [imported, imported.startsWith(scope) ? whole.version : versions[imported]]),
+    );
+    expect(Object.entries(dependencies ?? {})).toEqual(installed);
+    expect(Object.entries(devDependencies ?? {})).toEqual(built);
+  });
+});
+
+describe('a name', () => {
+  it('of an installed package is no own path', () => {
+    expect(ownPath('zod')).toBeNull();
+    expect(ownPath('@modelcontextprotocol/client')).toBeNull();
+  });
+});
