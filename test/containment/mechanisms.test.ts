@@ -31,25 +31,35 @@ function without(...refused: readonly SyscallName[]): Buffer {
 const namespaces = ['unshare', 'mount', 'open_tree', 'move_mount', 'pivot_root'] as const;
 const landlock = ['landlock_create_ruleset', 'landlock_add_rule', 'landlock_restrict_self'] as const;
 
-describe.skipIf(!canProbe || !isUnrestricted())('a host is tried for what it can do [D1-CLI-20]', () => {
-  it.each([
-    ['everything', [], 'sealed', 'mountns+pivot_root+landlock+seccomp', 'granted', 'D1-MECH-01'],
-    ['no namespaces', namespaces, 'scoped', 'landlock+seccomp', 'denied', 'D1-MECH-02'],
-    ['no mediation of files either', [...namespaces, ...landlock], 'advisory', 'seccomp-only', 'denied', 'D1-MECH-03'],
-    ['namespaces, but no mediation of files', landlock, 'advisory', 'seccomp-only', 'denied', 'D1-MECH-03'],
-    ['no filters', ['seccomp'], 'advisory', 'none', 'n/a', 'D1-MECH-04'],
-  ] as const)('and one with %s %j achieves %s with %s, userns grant %s [%s]', (_what, refused, ...expected) => {
-    const [achieved, mechanism, usernsGrant] = expected;
-    expect(reportOf([...refused])).toMatchObject({ achieved, mechanism, userns_grant: usernsGrant });
-  });
+describe.skipIf(!canProbe || !isUnrestricted())(
+  'a host is tried for what it can do [D1-CLI-20] (skipped without a C compiler, or within a container)',
+  () => {
+    it.each([
+      ['everything', [], 'sealed', 'mountns+pivot_root+landlock+seccomp', 'granted', 'D1-MECH-01'],
+      ['no namespaces', namespaces, 'scoped', 'landlock+seccomp', 'denied', 'D1-MECH-02'],
+      [
+        'no mediation of files either',
+        [...namespaces, ...landlock],
+        'advisory',
+        'seccomp-only',
+        'denied',
+        'D1-MECH-03',
+      ],
+      ['namespaces, but no mediation of files', landlock, 'advisory', 'seccomp-only', 'denied', 'D1-MECH-03'],
+      ['no filters', ['seccomp'], 'advisory', 'none', 'n/a', 'D1-MECH-04'],
+    ] as const)('and one with %s %j achieves %s with %s, userns grant %s [%s]', (_what, refused, ...expected) => {
+      const [achieved, mechanism, usernsGrant] = expected;
+      expect(reportOf([...refused])).toMatchObject({ achieved, mechanism, userns_grant: usernsGrant });
+    });
 
-  it('again when what is around it has changed', () => {
-    const workspace = capsule();
-    expect(reportOf([], workspace.folder)).toMatchObject({ achieved: 'sealed' });
-    expect(reportOf([...namespaces], workspace.folder)).toMatchObject({ achieved: 'scoped' });
-    expect(reportOf([], workspace.folder)).toMatchObject({ achieved: 'sealed' });
-  });
-});
+    it('again when what is around it has changed', () => {
+      const workspace = capsule();
+      expect(reportOf([], workspace.folder)).toMatchObject({ achieved: 'sealed' });
+      expect(reportOf([...namespaces], workspace.folder)).toMatchObject({ achieved: 'scoped' });
+      expect(reportOf([], workspace.folder)).toMatchObject({ achieved: 'sealed' });
+    });
+  },
+);
 
 describe('a host that is no Linux', () => {
   it('contains nothing, and says so [D1-MECH-04, D1-SCOPE-05]', async () => {
