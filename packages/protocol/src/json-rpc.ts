@@ -106,7 +106,7 @@ const stepBytes = 1024 * 1024;
 type ReadJson = { readonly kind: 'json'; readonly value: unknown } | { readonly kind: 'not-json' | 'too-many' };
 
 function parseBrief(body: Uint8Array): ReadJson {
-  return parseJson(() => decodeStrictUtf8(body));
+  return parseJson(decodeStrictUtf8(body));
 }
 
 function* parseLong(body: Uint8Array): Generator<void, ReadJson> {
@@ -116,24 +116,23 @@ function* parseLong(body: Uint8Array): Generator<void, ReadJson> {
   for (let from = 0; from < body.length; from += stepBytes) {
     const isLast = from + stepBytes >= body.length;
     const piece = decode(body.subarray(from, from + stepBytes), isLast);
-    if (piece === undefined) return { kind: 'not-json' };
+    if (piece === null) return { kind: 'not-json' };
     const verdict = shape.add(piece, 0, piece.length);
     if (verdict !== 'fits') return { kind: verdict === 'too-deep' ? 'not-json' : verdict };
     text += piece;
     yield;
   }
-  const whole = text;
-  const read = parseJson(() => whole);
+  const read = parseJson(text);
   yield;
   return read;
 }
 
-function parseJson(decode: () => string): ReadJson {
+function parseJson(text: string | null): ReadJson {
+  if (text === null) return { kind: 'not-json' };
   try {
-    return { kind: 'json', value: JSON.parse(decode()) };
+    return { kind: 'json', value: JSON.parse(text) };
   } catch (error) {
-    // The decoder's error is a TypeError, the parser's a SyntaxError.
-    if (error instanceof TypeError || error instanceof SyntaxError) return { kind: 'not-json' };
+    if (error instanceof SyntaxError) return { kind: 'not-json' };
     throw error;
   }
 }

@@ -97,11 +97,11 @@ function readPayload(text: string): JsonObject | undefined {
   // One character over a whole number of groups encodes nothing; the decoder would pass over it.
   if (!base64url.test(text) || text.length % 4 === 1) return undefined;
   try {
-    const value: unknown = JSON.parse(decodeStrictUtf8(Buffer.from(text, 'base64url')));
+    const value: unknown = JSON.parse(decodeStrictUtf8(Buffer.from(text, 'base64url')) ?? '');
     return isJsonObject(value) ? value : undefined;
   } catch (error) {
     // Not UTF-8, or not JSON.
-    if (error instanceof TypeError || error instanceof SyntaxError) return undefined;
+    if (error instanceof SyntaxError) return undefined;
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 
 import { parseJsonText } from '@svc/protocol/json-text.ts';
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { badRequest, type Refusal } from './refusals.ts';
 
 /** More than any request needs; what a caller adds is ignored. */
@@ -38,24 +39,13 @@ export const deregisterBody: BodyShape<{ outcome: 'complete' | 'failed'; child?:
 
 export type ParsedBody<Value> = { readonly kind: 'body'; readonly value: Value } | Refusal;
 
-// A byte order mark is kept, and then is no JSON.
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
 export function parseBody<Value>(body: Uint8Array, { schema, expected }: BodyShape<Value>): ParsedBody<Value> {
-  const json = readJson(body);
+  const text = decodeStrictUtf8(body);
+  // A byte order mark is kept, and then is no JSON.
+  const json = text === null ? ({ kind: 'not-json' } as const) : parseJsonText(text);
   if (json.kind !== 'json') {
     return badRequest(`the body ${json.kind === 'too-deep' ? 'nests too deep' : 'is not valid JSON'}: ${expected}`);
   }
   const parsed = schema.safeParse(json.value);
   return parsed.success ? { kind: 'body', value: parsed.data } : badRequest(expected);
-}
-
-function readJson(body: Uint8Array): ReturnType<typeof parseJsonText> {
-  try {
-    return parseJsonText(utf8.decode(body));
-  } catch (error) {
-    // What the decoder throws at bytes that are no UTF-8.
-    if (error instanceof TypeError) return { kind: 'not-json' };
-    throw error;
-  }
 }

@@ -1,8 +1,8 @@
-import { isUtf8 } from 'node:buffer';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 
 const largestFile = 1024 * 1024;
 const smallestRead = 4096;
@@ -18,8 +18,8 @@ export function readSmallText(file: string): TextReading {
   const bytes = readBounded(file);
   if (!Buffer.isBuffer(bytes)) return bytes;
   if (bytes.length > largestFile) return { kind: 'unreadable', reason: 'it is larger than 1 MiB' };
-  const text = decodeUtf8(bytes);
-  return text === undefined ? { kind: 'unreadable', reason: 'it is not UTF-8 text' } : { kind: 'text', text };
+  const text = decodeStrictUtf8(bytes);
+  return text === null ? { kind: 'unreadable', reason: 'it is not UTF-8 text' } : { kind: 'text', text };
 }
 
 /** `E-IO-001` for a file that is there and cannot be read. */
@@ -65,8 +65,4 @@ function refusal(error: unknown): Exclude<TextReading, { kind: 'text' }> {
   if (!isSystemError(error)) throw error;
   if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return { kind: 'absent' };
   return { kind: 'unreadable', reason: systemReason(error), cause: error };
-}
-
-function decodeUtf8(bytes: Buffer): string | undefined {
-  return isUtf8(bytes) ? bytes.toString('utf8') : undefined;
 }

@@ -2,7 +2,8 @@ import type { Entry, LocalFileHeader } from 'yauzl';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { decodeEntryName, entryNameFault } from './entry-name.ts';
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
+import { entryNameFault } from './entry-name.ts';
 
 const stored = 0;
 const deflated = 8;
@@ -67,7 +68,7 @@ export function forbidden(archive: string, shown: string, fault: string): Diagno
 // A name that two readers could read differently is how a checked archive becomes an unchecked one.
 function checkName(entry: Entry, local: LocalFileHeader, archive: string): string {
   const raw = entry.fileNameRaw;
-  const name = decodeEntryName(raw);
+  const name = decodeStrictUtf8(raw);
   const shown = quoted(name ?? raw.toString('latin1'));
   if (name === null) throw forbidden(archive, shown, 'has a name that is not UTF-8');
   if (!local.fileName.equals(raw)) throw forbidden(archive, shown, 'has another name in its own header');

@@ -1,19 +1,8 @@
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 
 const maxNameBytes = 1024;
 const maxComponentBytes = 255;
 const maxDepth = 32;
-
-/** The name of a zip entry, or null when its bytes are not UTF-8. */
-export function decodeEntryName(raw: Uint8Array): string | null {
-  try {
-    return decodeStrictUtf8(raw);
-  } catch (error) {
-    if (error instanceof TypeError) return null;
-    throw error;
-  }
-}
 
 /** Why a file or directory name (without a trailing slash) may not stand in an archive; null when it may (contracts §4). */
 export function entryNameFault(name: string): string | null {

@@ -1,10 +1,10 @@
-import { isUtf8 } from 'node:buffer';
 import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 
 const largestTask = 10 * 1024 * 1024;
 
@@ -94,8 +94,9 @@ function isFile(path: string): boolean {
 function readTask(path: string): string {
   const bytes = readBytes(path);
   if (bytes.length > largestTask) throw unusable(path, 'it is larger than 10 MiB');
-  if (!isUtf8(bytes)) throw unusable(path, 'it is not UTF-8 text');
-  return bytes.toString('utf8');
+  const text = decodeStrictUtf8(bytes);
+  if (text === null) throw unusable(path, 'it is not UTF-8 text');
+  return text;
 }
 
 function readBytes(path: string): Buffer {

@@ -1,10 +1,10 @@
 /** Reads the task of `svc run --task -` from standard input. */
 
-import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import type { CommandContext } from './command-context.ts';
 import { say } from './terminal/shown.ts';
 
@@ -23,8 +23,8 @@ export async function readTaskInput(
   if (stdin.isTTY === true)
     context.stderr.write(say`reading the task from this terminal; Ctrl-D on an empty line ends it\n`);
   const bytes = await readAll(stdin, stop);
-  if (!isUtf8(bytes)) throw unreadable('it is not UTF-8 text', whatFits);
-  const text = bytes.toString('utf8');
+  const text = decodeStrictUtf8(bytes);
+  if (text === null) throw unreadable('it is not UTF-8 text', whatFits);
   if (text.trim() !== '') return text;
   throw new Diagnostic('E-RUN-024', 'the task is empty (standard input)', {
     hint: 'write what the capsule is to do to standard input, or give it with --task <text>',

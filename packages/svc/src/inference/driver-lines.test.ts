@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { exitSentence } from './driver-lines.ts';
+import { exitSentence, readDriverLine } from './driver-lines.ts';
 
 function said(...lines: readonly string[]): string {
   return exitSentence('the driver', {
@@ -37,4 +37,9 @@ it('tells the first and the last lines of what names none', () => {
   expect(said('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')).toBe(
     'the driver exited with status 1 before its response: a\nb\n…\nd\ne\nf\ng\nh',
   );
+});
+
+it('reads a line that begins with a byte order mark, as some programs write it', () => {
+  const bytes = Buffer.from('\ufeff{"a":1}');
+  expect(readDriverLine({ kind: 'line', bytes }, 'the driver')).toEqual({ kind: 'value', value: { a: 1 } });
 });

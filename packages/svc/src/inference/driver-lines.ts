@@ -1,6 +1,7 @@
 import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
 import type { OutputLine } from '@svc/sandbox/read-lines.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
+import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
 import type { DriverOutcome } from './driver.ts';
 
 /** A longer line is not read. */
@@ -27,7 +28,7 @@ export type DriverLineReading =
 /** Reads one line of a driver's output. `who` is the driver, for the sentence of a fault. */
 export function readDriverLine(line: OutputLine, who: string): DriverLineReading {
   if (line.kind === 'too-long') return failed(`${who} wrote a line of more than ${maxLineBytes} bytes`);
-  const text = decodeUtf8(line.bytes);
+  const text = decodeMarkedUtf8(line.bytes);
   if (text?.trim() === '') return { kind: 'blank' };
   const json = text === null ? ({ kind: 'not-json' } as const) : parseJsonText(text, mostLineValues);
   if (json.kind === 'json') return { kind: 'value', value: json.value };
@@ -64,15 +65,6 @@ function firstAndLast(text: string): string {
 
 function failed(error: string): DriverLineReading {
   return { kind: 'fault', outcome: { kind: 'failed', error } };
-}
-
-function decodeUtf8(bytes: Buffer): string | null {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (error) {
-    if (error instanceof TypeError) return null;
-    throw error;
-  }
 }
 
 function excerpt(bytes: Buffer): string {

@@ -33,14 +33,5 @@ function percentDecode(raw: string): string | undefined {
     bytes[length] = byte;
     length += 1;
   }
-  return decodeUtf8(bytes.subarray(0, length));
-}
-
-function decodeUtf8(bytes: Uint8Array): string | undefined {
-  try {
-    return decodeStrictUtf8(bytes);
-  } catch (error) {
-    if (error instanceof TypeError) return undefined;
-    throw error;
-  }
+  return decodeStrictUtf8(bytes.subarray(0, length)) ?? undefined;
 }

@@ -8,6 +8,7 @@ import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { decodeConversation, encodeConversation, type Redact } from './conversation-file.ts';
 import { mostContexts, mostConversationBytes, refuseTooLong } from './conversation-limits.ts';
 import type { Conversations } from './conversations.ts';
@@ -104,11 +105,11 @@ function readText(path: string): string | null {
     if (stat.size > mostConversationBytes) {
       throw unreadable(path, `it holds more than ${mostConversationBytes} bytes`);
     }
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(path));
+    const text = decodeStrictUtf8(readFileSync(path));
+    if (text === null) throw unreadable(path, 'it is not UTF-8 text');
+    return text;
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return null;
-    // By which the decoder says that the bytes are no text.
-    if (error instanceof TypeError) throw unreadable(path, 'it is not UTF-8 text');
     throw ioFault(error, `the conversation ${path} cannot be read`);
   }
 }

@@ -8,6 +8,7 @@ import { OutputTail } from '@svc/sandbox/output-tail.ts';
 import { readOutput } from '@svc/sandbox/read-output.ts';
 import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
 import { JsonShape, parseJsonText } from '@svc/protocol/json-text.ts';
+import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { neverReached } from './dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
 
@@ -121,20 +122,11 @@ async function readAtMost(output: Readable, maxBytes: number): Promise<Buffer | 
 }
 
 function parseAnswer(bytes: Buffer): z.infer<typeof answerShape> | null {
-  const text = decodedUtf8(bytes);
+  const text = decodeMarkedUtf8(bytes);
   // Before it is parsed: millions of values take the parser seconds and a gigabyte.
   if (text === null || new JsonShape(mostAnswerValues).add(text, 0, text.length) !== 'fits') return null;
   const parsed = parseJsonText(text);
   return parsed.kind === 'json' ? (answerShape.safeParse(parsed.value).data ?? null) : null;
-}
-
-function decodedUtf8(bytes: Buffer): string | null {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (error) {
-    if (error instanceof TypeError) return null;
-    throw error;
-  }
 }
 
 function endingOf(end: LaunchEnd): string {

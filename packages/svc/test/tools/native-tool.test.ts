@@ -74,6 +74,11 @@ describe('a native tool', () => {
     expect(await run(`echo '{"status":"failed","content":"not there"}'; exit 5`)).toEqual(failed('not there', 5));
   });
 
+  it('may begin its answer with a byte order mark', async () => {
+    const answer = String.raw`printf '\357\273\277{"status":"passed","content":"x"}'`;
+    expect(await run(answer)).toMatchObject({ status: 'passed', content: 'x' });
+  });
+
   it('may leave its input unread', async () => {
     const args = { text: 'x'.repeat(5_000_000) };
     expect(await run(`echo '{"status":"passed","content":"$PWD"}'`, { args })).toMatchObject({ status: 'passed' });
