@@ -3,6 +3,7 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import { finished } from 'node:stream';
 
+import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { responseOf } from '@svc/kit/net/response-of.ts';
 import { Unanswered } from './s3-faults.ts';
 
@@ -101,12 +102,7 @@ async function responseTo(sent: http.ClientRequest, body: S3Body | null): Promis
 
 /** A body as text; `Unanswered` when it is larger than anything the service has reason to send. */
 export async function readText(response: http.IncomingMessage, maxBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw new Unanswered(`the answer is longer than ${maxBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  const bytes = await readUpTo(response, maxBytes);
+  if (bytes === undefined) throw new Unanswered(`the answer is longer than ${maxBytes} bytes`);
+  return bytes.toString('utf8');
 }

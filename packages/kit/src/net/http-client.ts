@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { printable } from '../diagnostics/printable.ts';
 import type { Secret } from '../diagnostics/secret.ts';
-import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
+import { readUpTo } from '../files/read-up-to.ts';
 import { exchange, type OutgoingBody } from './http-exchange.ts';
 import type { Proxy } from './proxy.ts';
 import { lookupWithin, redirectTarget, type RedirectSource } from './redirect-rule.ts';
@@ -171,12 +171,8 @@ export class HttpAnswer {
 
   /** The body as text; null when it is larger than `maxBytes`. */
   async text(maxBytes: number): Promise<string | null> {
-    const gathered = new GatheredBytes();
-    for await (const chunk of this.body()) {
-      gathered.append(chunk);
-      if (gathered.length > maxBytes) return null;
-    }
-    return gathered.take().toString('utf8');
+    const bytes = await readUpTo(this.body(), maxBytes);
+    return bytes?.toString('utf8') ?? null;
   }
 
   /** Ends the connection; nothing more is read. */

@@ -1,7 +1,7 @@
 import { request, type IncomingMessage } from 'node:http';
 import { request as secureRequest } from 'node:https';
 
-import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
+import { readUpTo } from '../files/read-up-to.ts';
 import { responseOf } from './response-of.ts';
 
 export interface JsonPost {
@@ -56,12 +56,9 @@ function send({ url, headers, body }: JsonPost, signal: AbortSignal): Promise<In
 }
 
 async function readText(response: IncomingMessage): Promise<string> {
-  const gathered = new GatheredBytes();
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    gathered.append(chunk);
-    if (gathered.length > mostAnswerBytes) throw new Error('the answer is larger than 16 MiB');
-  }
-  return gathered.take().toString('utf8');
+  const bytes = await readUpTo(response, mostAnswerBytes);
+  if (bytes === undefined) throw new Error('the answer is larger than 16 MiB');
+  return bytes.toString('utf8');
 }
 
 function parsed(text: string): unknown {

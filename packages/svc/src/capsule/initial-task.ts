@@ -1,9 +1,10 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 
 const largestTask = 10 * 1024 * 1024;
@@ -93,16 +94,15 @@ function isFile(path: string): boolean {
 /** `task.md` becomes a copy of the file: what text cannot carry over unchanged is refused. */
 function readTask(path: string): string {
   const bytes = readBytes(path);
-  if (bytes.length > largestTask) throw unusable(path, 'it is larger than 10 MiB');
+  if (bytes === undefined) throw unusable(path, 'it is larger than 10 MiB');
   const text = decodeStrictUtf8(bytes);
   if (text === null) throw unusable(path, 'it is not UTF-8 text');
   return text;
 }
 
-function readBytes(path: string): Buffer {
+function readBytes(path: string): Buffer | undefined {
   try {
-    if (statSync(path).size > largestTask) throw unusable(path, 'it is larger than 10 MiB');
-    return readFileSync(path);
+    return readFileUpTo(path, largestTask);
   } catch (error) {
     throw ioFault(error, `the task ${path} cannot be read`);
   }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { addAbortSignal } from 'node:stream';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import type { ApproachedCapsule } from './approach-capsule.ts';
 import { openCall } from './capsule-client.ts';
@@ -48,19 +49,17 @@ async function refusal(capsule: ApproachedCapsule, response: IncomingMessage): P
 
 /** The start of an answer; what does not come in time is not waited for. Closes the response. */
 async function firstText(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const gathered = new GatheredBytes();
   try {
     for await (const chunk of addAbortSignal(AbortSignal.timeout(refusalMs), response)) {
-      chunks.push(chunk as Buffer);
-      bytes += (chunk as Buffer).length;
-      if (bytes > longestRefusal) break;
+      gathered.append(chunk as Buffer);
+      if (gathered.length > longestRefusal) break;
     }
   } catch (error) {
     // Cut off, or late: what has come is all there is.
     if (!(error instanceof Error && 'code' in error)) throw error;
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return gathered.take().toString('utf8');
 }
 
 function mediaType({ headers }: IncomingMessage): string {

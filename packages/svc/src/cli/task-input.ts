@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import type { CommandContext } from './command-context.ts';
 import { say } from './terminal/shown.ts';
@@ -32,24 +33,19 @@ export async function readTaskInput(
 }
 
 async function readAll(stdin: Readable, stop: AbortSignal): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
   const onStop = (): void => void stdin.destroy(unreadable('svc run was stopped before its end'));
   stop.addEventListener('abort', onStop, { once: true });
   if (stop.aborted) onStop();
   try {
-    for await (const chunk of stdin as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > largestTask) throw unreadable('it is larger than 10 MiB', whatFits);
-      chunks.push(chunk);
-    }
+    const bytes = await readUpTo(stdin, largestTask);
+    if (bytes === undefined) throw unreadable('it is larger than 10 MiB', whatFits);
+    return bytes;
   } catch (error) {
     if (!isSystemError(error)) throw error;
     throw unreadable(systemReason(error));
   } finally {
     stop.removeEventListener('abort', onStop);
   }
-  return Buffer.concat(chunks);
 }
 
 function unreadable(reason: string, hint?: string): Diagnostic {

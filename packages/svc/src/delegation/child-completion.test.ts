@@ -14,6 +14,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
 import { readChildReport, statusToldIn } from './child-completion.ts';
 
 const ids = { delegationId: 'dlg_1', sessionId: 'ses_1' };
@@ -46,6 +47,15 @@ describe('the report that a child left', () => {
       undelivered: null,
       result_path: 'out/result.txt',
     });
+  });
+
+  boundedReadContract('its reader', {
+    maxBytes: 64 * 1024,
+    content: (bytes) => JSON.stringify(record).padEnd(bytes),
+    read: (pieces) => {
+      const text = Buffer.concat(pieces).toString();
+      return reportOf(text) === null ? null : text;
+    },
   });
 
   it('says whether the child knew that it was delivered', () => {

@@ -1,9 +1,10 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { openWithoutLinks } from '@svc/kit/files/open-without-links.ts';
+import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { completionFile, type Completion } from './completion-record.ts';
 import { parseJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 
@@ -88,12 +89,7 @@ function readRegularFile(path: string): string | null {
   const descriptor = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {
     if (!fstatSync(descriptor).isFile()) return null;
-    const buffer = Buffer.alloc(mostBytes + 1);
-    let filled = 0;
-    for (let count = -1; count !== 0 && filled < buffer.length; filled += count) {
-      count = readSync(descriptor, buffer, filled, buffer.length - filled, null);
-    }
-    return filled > mostBytes ? null : buffer.toString('utf8', 0, filled);
+    return readFileUpTo(descriptor, mostBytes)?.toString('utf8') ?? null;
   } finally {
     closeSync(descriptor);
   }

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { lstatSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { lstatSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Message } from '../inference/driver.ts';
 import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
+import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
@@ -99,13 +100,11 @@ function namesIn(directory: string): string[] {
 /** Null when there is none. */
 function readText(path: string): string | null {
   try {
-    const stat = statSync(path);
-    // Anything else could hold the read for ever, or fill the memory.
-    if (!stat.isFile()) throw unreadable(path, 'it is not a file');
-    if (stat.size > mostConversationBytes) {
-      throw unreadable(path, `it holds more than ${mostConversationBytes} bytes`);
-    }
-    const text = decodeStrictUtf8(readFileSync(path));
+    // Anything else could hold the read for ever.
+    if (!statSync(path).isFile()) throw unreadable(path, 'it is not a file');
+    const bytes = readFileUpTo(path, mostConversationBytes);
+    if (bytes === undefined) throw unreadable(path, `it holds more than ${mostConversationBytes} bytes`);
+    const text = decodeStrictUtf8(bytes);
     if (text === null) throw unreadable(path, 'it is not UTF-8 text');
     return text;
   } catch (error) {

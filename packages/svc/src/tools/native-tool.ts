@@ -1,12 +1,10 @@
-import type { Readable } from 'node:stream';
-
 import * as z from 'zod/mini';
 
 import { endOnAbort, endProcess } from '@svc/sandbox/end-process.ts';
 import type { LaunchedProcess, LaunchEnd, Launcher } from '@svc/sandbox/launcher.ts';
 import { OutputTail } from '@svc/sandbox/output-tail.ts';
 import { readOutput } from '@svc/sandbox/read-output.ts';
-import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
+import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { JsonShape, parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { neverReached } from './dispatch.ts';
@@ -100,25 +98,16 @@ async function finish(launched: LaunchedProcess, settings: NativeToolSettings): 
     return { status: 'failed', content, exitCode, truncated: false };
   };
   if (late) return failed(`did not end within ${deadlineMs / 1000} s`);
-  if (answer === 'too long') return failed(`answered more than ${maxAnswerBytes} bytes`);
+  if (answer === undefined) return failed(`answered more than ${maxAnswerBytes} bytes`);
   const parsed = parseAnswer(answer);
   return parsed === null ? failed('did not answer with the JSON object of a tool result') : { ...parsed, exitCode };
 }
 
-async function readAnswer(launched: LaunchedProcess): Promise<Buffer | 'too long'> {
-  const bytes = await readAtMost(launched.stdout, maxAnswerBytes);
-  if (bytes !== null) return bytes;
-  await endProcess(launched, endGraceMs);
-  return 'too long';
-}
-
-async function readAtMost(output: Readable, maxBytes: number): Promise<Buffer | null> {
-  const gathered = new GatheredBytes();
-  for await (const chunk of readOutput(output)) {
-    gathered.append(chunk);
-    if (gathered.length > maxBytes) return null;
-  }
-  return gathered.take();
+/** Undefined when it is too long: then nobody reads on, and the process is ended. */
+async function readAnswer(launched: LaunchedProcess): Promise<Buffer | undefined> {
+  const bytes = await readUpTo(readOutput(launched.stdout), maxAnswerBytes);
+  if (bytes === undefined) await endProcess(launched, endGraceMs);
+  return bytes;
 }
 
 function parseAnswer(bytes: Buffer): z.infer<typeof answerShape> | null {

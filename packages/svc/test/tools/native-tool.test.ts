@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
+import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
 import { createNativeTool } from '../../src/tools/native-tool.ts';
 import type { ToolCallContext, ToolOutcome } from '../../src/tools/tool.ts';
 import { recordingContext } from './tool-context.ts';
@@ -77,6 +78,17 @@ describe('a native tool', () => {
   it('may begin its answer with a byte order mark', async () => {
     const answer = String.raw`printf '\357\273\277{"status":"passed","content":"x"}'`;
     expect(await run(answer)).toMatchObject({ status: 'passed', content: 'x' });
+  });
+
+  boundedReadContract('its caller', {
+    maxBytes: 16 * 1024 * 1024,
+    content: (bytes) => '{"status":"passed","content":"x"}'.padEnd(bytes),
+    read: async (pieces) => {
+      pieces.forEach((piece, index) => writeFileSync(join(folder, `piece-${index}`), piece));
+      const { status, content } = await run(pieces.map((_, index) => `cat piece-${index}`).join('\n'));
+      if (status === 'passed') return Buffer.concat(pieces).toString();
+      return content.includes('answered more than 16777216 bytes') ? null : content;
+    },
   });
 
   it('may leave its input unread', async () => {

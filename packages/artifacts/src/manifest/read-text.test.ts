@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
+import { readSmallText, type TextReading } from './read-text.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-text-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function readingOf(content: Buffer): TextReading {
+  const path = join(folder, 'file');
+  writeFileSync(path, content);
+  return readSmallText(path);
+}
+
+describe('a small text', () => {
+  boundedReadContract('its reader', {
+    maxBytes: 1024 * 1024,
+    read: (pieces) => {
+      const reading = readingOf(Buffer.concat(pieces));
+      if (reading.kind === 'text') return reading.text;
+      return reading.kind === 'unreadable' && reading.reason === 'it is larger than 1 MiB' ? null : reading.kind;
+    },
+  });
+
+  it('is absent, unreadable or no text, and told apart so', () => {
+    expect(readSmallText(join(folder, 'none'))).toEqual({ kind: 'absent' });
+    expect(readSmallText(folder)).toMatchObject({ kind: 'unreadable', reason: 'it is a directory' });
+    expect(readingOf(Buffer.from([0xff]))).toEqual({ kind: 'unreadable', reason: 'it is not UTF-8 text' });
+  });
+});
