@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 
-import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { errorCode, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { BadFrame, encodeFrame, FrameAssembler, messageDescriptor } from './frames.ts';
 
 /** Processes of the runtime's own, in which untrusted components are compiled and run. */
@@ -177,7 +177,7 @@ export class NodeProcess {
     try {
       process.kill(-pid, 'SIGKILL');
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+      if (errorCode(error) !== 'ESRCH') throw error;
     }
   }
 }

@@ -3,6 +3,7 @@ import { availableParallelism, constants, homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 
 import packageJson from '../../../package.json' with { type: 'json' };
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { renderDiagnostic } from '@svc/kit/diagnostics/render.ts';
 import { platformOf } from '@svc/artifacts/store/platform.ts';
@@ -94,7 +95,7 @@ function userRegistry(): string | null {
     return isAbsolute(home) ? join(home, '.svc', 'artifacts') : null;
   } catch (error) {
     // The user is not in the system's list of users.
-    if (error instanceof Error && 'code' in error && error.code === 'ERR_SYSTEM_ERROR') return null;
+    if (errorCode(error) === 'ERR_SYSTEM_ERROR') return null;
     throw error;
   }
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { createArtifactRegistry } from '../src/artifact-registry.ts';
-import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { variantPaths } from '@svc/artifacts/store/store-layout.ts';
 import { archiveBytes, temporaryDirectory, toolFiles } from '../../artifacts/test/store/artifacts.ts';
 import { linkMode, type RawEntry, zipBytes } from '../../artifacts/test/store/zip-bytes.ts';

@@ -6,6 +6,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { renderDiagnostic } from '@svc/kit/diagnostics/render.ts';
 import type { BindAddress, BindOutcome } from '@svc/kit/http/server.ts';
+import { isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { homeDirectory } from '@svc/artifacts/store/home-directory.ts';
 import { accessLine } from './access-log.ts';
 import { renderAddress } from './bind-address.ts';
@@ -100,7 +101,7 @@ function parseFlags(args: readonly string[]): SettingSources['flags'] | null {
     }
     process.stdout.write(values.help === true ? help : `${packageJson.version}\n`);
   } catch (error) {
-    if (!(error instanceof TypeError) || !('code' in error)) throw error;
+    if (!(error instanceof TypeError && isCoded(error))) throw error;
     process.stderr.write(`error: ${error.message}\nhint: svc-registry --help lists the options\n`);
     process.exitCode = usageError;
   }

@@ -1,5 +1,5 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { isCoded, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 
 /** A refusal as it came over the wire. */
 export interface S3Refusal {
@@ -33,7 +33,7 @@ export function notAnswering(attempt: string, reason: string, cause?: unknown): 
 /** What kept an answer from coming, as a clause. Null for an error that is not of the network: it is a bug. */
 export function networkReason(error: unknown): string | null {
   if (error instanceof Unanswered) return error.message;
-  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return null;
+  if (!isCoded(error)) return null;
   const known = networkReasons[error.code];
   if (known !== undefined) return known;
   const isNetwork = /^(E[A-Z]+$|HPE_|ERR_(SSL|TLS|STREAM_PREMATURE)_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/.test(

@@ -12,6 +12,8 @@ import { join } from 'node:path';
 
 import * as z from 'zod/mini';
 
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { HostAbility } from './launch/host-ability.ts';
 
 const abilityShape = z.object({
@@ -47,7 +49,7 @@ export class AbilityCache {
       return kept.success && kept.data.key === key ? kept.data.ability : null;
     } catch (error) {
       // Not there yet, or not what we write: the probe runs again.
-      if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code !== undefined) return null;
+      if (error instanceof SyntaxError || errorCode(error) !== undefined) return null;
       throw error;
     }
   }
@@ -66,7 +68,7 @@ export class AbilityCache {
       writeFileSync(join(staging, 'containment.json'), JSON.stringify({ key, ability }), { mode: 0o600 });
       renameSync(join(staging, 'containment.json'), this.#file);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+      if (errorCode(error) === undefined) throw error;
     } finally {
       if (staging !== null) rmSync(staging, { recursive: true, force: true });
     }
@@ -99,18 +101,9 @@ export function abilityKey(facts: {
 }
 
 function contentOf(path: string): string {
-  return unlessRefused(() => readFileSync(path, 'latin1').trim());
+  return unlessRefused(() => readFileSync(path, 'latin1').trim(), '');
 }
 
 function targetOf(path: string): string {
-  return unlessRefused(() => readlinkSync(path));
-}
-
-function unlessRefused(read: () => string): string {
-  try {
-    return read();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
-    return '';
-  }
+  return unlessRefused(() => readlinkSync(path), '');
 }

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
 
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { keptOutput } from './kept-output.ts';
 import type { LaunchEnd, LaunchedProcess } from './launcher.ts';
 import type { StandardStreams } from './standard-streams.ts';
@@ -83,7 +84,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
+    const code = errorCode(error);
     // Nobody of the group is left, or those left run as someone else.
     if (code !== 'ESRCH' && code !== 'EPERM') throw error;
   }

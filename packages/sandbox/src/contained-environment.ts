@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, relative } from 'node:path';
 
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { StoreDirectory } from './launch/process-grants.ts';
 import { storePlace } from './launch/store-place.ts';
 
@@ -81,7 +82,7 @@ function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    if (errorCode(error) === undefined) throw error;
     return path;
   }
 }

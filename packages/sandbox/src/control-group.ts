@@ -2,6 +2,7 @@
 import { accessSync, constants, existsSync, mkdtempSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { isDone, readGroupFile, removeGroup, wordsOf, writeGroupFile as write } from './limits/group-files.ts';
 import { unescapeOctal } from './limits/mappable.ts';
 
@@ -108,7 +109,7 @@ function entered(
 }
 
 function refusedBy(error: unknown, directory: string): string {
-  const { code } = error as NodeJS.ErrnoException;
+  const code = errorCode(error);
   if (code === undefined) throw error;
   return `${directory} is not this user's to divide: ${code}`;
 }
@@ -183,7 +184,7 @@ class GroupPlace implements GroupMaker {
       this.#refuge = null;
     } catch (error) {
       // A group that could not be removed is in the way. What is left goes with the unit.
-      if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+      if (errorCode(error) === undefined) throw error;
     }
   }
 

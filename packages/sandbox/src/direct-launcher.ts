@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 
-import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { errorCode, isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { isObstacle, openWithoutLinks } from '@svc/kit/files/open-without-links.ts';
 import { superviseGroup } from './child-group.ts';
 import { findProgram } from './find-program.ts';
@@ -68,7 +68,7 @@ async function isDirectory(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    if (errorCode(error) === undefined) throw error;
     return false;
   }
 }

@@ -1,6 +1,8 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+
 export type ProgramLookup =
   | { readonly kind: 'found'; readonly path: string }
   /** A clause for a person: `no such command`, `permission denied`. */
@@ -35,7 +37,7 @@ function judgeFile(path: string): ProgramLookup {
     accessSync(path, constants.X_OK);
     return { kind: 'found', path };
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
+    const code = errorCode(error);
     // Whatever else keeps a file from being looked at (a loop of links, a component that is a file) means it is not there.
     if (code === undefined) throw error;
     return code === 'EACCES' || code === 'EPERM' ? permissionDenied : noSuchCommand;

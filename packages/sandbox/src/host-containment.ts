@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { AbilityCache, abilityKey } from './ability-cache.ts';
@@ -86,7 +87,7 @@ function wasMade(directory: string): boolean {
     accessSync(directory, constants.W_OK);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    if (errorCode(error) === undefined) throw error;
     return false;
   }
 }

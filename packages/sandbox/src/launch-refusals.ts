@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { describeFailure, type LaunchFailure } from './launch/launch-status.ts';
 import type { LaunchOutcome, LaunchRequest } from './launcher.ts';
 
@@ -54,9 +55,8 @@ export function malformedRequest({ args, env }: LaunchRequest): string | null {
 
 /** A failed `spawn` system call as a refusal; anything else is a bug and goes on. */
 export function refusedBy(error: unknown): LaunchOutcome {
-  const { code, syscall } = error as NodeJS.ErrnoException;
-  if (code === undefined || syscall?.startsWith('spawn') !== true) throw error;
-  return { kind: 'refused', reason: refusalOfError(code) };
+  if (!isSystemError(error) || error.syscall?.startsWith('spawn') !== true) throw error;
+  return { kind: 'refused', reason: refusalOfError(error.code) };
 }
 
 /** Why a child without a process id never came to be. */

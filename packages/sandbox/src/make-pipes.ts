@@ -4,6 +4,7 @@ import { closeSync, constants, existsSync, fchownSync, mkdtempSync, openSync, rm
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { PipeSource } from './pipe-stock.ts';
 
 const atOnce = 64;
@@ -104,7 +105,7 @@ async function unlessRefused(make: PipeSource['make']): Promise<readonly number[
   try {
     return await make();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    if (errorCode(error) === undefined) throw error;
     return [];
   }
 }

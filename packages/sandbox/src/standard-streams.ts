@@ -3,6 +3,7 @@ import { closeSync, constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { LaunchRequest } from './launcher.ts';
 import { ownDescriptors } from './make-pipes.ts';
 import type { PipeStock } from './pipe-stock.ts';
@@ -70,7 +71,7 @@ function pipeDescriptors(readEnds: readonly number[], socket: 'pipe' | 'ignore')
     };
   } catch (error) {
     ends.close();
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    if (errorCode(error) === undefined) throw error;
     return null;
   }
 }

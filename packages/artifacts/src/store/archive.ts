@@ -17,6 +17,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import type { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { temporaryName } from '@svc/kit/files/temporary-name.ts';
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 
 async function inflate(packed: Buffer, options: { readonly maxOutputLength: number }): Promise<Buffer> {
   return await promisify<Buffer, { maxOutputLength: number }, Buffer>(inflateRaw)(packed, options);
@@ -126,7 +127,7 @@ export class Archive implements ArtifactContent {
     try {
       return await inflate(packed, { maxOutputLength: Math.max(1, entry.size) });
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+      const code = errorCode(error) ?? '';
       if (code === 'ERR_BUFFER_TOO_LARGE') throw this.#damaged(entry, 'unpacks to more bytes than it declares');
       if (code.startsWith('Z_')) throw this.#damaged(entry, 'has damaged data');
       throw error;

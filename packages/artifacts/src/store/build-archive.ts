@@ -18,7 +18,8 @@ import {
   manifestFile,
   readManifestText,
 } from './inspect-content.ts';
-import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 
 export interface FolderRequest {
   /** The folder of an artifact or a capsule. */

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { crc32, createInflateRaw } from 'node:zlib';
 
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { ArchiveEntry } from './archive-entry.ts';
 import type { RegularFile } from '@svc/kit/files/regular-file.ts';
 
@@ -50,7 +51,7 @@ function dataOf(file: RegularFile, entry: ArchiveEntry, place?: Buffer): AsyncIt
 
 function faultOf(error: unknown): string {
   if (error instanceof CutShort) return 'is cut short';
-  if (error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')) return 'has damaged data';
+  if (errorCode(error)?.startsWith('Z_') === true) return 'has damaged data';
   throw error;
 }
 

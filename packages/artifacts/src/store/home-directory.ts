@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os';
 import { isAbsolute } from 'node:path';
 
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 
 /**
@@ -18,7 +19,7 @@ function listedHome(): string {
   try {
     return userInfo().homedir;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ERR_SYSTEM_ERROR') return '';
+    if (errorCode(error) === 'ERR_SYSTEM_ERROR') return '';
     throw error;
   }
 }

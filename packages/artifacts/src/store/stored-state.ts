@@ -2,7 +2,8 @@ import { type BigIntStats, statSync } from 'node:fs';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
-import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { variantPaths } from './store-layout.ts';
 
 /** What the files of an artifact are at one moment, told without reading them. */

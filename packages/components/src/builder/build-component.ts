@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { componentSource } from '@svc/artifacts/store/inspect-content.ts';
 import { type Componentizer, componentizeSource, type World } from './componentize.ts';
@@ -102,7 +103,7 @@ function isInstalled(requireFrom: NodeJS.Require, name: string): boolean {
     requireFrom.resolve(name);
     return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND') return false;
+    if (errorCode(error) === 'MODULE_NOT_FOUND') return false;
     throw error;
   }
 }

@@ -1,3 +1,5 @@
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+
 /** The part of `wasi:http/types#error-code` that this host gives. */
 export type HttpErrorCode =
   | {
@@ -56,7 +58,7 @@ export class ConnectionRefusal extends Error {
 /** What went wrong with a connection, as Node or a refusal tells it, in the guest's terms. */
 export function httpErrorCode(error: Error): HttpErrorCode {
   if (error instanceof ConnectionRefusal) return error.errorCode;
-  const code = 'code' in error ? String(error.code) : '';
+  const code = errorCode(error) ?? '';
   const known = byCode[code];
   if (known !== undefined) return known;
   if (code.startsWith('HPE_')) return { tag: 'HTTP-protocol-error' };

@@ -18,9 +18,24 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTFOUND: 'no host has that name',
 };
 
+/** True for an error with a code: of the operating system, of a stream, of Node itself. */
+export function isCoded(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string';
+}
+
+/** The code of an error that has one; undefined for any other. */
+export function errorCode(error: unknown): string | undefined {
+  return isCoded(error) ? error.code : undefined;
+}
+
 /** True for an error of the operating system, such as one from `node:fs`. */
 export function isSystemError(error: unknown): error is NodeJS.ErrnoException & { readonly code: string } {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && 'syscall' in error;
+  return isCoded(error) && 'syscall' in error;
+}
+
+/** Whether the operating system refused with one of `codes`. */
+export function isErrno(error: unknown, ...codes: readonly string[]): boolean {
+  return isSystemError(error) && codes.includes(error.code);
 }
 
 /** Why the operating system refused, as a clause for a person: `permission denied`. */

@@ -1,7 +1,7 @@
 import { closeSync, constants, existsSync, openSync, renameSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { isErrno } from './io-fault.ts';
+import { isErrno } from '../diagnostics/system-reason.ts';
 import { isObstacle, makeMissing, type OpenPath, openWithoutLinks } from './open-without-links.ts';
 
 export type { OpenPath } from './open-without-links.ts';

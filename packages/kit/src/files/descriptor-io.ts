@@ -1,18 +1,14 @@
 import { closeSync, read, write } from 'node:fs';
 import { promisify } from 'node:util';
 
-import { isSystemError } from '../diagnostics/system-reason.ts';
+import { unlessRefused } from './unless-refused.ts';
 
 const readAt = promisify(read);
 const writeAt = promisify(write);
 
 /** Closes a descriptor that was only read from: at once, since handing that to another thread would cost more. A failure changes nothing. */
 export function release(descriptor: number): void {
-  try {
-    closeSync(descriptor);
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-  }
+  unlessRefused(() => closeSync(descriptor), undefined);
 }
 
 export interface Slice {

@@ -3,7 +3,8 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { isErrno, ioFault } from './io-fault.ts';
+import { isErrno } from '../diagnostics/system-reason.ts';
+import { ioFault } from './io-fault.ts';
 import { temporaryName } from './temporary-name.ts';
 
 export interface GuardPatience {

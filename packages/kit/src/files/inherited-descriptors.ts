@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
+import { errorCode } from '../diagnostics/system-reason.ts';
+
 const closeOnExec = 0o2000000;
 
 /**
@@ -12,7 +14,7 @@ export function inheritedDescriptors(): readonly number[] {
       .map(Number)
       .filter((descriptor) => descriptor > 2 && isInheritable(descriptor));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
 }
@@ -23,7 +25,7 @@ function isInheritable(descriptor: number): boolean {
     return flags !== undefined && (Number.parseInt(flags, 8) & closeOnExec) === 0;
   } catch (error) {
     // The descriptor of the directory listing itself is gone by now.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    if (errorCode(error) === 'ENOENT') return false;
     throw error;
   }
 }

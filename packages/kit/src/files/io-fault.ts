@@ -8,11 +8,6 @@ const hints: Readonly<Record<string, string>> = {
   EACCES: 'check the owner and the permissions of the path',
 };
 
-/** Whether the operating system refused a file operation with one of `codes`. */
-export function isErrno(error: unknown, ...codes: readonly string[]): boolean {
-  return isSystemError(error) && codes.includes(error.code);
-}
-
 /**
  * `E-IO-001` for a refusal of the operating system, in the words `<attempt>: <reason>`. Anything else is returned as it is,
  * so that `throw ioFault(error, …)` never hides a bug.

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-import { isErrno } from './io-fault.ts';
+import { isErrno } from '../diagnostics/system-reason.ts';
 
 /**
  * Makes a directory and the missing ones above it, all with this mode; one that is there already is left as it is. Throws the

@@ -1,7 +1,7 @@
 import { closeSync, constants, existsSync, mkdirSync, openSync } from 'node:fs';
 import { resolve } from 'node:path';
 
-import { isErrno } from './io-fault.ts';
+import { isErrno } from '../diagnostics/system-reason.ts';
 import { makeDirectories } from './make-directories.ts';
 
 /** Linux; Node has no name for it. Opens a place in the tree without opening what is there. */

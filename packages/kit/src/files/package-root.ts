@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { isErrno } from './io-fault.ts';
+import { isErrno } from '../diagnostics/system-reason.ts';
 
 /** The directory of the installed package that the module belongs to: the nearest one above whose package.json offers `svc`. */
 export function findPackageRoot(modulePath: string): string {

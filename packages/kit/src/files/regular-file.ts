@@ -3,7 +3,8 @@ import { constants, createReadStream, fstatSync, readSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { ioFault, isErrno } from './io-fault.ts';
+import { isErrno } from '../diagnostics/system-reason.ts';
+import { ioFault } from './io-fault.ts';
 
 const hashChunkBytes = 1024 * 1024;
 /** Read without a thread. */

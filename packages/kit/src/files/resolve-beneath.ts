@@ -1,6 +1,6 @@
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs';
 
-import { isErrno } from './io-fault.ts';
+import { isErrno } from '../diagnostics/system-reason.ts';
 
 export type Resolution =
   /** Canonical, and the base or beneath it. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-import { isSystemError } from '../diagnostics/system-reason.ts';
+import { unlessRefused } from '../files/unless-refused.ts';
 
 /** How many connections a server takes at once: what else a process opens must not depend on who connects to it. */
 
@@ -14,11 +14,7 @@ export function mostConnections(): number {
 }
 
 function openFilesLimit(): number {
-  try {
-    const limit = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1];
-    return limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit ?? usualOpenFiles);
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-    return usualOpenFiles;
-  }
+  const limits = unlessRefused(() => readFileSync('/proc/self/limits', 'latin1'), '');
+  const limit = /^Max open files +(\d+|unlimited)/m.exec(limits)?.[1];
+  return limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit ?? usualOpenFiles);
 }

@@ -2,6 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline, Transform } from 'node:stream';
 
+import { isCoded } from '../diagnostics/system-reason.ts';
 import type { Reply, ReplyHeaders, StreamReply } from './reply.ts';
 import { sendFile } from './send-file.ts';
 
@@ -114,11 +115,6 @@ type FileReply = Extract<Reply, { kind: 'file' }>;
 /** Nothing was written to it: there is nothing that could be lost, and nobody who could act on a failure. */
 function closeQuietly(file: FileHandle): void {
   file.close().catch(() => {});
-}
-
-/** Errors of the system and of streams carry a code. */
-function isCoded(error: unknown): boolean {
-  return error instanceof Error && 'code' in error;
 }
 
 type ReadableReply = Extract<Reply, { kind: 'readable' }>;

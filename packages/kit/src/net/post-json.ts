@@ -1,6 +1,7 @@
 import { request, type IncomingMessage } from 'node:http';
 import { request as secureRequest } from 'node:https';
 
+import { errorCode } from '../diagnostics/system-reason.ts';
 import { readUpTo } from '../files/read-up-to.ts';
 import { responseOf } from './response-of.ts';
 
@@ -36,7 +37,7 @@ export async function postJson(post: JsonPost): Promise<PostOutcome> {
     post.signal?.throwIfAborted();
     if (timeout.aborted) return { kind: 'failed', code: null, reason: `no answer within ${post.timeoutMs / 1000} s` };
     if (!(error instanceof Error)) throw error;
-    const code = 'code' in error && typeof error.code === 'string' ? error.code : null;
+    const code = errorCode(error) ?? null;
     return { kind: 'failed', code, reason: reasonOf(error, code) };
   }
 }

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises';
 
+import { errorCode } from '../diagnostics/system-reason.ts';
 import { fixedAddresses } from './address-rule.ts';
 
 export type Resolution =
@@ -20,7 +21,7 @@ export const systemResolver: HostResolver = {
       return { kind: 'addresses', addresses: answers.map(({ address }) => address) };
     } catch (error) {
       // Whatever the resolver has against a name, the name has no address here.
-      return { kind: 'failed', reason: (error as NodeJS.ErrnoException).code ?? 'unknown' };
+      return { kind: 'failed', reason: errorCode(error) ?? 'unknown' };
     }
   },
 };

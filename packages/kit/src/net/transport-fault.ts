@@ -1,3 +1,4 @@
+import { isCoded } from '../diagnostics/system-reason.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 
 /** How far a request had got. */
@@ -52,7 +53,7 @@ export function transportFault(error: unknown, { label, timeoutMs, transfer, end
     const message = `${label} was given up after ${seconds} seconds${progressOf(transfer)}`;
     return new Diagnostic('E-IO-003', message, { hint: hints.slow });
   }
-  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return error;
+  if (!isCoded(error)) return error;
   const { code } = error;
   if (certificateFault.test(code)) {
     return fault(`${label}: its certificate cannot be verified (${code})`, hints.certificate, error);

@@ -1,5 +1,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
 
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+
 /** What stands at a path; a link is not followed. */
 export interface FileEntry {
   readonly kind: 'file' | 'directory' | 'link' | 'other';
@@ -42,16 +44,18 @@ export const systemFiles: FileHost = {
       if (found.isFile()) return { kind: 'file', executable };
       if (found.isDirectory()) return { kind: 'directory', executable };
       return { kind: found.isSymbolicLink() ? 'link' : 'other', executable };
-    }),
-  linkTarget: (path) => unlessRefused(() => readlinkSync(path)),
-  list: (path) => unlessRefused(() => readdirSync(path)),
+    }, null),
+  linkTarget: (path) => unlessRefused(() => readlinkSync(path), null),
+  list: (path) => unlessRefused(() => readdirSync(path), null),
   listBranches: (path) =>
-    unlessRefused(() =>
-      readdirSync(path, { withFileTypes: true }).flatMap((entry) =>
-        entry.isDirectory() || entry.isSymbolicLink() ? [entry.name] : [],
-      ),
+    unlessRefused(
+      () =>
+        readdirSync(path, { withFileTypes: true }).flatMap((entry) =>
+          entry.isDirectory() || entry.isSymbolicLink() ? [entry.name] : [],
+        ),
+      null,
     ),
-  open: (path) => unlessRefused(() => openRegularFile(path)),
+  open: (path) => unlessRefused(() => openRegularFile(path), null),
 };
 
 function openRegularFile(path: string): OpenedFile | null {
@@ -74,19 +78,9 @@ function readFully(descriptor: number, offset: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   let filled = 0;
   while (filled < length) {
-    const count = unlessRefused(() => readSync(descriptor, bytes, filled, length - filled, offset + filled)) ?? 0;
+    const count = unlessRefused(() => readSync(descriptor, bytes, filled, length - filled, offset + filled), 0);
     if (count === 0) break;
     filled += count;
   }
   return bytes.subarray(0, filled);
-}
-
-function unlessRefused<T>(ask: () => T): T | null {
-  try {
-    return ask();
-  } catch (error) {
-    // An answer of the system, not a bug of ours: only these carry an errno.
-    if ((error as NodeJS.ErrnoException).errno !== undefined) return null;
-    throw error;
-  }
 }

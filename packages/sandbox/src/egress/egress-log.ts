@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs';
 
 import type { LogBudget } from '@svc/kit/log-budget.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { EgressDecision } from './egress-rules.ts';
 
 /** A process may ask as often as it likes, and must not fill the disk by it. */
@@ -41,10 +42,6 @@ export class EgressLog {
   #append(line: EgressDecision | Readonly<Record<string, true>>): void {
     const text = `${JSON.stringify(line)}\n`;
     if (this.#budget?.takeWhole(Buffer.byteLength(text)) === false) return;
-    try {
-      appendFileSync(this.#file, text, { mode: 0o600 });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === undefined) throw error;
-    }
+    unlessRefused(() => appendFileSync(this.#file, text, { mode: 0o600 }), undefined);
   }
 }

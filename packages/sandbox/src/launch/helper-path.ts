@@ -2,6 +2,8 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+
 export interface HelperSearch {
   /** The folder of this package, installed or a checkout. */
   readonly packageRoot: string;
@@ -18,12 +20,9 @@ export function findHelper({ packageRoot, platform, architecture }: HelperSearch
 }
 
 function isProgram(path: string): boolean {
-  try {
+  // Whatever keeps us from looking at it keeps us from starting it.
+  return unlessRefused(() => {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile();
-  } catch (error) {
-    // Whatever keeps us from looking at it keeps us from starting it.
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
-    return false;
-  }
+  }, false);
 }

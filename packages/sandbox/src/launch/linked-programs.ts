@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
-import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { NeededFiles } from './needed-files.ts';
 
 /**

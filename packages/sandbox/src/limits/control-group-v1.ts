@@ -2,6 +2,7 @@
 import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { GroupLimits, GroupMaker, GroupPlaceLook, OwnGroupFacts } from '../control-group.ts';
 import { isDone, removeGroup, writeGroupFile } from './group-files.ts';
 import { unescapeOctal } from './mappable.ts';
@@ -46,7 +47,7 @@ export function lookForGroupsV1(facts: OwnGroupFacts, controllers: readonly stri
     try {
       accessSync(directory, constants.W_OK);
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
+      const code = errorCode(error);
       if (code === undefined) throw error;
       return { kind: 'none', obstacle: `${directory} is not this user's to divide: ${code}` };
     }

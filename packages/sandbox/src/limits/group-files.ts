@@ -3,6 +3,7 @@ import { closeSync, constants, openSync, readFileSync, rmdirSync, writeSync } fr
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { killOne } from '../child-group.ts';
 
 export function wordsOf(file: string): readonly string[] {
@@ -21,11 +22,7 @@ export function writeGroupFile(file: string, text: string): void {
 
 /** Empty where there is no such file. */
 export function readGroupFile(file: string): string {
-  let text = '';
-  isDone(() => {
-    text = readFileSync(file, 'latin1');
-  });
-  return text;
+  return unlessRefused(() => readFileSync(file, 'latin1'), '');
 }
 
 /** The number behind a word, as files of events have it; 0 without that word. */
@@ -56,11 +53,8 @@ function endGroup(group: string): void {
 
 /** Whether the system let it be done. */
 export function isDone(act: () => void): boolean {
-  try {
+  return unlessRefused(() => {
     act();
     return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
-    return false;
-  }
+  }, false);
 }

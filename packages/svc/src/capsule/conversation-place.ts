@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import * as z from 'zod/mini';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
-import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { isAlive, processStart } from './running-record.ts';
 
@@ -74,11 +75,7 @@ function announce(directory: string, sessionId: SessionId): string {
 
 /** One that stays names a dead process and keeps nobody out. */
 function removeIfPossible(path: string): void {
-  try {
-    rmSync(path, { force: true });
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-  }
+  unlessRefused(() => rmSync(path, { force: true }), undefined);
 }
 
 function otherHolder(directory: string, sessionId: SessionId): Holder | null {

@@ -2,9 +2,9 @@ import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 
 const largestTask = 10 * 1024 * 1024;
@@ -82,13 +82,8 @@ function nonEmpty(text: string, where: string): string {
 function isFile(path: string): boolean {
   // Text given as a task may hold what no path can.
   if (path.includes('\0')) return false;
-  try {
-    return statSync(path).isFile();
-  } catch (error) {
-    // Whatever keeps the system from finding a file there, a name that is too long included: the words are the task.
-    if (!isSystemError(error)) throw error;
-    return false;
-  }
+  // Whatever keeps the system from finding a file there, a name that is too long included: the words are the task.
+  return unlessRefused(() => statSync(path).isFile(), false);
 }
 
 /** `task.md` becomes a copy of the file: what text cannot carry over unchanged is refused. */

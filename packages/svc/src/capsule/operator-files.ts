@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 
-import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { contains } from './session-directories.ts';
 
 export interface OperatorPlaces {
@@ -142,10 +142,5 @@ function realOf(path: string): string {
 }
 
 function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile();
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-    return false;
-  }
+  return unlessRefused(() => statSync(path).isFile(), false);
 }

@@ -6,7 +6,7 @@ import { completionFile } from '../delegation/completion-record.ts';
 import { reportCompletion } from '../delegation/report-completion.ts';
 import type { SpawnerHandle } from '../delegation/spawner-handle.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { SessionOutcome } from '../session/session.ts';
 import { writeWorkdirFile } from '../session/workdir-file.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
@@ -59,10 +59,5 @@ export async function reportToSpawner(report: SpawnerReport): Promise<void> {
 
 /** Whether a task has written its result. */
 function hasResult(workdir: string): boolean {
-  try {
-    return lstatSync(join(workdir, resultPath)).isFile();
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-    return false;
-  }
+  return unlessRefused(() => lstatSync(join(workdir, resultPath)).isFile(), false);
 }

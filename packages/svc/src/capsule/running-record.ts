@@ -2,9 +2,10 @@ import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 
-import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
-import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { errorCode, isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 
 const recordShape = z.lazy(() =>
@@ -47,12 +48,8 @@ export function writeRunningRecord(home: string, record: RunningRecord): () => v
 
 /** A record that stays names a dead process: the next command that may remove it does. */
 function removeIfPossible(path: string): void {
-  try {
-    rmSync(path, { force: true });
-  } catch (error) {
-    // The file system has become read-only, or the directory is another user's.
-    if (!isSystemError(error)) throw error;
-  }
+  // Refused where the file system has become read-only, or the directory is another user's.
+  unlessRefused(() => rmSync(path, { force: true }), undefined);
 }
 
 /** Live sessions, newest first. Records of dead processes are removed on the way; what is no record is passed over. */
@@ -97,7 +94,7 @@ export function isAlive(record: Pick<RunningRecord, 'pid' | 'process_start'>): b
     process.kill(record.pid, 0);
   } catch (error) {
     // EPERM: it lives and belongs to someone else.
-    if (!(error instanceof Error && 'code' in error && error.code === 'EPERM')) return false;
+    if (errorCode(error) !== 'EPERM') return false;
   }
   const [state = ''] = statOf(record.pid);
   if (state === 'Z' || state === 'X') return false;

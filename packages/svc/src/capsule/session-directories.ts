@@ -2,7 +2,8 @@ import { closeSync, existsSync, mkdirSync, realpathSync, statSync } from 'node:f
 import { basename, dirname, join, relative, sep } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { ioFault, isErrno } from '@svc/kit/files/io-fault.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { isObstacle, openWithoutLinks } from '@svc/kit/files/open-without-links.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';

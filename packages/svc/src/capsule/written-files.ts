@@ -7,6 +7,7 @@ import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { temporaryName } from '@svc/kit/files/temporary-name.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 const contentShape = z.lazy(() => z.object({ bytes: z.int(), sha256: z.string() }));
 const recordShape = z.lazy(() =>
@@ -68,11 +69,7 @@ export class WrittenFiles {
     const files = this.#read();
     const content = contentOf(Buffer.from(text));
     const before = (files[path] ?? []).filter(({ sha256 }) => sha256 !== content.sha256);
-    try {
-      this.#write({ ...files, [path]: [...before, content].slice(-mostRemembered) });
-    } catch (error) {
-      if (!isSystemError(error)) throw error;
-    }
+    unlessRefused(() => this.#write({ ...files, [path]: [...before, content].slice(-mostRemembered) }), undefined);
   }
 
   #read(): Files {

@@ -1,6 +1,7 @@
 import { request, type IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
+import { errorCode, isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { responseOf } from '@svc/kit/net/response-of.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
@@ -66,7 +67,7 @@ async function openRequest(wanted: CapsuleRequest, sent: Sent, wait: Wait): Prom
     try {
       return await send(wanted.address, sent, timeout);
     } catch (error) {
-      const refused = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
+      const refused = errorCode(error) === 'ECONNREFUSED';
       if (!refused || waitMs === null) throw asUnreachable(wanted, error);
       await wait(waitMs);
     }
@@ -116,6 +117,6 @@ async function readBody(response: IncomingMessage, wanted: CapsuleRequest): Prom
 }
 
 function asUnreachable({ address, timeoutMs = 0 }: CapsuleRequest, error: unknown): unknown {
-  if (!(error instanceof Error && 'code' in error)) return error;
+  if (!isCoded(error)) return error;
   return unreachable(address, error, timeoutMs);
 }

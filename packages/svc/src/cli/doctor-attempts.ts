@@ -12,6 +12,7 @@ import {
 import { formatSeen } from '@svc/sandbox-check/seen.ts';
 import { hostContainment, type HostFacts } from '@svc/sandbox/host-containment.ts';
 import { findHelper } from '@svc/sandbox/launch/helper-path.ts';
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
@@ -73,7 +74,7 @@ function requireProgram(facts: HostFacts): void {
   try {
     accessSync(program, constants.X_OK);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    if (errorCode(error) === undefined) throw error;
     throw new Diagnostic('E-CAP-015', `${printable(program)} is not there, and the attempts are made with it`, {
       hint: 'install svc anew; in a checkout, npm run build:native puts it there',
     });

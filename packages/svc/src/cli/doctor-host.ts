@@ -4,6 +4,7 @@ import { systemFiles } from '@svc/sandbox/closure/file-host.ts';
 import { neededFiles } from '@svc/sandbox/closure/needed-files.ts';
 import { hostContainment, type HostFacts } from '@svc/sandbox/host-containment.ts';
 import { findHelper } from '@svc/sandbox/launch/helper-path.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { joined, say, type Shown } from './terminal/shown.ts';
 
 /** What this host offers, as `svc doctor --json` spells it. */
@@ -54,11 +55,8 @@ export function renderHost(report: HostReport): Shown {
 }
 
 function isWritable(directory: string): boolean {
-  try {
+  return unlessRefused(() => {
     accessSync(directory, constants.W_OK);
     return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
-    return false;
-  }
+  }, false);
 }

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 
 import { parseLastEventId } from '@svc/protocol/event-id.ts';
 import type { EventId } from '@svc/protocol/frames.ts';
+import { isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { renderFrameJson } from './frame-json.ts';
 import { FrameReader, type ReceivedFrame } from './frame-reader.ts';
 import type { Output } from './terminal/output.ts';
@@ -60,7 +61,7 @@ async function* untilCut(source: Readable): AsyncGenerator<Uint8Array> {
     for await (const chunk of source) yield chunk as Uint8Array;
   } catch (error) {
     // Reset, timed out, unreachable by now, or ended by us.
-    if (!(error instanceof Error && 'code' in error)) throw error;
+    if (!isCoded(error)) throw error;
   }
 }
 

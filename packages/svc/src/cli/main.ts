@@ -1,6 +1,7 @@
 import { isatty } from 'node:tty';
 import { Command, CommanderError } from 'commander';
 
+import { errorCode, isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { renderFailure } from './render-failure.ts';
 import { version } from '../capsule/version.ts';
@@ -55,7 +56,7 @@ function workingDirectory(): string {
   try {
     return process.cwd();
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    if (errorCode(error) !== 'ENOENT') throw error;
     throw new Diagnostic('E-IO-001', 'the current directory has been removed', {
       hint: 'change to one that is there',
       cause: error,
@@ -93,7 +94,7 @@ function report(error: unknown, context: CommandContext): number {
 }
 
 function reportBug(error: unknown, context: CommandContext): void {
-  if (error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND') {
+  if (isCoded(error) && error.code === 'MODULE_NOT_FOUND') {
     const [missing = ''] = error.message.split('\n');
     context.stderr.write(say`svc: a part of svc ${version} is missing, install it again: ${missing}\n`);
     return;

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { addAbortSignal } from 'node:stream';
 
+import { errorCode, isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
@@ -31,7 +32,7 @@ async function ask({ address, token }: ApproachedCapsule): Promise<IncomingMessa
     const headers = { Accept: 'text/event-stream', 'Last-Event-ID': '0' };
     return await openCall({ address, method: 'stream/watch', params: {}, token, headers });
   } catch (error) {
-    if (error instanceof Diagnostic && hasCode(error.cause, 'ECONNRESET')) throw connectionLost(address, null);
+    if (error instanceof Diagnostic && errorCode(error.cause) === 'ECONNRESET') throw connectionLost(address, null);
     throw error;
   }
 }
@@ -57,15 +58,11 @@ async function firstText(response: IncomingMessage): Promise<string> {
     }
   } catch (error) {
     // Cut off, or late: what has come is all there is.
-    if (!(error instanceof Error && 'code' in error)) throw error;
+    if (!isCoded(error)) throw error;
   }
   return gathered.take().toString('utf8');
 }
 
 function mediaType({ headers }: IncomingMessage): string {
   return (headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase();
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

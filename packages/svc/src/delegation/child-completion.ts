@@ -2,9 +2,9 @@ import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { printable } from '@svc/kit/diagnostics/printable.ts';
-import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { openWithoutLinks } from '@svc/kit/files/open-without-links.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { completionFile, type Completion } from './completion-record.ts';
 import { parseJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 
@@ -71,17 +71,14 @@ function isResultPath(path: string): boolean {
 
 /** Null when it is not there, behind or itself a link, no regular file, or too large. */
 function readFileOf(directory: string): string | null {
-  try {
+  return unlessRefused(() => {
     const { fd, path } = openWithoutLinks(directory);
     try {
       return readRegularFile(join(path, completionFile));
     } finally {
       closeSync(fd);
     }
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-    return null;
-  }
+  }, null);
 }
 
 function readRegularFile(path: string): string | null {

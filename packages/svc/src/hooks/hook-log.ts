@@ -1,8 +1,8 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 /** Of what one hook writes in a session. */
 const mostBytes = 4 * 1024 * 1024;
@@ -95,11 +95,8 @@ export class HookLogs {
 
 /** False when the file system refused. */
 function onDisk(work: () => void): boolean {
-  try {
+  return unlessRefused(() => {
     work();
     return true;
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-    return false;
-  }
+  }, false);
 }

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readlinkSync, realpathSync, statSync, type Stats } from 'node:fs';
 
 import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
-import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { isBeneath, join, resolveBeneath, type Resolution } from '@svc/kit/files/resolve-beneath.ts';
 import { refusalOfSystemError, type ResourceRefusalCode } from './resource-refusal.ts';

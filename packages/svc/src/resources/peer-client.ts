@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { Connections } from '@svc/components/outbound/connections.ts';
 import { ConnectionRefusal, httpErrorCode, type HttpErrorCode } from '@svc/components/outbound/http-error-code.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
-import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { errorCode, isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { mayReach } from '@svc/kit/net/network-coverage.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 
@@ -106,5 +106,5 @@ function reasonOf(error: unknown): string {
   const code = httpErrorCode(error);
   const isConnections = error instanceof ConnectionRefusal || isSystemError(error) || code.tag !== 'internal-error';
   if (!isConnections) throw error;
-  return reasons[code.tag] ?? `the connection failed (${'code' in error ? error.code : code.tag})`;
+  return reasons[code.tag] ?? `the connection failed (${errorCode(error) ?? code.tag})`;
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { createTemporaryIn, moveInto, openAgentDirectory, type OpenPath } from '@svc/kit/files/agent-directory.ts';
-import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { writeAll } from '@svc/kit/files/descriptor-io.ts';
 
 const sync = promisify(fsync);

@@ -1,6 +1,6 @@
 import { open, unlink, type FileHandle } from 'node:fs/promises';
 
-import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 
 /** Makes nameless files in a directory that only `svc` writes to. */
 export class Spool {

@@ -1,8 +1,7 @@
 import { closeSync, constants, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { isErrno, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 
 /** Bytes that are kept outside the memory of the process until they are released. */
 export interface StoredBytes {

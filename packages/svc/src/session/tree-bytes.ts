@@ -11,8 +11,7 @@ import {
   type Stats,
 } from 'node:fs';
 
-import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { isErrno, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { isObstacle, type OpenPath } from '@svc/kit/files/open-without-links.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;

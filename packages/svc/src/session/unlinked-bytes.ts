@@ -11,8 +11,7 @@ import {
   type Dir,
 } from 'node:fs';
 
-import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
-import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { isErrno, isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { bytesTaken } from './tree-bytes.ts';
 
 const deleted = ' (deleted)';

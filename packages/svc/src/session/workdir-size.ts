@@ -2,9 +2,9 @@ import { closeSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { openWithoutLinks, type OpenPath } from '@svc/kit/files/open-without-links.ts';
 import type { SessionClock } from '@svc/kit/clock.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { treeBytes, UnmeasurableTree } from './tree-bytes.ts';
 
 type UnlinkedBytes = (workdir: string) => Generator<void, number>;
@@ -184,10 +184,5 @@ async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<
 }
 
 function openOrNull(workdir: string): OpenPath | null {
-  try {
-    return openWithoutLinks(workdir);
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-    return null;
-  }
+  return unlessRefused(() => openWithoutLinks(workdir), null);
 }

@@ -1,6 +1,7 @@
 import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 
 /** What became of a log: its name below the session directory, and why it does not hold everything, if so. */
@@ -69,7 +70,7 @@ export class OutputLog {
     try {
       await write();
     } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code;
+      const code = errorCode(error);
       if (code === undefined) throw error;
       this.#problem ??= code === 'ENOSPC' ? 'the disk is full' : `the log cannot be written (${code})`;
     }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
-import { systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { isCoded, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import type { JsonSchema } from './schema-problems.ts';
 import type { SchemaAnswer, SchemaQuestion } from './schema-thread-messages.ts';
@@ -105,7 +105,7 @@ class SchemaThread {
       });
     } catch (error) {
       // The message is the system's code for what it refused, a thread or descriptors for one.
-      if (!(error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_INIT_FAILED')) throw error;
+      if (!isCoded(error) || error.code !== 'ERR_WORKER_INIT_FAILED') throw error;
       return `no thread can be started for it: ${systemReason({ code: error.message })}`;
     }
   }

@@ -1,4 +1,4 @@
-import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { O_PATH } from '@svc/kit/files/open-without-links.ts';
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 

@@ -1,4 +1,4 @@
-import { isErrno } from '@svc/kit/files/io-fault.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { readlinkSync } from 'node:fs';
 
 import { refuse } from './error-code.ts';

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 
 import * as z from 'zod/mini';
 
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { writeDurably } from '@svc/kit/files/durable-file.ts';
 import type { ListedTools } from './listed-tools.ts';
 
@@ -32,7 +33,7 @@ export class KeptLists {
       return keptShape.safeParse(JSON.parse(await readFile(path, 'utf8'))).data ?? null;
     } catch (error) {
       // Never kept, not to be read, or not whole: the server is asked.
-      if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code !== undefined) return null;
+      if (error instanceof SyntaxError || errorCode(error) !== undefined) return null;
       throw error;
     }
   }
