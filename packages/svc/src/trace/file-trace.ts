@@ -36,7 +36,7 @@ export function openFileTrace(options: FileTraceOptions): Trace {
       timestamp: options.ids.now(),
       ...fields,
     };
-    append(fd, Buffer.from(`${withoutSecrets(line, options.redact)}\n`), options.path);
+    append(fd, lineOf(withoutSecrets(line, options.redact)), options.path);
     return eventId;
   }
 
@@ -94,6 +94,15 @@ function openTraceFile(path: string): number {
   } catch (error) {
     throw writeFailure(path, error);
   }
+}
+
+/** The bytes of a text and a line feed. Joined as texts first, ten megabytes would take five times as long. */
+function lineOf(text: string): Buffer {
+  const bytes = Buffer.byteLength(text);
+  const line = Buffer.allocUnsafe(bytes + 1);
+  line.write(text);
+  line.write('\n', bytes);
+  return line;
 }
 
 function append(fd: number, line: Buffer, path: string): void {
