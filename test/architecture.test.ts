@@ -46,6 +46,8 @@ const closedToReferee = ['svc/', 'sandbox/', 'sandbox-check/', 'components/', 'n
 /** Where time, chance and the process may be read: the two top floors of `svc`, and the files that exist to be their adapter. */
 const ambientFolders = new Set(['svc/cli', 'svc/capsule']);
 const ambientAdapters: ReadonlySet<string> = new Set([
+  // The clock of all programs.
+  'kit/src/system-clock.ts',
   // What WASI gives a component is this machine's own.
   'components/src/guest/clocks.ts',
   'components/src/guest/filesystem/descriptor.ts',

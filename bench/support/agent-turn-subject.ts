@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { systemClock } from '@svc/svc/capsule/system-clock.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Driver, InferenceResponse } from '@svc/svc/inference/driver.ts';
 import { SessionEventIds } from '@svc/svc/session/event-ids.ts';
 import { EventStream } from '@svc/svc/session/event-stream.ts';

@@ -1,7 +1,7 @@
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { capsuleRoutes } from '@svc/svc/listener/capsule-listener.ts';
 import { emptyReply } from '@svc/kit/http/reply.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
-import { systemClock } from '@svc/svc/capsule/system-clock.ts';
 import { SessionEventIds } from '@svc/svc/session/event-ids.ts';
 import { EventStream } from '@svc/svc/session/event-stream.ts';
 import { Session } from '@svc/svc/session/session.ts';

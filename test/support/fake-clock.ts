@@ -1,7 +1,7 @@
-import type { SessionClock } from '@svc/kit/clock.ts';
+import type { Clock } from '@svc/kit/clock.ts';
 
 /** Time that stands still until it is moved, and randomness that counts. */
-export class FakeClock implements SessionClock {
+export class FakeClock implements Clock {
   #now = 1_760_000_000_000;
   #drawn = 0;
   #timers: { at: number; callback: () => void }[] = [];

@@ -1,9 +1,44 @@
 import type { IdSource } from '@svc/protocol/ids.ts';
 
-/** Time and randomness of a session; the only ones its code uses. */
-export interface SessionClock extends IdSource {
-  /** Milliseconds that only rise, for durations. */
+/** Time and randomness as an argument: code below the programs reads no other. What needs a part of it asks for that by `Pick`. */
+export interface Clock extends IdSource {
+  /** Milliseconds that only rise, whatever is done to the clock of the machine: for durations, and for what expires. */
   monotonicMs(): number;
   /** Calls back once after `ms`; the returned function takes the call back. */
   after(ms: number, callback: () => void): () => void;
+}
+
+/** Whole milliseconds since `startedMs` of `monotonicMs`. */
+export function elapsedMs(clock: Pick<Clock, 'monotonicMs'>, startedMs: number): number {
+  return Math.max(0, Math.round(clock.monotonicMs() - startedMs));
+}
+
+/** Resolves after `ms`; rejects with the signal's reason when that is aborted before. */
+export async function pause(clock: Pick<Clock, 'after'>, ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  let onAbort = (): void => {};
+  let takeBack = (): void => {};
+  try {
+    await new Promise<void>((resolve, reject) => {
+      onAbort = () => reject(signal.reason as Error);
+      signal.addEventListener('abort', onAbort, { once: true });
+      takeBack = clock.after(ms, resolve);
+    });
+  } finally {
+    takeBack();
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Settles with the work, or after `ms` without it. */
+export async function atMost(clock: Pick<Clock, 'after'>, ms: number, work: Promise<unknown>): Promise<void> {
+  let takeBack = (): void => {};
+  const late = new Promise<void>((resolve) => {
+    takeBack = clock.after(ms, resolve);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    takeBack();
+  }
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { availableParallelism, constants, homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 
@@ -6,9 +5,9 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { renderDiagnostic } from '@svc/kit/diagnostics/render.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { platformOf } from '@svc/artifacts/store/platform.ts';
 import { createArtifactRegistry } from './artifact-registry.ts';
-import type { RefereeClock } from './clock.ts';
 import { parseOptions, unmatchableName, type RefereeSettings } from './options.ts';
 import { RefereeServer } from './referee-server.ts';
 
@@ -71,7 +70,12 @@ async function serve({ port, registryPath, spawnAllow, bounds }: RefereeSettings
     return;
   }
   [...spawnAllow].filter(unmatchableName).forEach(warnOfName);
-  const registry = createArtifactRegistry({ root, platform: platformOf(process), env: process.env, now: Date.now });
+  const registry = createArtifactRegistry({
+    root,
+    platform: platformOf(process),
+    env: process.env,
+    now: () => systemClock.now(),
+  });
   const server = new RefereeServer({ registry, bounds, spawnAllow, clock: systemClock, onBug: reportBug });
   const outcome = await server.open(port);
   if (outcome.kind !== 'bound') {
@@ -99,12 +103,6 @@ function userRegistry(): string | null {
     throw error;
   }
 }
-
-const systemClock: RefereeClock = {
-  now: () => Date.now(),
-  monotonicMs: () => performance.now(),
-  randomBytes: (size) => randomBytes(size),
-};
 
 function warnOfName(name: string): void {
   const hint = 'give --spawn-allow once for each name';

@@ -1,5 +1,5 @@
 import type { CapsuleRegistry } from './capsule-registry.ts';
-import type { RefereeClock } from './clock.ts';
+import type { Clock } from '@svc/kit/clock.ts';
 import { sessionToEnd } from './deregister-decision.ts';
 import { acceptApproval, judgeTopLevel } from './register-decision.ts';
 import { capsuleUnresolvable, identityRefusal, type Refusal } from './refusals.ts';
@@ -18,7 +18,7 @@ export interface RefereeOptions {
   readonly bounds: Bounds;
   /** Capsules that may register without an approval. */
   readonly spawnAllow: ReadonlySet<string>;
-  readonly clock: RefereeClock;
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs' | 'randomBytes'>;
 }
 
 export interface SpawnRequest {

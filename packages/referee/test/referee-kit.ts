@@ -4,13 +4,13 @@ import { onTestFinished } from 'vitest';
 
 import type { SpawnEnvelope } from '@svc/artifacts/grants/spawn-envelope.ts';
 import type { CapsuleRegistry, Resolution, ResolvedCapsule } from '../src/capsule-registry.ts';
-import type { RefereeClock } from '../src/clock.ts';
+import type { Clock } from '@svc/kit/clock.ts';
 import { RefereeServer } from '../src/referee-server.ts';
 import type { Bounds } from '../src/spawn-decision.ts';
 import { ask, type RawResponse } from '../../kit/test/http/raw-client.ts';
 
 /** Time that stands still until it is moved; the machine's clock and the one that only rises may be moved apart. */
-export class TestClock implements RefereeClock {
+export class TestClock implements Pick<Clock, 'now' | 'monotonicMs' | 'randomBytes'> {
   unixMs = 1_760_000_000_000;
   #monotonicMs = 5_000;
 

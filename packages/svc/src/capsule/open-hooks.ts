@@ -1,3 +1,4 @@
+import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Hook } from '../hooks/hook.ts';
 import { hookCompletion } from '../hooks/hook-completion.ts';
 import { HookLogs } from '../hooks/hook-log.ts';
@@ -10,7 +11,6 @@ import type { TraceEvent } from '../trace/events.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { recordRedaction } from './record-redaction.ts';
-import { systemClock } from './system-clock.ts';
 
 /** `svc run` ends within 20 s of a signal (contracts §2): its hooks get a quarter of that. */
 const stopBudgetMs = 5_000;

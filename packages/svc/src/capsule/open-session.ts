@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { elapsedMs } from '@svc/kit/clock.ts';
 import { hasLiveGroups } from '@svc/sandbox/child-group.ts';
 import { createLateComponentHost } from '@svc/components/late-component-host.ts';
 import { Diagnostic, diagnosticOf, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -35,7 +37,6 @@ import type { SessionDelegations } from './session-delegations.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
 import type { SessionPeerFiles } from './stage-peer-files.ts';
 import { stageSession, type StagedSession } from './stage.ts';
-import { systemClock } from './system-clock.ts';
 import { tellingFailures } from './told-failures.ts';
 import { version } from './version.ts';
 import { claimWorkdir, type WorkdirFiles } from './workdir-files.ts';
@@ -210,7 +211,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   parts.onClose(() => refusals.close());
   const writeEnd = (status: SessionStatus, reason: string | null): void => {
     refusals.settle();
-    const durationMs = Math.round(systemClock.monotonicMs() - startedMs);
+    const durationMs = elapsedMs(systemClock, startedMs);
     const why = reason === null ? {} : { reason };
     const end = { event_type: 'session_end', status, ...why, tasks: session.board.accepted } as const;
     trace.write({ ...end, duration_ms: durationMs }, sessionStart);

@@ -1,3 +1,5 @@
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HookSet } from '../hooks/hook-set.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
@@ -11,7 +13,6 @@ import type { RefereeMembership } from './referee-membership.ts';
 import type { EndedSession } from './report-to-spawner.ts';
 import { processStart, writeRunningRecord } from './running-record.ts';
 import type { RunningCapsule, RunObserver, RunOutcome, RunRequest } from './running-capsule.ts';
-import { systemClock } from './system-clock.ts';
 
 /** Answers and streams that are open at the end have a quarter of the time that a stop may take to go out (contracts §2). */
 const partOfStop = 1 / 4;
@@ -109,7 +110,7 @@ async function runBound(bound: BoundLaunch): Promise<EndedSession> {
     openDoor(open.door);
     observer.onListening(runningCapsule(launch, open, listener));
     const outcome = await runSession(open, { stop: request.stop, closeDoor });
-    const durationMs = Math.round(systemClock.monotonicMs() - startedMs);
+    const durationMs = elapsedMs(systemClock, startedMs);
     return { outcome, tasks: open.session.board.accepted, workdir: open.directories.workdir, durationMs };
   } finally {
     forget();

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { Delegations } from '../delegation/delegations.ts';
 import type { ChildReading, DelegationsDeps, RunningDelegation } from '../delegation/delegations-deps.ts';
 import { Diagnostic, DiagnosticList, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -19,7 +20,6 @@ import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import { makePrivateDirectory } from './scope-directory.ts';
 import type { SessionDirectories } from './session-directories.ts';
-import { systemClock } from './system-clock.ts';
 
 export interface SessionDelegationsRequest {
   readonly launch: PreparedLaunch;

@@ -1,3 +1,4 @@
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { KeptLists } from '../tools/mcp/kept-lists.ts';
@@ -6,7 +7,6 @@ import { createMcpTools } from '../tools/mcp/mcp-tools.ts';
 import { ToolServer, type ToolServerSettings } from '../tools/mcp/tool-server.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { Tool } from '../tools/tool.ts';
-import { systemClock } from './system-clock.ts';
 import { version } from './version.ts';
 
 export interface SessionServersDeps {

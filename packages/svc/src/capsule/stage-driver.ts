@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
+import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Component } from '@svc/components/component.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { createComponentDriver } from '../inference/component-driver.ts';
@@ -11,7 +12,6 @@ import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.
 import { capsuleProcesses } from './process-grants.ts';
 import { recordRedaction } from './record-redaction.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
-import { systemClock } from './system-clock.ts';
 import { version } from './version.ts';
 
 /** The way to the model that `inference.transport` names (contracts §4, §11). */

@@ -1,14 +1,14 @@
+import { systemClock } from '@svc/kit/system-clock.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { wholeMs } from '@svc/artifacts/manifest/units.ts';
 import { ExportRoot, normalizedRoot } from '../resources/export-root.ts';
 import { audienceOf } from '../resources/peer-address.ts';
 import { PeerHandles } from '../resources/peer-handles.ts';
 import type { ResourcePlanesOptions } from '../resources/resource-routes.ts';
-import type { SessionClock } from '@svc/kit/clock.ts';
+import type { Clock } from '@svc/kit/clock.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
-import { systemClock } from './system-clock.ts';
 
 /** What of a launch decides about files of peers. */
 export interface PeerFilesLaunch {
@@ -27,7 +27,7 @@ export interface PeerFilesRequest {
   /** The accessible workdir, canonical. */
   readonly workdir: string;
   /** The machine's own when absent. */
-  readonly clock?: Pick<SessionClock, 'now' | 'randomBytes'>;
+  readonly clock?: Pick<Clock, 'now' | 'randomBytes'>;
 }
 
 /** What a session shares with peers and fetches from them. */

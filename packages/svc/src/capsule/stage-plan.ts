@@ -1,9 +1,9 @@
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { capsuleStepsWithoutReferee } from '../tools/plan/capsule-step.ts';
 import { createSubmitPlanTool } from '../tools/plan/submit-plan-tool.ts';
 import type { Tool } from '../tools/tool.ts';
 import { recordRedaction } from './record-redaction.ts';
 import type { StageParts } from './stage-parts.ts';
-import { systemClock } from './system-clock.ts';
 
 /** `submit-plan`, for a capsule that it is granted to (contracts §10). */
 export function planTool({ launch, directories, delegations }: StageParts): Tool {

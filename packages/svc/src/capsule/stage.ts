@@ -1,3 +1,4 @@
+import { systemClock } from '@svc/kit/system-clock.ts';
 import type { ComponentHost } from '@svc/components/component-host.ts';
 import type { Delegations } from '../delegation/delegations.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -15,7 +16,6 @@ import type { SessionServers, SessionServersDeps } from './session-servers.ts';
 import { stageDriver } from './stage-driver.ts';
 import { stageHooks } from './stage-hooks.ts';
 import { stageTools } from './stage-tools.ts';
-import { systemClock } from './system-clock.ts';
 
 export interface StageRequest {
   readonly launch: PreparedLaunch;

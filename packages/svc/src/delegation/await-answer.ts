@@ -1,5 +1,5 @@
+import { type Clock, pause } from '@svc/kit/clock.ts';
 import { callCapsule, taskOf, type ToldTask } from './capsule-call.ts';
-import { type DelegationClock, pause } from './delegation-clock.ts';
 import type { ReadyChild } from './launch-child.ts';
 
 export type Answer =
@@ -10,7 +10,7 @@ export type Answer =
 export interface AnswerWait {
   /** From when the child was ready. */
   readonly deadlineMs: number;
-  readonly clock: DelegationClock;
+  readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 

@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
 
+import type { Clock } from '@svc/kit/clock.ts';
 import type { LaunchedProcess, LaunchEnd } from '@svc/sandbox/launcher.ts';
 import { OutputTail } from '@svc/sandbox/output-tail.ts';
 import { readOutput } from '@svc/sandbox/read-output.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
-import type { DelegationClock } from './delegation-clock.ts';
 
 export type FirstLine =
   | { readonly kind: 'line'; readonly text: string }
@@ -25,11 +25,11 @@ export class ChildProcess {
   /** Settles once it ended and both outputs were read to their ends. */
   readonly ended: Promise<LaunchEnd>;
   readonly #launched: LaunchedProcess;
-  readonly #clock: DelegationClock;
+  readonly #clock: Clock;
   readonly #stderr = new OutputTail(keptStderrBytes);
   #isOver = false;
 
-  constructor(launched: LaunchedProcess, clock: DelegationClock) {
+  constructor(launched: LaunchedProcess, clock: Clock) {
     this.#launched = launched;
     this.#clock = clock;
     let tell: (line: FirstLine) => void = () => {};

@@ -1,3 +1,4 @@
+import { elapsedMs } from '@svc/kit/clock.ts';
 import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { ContextId, DelegationId } from '@svc/protocol/ids.ts';
@@ -109,7 +110,7 @@ export class Delegation implements OpenDelegation {
   async #live(left: Promise<Leaving>): Promise<void> {
     const leaving = await left;
     this.#takeBackDeadline();
-    const durationMs = Math.max(0, Math.round(this.#deps.clock.monotonicMs() - this.#child.readyMs));
+    const durationMs = elapsedMs(this.#deps.clock, this.#child.readyMs);
     this.#recordEnding(durationMs);
     const end = await this.#child.program.end(leaving === 'failed' ? shortGraceMs : this.#deps.childGraceMs);
     const report = this.#childReport();

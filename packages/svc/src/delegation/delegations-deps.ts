@@ -1,7 +1,7 @@
+import type { Clock } from '@svc/kit/clock.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { ContextId, DelegationId, SessionId } from '@svc/protocol/ids.ts';
-import type { DelegationClock } from './delegation-clock.ts';
 import type { RefereeClient } from './referee-client.ts';
 import type { SpawnerHandle } from './spawner-handle.ts';
 
@@ -68,7 +68,7 @@ export interface DelegationsDeps {
   readonly record: (event: TraceEvent) => boolean;
   /** Writes one line to standard error. */
   readonly warn: (line: string) => void;
-  readonly clock: DelegationClock;
+  readonly clock: Clock;
 }
 
 /** What `delegate-task` asks for. */

@@ -1,6 +1,6 @@
+import { type Clock, pause } from '@svc/kit/clock.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { callCapsule, type ChildDoor, taskOf } from './capsule-call.ts';
-import { type DelegationClock, pause } from './delegation-clock.ts';
 import type { Trust } from './delegations-deps.ts';
 
 /** How long the listener of a child may take to come up (D2 "Limits"). */
@@ -18,7 +18,7 @@ export interface TaskDelivery {
   readonly withinMs: number;
   /** True once nobody is there any more to deliver to. */
   readonly isOver: () => boolean;
-  readonly clock: DelegationClock;
+  readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 

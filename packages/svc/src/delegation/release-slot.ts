@@ -1,5 +1,5 @@
+import { atMost } from '@svc/kit/clock.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import { atMost } from './delegation-clock.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
 
 /** A session that ends does not wait for a referee that hangs. */

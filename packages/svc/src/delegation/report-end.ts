@@ -1,6 +1,6 @@
+import { pause } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type Completion, completionFile, encodeCompletion, encodeCompletionRecord } from './completion-record.ts';
-import { pause } from './delegation-clock.ts';
 import type { CompletionDelivery, DelegationsDeps } from './delegations-deps.ts';
 
 type Deps = Pick<DelegationsDeps, 'deliver' | 'writeChildFile' | 'warn' | 'clock'>;

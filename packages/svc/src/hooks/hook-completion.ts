@@ -1,3 +1,4 @@
+import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import type { Driver, DriverOutcome, InferenceRequest, InferenceResponse, Usage } from '../inference/driver.ts';
 import { refusalSentence, type SpendRefusal } from '../inference/spend-refusal.ts';
 import { judgeResponse } from '../inference/response-check.ts';
@@ -20,7 +21,7 @@ export interface CompletionDeps {
   /** `inference.max_tokens`, the most that a hook can have. */
   readonly maxTokens: number;
   readonly spend: SpendAccount;
-  readonly clock: { monotonicMs(): number };
+  readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Throws the Diagnostic of a trace that cannot be written. */
   readonly record: (event: TraceEvent) => void;
   /** How long one completion may take. */
@@ -72,7 +73,7 @@ async function complete(request: InferenceRequest, asker: CompletionAsker, deps:
     stop_reason: outcome.kind === 'response' ? outcome.response.stopReason : null,
     ...(outcome.kind === 'response' ? {} : { error: outcome.error }),
     usage: usage === null ? null : { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens },
-    duration_ms: Math.max(0, Math.round(deps.clock.monotonicMs() - startedMs)),
+    duration_ms: elapsedMs(deps.clock, startedMs),
   });
   if (outcome.kind === 'failed' && outcome.trapped === true) throw new DriverTrap(outcome.error);
   if (outcome.kind !== 'response') throw new Error(outcome.error);

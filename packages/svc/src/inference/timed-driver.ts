@@ -1,3 +1,4 @@
+import type { Clock } from '@svc/kit/clock.ts';
 import type { Driver, DriverOutcome, DriverTask, InferenceCall, InferenceRequest } from './driver.ts';
 
 /** How long a model may take: `inference.timeout_secs`. */
@@ -8,12 +9,7 @@ export interface InferenceLimits {
   readonly totalMs: number;
 }
 
-export interface LimitClock {
-  /** Milliseconds that only rise. */
-  monotonicMs(): number;
-  /** Calls back once after `ms`; the returned function takes the call back. */
-  after(ms: number, callback: () => void): () => void;
-}
+type LimitClock = Pick<Clock, 'monotonicMs' | 'after'>;
 
 /**
  * A driver whose calls end at the limits: such a call is aborted, and its outcome is `failed` with the limit and its key. While a call of

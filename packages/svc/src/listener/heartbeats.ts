@@ -1,4 +1,4 @@
-import type { SessionClock } from '@svc/kit/clock.ts';
+import type { Clock } from '@svc/kit/clock.ts';
 
 /** From connection open, and between heartbeats (D1 "Heartbeat"). */
 export const heartbeatIntervalMs = 15_000;
@@ -13,12 +13,12 @@ export interface Beating {
  * while the thread is busy is given once it is free; those missed meanwhile are not made up for.
  */
 export class Heartbeats {
-  readonly #clock: SessionClock;
+  readonly #clock: Clock;
   /** When each is due next, the soonest first. */
   readonly #due = new Map<Beating, number>();
   #cancelTimer: (() => void) | null = null;
 
-  constructor(clock: SessionClock) {
+  constructor(clock: Clock) {
     this.#clock = clock;
   }
 

@@ -1,3 +1,4 @@
+import type { Clock } from '@svc/kit/clock.ts';
 import type { TraceEvent } from '../trace/events.ts';
 
 export type RefusedRequest = Extract<
@@ -6,15 +7,8 @@ export type RefusedRequest = Extract<
 >;
 export type RefusalCount = Extract<TraceEvent, { readonly event_type: 'resource_refusals' }>;
 
-export interface RefusalClock {
-  /** Milliseconds that only rise. */
-  monotonicMs(): number;
-  /** Calls back once after `ms`; the returned function takes the call back. */
-  after(ms: number, callback: () => void): () => void;
-}
-
 export interface RefusedRequestsOptions {
-  readonly clock: RefusalClock;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'after'>;
   /** Appends one line to the record; false when that failed. */
   readonly write: (event: RefusedRequest | RefusalCount) => boolean;
 }

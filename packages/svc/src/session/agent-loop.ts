@@ -10,11 +10,10 @@ import type { Trace } from '../trace/trace.ts';
 import type { TraceEventId } from '@svc/protocol/ids.ts';
 import type { Attempt } from './attempt.ts';
 import { callTrace } from './call-trace.ts';
-import type { SessionClock } from '@svc/kit/clock.ts';
+import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { compactIfNear } from './compaction.ts';
 import { conversationLength, longestConversation } from './conversation-limits.ts';
 import { ContextWindow, type ContextLimit } from './context-window.ts';
-import { elapsedMs } from './elapsed.ts';
 import type { SpendMeter } from './spend-meter.ts';
 import type { InputAnswer } from '../tools/tool.ts';
 import type { WorkdirSize } from './workdir-size.ts';
@@ -34,7 +33,7 @@ export interface AgentLoopDeps {
   readonly inference: InferenceSettings;
   readonly spend: SpendMeter;
   readonly trace: Trace;
-  readonly clock: SessionClock;
+  readonly clock: Clock;
   /** Throws the Diagnostic that ends the session when the workdir has outgrown its limit. */
   readonly workdirSize: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'breached'>;
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;

@@ -1,5 +1,6 @@
 import { toUSVString } from 'node:util';
 
+import { elapsedMs } from '@svc/kit/clock.ts';
 import { diagnosticOf, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HookedTask, TaskEnd } from '../hooks/session-hooks.ts';
 import type { Message } from '../inference/driver.ts';
@@ -8,7 +9,6 @@ import type { InputAnswer } from '../tools/tool.ts';
 import type { TraceEventId } from '@svc/protocol/ids.ts';
 import { runAttempt, type AttemptEnd, type AttemptResult } from './agent-loop.ts';
 import { Attempt } from './attempt.ts';
-import { elapsedMs } from './elapsed.ts';
 import { waitForInput } from './input-wait.ts';
 import type { TaskRunnerDeps } from './task-runner.ts';
 import { TaskCanceled, type Task } from './task.ts';

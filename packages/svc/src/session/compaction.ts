@@ -1,15 +1,14 @@
 import type { CompactionVerdict, HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
 import type { InferenceRequest, Message } from '../inference/driver.ts';
 import type { TraceEvent } from '../trace/events.ts';
-import type { SessionClock } from '@svc/kit/clock.ts';
+import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { contextProblem } from './compacted-context.ts';
 import type { ContextWindow } from './context-window.ts';
-import { elapsedMs } from './elapsed.ts';
 
 export interface CompactionDeps {
   readonly hooks: SessionHooks;
   readonly hooked: HookedTask;
-  readonly clock: SessionClock;
+  readonly clock: Clock;
   readonly record: (event: TraceEvent) => void;
 }
 

@@ -1,5 +1,5 @@
 import type { InputAnswer } from '../tools/tool.ts';
-import type { SessionClock } from '@svc/kit/clock.ts';
+import type { Clock } from '@svc/kit/clock.ts';
 import type { SessionEventIds } from './event-ids.ts';
 import type { EventStream } from './event-stream.ts';
 import type { TaskEvent } from './task-state.ts';
@@ -8,7 +8,7 @@ import { TaskCanceled, type Task } from './task.ts';
 export interface InputWaitDeps {
   readonly stream: EventStream;
   readonly ids: SessionEventIds;
-  readonly clock: SessionClock;
+  readonly clock: Clock;
   /** Null waits for as long as it takes. */
   readonly timeoutMs: number | null;
 }

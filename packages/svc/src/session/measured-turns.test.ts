@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { systemClock } from '../capsule/system-clock.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { calls, hangs, says, type Turn } from '../../../../test/support/fake-driver.ts';
 import { fakeTool, passed, SessionFixture } from '../../../../test/support/session-fixture.ts';
 import { WorkdirSize } from './workdir-size.ts';

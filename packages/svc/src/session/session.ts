@@ -1,6 +1,6 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import type { SessionClock } from '@svc/kit/clock.ts';
+import type { Clock } from '@svc/kit/clock.ts';
 import type { EventStream } from './event-stream.ts';
 import type { TaskBoard } from './task-board.ts';
 import { runTask, type TaskRunnerDeps } from './task-runner.ts';
@@ -46,7 +46,7 @@ export class Session {
     return this.#runner.stream;
   }
 
-  get clock(): SessionClock {
+  get clock(): Clock {
     return this.#runner.clock;
   }
 

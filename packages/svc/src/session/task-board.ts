@@ -1,6 +1,6 @@
 import type { Trace } from '../trace/trace.ts';
 import { mintContextId, mintTaskId, type TaskId, type TraceEventId } from '@svc/protocol/ids.ts';
-import type { SessionClock } from '@svc/kit/clock.ts';
+import type { Clock } from '@svc/kit/clock.ts';
 import type { SessionEventIds } from './event-ids.ts';
 import type { EventStream } from './event-stream.ts';
 import { KnownTasks } from './known-tasks.ts';
@@ -16,7 +16,7 @@ export interface Acceptance {
 
 export interface TaskBoardDeps {
   readonly acceptance: Acceptance;
-  readonly clock: SessionClock;
+  readonly clock: Clock;
   readonly stream: EventStream;
   readonly ids: SessionEventIds;
   readonly trace: Trace;

@@ -21,7 +21,7 @@ import type { Writable } from 'node:stream';
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { systemClock } from '../capsule/system-clock.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { unlinkedBytes } from './unlinked-bytes.ts';
 import { WorkdirSize, type WorkdirLimit } from './workdir-size.ts';
 

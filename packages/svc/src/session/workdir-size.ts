@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { openWithoutLinks, type OpenPath } from '@svc/kit/files/open-without-links.ts';
-import type { SessionClock } from '@svc/kit/clock.ts';
+import type { Clock } from '@svc/kit/clock.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { treeBytes, UnmeasurableTree } from './tree-bytes.ts';
 
@@ -26,7 +26,7 @@ export interface WorkdirLimit {
   readonly maxBytes: number;
   /** Who runs this process. */
   readonly uid: number;
-  readonly clock: Pick<SessionClock, 'monotonicMs' | 'after'>;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'after'>;
   /** Whether programs run that may hold files they have removed. */
   readonly programsRun: () => boolean;
 }

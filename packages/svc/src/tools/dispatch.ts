@@ -1,5 +1,6 @@
 import { toUSVString } from 'node:util';
 
+import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { fittingLength } from '@svc/protocol/json-length.ts';
 import type { ArgumentCheck } from './argument-check.ts';
 import type { OtherTools, Tool, ToolCallContext, ToolKind, ToolOutcome } from './tool.ts';
@@ -62,7 +63,7 @@ export interface CallableTool {
 export interface DispatchDeps {
   readonly find: (name: string) => CallableTool | undefined;
   readonly names: readonly string[];
-  readonly clock: { monotonicMs(): number };
+  readonly clock: Pick<Clock, 'monotonicMs'>;
   /** The tools that a call of this context may make calls to itself. */
   readonly toolsFor: (context: DispatchContext) => OtherTools;
 }
@@ -98,7 +99,7 @@ export async function dispatchCall(
     output: outcome.output === undefined ? content : shownText(outcome.output).text,
     callId,
     isError: !reached || outcome.status !== 'passed',
-    durationMs: Math.max(0, Math.round(deps.clock.monotonicMs() - startedMs)),
+    durationMs: elapsedMs(deps.clock, startedMs),
     exitCode: reached ? outcome.exitCode : null,
     truncated: reached && (outcome.truncated || isCut),
     reached,

@@ -1,3 +1,4 @@
+import type { Clock } from '@svc/kit/clock.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ArgumentCheck } from './argument-check.ts';
 import {
@@ -26,11 +27,11 @@ export class Inventory {
   readonly definitions: readonly Pick<Tool, 'name' | 'description' | 'inputSchema'>[];
   readonly names: readonly string[];
   readonly #tools: ReadonlyMap<string, CallableTool>;
-  readonly #clock: { monotonicMs(): number };
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
   #warmed = false;
 
   /** Throws when two tools share a name or one takes a name of the runtime (`E-CAP-014`, `E-CAP-013`). */
-  constructor(tools: readonly Tool[], clock: { monotonicMs(): number }) {
+  constructor(tools: readonly Tool[], clock: Pick<Clock, 'monotonicMs'>) {
     const problems = nameProblems(tools);
     if (problems.length > 0) throw new DiagnosticList(problems);
     const sorted = [...tools].sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -1,12 +1,12 @@
 import { afterEach, expect, it } from 'vitest';
 
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { prepareLaunch, scopeLaunch } from '../../src/capsule/prepare.ts';
 import { makeSessionDirectories } from '../../src/capsule/session-directories.ts';
 import { stageSession } from '../../src/capsule/stage.ts';
 import type { ComponentGrants } from '@svc/components/component.ts';
 import { type ComponentHost, createComponentHost } from '@svc/components/component-host.ts';
 import { mintSessionId } from '@svc/protocol/ids.ts';
-import { systemClock } from '../../src/capsule/system-clock.ts';
 import { makeWorkspace } from '../../../../test/support/workspace.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
 import { fixtureCache, packageRoot } from '../../../components/test/support/hosted-tool.ts';

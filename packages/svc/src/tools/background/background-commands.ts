@@ -1,20 +1,15 @@
+import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { endOnAbort, endProcess } from '@svc/sandbox/end-process.ts';
 import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
-import { mintWorkId, type IdSource, type WorkId } from '@svc/protocol/ids.ts';
+import { mintWorkId, type WorkId } from '@svc/protocol/ids.ts';
 import type { ToolOutcome } from '../tool.ts';
 
 /** Commands of one session that run in the background at a time. Another one is ended when its grace is over. */
 export const mostCommands = 16;
 const endGraceMs = 2000;
 
-export interface BackgroundClock extends IdSource {
-  monotonicMs(): number;
-  /** Calls back once after `ms`; the returned function takes the call back. */
-  after(ms: number, callback: () => void): () => void;
-}
-
 export interface BackgroundSettings {
-  readonly clock: BackgroundClock;
+  readonly clock: Clock;
   /** How long a call waits for its command: `lifecycle.shell_grace_secs`. */
   readonly graceMs: number;
   /** Whether the session takes another task, which is how the end of a command is told. */
@@ -141,7 +136,7 @@ export class BackgroundCommands {
     const command = { id, taskId, name, command: started.command };
     const over = started.finished.then((outcome) => {
       this.#running.delete(id);
-      const durationMs = Math.max(0, Math.round(this.settings.clock.monotonicMs() - startedMs));
+      const durationMs = elapsedMs(this.settings.clock, startedMs);
       this.#observer?.ended(command, { outcome, durationMs, stopped: this.#stopped });
     });
     this.#running.set(id, { command, process, over });

@@ -2,6 +2,7 @@ import { toUSVString } from 'node:util';
 
 import * as z from 'zod/mini';
 
+import type { Clock } from '@svc/kit/clock.ts';
 import { printable, quoted } from '@svc/kit/diagnostics/printable.ts';
 import { inputSchemaProblem, type JsonSchema } from '../argument-check.ts';
 
@@ -41,21 +42,21 @@ const fitName = /^[A-Za-z0-9_.-]{1,128}$/;
  * The tools that a session can offer, in the order of the server; whatever a server writes, their number and their size are bounded, and
  * a provider can be sent each schema. Texts keep no invisible characters.
  */
-export async function checkListed(listed: readonly unknown[], clock: { monotonicMs(): number }): Promise<ListedTools> {
+export async function checkListed(listed: readonly unknown[], clock: Pick<Clock, 'monotonicMs'>): Promise<ListedTools> {
   const check = new ListCheck(clock);
   for (const tool of listed) await check.take(tool);
   return check.result();
 }
 
 class ListCheck {
-  readonly #clock: { monotonicMs(): number };
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #tools = new Map<string, ListedTool>();
   readonly #leftOut: string[] = [];
   #sentences = 0;
   #length = 0;
   #checkedMs = 0;
 
-  constructor(clock: { monotonicMs(): number }) {
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock;
   }
 

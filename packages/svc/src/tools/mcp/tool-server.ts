@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 
 import type { Launcher } from '@svc/sandbox/launcher.ts';
+import type { Clock } from '@svc/kit/clock.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { captureOutput } from '../captured-output.ts';
 import { neverReached } from '../dispatch.ts';
@@ -33,7 +34,7 @@ export interface ToolServerSettings {
   readonly logs: LogBudget;
   /** Of this program. */
   readonly version: string;
-  readonly clock: { monotonicMs(): number };
+  readonly clock: Pick<Clock, 'monotonicMs'>;
   /** The server lists other tools than before. `change` says how they differ from those of the session; null when they no longer do. */
   readonly onChange: (live: ListedTools, change: string | null) => void;
   /** How long a server may take to end by itself, and again after it was asked to; 2,000 when absent. */

@@ -1,3 +1,4 @@
+import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { type Plan, planLimits, type PlanStep, waitsFor } from './plan.ts';
 import type { StepOutcome } from './step-outcome.ts';
@@ -21,7 +22,7 @@ export interface PlanWork {
   /** Called once for each step, as it ends. False when the plan is to start nothing more, as if it were canceled. */
   readonly onEnded: (step: PlanStep, how: EndedStep, ended: ReadonlyMap<string, EndedStep>) => boolean;
   readonly signal: AbortSignal;
-  readonly clock: { monotonicMs(): number };
+  readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
 export interface EndedPlan {
@@ -121,7 +122,7 @@ class PlanRun {
   async #run(step: PlanStep): Promise<void> {
     const startedMs = this.#work.clock.monotonicMs();
     const end = (status: EndedStep['status'], attempts: number, outcome: StepOutcome | null): void => {
-      const durationMs = Math.max(0, Math.round(this.#work.clock.monotonicMs() - startedMs));
+      const durationMs = elapsedMs(this.#work.clock, startedMs);
       this.#end(step, { status, attempts, reason: null, outcome, durationMs });
     };
     for (let attempts = 1; ; attempts += 1) {

@@ -1,3 +1,4 @@
+import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { neverReached } from '../dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from '../tool.ts';
 import type { RunCapsuleStep } from './capsule-step.ts';
@@ -11,7 +12,7 @@ import { attemptStep, calledWith } from './step-attempt.ts';
 
 export interface SubmitPlanSettings extends PlanFileSettings {
   readonly runCapsuleStep: RunCapsuleStep;
-  readonly clock: { monotonicMs(): number };
+  readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
 /**
@@ -62,7 +63,7 @@ async function carryOut(
   });
   const text = recordPlan(context.taskId, submittedPlan.parse(args), end);
   const saved = await savePlan({ number, planId: plan.id, text }, settings);
-  recordEnd(end, saved, { ids, context, durationMs: Math.max(0, Math.round(clock.monotonicMs() - startedMs)) });
+  recordEnd(end, saved, { ids, context, durationMs: elapsedMs(clock, startedMs) });
   context.signal.throwIfAborted();
   const { text: content, truncated } = reportPlan(plan.id, end, saved);
   return { status: end.outcome === 'passed' ? 'passed' : 'failed', content, exitCode: null, truncated };

@@ -1,10 +1,10 @@
-import type { SessionClock } from '@svc/kit/clock.ts';
+import type { Clock } from './clock.ts';
 import { earlyRandom } from './early-random.ts';
 
-/** The machine's own clock and randomness. */
-export const systemClock: SessionClock = {
+/** The machine's own clock and randomness, for every program. */
+export const systemClock: Clock = {
   now: () => Date.now(),
-  // `performance` would be loaded for it, before the capsule listens.
+  // `performance` would be loaded for it, before a capsule listens.
   monotonicMs: () => {
     const [seconds, nanoseconds] = process.hrtime();
     return seconds * 1000 + nanoseconds / 1e6;
