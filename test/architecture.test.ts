@@ -48,6 +48,8 @@ const ambientFolders = new Set(['svc/cli', 'svc/capsule']);
 const ambientAdapters: ReadonlySet<string> = new Set([
   // The clock of all programs.
   'kit/src/system-clock.ts',
+  // Asks whether another process lives.
+  'kit/src/process-stat.ts',
   // What WASI gives a component is this machine's own.
   'components/src/guest/clocks.ts',
   'components/src/guest/filesystem/descriptor.ts',

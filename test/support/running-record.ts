@@ -1,4 +1,5 @@
-import { processStart, type RunningRecord } from '@svc/svc/capsule/running-record.ts';
+import { processStart } from '@svc/kit/process-stat.ts';
+import type { RunningRecord } from '@svc/svc/capsule/running-record.ts';
 
 /** The record of a live session: it names the process of the test. */
 export function liveRecord(over: Partial<RunningRecord> = {}): RunningRecord {

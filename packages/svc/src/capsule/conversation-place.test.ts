@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { openConversationPlace, type ConversationPlace } from './conversation-place.ts';
-import { processStart } from './running-record.ts';
+import { processStart } from '@svc/kit/process-stat.ts';
 
 let root: string;
 

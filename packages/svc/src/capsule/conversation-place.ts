@@ -9,7 +9,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import { isAlive, processStart } from './running-record.ts';
+import { isAlive, processStart } from '@svc/kit/process-stat.ts';
 
 export interface ConversationPlaceRequest {
   /** Where `.svc/` lies. */
@@ -83,7 +83,7 @@ function otherHolder(directory: string, sessionId: SessionId): Holder | null {
     if (!name.endsWith(holderEnding) || name === `${sessionId}${holderEnding}`) continue;
     const path = join(directory, name);
     const holder = readHolder(path);
-    if (holder !== null && isAlive(holder)) return holder;
+    if (holder !== null && isAlive(holder.pid, holder.process_start)) return holder;
     removeIfPossible(path);
   }
   return null;

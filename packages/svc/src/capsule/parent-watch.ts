@@ -1,4 +1,4 @@
-import { isAlive, processStart } from './running-record.ts';
+import { isAlive, processStart } from '@svc/kit/process-stat.ts';
 
 const intervalMs = 500;
 
@@ -7,11 +7,11 @@ const intervalMs = 500;
  * ends the watch. It keeps no process up.
  */
 export function watchParent(pid: number, onGone: () => void): () => void {
-  const parent = { pid, process_start: processStart(pid) };
+  const start = processStart(pid);
   const isDirect = process.ppid === pid;
   const timer = setInterval(() => {
     // Without /proc the system at least gives an orphan another parent.
-    if (isAlive(parent) && !(isDirect && process.ppid !== pid)) return;
+    if (isAlive(pid, start) && !(isDirect && process.ppid !== pid)) return;
     clearInterval(timer);
     onGone();
   }, intervalMs);

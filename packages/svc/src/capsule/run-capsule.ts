@@ -1,3 +1,4 @@
+import { processStart } from '@svc/kit/process-stat.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -11,7 +12,7 @@ import { openSession, type OpenSession } from './open-session.ts';
 import { prepareLaunch, scopeLaunch, type PreparedLaunch, type ScopedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import type { EndedSession } from './report-to-spawner.ts';
-import { processStart, writeRunningRecord } from './running-record.ts';
+import { writeRunningRecord } from './running-record.ts';
 import type { RunningCapsule, RunObserver, RunOutcome, RunRequest } from './running-capsule.ts';
 
 /** Answers and streams that are open at the end have a quarter of the time that a stop may take to go out (contracts §2). */

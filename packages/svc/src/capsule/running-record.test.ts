@@ -7,8 +7,9 @@ import { setTimeout } from 'node:timers/promises';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { processStart } from '@svc/kit/process-stat.ts';
 import { liveRecord } from '../../../../test/support/running-record.ts';
-import { processStart, readRunningRecords, writeRunningRecord } from './running-record.ts';
+import { readRunningRecords, writeRunningRecord } from './running-record.ts';
 
 let home: string;
 let directory: string;

@@ -4,8 +4,9 @@ import * as z from 'zod/mini';
 
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
-import { errorCode, isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { isAlive } from '@svc/kit/process-stat.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 
 const recordShape = z.lazy(() =>
@@ -60,7 +61,7 @@ export function readRunningRecords(home: string): RunningRecord[] {
     const path = join(directory, name);
     const record = parseRecord(path);
     if (record === null) continue;
-    if (!isAlive(record)) removeIfPossible(path);
+    if (!isAlive(record.pid, record.process_start)) removeIfPossible(path);
     // Under a temporary name it is about to appear under its own.
     else if (name.endsWith('.json')) live.push(record);
   }
@@ -82,38 +83,5 @@ function parseRecord(path: string): RunningRecord | null {
   } catch {
     // Gone meanwhile, not readable by this user, or of another version: either way it names no session that can be dealt with.
     return null;
-  }
-}
-
-/**
- * A pid alone may have been given to another process since; its start time tells them apart. One that has ended and that its parent has
- * not waited for yet is not alive, though it can still be signaled.
- */
-export function isAlive(record: Pick<RunningRecord, 'pid' | 'process_start'>): boolean {
-  try {
-    process.kill(record.pid, 0);
-  } catch (error) {
-    // EPERM: it lives and belongs to someone else.
-    if (errorCode(error) !== 'EPERM') return false;
-  }
-  const [state = ''] = statOf(record.pid);
-  if (state === 'Z' || state === 'X') return false;
-  return record.process_start === null || processStart(record.pid) === record.process_start;
-}
-
-/** Field 22 of `/proc/<pid>/stat`; null where there is none. */
-export function processStart(pid: number): string | null {
-  return statOf(pid)[19] ?? null;
-}
-
-/** The fields of `/proc/<pid>/stat` from the state, its third, on; none where there is no such file. */
-function statOf(pid: number): readonly string[] {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The second field holds the command in parentheses and may contain anything, parentheses included.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  } catch {
-    // No /proc here, or the process has ended.
-    return [];
   }
 }

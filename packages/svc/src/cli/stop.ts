@@ -2,8 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
 import * as z from 'zod/mini';
 
-import { isAlive, type RunningRecord } from '../capsule/running-record.ts';
+import type { RunningRecord } from '../capsule/running-record.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isAlive } from '@svc/kit/process-stat.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { listOf } from '@svc/protocol/bounded-lists.ts';
 import { callCapsule } from './capsule-client.ts';
@@ -117,8 +118,8 @@ function terminate({ pid, session_id: sessionId }: RunningRecord): void {
 
 async function hasEnded(record: RunningRecord, withinMs: number): Promise<boolean> {
   for (let waited = 0; waited < withinMs; waited += pollMs) {
-    if (!isAlive(record)) return true;
+    if (!isAlive(record.pid, record.process_start)) return true;
     await delay(pollMs);
   }
-  return !isAlive(record);
+  return !isAlive(record.pid, record.process_start);
 }

@@ -4,7 +4,6 @@ import {
   opendirSync,
   openSync,
   readdirSync,
-  readFileSync,
   readlinkSync,
   readSync,
   statSync,
@@ -12,6 +11,7 @@ import {
 } from 'node:fs';
 
 import { isErrno, isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { processStart, processStat } from '@svc/kit/process-stat.ts';
 import { bytesTaken } from './tree-bytes.ts';
 
 const deleted = ' (deleted)';
@@ -31,7 +31,7 @@ const mapping = /^([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) [0-9a-f]+:[0-9a-f]+ (\
 export function* unlinkedBytes(workdir: string): Generator<void, number> {
   if (!existsSync('/proc/self/stat')) return 0;
   const own = readlinkSync('/proc/self');
-  const since = startOf(own) ?? 0;
+  const since = Number(processStart(own));
   const device = unlessHidden(() => statSync(workdir))?.dev ?? null;
   const isRemoved = (place: string): boolean => place.endsWith(deleted) && place.startsWith(`${workdir}/`);
   // By number, so that a file counts once, however many have it.
@@ -40,7 +40,8 @@ export function* unlinkedBytes(workdir: string): Generator<void, number> {
   for (const pid of readdirSync('/proc')) {
     if (!/^\d+$/.test(pid) || pid === own) continue;
     yield;
-    if ((startOf(pid) ?? -1) < since) continue;
+    const start = processStart(pid);
+    if (start === null || Number(start) < since) continue;
     const deviceOfLong = (yield* descends(pid, descending)) ? device : null;
     for (const descriptor of namesIn(`/proc/${pid}/fd`)) {
       yield;
@@ -53,12 +54,6 @@ export function* unlinkedBytes(workdir: string): Generator<void, number> {
   return total;
 }
 
-/** In ticks since the system's start; null of a process that is gone. */
-function startOf(pid: string): number | null {
-  const start = factsOf(pid)?.[19];
-  return start === undefined ? null : Number(start);
-}
-
 /**
  * Whether one of which it is known has started it, or who has. A process that outlives its parent descends from the one that took it in. Each
  * process is asked once: a program may make a long line of them.
@@ -68,19 +63,12 @@ function* descends(pid: string, known: Map<string, boolean>): Generator<void, bo
   let current: string | undefined = pid;
   while (current !== undefined && !known.has(current) && !line.has(current)) {
     line.add(current);
-    current = factsOf(current)?.[1];
+    current = processStat(current)[1];
     yield;
   }
   const isDescendant = known.get(current ?? '') ?? false;
   for (const one of line) known.set(one, isDescendant);
   return isDescendant;
-}
-
-/** What /proc tells of a process behind its name; null when it is gone. */
-function factsOf(pid: string): readonly string[] | null {
-  const text = unlessHidden(() => readFileSync(`/proc/${pid}/stat`, 'latin1'));
-  // What stands in parentheses is the name, which a process chooses.
-  return text === null ? null : text.slice(text.lastIndexOf(')') + 2).split(' ');
 }
 
 type Removed = (place: string) => boolean;

@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { isAlive, processStart, processStat } from './process-stat.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-stat-'));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe.skipIf(!existsSync('/proc/self/stat'))('what the kernel tells of a process (skipped without /proc)', () => {
+  it('is its state, its parent and its start, whatever the process calls itself', async () => {
+    const program = join(folder, ') Z 1 (');
+    symlinkSync(process.execPath, program);
+    const child = spawn(program, ['-e', 'console.log(1); setInterval(() => {}, 1000)'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    try {
+      await once(child.stdout, 'data');
+      const [state, parent] = processStat(child.pid ?? 0);
+      expect(state).toMatch(/^[RSD]$/);
+      expect(parent).toBe(String(process.pid));
+      expect(processStart(child.pid ?? 0)).toMatch(/^\d+$/);
+      expect(Number(processStart(child.pid ?? 0))).toBeGreaterThanOrEqual(Number(processStart(process.pid)));
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
+  it('tells it from another that has its number', () => {
+    expect(isAlive(process.pid, processStart(process.pid))).toBe(true);
+    expect(isAlive(process.pid, '1')).toBe(false);
+  });
+});
+
+describe('a process', () => {
+  it('lives where nothing is known of its start', () => {
+    expect(isAlive(process.pid, null)).toBe(true);
+  });
+
+  it('is not alive once it has ended, and nothing is told of it', async () => {
+    const child = spawn(process.execPath, ['-e', ''], { stdio: 'ignore' });
+    await once(child, 'exit');
+    expect(isAlive(child.pid ?? 0, null)).toBe(false);
+    expect(processStat(child.pid ?? 0)).toEqual([]);
+    expect(processStart(child.pid ?? 0)).toBeNull();
+  });
+});
