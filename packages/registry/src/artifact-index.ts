@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Packaging, Role } from './artifact-record.ts';
 import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
@@ -41,7 +40,7 @@ export class ArtifactIndex {
     const { count } = this.#records;
     if (this.#encoded?.count === count) return this.#encoded;
     const json = Buffer.from(JSON.stringify(indexOf(this.#records.all())));
-    this.#encoded = { json, count, sha256: createHash('sha256').update(json).digest('hex') };
+    this.#encoded = { json, count, sha256: sha256Hex(json) };
     return this.#encoded;
   }
 

@@ -1,9 +1,10 @@
-import { createHash, randomInt } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { AwsV4Signer } from 'aws4fetch';
 
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { parseErrorCode } from './s3-answers.ts';
 import {
@@ -41,7 +42,7 @@ type Outcome<Content> =
   | { readonly kind: 'answer'; readonly answer: S3Answer<Content> }
   | { readonly kind: 'refusal'; readonly refusal: S3Refusal };
 
-const emptySha256 = createHash('sha256').digest('hex');
+const emptySha256 = sha256Hex('');
 const largestText = 8 * 1024 * 1024;
 const largestRefusal = 64 * 1024;
 
@@ -163,7 +164,7 @@ export interface S3ClientOptions {
 function bodyHeaders(body: S3Body | undefined): Record<string, string> {
   if (body === undefined) return { 'x-amz-content-sha256': emptySha256 };
   if (body.kind === 'file') return { 'content-length': String(body.bytes), 'x-amz-content-sha256': body.sha256 };
-  const sha256 = createHash('sha256').update(body.text).digest('hex');
+  const sha256 = sha256Hex(body.text);
   return { 'content-length': String(Buffer.byteLength(body.text)), 'x-amz-content-sha256': sha256 };
 }
 

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 
-import { sha256Shape } from '@svc/artifacts/store/sha256.ts';
+import { sha256Shape } from '@svc/kit/sha256.ts';
 import { objectKeyShape } from './object-store.ts';
 
 const recordsFolder = 'records/';

@@ -9,7 +9,7 @@ import type { ArtifactRef } from './artifact-ref.ts';
 import { writeDurably } from '@svc/kit/files/durable-file.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { platformShape } from './platform.ts';
-import { sha256Shape } from './sha256.ts';
+import { sha256Shape } from '@svc/kit/sha256.ts';
 
 const lockVersion = 1;
 

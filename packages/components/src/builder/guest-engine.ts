@@ -1,8 +1,8 @@
 // Reads the engine that guests are built with, which the package brings, and holds it to its hash.
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 
 /** The files that a component depends on, below the package. */
@@ -26,7 +26,7 @@ export function readGuestEngine(packageRoot: string): GuestEngine {
       unknown
     >;
     const bytes = readFileSync(engine);
-    const found = createHash('sha256').update(bytes).digest('hex');
+    const found = sha256Hex(bytes);
     if (typeof componentizerVersion === 'string' && found === sha256) return { bytes, componentizerVersion };
     throw new Diagnostic('E-ART-015', `${engine} has the hash ${found}, and ${record} names ${String(sha256)}`);
   } catch (error) {

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cachedDataVersionTag } from 'node:v8';
 
+import { sha256Hex, sha256Shape } from '@svc/kit/sha256.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { writeDurably } from '@svc/kit/files/durable-file.ts';
@@ -55,8 +56,8 @@ export class CompileCache {
       const shipped = await readTranspiled(join(source.precompiledDir, compiledFileName), source.sha256);
       if (shipped !== null) return shipped;
     }
-    const expected = source.sha256 ?? digest(await componentBytes(source)).toString('hex');
-    if (!/^[0-9a-f]{64}$/.test(expected)) throw unavailable(source, 'its SHA-256 is malformed');
+    const expected = source.sha256 ?? sha256Hex(await componentBytes(source));
+    if (!sha256Shape.test(expected)) throw unavailable(source, 'its SHA-256 is malformed');
     const running = this.#loading.get(expected);
     if (running !== undefined) return running;
     const loading = this.#load(source, expected).finally(() => this.#loading.delete(expected));
@@ -69,7 +70,7 @@ export class CompileCache {
     const cached = await readTranspiled(path, expected);
     if (cached !== null) return cached;
     const component = await componentBytes(source);
-    if (digest(component).toString('hex') !== expected) {
+    if (sha256Hex(component) !== expected) {
       throw unavailable(source, 'its bytes do not have the expected SHA-256');
     }
     this.#onCompile(source.name);

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { writeDurably } from '@svc/kit/files/durable-file.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { Compiler } from './compiler.ts';
@@ -16,7 +16,7 @@ export const compiledFileName = 'component.compiled';
 export async function compileComponent(component: Uint8Array, directory: string): Promise<void> {
   const answer = await new Compiler(findPackageRoot(import.meta.filename)).compile(component);
   if (answer.kind === 'refused') throw new Error(`the component cannot be compiled: ${answer.reason}`);
-  const componentSha256 = createHash('sha256').update(component).digest('hex');
+  const componentSha256 = sha256Hex(component);
   const file = encodeTranspiled(transpiledComponent(componentSha256, answer));
   await writeDurably(join(directory, compiledFileName), [file]);
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { CompilerAnswer } from './compiler-messages.ts';
 
 /** A component as the compiler left it: a script that links it and the core modules the script asks for. */
@@ -41,7 +42,7 @@ export function transpiledComponent(
   componentSha256: string,
   { imports, glue, modules }: Extract<CompilerAnswer, { readonly kind: 'transpiled' }>,
 ): TranspiledComponent {
-  const glueSha256 = createHash('sha256').update(glue).digest('hex');
+  const glueSha256 = sha256Hex(glue);
   return { componentSha256, imports, glue, glueSha256, modules };
 }
 

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
@@ -32,7 +32,7 @@ export interface ConversationPlace {
  */
 export function openConversationPlace(request: ConversationPlaceRequest): ConversationPlace {
   const { root, capsule, workdir, sessionId } = request;
-  const key = createHash('sha256').update(workdir).digest('hex');
+  const key = sha256Hex(workdir);
   const directory = join(root, '.svc', 'conversations', key, capsule);
   try {
     makeDirectories(directory, 0o700);

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import * as z from 'zod/mini';
 
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
@@ -42,7 +42,7 @@ export class WrittenFiles {
   readonly #records: readonly string[];
 
   constructor({ workdir, keepers }: WrittenFilesPlace) {
-    const name = `${createHash('sha256').update(workdir).digest('hex')}.json`;
+    const name = `${sha256Hex(workdir)}.json`;
     this.#workdir = workdir;
     this.#records = [...new Set(keepers)].map((keeper) => join(keeper, 'workdirs', name));
   }
@@ -94,7 +94,7 @@ export class WrittenFiles {
 }
 
 export function contentOf(bytes: Uint8Array): Content {
-  return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+  return { bytes: bytes.length, sha256: sha256Hex(bytes) };
 }
 
 /** Nothing where there is no record, or none that can be read: what stands in the workdir is not `svc`'s then. */

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { ComponentFault } from '@svc/components/component.ts';
 import { CompileCache } from '@svc/components/compiler/compile-cache.ts';
 import { Compiler } from '@svc/components/compiler/compiler.ts';
@@ -19,7 +19,7 @@ export function createCompileAhead({ userHome, packageRoot }: StorePlaces): (art
     const { manifest, compiledDir } = artifact;
     if (compiledDir !== null || requiredFile(manifest) !== componentFile) return;
     const wasm = await artifact.read(componentFile);
-    const sha256 = createHash('sha256').update(wasm).digest('hex');
+    const sha256 = sha256Hex(wasm);
     try {
       await cache.load({ name: manifest.name, wasm, sha256 });
     } catch (error) {

@@ -1,9 +1,9 @@
 // Builds component.wasm of a folder that holds its source, or compares the two.
-import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { buildComponent, type BuiltComponent } from '@svc/components/builder/build-component.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { archiveKind, parseArtifactManifest } from '@svc/artifacts/manifest/artifact-manifest.ts';
@@ -41,7 +41,7 @@ export async function checkAgainstSource(directory: string): Promise<readonly Di
   if (built === null)
     throw new Diagnostic('E-ART-013', `${directory} has no component that is built from ${componentSource}`);
   if (!existsSync(path)) throw new Diagnostic('E-ART-013', `${path} is not there`);
-  const [wanted, found] = [sha256(built.component), sha256(await readFile(path))];
+  const [wanted, found] = [sha256Hex(built.component), sha256Hex(await readFile(path))];
   if (wanted === found) return built.warnings;
   const differs = new Diagnostic('E-ART-013', `${path} has the hash ${found}, and ${componentSource} builds ${wanted}`);
   throw new DiagnosticList([differs, ...built.warnings]);
@@ -60,10 +60,6 @@ async function builtComponent(directory: string): Promise<BuiltComponent | null>
   await checkArtifact(manifest);
   const packageRoot = findPackageRoot(import.meta.filename);
   return await buildComponent({ directory, world: manifest.runtime, packageRoot });
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
 }
 
 async function replaceOutput(path: string, bytes: Uint8Array): Promise<void> {

@@ -1,8 +1,9 @@
-import { createHash, hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { closeSync, readSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { fill, release, writeAll } from '@svc/kit/files/descriptor-io.ts';
 import type { OpenedFile } from './export-root.ts';
 import { HeldMemory } from './held-memory.ts';
@@ -113,7 +114,7 @@ export async function hashFile(
 }
 
 async function hashBytes(bytes: Buffer): Promise<string> {
-  if (bytes.length <= 2 * sliceBytes) return hash('sha256', bytes, 'hex');
+  if (bytes.length <= 2 * sliceBytes) return sha256Hex(bytes);
   const digest = createHash('sha256');
   for (let from = 0; from < bytes.length; from += sliceBytes) {
     digest.update(bytes.subarray(from, from + sliceBytes));
@@ -133,7 +134,7 @@ export function readAtOnce({ descriptor, size }: OpenedFile): FileContent & { re
       length += bytesRead;
     }
     const body = bytes.subarray(0, length);
-    return { sha256: hash('sha256', body, 'hex'), length, body };
+    return { sha256: sha256Hex(body), length, body };
   } finally {
     closeSync(descriptor);
   }

@@ -1,10 +1,9 @@
-import { hash } from 'node:crypto';
-
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { findHandles, hideHandles } from './handle-search.ts';
 
 /** What stands for a peer handle in traces and errors: the first 16 hex characters of its hash (D3 "Peer handle"). */
 export function handleId(handle: string): string {
-  return hash('sha256', handle, 'hex').slice(0, 16);
+  return sha256Hex(handle).slice(0, 16);
 }
 
 /** Each of them is hashed, and a client may send a hundred thousand in one message. */

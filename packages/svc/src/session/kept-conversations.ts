@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Message } from '../inference/driver.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
@@ -79,7 +79,7 @@ export class KeptConversations implements Conversations {
 
 /** Whoever writes a message chooses the id of its context, so the id itself never becomes a path. */
 function fileName(context: ContextId): string {
-  return `${createHash('sha256').update(JSON.stringify(context)).digest('hex')}.json`;
+  return `${sha256Hex(JSON.stringify(context))}.json`;
 }
 
 const nameShape = /^[0-9a-f]{64}\.json$/;

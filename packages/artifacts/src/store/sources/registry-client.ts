@@ -4,7 +4,7 @@ import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { archiveLimits } from '../archive-limits.ts';
 import { type ArtifactRef, spell } from '../artifact-ref.ts';
 import type { ArtifactSource, FetchedArchive } from '../artifact-source.ts';
-import { sha256Shape } from '../sha256.ts';
+import { sha256Shape } from '@svc/kit/sha256.ts';
 import { parseJson, readErrorText } from './answer-text.ts';
 import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 import type { OutgoingBody } from '@svc/kit/net/http-exchange.ts';
