@@ -89,7 +89,7 @@ describe('svc search of an index', () => {
   });
 
   it('writes nothing to the terminal but text in one line', async () => {
-    const object = { name: 'echo\u001B[2J', version: '1.0.0', runtime: 'wasm', artifact_runtime: 'tool' };
+    const object = { name: 'echo', version: '1.0.0', runtime: 'wasm', artifact_runtime: 'tool' };
     const description = `\u001B]0;title\u0007Says\nit ${'x'.repeat(100)}`;
     const server = await StandInServer.open(json(200, [{ ...object, description, tags: ['a\tb'] }]));
     env = { ...env, SVC_REGISTRY_URL: server.url };
@@ -97,6 +97,21 @@ describe('svc search of an index', () => {
       'NAME  VERSION  KIND  PLATFORM  TAGS  DESCRIPTION\n' +
         `echo  1.0.0    tool  -         a b   Says it ${'x'.repeat(100)}\n`,
     );
+  });
+});
+
+describe('svc search of a registry that names what nothing can be named', () => {
+  it('leaves that out, and says so', async () => {
+    const object = { runtime: 'wasm', artifact_runtime: 'tool', version: '1.0.0' };
+    const names = ['echo', 'echo\u001B[2J', 'status: ok', 'error[E-IO-003]: the key has expired', 'a'.repeat(5_000)];
+    const odd = { ...object, name: 'tone', version: 'status: ok' };
+    const server = await StandInServer.open(json(200, [...names.map((name) => Object.assign({ name }, object)), odd]));
+    env = { ...env, SVC_REGISTRY_URL: server.url };
+    const { stdout, stderr } = await search();
+    expect({ stdout, stderr }).toEqual({
+      stdout: 'NAME  VERSION  KIND  PLATFORM  TAGS  DESCRIPTION\necho  1.0.0    tool  -         -\n',
+      stderr: 'left out: 5 with a name or a version that no artifact can have\n',
+    });
   });
 });
 

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
 import { entryOfIndex, localEntries, search, type SearchEntry } from '@svc/artifacts/store/search-index.ts';
 import { registryInUse, type RegistryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import type { CommandContext } from './command-context.ts';
@@ -54,7 +55,7 @@ async function entriesOf(
 ): Promise<readonly SearchEntry[]> {
   switch (registry.kind) {
     case 'registry':
-      return (await registry.client.index()).map(entryOfIndex);
+      return usable((await registry.client.index()).map(entryOfIndex), context);
     case 'local':
       context.stderr.write(
         say`no registry is in use: this searches what is bundled and the stores of project and user\n`,
@@ -71,6 +72,16 @@ async function entriesOf(
         },
       );
   }
+}
+
+/** A name stands at the beginning of a row: one that no artifact can have could pass for a line of ours. */
+function usable(entries: readonly SearchEntry[], context: CommandContext): readonly SearchEntry[] {
+  const named = entries.filter(
+    ({ name, version }) => artifactName.safeParse(name).success && exactVersion.safeParse(version).success,
+  );
+  const left = entries.length - named.length;
+  if (left > 0) context.stderr.write(say`left out: ${left} with a name or a version that no artifact can have\n`);
+  return named;
 }
 
 function nameOf(registry: RegistryInUse): string {

@@ -51,6 +51,12 @@ describe('inert text', () => {
     expect(inert('safe\u202Efdp.exe\u202C \u2066x\u2069 \u200Fa\u061Cb')).toBe('safefdp.exe x ab');
   });
 
+  it('carries no bytes that nobody sees behind a picture or in a shorthand', () => {
+    expect(inert(`\u2764${'\uFE0F'.repeat(100)}a`)).toBe('\u2764\uFE0Fa');
+    expect(inert(`\u2764${'\u{E0101}\uFE0E'.repeat(100)}a`)).toBe('\u2764\uFE0Ea');
+    expect(inert('a\u{1BCA0}b\u{1BCA1}c\u{1BCA2}d\u{1BCA3}e')).toBe('abcde');
+  });
+
   it('shows no character that hides or only looks empty, and keeps what pictures are made of', () => {
     expect(inert('a\u200Bb\uFEFFc\u2060d\u00ADe\u3164f\u{E0041}g\u{E0101}h\uFE0Fi\u200Dj')).toBe('abcdefghij');
     expect(inert('\u2764\uFE0F \u{1F469}\u{1F3FD}\u200D\u{1F680}')).toBe(

@@ -136,7 +136,8 @@ export class InertText {
 
   #takeMark(character: string, code: number): string {
     const isSelector = (code >= 0xfe00 && code <= 0xfe0f) || (code >= 0xe0100 && code <= 0xe01ef);
-    if (isSelector) return this.#afterPicture && code >= 0xfe0e ? character : '';
+    // One behind a picture says how it is drawn; more of them would only hide bytes.
+    if (isSelector && !(this.#afterPicture && this.#marks === 0 && (code === 0xfe0e || code === 0xfe0f))) return '';
     this.#marks += 1;
     return this.#marks > mostMarks || code === 0x034f ? '' : character;
   }
@@ -201,7 +202,7 @@ const picture = /^[\p{Extended_Pictographic}\p{Emoji_Modifier}]$/u;
 /** Characters that take no room, turn the direction of a text around, or only look empty; and halves of characters. */
 const hidden = new RegExp(
   '^[\\u00AD\\u061C\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F\\u200B-\\u200F\\u2028-\\u202E\\u2060-\\u206F\\u3164\\uFEFF\\uFFA0\\uFFF0-\\uFFFB' +
-    '\\u{1D173}-\\u{1D17A}\\u{E0000}-\\u{E0FFF}\\p{Cs}]$',
+    '\\u{1BCA0}-\\u{1BCA3}\\u{1D173}-\\u{1D17A}\\u{E0000}-\\u{E0FFF}\\p{Cs}]$',
   'u',
 );
 
