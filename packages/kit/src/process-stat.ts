@@ -28,7 +28,7 @@ export function isAlive(pid: number, start: string | null): boolean {
     // EPERM: it lives and belongs to someone else.
     if (!(error instanceof Error && 'code' in error && error.code === 'EPERM')) return false;
   }
-  const [state = ''] = processStat(pid);
-  if (state === 'Z' || state === 'X') return false;
-  return start === null || processStart(pid) === start;
+  const stat = processStat(pid);
+  if (stat[0] === 'Z' || stat[0] === 'X') return false;
+  return start === null || stat[19] === start;
 }

@@ -1,4 +1,4 @@
-/** Decodes UTF-8 from outside, where bytes that are none have to be told apart from text. */
+/** Decodes bytes of others as UTF-8, and says when they are not UTF-8 instead of replacing what cannot be read. */
 
 import { isUtf8 } from 'node:buffer';
 

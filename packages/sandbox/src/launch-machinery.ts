@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { systemFiles } from './closure/file-host.ts';
 import { neededFiles } from './closure/needed-files.ts';
-import { countThreads } from './count-processes.ts';
+import { countThreads } from './count-threads.ts';
 import type { ContainmentPlace } from './containment.ts';
 import { EgressLog } from './egress/egress-log.ts';
 import { EgressProxy } from './egress/egress-proxy.ts';

@@ -1,9 +1,21 @@
 import { parentPort } from 'node:worker_threads';
 
-import { checkSchema, SchemaProblems, UnusableSchema } from './schema-problems.ts';
-import type { SchemaAnswer, SchemaQuestion } from './schema-thread-messages.ts';
+import { checkSchema, type JsonSchema, SchemaProblems, UnusableSchema } from './schema-problems.ts';
 
-/** The thread in which schemas are compiled and run whose cost nobody bounds but whoever ends it. */
+/** What the thread is asked. A schema is sent once, under a number of its own. */
+export type SchemaQuestion =
+  | { readonly kind: 'compile'; readonly key: number; readonly schema: JsonSchema }
+  | { readonly kind: 'check'; readonly key: number; readonly args: unknown }
+  /** Whether the schema is one at all. */
+  | { readonly kind: 'check-schema'; readonly schema: JsonSchema };
+
+export type SchemaAnswer =
+  /** Empty when the schema can be used, or the arguments fit it. */
+  | { readonly kind: 'problems'; readonly problems: readonly string[] }
+  /** `reason` is a clause: `its type is not object`. */
+  | { readonly kind: 'unusable'; readonly reason: string };
+
+/** Compiles and runs schemas that may take any time. The side that asks ends the thread when an answer takes too long. */
 const compiled = new Map<number, SchemaProblems>();
 
 parentPort?.on('message', (question: SchemaQuestion) => {

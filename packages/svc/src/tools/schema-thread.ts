@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { isCoded, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import type { JsonSchema } from './schema-problems.ts';
-import type { SchemaAnswer, SchemaQuestion } from './schema-thread-messages.ts';
+import type { SchemaAnswer, SchemaQuestion } from './schema-thread-main.ts';
 
 export type ThreadAnswer =
   | SchemaAnswer
@@ -35,29 +35,29 @@ class SchemaThread {
   #last: Promise<unknown> = Promise.resolve();
 
   async compile(schema: JsonSchema): Promise<ThreadAnswer> {
-    return await this.#inTurn(async () => await this.#compile(await this.#start(), schema));
+    return await this.#inTurn(async (thread) => await this.#compile(thread, schema));
   }
 
   async problemsOf(schema: JsonSchema, args: unknown): Promise<ThreadAnswer> {
-    return await this.#inTurn(async () => {
-      const thread = await this.#start();
+    return await this.#inTurn(async (thread) => {
       const compiled = await this.#compile(thread, schema);
-      if (compiled.kind !== 'problems' || typeof thread === 'string') return compiled;
+      if (compiled.kind !== 'problems') return compiled;
       return await this.#ask(thread, { kind: 'check', key: this.#keyOf(schema), args }, checkTimeoutMs);
     });
   }
 
   /** Whether it compiles, and is a schema at all. */
   async checkSchema(schema: JsonSchema): Promise<ThreadAnswer> {
-    return await this.#inTurn(async () => {
-      const thread = await this.#start();
-      if (typeof thread === 'string') return { kind: 'no-thread', reason: thread };
-      return await this.#ask(thread, { kind: 'check-schema', schema }, compileTimeoutMs);
-    });
+    return await this.#inTurn(
+      async (thread) => await this.#ask(thread, { kind: 'check-schema', schema }, compileTimeoutMs),
+    );
   }
 
-  async #inTurn(work: () => Promise<ThreadAnswer>): Promise<ThreadAnswer> {
-    const mine = this.#last.then(work);
+  async #inTurn(work: (thread: Running) => Promise<ThreadAnswer>): Promise<ThreadAnswer> {
+    const mine = this.#last.then(async (): Promise<ThreadAnswer> => {
+      const thread = await this.#start();
+      return typeof thread === 'string' ? { kind: 'no-thread', reason: thread } : await work(thread);
+    });
     this.#last = mine.catch(() => undefined);
     return await mine;
   }
@@ -70,8 +70,7 @@ class SchemaThread {
     return this.#nextKey;
   }
 
-  async #compile(thread: Running | string, schema: JsonSchema): Promise<ThreadAnswer> {
-    if (typeof thread === 'string') return { kind: 'no-thread', reason: thread };
+  async #compile(thread: Running, schema: JsonSchema): Promise<ThreadAnswer> {
     const key = this.#keyOf(schema);
     if (thread.compiled.has(key)) return { kind: 'problems', problems: [] };
     const answer = await this.#ask(thread, { kind: 'compile', key, schema }, compileTimeoutMs);
@@ -79,7 +78,7 @@ class SchemaThread {
     return answer;
   }
 
-  /** The thread, or why there is none. */
+  /** The running thread; a clause that says why when the system starts none. */
   async #start(): Promise<Running | string> {
     if (this.#running !== null) return this.#running;
     try {
