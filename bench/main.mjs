@@ -17,6 +17,7 @@ import { idleMemory } from './idle-memory.mjs';
 import { idleWatchers } from './idle-watchers.mjs';
 import { jsonRpc } from './json-rpc.mjs';
 import { longConversation } from './long-conversation.mjs';
+import { longMessage } from './long-message.mjs';
 import { refereeCycles, refereeSpawn } from './referee-cycles.mjs';
 import { registryDownload, registryMemory, registryNginx, registryPublish } from './registry.mjs';
 import { resourceReads } from './resource-reads.mjs';
@@ -36,6 +37,7 @@ const rows = [
   ...resourceReads,
   agentTurn,
   longConversation,
+  longMessage,
   workdirFirstQuestion,
   firstToolCall,
   firstChildTurn,

@@ -65,15 +65,15 @@ export async function startCapsule(workspace) {
 
 /**
  * The first line a child writes; rejects with what it said on stderr when it ends without one.
- * @param {import('node:child_process').ChildProcessByStdio<null, import('node:stream').Readable, import('node:stream').Readable>} child
+ * @param {import('node:child_process').ChildProcess} child Its standard output and standard error are pipes.
  * @returns {Promise<string>}
  */
 export function firstLine(child) {
   return new Promise((resolve, reject) => {
     let out = '';
     let err = '';
-    child.stderr.setEncoding('utf8').on('data', (chunk) => (err += chunk));
-    child.stdout.setEncoding('utf8').on('data', (chunk) => {
+    child.stderr?.setEncoding('utf8').on('data', (chunk) => (err += chunk));
+    child.stdout?.setEncoding('utf8').on('data', (chunk) => {
       out += chunk;
       const end = out.indexOf('\n');
       if (end >= 0) resolve(out.slice(0, end));

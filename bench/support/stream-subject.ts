@@ -22,7 +22,11 @@ const clock = systemClock;
 const stream = new EventStream();
 const ids = new SessionEventIds();
 const sessionStart = mintTraceEventId(clock);
-const trace: Trace = { write: () => sessionStart, close: () => {} };
+const trace: Trace = {
+  prepare: async (text) => ({ text, json: Buffer.from(JSON.stringify(text)) }),
+  write: () => sessionStart,
+  close: () => {},
+};
 const acceptance = { taskAcceptance: 'queue', queueDepth: 1, afterTask: 'sleep' } as const;
 
 const session = new Session({

@@ -160,6 +160,7 @@ export class SessionFixture {
         this.traced.push(event);
         return mintTraceEventId(this.clock);
       },
+      prepare: async (text) => ({ text, json: Buffer.from(JSON.stringify(text)) }),
       close: () => {},
     };
   }

@@ -10,11 +10,12 @@ export interface FailureTelling {
 /** A trace that tells of each task that failed, once its end is recorded: an operator reads the same words in both places. */
 export function tellingFailures(trace: Trace, { redact, tell }: FailureTelling): Trace {
   return {
-    write(event, parent) {
-      const id = trace.write(event, parent);
+    write(event, parent, prepared) {
+      const id = trace.write(event, parent, prepared);
       if (event.event_type === 'task_end' && event.state === 'failed') tell(redact(event.error ?? event.message));
       return id;
     },
+    prepare: (text) => trace.prepare(text),
     close: () => trace.close(),
   };
 }

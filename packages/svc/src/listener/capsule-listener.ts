@@ -1,3 +1,4 @@
+import { ownTurn } from '@svc/kit/own-turn.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isJsonMediaType } from '@svc/kit/http/media-type.ts';
 import type { HttpRefusal } from '@svc/kit/http/refusal.ts';
@@ -14,10 +15,21 @@ import {
   JsonRpcFault,
   parseJsonRpcRequest,
   readJsonRpcRequest,
+  type JsonRpcRefusedRequest,
   type JsonRpcRequest,
 } from '@svc/protocol/json-rpc.ts';
+import { parseMessage } from '@svc/protocol/message.ts';
 import { EventStreams } from './event-streams.ts';
-import { cancelTask, getTask, sendMessage, stopSession, submitMessage, type MethodDeps } from './methods.ts';
+import {
+  cancelTask,
+  getTask,
+  receiveLongMessage,
+  sendMessage,
+  stopSession,
+  submitMessage,
+  type MethodDeps,
+  type ReceivedMessage,
+} from './methods.ts';
 import type { DelegationDoor } from './task-source.ts';
 
 /** Largest body of `POST /` (contracts §6). */
@@ -116,6 +128,8 @@ class ReadyDoor {
   }
 }
 
+const messageMethods: ReadonlySet<string> = new Set(['message/send', 'message/stream']);
+
 /** JSON-RPC methods of one session; the card's `serves.methods` decides which exist. */
 class Dispatch {
   readonly #deps: MethodDeps;
@@ -138,15 +152,24 @@ class Dispatch {
     const reading = readJsonRpcRequest(request.body);
     for (;;) {
       const step = reading.next();
-      if (step.done === true) return await this.#answer(step.value, request);
-      await new Promise((resolve) => void setImmediate(resolve));
+      if (step.done === true) return await this.#answerLong(step.value, request);
+      await ownTurn();
     }
   }
 
-  #answer(parsed: ReturnType<typeof parseJsonRpcRequest>, request: HttpRequest): Reply | Promise<Reply> {
+  async #answerLong(parsed: JsonRpcRequest | JsonRpcRefusedRequest, request: HttpRequest): Promise<Reply> {
+    const brings = parsed.kind === 'request' && this.#served.has(parsed.method) && messageMethods.has(parsed.method);
+    return this.#answer(parsed, request, brings ? await receiveLongMessage(parsed.params, this.#deps) : undefined);
+  }
+
+  #answer(
+    parsed: JsonRpcRequest | JsonRpcRefusedRequest,
+    request: HttpRequest,
+    received?: ReceivedMessage,
+  ): Reply | Promise<Reply> {
     if (parsed.kind === 'fault') return reply(encodeJsonRpcFault(parsed.id, parsed.fault));
     try {
-      const answer = this.#call(parsed, request);
+      const answer = this.#call(parsed, request, received);
       if (isStream(answer)) return answer;
       if (!(answer instanceof Promise)) return reply(encodeJsonRpcResult(parsed.id, answer));
       return answer.then(
@@ -158,14 +181,17 @@ class Dispatch {
     }
   }
 
-  #call({ method, params }: JsonRpcRequest, { headers }: HttpRequest): unknown {
+  #call({ method, params }: JsonRpcRequest, { headers }: HttpRequest, received?: ReceivedMessage): unknown {
     if (!this.#served.has(method)) throw new JsonRpcFault('method-not-found');
     const lastEventId = singleHeader(headers['last-event-id']);
     switch (method) {
       case 'message/send':
-        return sendMessage(params, headers, this.#deps);
+        return sendMessage(received ?? { parsed: parseMessage(params) }, headers, this.#deps);
       case 'message/stream':
-        return this.#streams.submit(() => submitMessage(params, headers, this.#deps), lastEventId);
+        return this.#streams.submit(
+          () => submitMessage(received ?? { parsed: parseMessage(params) }, headers, this.#deps),
+          lastEventId,
+        );
       case 'stream/watch':
         return this.#streams.watch(lastEventId);
       case 'tasks/get':

@@ -1,9 +1,10 @@
 import type { Session } from '../session/session.ts';
+import type { PreparedText } from '../trace/trace.ts';
 import type { Submission } from '../session/task-board.ts';
 import type { Task } from '../session/task.ts';
 import { isTerminal } from '../session/task-state.ts';
 import { EncodedJson, JsonRpcFault } from '@svc/protocol/json-rpc.ts';
-import { parseMessage } from '@svc/protocol/message.ts';
+import { parseMessage, type ParsedMessage } from '@svc/protocol/message.ts';
 import { taskSource, type DelegationDoor, type OriginHeaders, type SourcedTask } from './task-source.ts';
 import { rejectedTaskObject, taskObject, type TaskObject } from './task-object.ts';
 
@@ -14,6 +15,13 @@ export interface MethodDeps {
   readonly residue: () => readonly unknown[];
 }
 
+/** What `message/send` and `message/stream` brought. */
+export interface ReceivedMessage {
+  readonly parsed: ParsedMessage;
+  /** Of a text of megabytes. */
+  readonly prepared?: PreparedText;
+}
+
 export interface StopReport {
   readonly session_id: string;
   readonly canceled: readonly string[];
@@ -21,8 +29,8 @@ export interface StopReport {
 }
 
 /** `message/send`: answers the task that waits for input, else starts one (contracts §6). */
-export function sendMessage(params: unknown, headers: OriginHeaders, deps: MethodDeps): TaskObject {
-  const sourced = parseTaskSource(params, headers, deps);
+export function sendMessage(received: ReceivedMessage, headers: OriginHeaders, deps: MethodDeps): TaskObject {
+  const sourced = sourcedTask(received, headers, deps);
   // A completion is nobody's answer.
   const answered = sourced.delegation === null ? deps.session.board.answerInput(sourced.source.text) : null;
   if (answered !== null) return taskObject(answered);
@@ -31,8 +39,8 @@ export function sendMessage(params: unknown, headers: OriginHeaders, deps: Metho
 }
 
 /** Hands a message to the queue. Faults: `-32602` naming the field, `-32004` for a foreign completion. */
-export function submitMessage(params: unknown, headers: OriginHeaders, deps: MethodDeps): Submission {
-  return submitSourced(parseTaskSource(params, headers, deps), deps);
+export function submitMessage(received: ReceivedMessage, headers: OriginHeaders, deps: MethodDeps): Submission {
+  return submitSourced(sourcedTask(received, headers, deps), deps);
 }
 
 function submitSourced({ source, delegation }: SourcedTask, { session }: MethodDeps): Submission {
@@ -41,11 +49,22 @@ function submitSourced({ source, delegation }: SourcedTask, { session }: MethodD
   return submission;
 }
 
-function parseTaskSource(params: unknown, headers: OriginHeaders, deps: MethodDeps): SourcedTask {
-  const message = parseMessage(params);
-  if (message.kind === 'invalid') throw new JsonRpcFault('invalid-params', `Invalid params: ${message.problem}`);
-  return taskSource(message.message, headers, { sessionId: deps.session.id, delegation: deps.delegation });
+function sourcedTask({ parsed, prepared }: ReceivedMessage, headers: OriginHeaders, deps: MethodDeps): SourcedTask {
+  if (parsed.kind === 'invalid') throw new JsonRpcFault('invalid-params', `Invalid params: ${parsed.problem}`);
+  const { session, delegation } = deps;
+  const sourced = taskSource(parsed.message, headers, { sessionId: session.id, delegation });
+  return prepared === undefined ? sourced : { ...sourced, source: { ...sourced.source, prepared } };
 }
+
+/** Reads a message so long that each part of the work is done in a turn of its own. */
+export async function receiveLongMessage(params: unknown, { session }: MethodDeps): Promise<ReceivedMessage> {
+  const parsed = parseMessage(params);
+  if (parsed.kind === 'invalid' || parsed.message.text.length <= longText) return { parsed };
+  return { parsed, prepared: await session.board.prepare(parsed.message.text) };
+}
+
+/** Recording one of this many characters takes some milliseconds. */
+const longText = 1024 * 1024;
 
 /** `tasks/get`: the task of `params.id`; without an id the running one, else the last (contracts §6). */
 export function getTask(params: unknown, { session }: MethodDeps): TaskObject | EncodedJson {

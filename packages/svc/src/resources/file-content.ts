@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { closeSync, readSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { setImmediate } from 'node:timers/promises';
 
+import { ownTurn } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { fill, release, writeAll } from '@svc/kit/files/descriptor-io.ts';
 import type { OpenedFile } from './export-root.ts';
@@ -118,7 +118,7 @@ async function hashBytes(bytes: Buffer): Promise<string> {
   const digest = createHash('sha256');
   for (let from = 0; from < bytes.length; from += sliceBytes) {
     digest.update(bytes.subarray(from, from + sliceBytes));
-    await setImmediate();
+    await ownTurn();
   }
   return digest.digest('hex');
 }

@@ -1,7 +1,7 @@
 import { realpathSync, type Dirent } from 'node:fs';
 import { opendir } from 'node:fs/promises';
-import { setImmediate } from 'node:timers/promises';
 
+import { ownTurn } from '@svc/kit/own-turn.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { release } from '@svc/kit/files/descriptor-io.ts';
@@ -50,7 +50,7 @@ export async function* listFiles(root: string): AsyncGenerator<ListedFile> {
     yield { path, size_bytes: length, mtime_ms: file.mtimeMs, sha256 };
     if (spent < turnBytes) continue;
     spent = 0;
-    await setImmediate();
+    await ownTurn();
   }
 }
 

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { ownTurn } from '@svc/kit/own-turn.ts';
 
 /** Sorted at once; also merged between two turns of the event loop. */
 const sliceLength = 8192;
@@ -8,7 +8,7 @@ export async function sortNames(names: readonly string[]): Promise<string[]> {
   let runs: string[][] = [];
   for (let from = 0; from < names.length; from += sliceLength) {
     runs.push(names.slice(from, from + sliceLength).sort());
-    if (names.length > sliceLength) await setImmediate();
+    if (names.length > sliceLength) await ownTurn();
   }
   while (runs.length > 1) {
     const merged: string[][] = [];
@@ -34,7 +34,7 @@ async function merge(left: readonly string[], right: readonly string[]): Promise
       merged.push(other);
       fromRight += 1;
     }
-    if (merged.length % sliceLength === 0) await setImmediate();
+    if (merged.length % sliceLength === 0) await ownTurn();
   }
   return merged;
 }

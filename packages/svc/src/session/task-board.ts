@@ -1,4 +1,4 @@
-import type { Trace } from '../trace/trace.ts';
+import type { PreparedText, Trace } from '../trace/trace.ts';
 import { mintContextId, mintTaskId, type TaskId, type TraceEventId } from '@svc/protocol/ids.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { SessionEventIds } from './event-ids.ts';
@@ -83,7 +83,12 @@ export class TaskBoard {
     if (this.#closed) return { kind: 'closed', task };
     if (!this.#hasRoom(task)) return { kind: 'rejected', task };
     this.#stopMetTasks = false;
-    return this.#accept(task);
+    return this.#accept(task, source);
+  }
+
+  /** Does the slow part of accepting a text of megabytes ahead, in several turns of the event loop; for `prepared` of its source. */
+  prepare(text: string): Promise<PreparedText> {
+    return this.#deps.trace.prepare(text);
   }
 
   /**
@@ -95,7 +100,7 @@ export class TaskBoard {
     if (this.#closed) return { kind: 'closed', task };
     if (this.#deps.acceptance.taskAcceptance !== 'queue') return { kind: 'rejected', task };
     this.#delivered.add(task);
-    return this.#accept(task);
+    return this.#accept(task, source);
   }
 
   #taskOf(source: TaskSource): Task {
@@ -104,7 +109,7 @@ export class TaskBoard {
     return new Task({ id: mintTaskId(clock), contextId }, source);
   }
 
-  #accept(task: Task): Submission {
+  #accept(task: Task, { prepared }: TaskSource): Submission {
     this.#deps.trace.write(
       {
         event_type: 'task_received',
@@ -116,6 +121,7 @@ export class TaskBoard {
         text: task.text,
       },
       this.#deps.sessionStart,
+      prepared,
     );
     this.#accepted += 1;
     this.#tasks.add(task);

@@ -1,4 +1,5 @@
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
+import type { PreparedText } from '../trace/trace.ts';
 import { isTerminal, step, type Announcement, type TaskEvent, type TaskState } from './task-state.ts';
 
 /** How a task reached the capsule (contracts §7). */
@@ -15,6 +16,8 @@ export interface TaskSource {
   readonly trust: Trust;
   /** The message's own context; a fresh one is minted without it (D1 "Identifier shapes"). */
   readonly contextId?: ContextId;
+  /** A long text as the trace will hold it; without it the text is encoded as it is recorded. */
+  readonly prepared?: PreparedText;
 }
 
 /** An open question of a tool to whoever gave the task. */

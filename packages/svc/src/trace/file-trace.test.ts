@@ -103,6 +103,30 @@ describe('a trace file', () => {
     ]);
   });
 
+  it('writes a text that was prepared as it writes any other', async () => {
+    const trace = open('hidden word');
+    for (const text of ['a "hidden word" of 世界\n', '']) {
+      const received = {
+        event_type: 'task_received',
+        task_id: 'tsk_1',
+        context_id: 'hidden words',
+        ...whoever,
+      } as const;
+      trace.write({ ...received, text }, null);
+      trace.write({ ...received, text }, null, await trace.prepare(text));
+    }
+    trace.close();
+    const [whole, prepared, ...empty] = readTrace(join(folder, 'trace.jsonl')).map(
+      ({ event_id: _id, timestamp: _at, ...rest }) => rest,
+    );
+    expect(whole).toMatchObject({ text: 'a "[secret]" of 世界\n', context_id: '[secret]s' });
+    expect(prepared).toEqual(whole);
+    expect(empty).toEqual([
+      { ...whole, text: '' },
+      { ...whole, text: '' },
+    ]);
+  });
+
   it('takes nothing once it is closed', () => {
     const trace = open();
     trace.close();

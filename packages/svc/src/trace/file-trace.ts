@@ -1,10 +1,11 @@
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync, writevSync } from 'node:fs';
 
+import { ownTurn } from '@svc/kit/own-turn.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { mintTraceEventId, type IdSource, type SessionId, type TraceEventId } from '@svc/protocol/ids.ts';
 import type { TraceEvent } from './events.ts';
-import type { Trace } from './trace.ts';
+import type { PreparedText, Trace } from './trace.ts';
 
 export interface FileTraceOptions {
   readonly path: string;
@@ -24,7 +25,7 @@ export function openFileTrace(options: FileTraceOptions): Trace {
   const fd = openTraceFile(options.path);
   let open = true;
 
-  function write(event: TraceEvent, parent: TraceEventId | null): TraceEventId {
+  function write(event: TraceEvent, parent: TraceEventId | null, prepared?: PreparedText): TraceEventId {
     if (!open) throw new Diagnostic('E-IO-002', `the trace ${options.path} is closed: the session has ended`);
     const { event_type: eventType, ...fields } = event;
     const eventId = mintTraceEventId(options.ids);
@@ -36,8 +37,19 @@ export function openFileTrace(options: FileTraceOptions): Trace {
       timestamp: options.ids.now(),
       ...fields,
     };
-    append(fd, lineOf(withoutSecrets(line, options.redact)), options.path);
+    append(fd, lineOf(line, options.redact, prepared), options.path);
     return eventId;
+  }
+
+  async function prepare(text: string): Promise<PreparedText> {
+    await ownTurn();
+    const redacted = options.redact(text);
+    await ownTurn();
+    const json = JSON.stringify(redacted);
+    await ownTurn();
+    const bytes = Buffer.from(json);
+    await ownTurn();
+    return { text, json: bytes };
   }
 
   function close(): void {
@@ -46,7 +58,7 @@ export function openFileTrace(options: FileTraceOptions): Trace {
     closeSync(fd);
   }
 
-  return { write, close };
+  return { write, prepare, close };
 }
 
 /** A text of this length is not searched twice. */
@@ -96,8 +108,19 @@ function openTraceFile(path: string): number {
   }
 }
 
+function lineOf(
+  line: Readonly<Record<string, unknown>>,
+  redact: (text: string) => string,
+  prepared: PreparedText | undefined,
+): Uint8Array[] {
+  if (prepared === undefined) return [withLineFeed(withoutSecrets(line, redact))];
+  const { text: _, ...rest } = line;
+  const before = withoutSecrets(rest, redact).slice(0, -1);
+  return [Buffer.from(`${before},"text":`), prepared.json, Buffer.from('}\n')];
+}
+
 /** The bytes of a text and a line feed. Joined as texts first, ten megabytes would take five times as long. */
-function lineOf(text: string): Buffer {
+function withLineFeed(text: string): Buffer {
   const bytes = Buffer.byteLength(text);
   const line = Buffer.allocUnsafe(bytes + 1);
   line.write(text);
@@ -105,10 +128,15 @@ function lineOf(text: string): Buffer {
   return line;
 }
 
-function append(fd: number, line: Buffer, path: string): void {
+function append(fd: number, pieces: readonly Uint8Array[], path: string): void {
   let written = 0;
   try {
-    while (written < line.length) written += writeSync(fd, line, written);
+    written = writevSync(fd, pieces);
+    const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    if (written === length) return;
+    // Only a disk that is filling up takes a part; the rest then meets the error.
+    const line = Buffer.concat(pieces);
+    while (written < length) written += writeSync(fd, line, written);
   } catch (error) {
     if (written > 0) ftruncateSync(fd, fstatSync(fd).size - written);
     throw writeFailure(path, error);

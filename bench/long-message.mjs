@@ -1,0 +1,105 @@
+// @ts-check
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+import { end, environment, firstLine, program } from './support/capsule.mjs';
+import { manifestOf, serveModel } from './support/model.mjs';
+import { median } from './support/rounds.mjs';
+
+const loopHolds = fileURLToPath(new URL('support/loop-holds.cjs', import.meta.url));
+const largestBody = 10 * 1024 * 1024;
+const rounds = 9;
+/** From the answer of the model until nothing of the task is left to do. */
+const settleMs = 200;
+
+/** What fills the text of a message, as JSON: what is long in it is something else for each. */
+const fillings = ['a', 'é', '世', '😀', '\\"', '\\n', '\\u0000', '\\ud800', 'mh1.', '%6d'];
+
+/**
+ * The longest turn of a capsule's event loop while it takes a message of 10 MiB, runs it as a task and asks its model with it: the median of nine
+ * for the worst of ten texts.
+ * @type {import('./support/row.mjs').Row}
+ */
+export const longMessage = {
+  name: 'long-message',
+  goal: { atMost: 50 },
+  unit: 'ms',
+  async measure() {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+    let answered = () => {};
+    const model = await serveModel({
+      onAsked: () => {},
+      reply: () => ({ delta: { content: 'Done.' }, finish: 'stop' }),
+      onAnswered: () => answered(),
+    });
+    await writeFile(
+      join(folder, 'svc.yaml'),
+      `${manifestOf(model.port, 1)}lifecycle: { task_acceptance: queue, after_task: sleep }\n`,
+    );
+    const capsule = spawn(process.execPath, ['--require', loopHolds, program, 'run', '--json', '--offline'], {
+      cwd: folder,
+      env: { ...environment, HOME: folder },
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    });
+    const holds = createInterface({ input: /** @type {import('node:stream').Readable} */ (capsule.stdio[3]) });
+    const longestMs = async () => {
+      const told = once(holds, 'line');
+      capsule.kill('SIGUSR2');
+      return Number((await told)[0]);
+    };
+    try {
+      const { url } = JSON.parse(await firstLine(capsule));
+      /** @param {string} body */
+      const heldMs = async (body) => {
+        const done = new Promise((resolve) => (answered = () => resolve(undefined)));
+        await longestMs();
+        const response = await fetch(`http://${url}/`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body,
+        });
+        const { error } = /** @type {{ error?: { message: string } }} */ (await response.json());
+        if (error !== undefined) throw new Error(`the message was refused: ${error.message}`);
+        await done;
+        await delay(settleMs);
+        return longestMs();
+      };
+      /** @type {[string, number][]} */
+      const medians = [];
+      for (const filling of fillings) {
+        const body = messageOf(filling);
+        await heldMs(body);
+        const taken = [];
+        for (let round = 0; round < rounds; round += 1) taken.push(await heldMs(body));
+        medians.push([filling, median(taken)]);
+      }
+      const worst = medians.reduce((most, each) => (each[1] > most[1] ? each : most));
+      const least = Math.min(...medians.map(([, held]) => held));
+      return {
+        subject: `10 MiB of ${worst[0]} ${worst[1].toFixed(0)} ms`,
+        floor: `least of ten texts ${least.toFixed(0)} ms`,
+        figure: worst[1],
+      };
+    } finally {
+      await end(capsule);
+      model.close();
+      await rm(folder, { recursive: true, force: true });
+    }
+  },
+};
+
+/** @param {string} filling */
+function messageOf(filling) {
+  const [before, after] = [
+    '{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"messageId":"m","role":"user","parts":[{"text":"',
+    '"}]}}',
+  ];
+  const room = largestBody - before.length - after.length;
+  return `${before}${filling.repeat(Math.floor(room / Buffer.byteLength(filling)))}${after}`;
+}
