@@ -5,6 +5,7 @@ import { PassThrough } from 'node:stream';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
+import { writtenText } from '../support/written-text.ts';
 import { publishCommand } from '@svc/svc/cli/publish.ts';
 import { Output } from '@svc/svc/cli/terminal/output.ts';
 import { terminalOf } from '@svc/svc/cli/terminal/terminal-kind.ts';
@@ -199,8 +200,8 @@ describe('svc publish on a terminal', () => {
       stderr: new Output(() => stderr, terminalOf({ TERM: 'xterm' })),
     }).exitOverride();
     await command.parseAsync(['large.zip'], { from: 'user' });
-    expect(String(stdout.read())).toMatch(/^large@1\.0\.0 [0-9a-f]{64}\n$/);
-    const [first = '', ...shown] = String(stderr.read())
+    expect(writtenText(stdout)).toMatch(/^large@1\.0\.0 [0-9a-f]{64}\n$/);
+    const [first = '', ...shown] = writtenText(stderr)
       .replaceAll('\u001B[?7l', '')
       .replaceAll('\u001B[?7h', '')
       .split('\r\u001B[2K');

@@ -51,8 +51,13 @@ export class KitRequest extends IncomingMessage {
   }
 
   #takeArrived(): void {
-    const arrived: unknown = this.read();
-    if (arrived instanceof Buffer) this.push(arrived);
+    // Newer versions of node give one piece for each call.
+    while (this.readableLength > 0) {
+      const arrived: unknown = this.read();
+      if (!(arrived instanceof Buffer)) return;
+      // What comes after a refusal is dropped.
+      if (this.#whole !== null) this.push(arrived);
+    }
   }
 
   /** The parser's door into the stream: each piece of the body, and null once it has ended well. */

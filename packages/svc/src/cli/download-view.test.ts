@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 
 import { expect, it } from 'vitest';
 
+import { writtenText } from '../../../../test/support/written-text.ts';
 import { DownloadView } from './download-view.ts';
 import { Output } from './terminal/output.ts';
 
@@ -12,7 +13,7 @@ function view(isShown: boolean): { readonly view: DownloadView; readonly written
   const stderr = new PassThrough();
   return {
     view: new DownloadView({ stderr: new Output(() => stderr) }, isShown),
-    written: () => (stderr.read() as Buffer | null)?.toString() ?? '',
+    written: () => writtenText(stderr),
   };
 }
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
 
+import { writtenText } from '../../../../test/support/written-text.ts';
 import { followStream, type StreamEnd } from './follow-stream.ts';
 import { Output } from './terminal/output.ts';
 
@@ -23,7 +24,7 @@ async function follow(source: Readable, json = false, onPrinted: () => void = ()
   const end = await followStream(source, { json, stdout: new Output(() => stdout), stderr: new Output(() => stderr) });
   stdout.end();
   await new Promise((resolve) => stdout.once('end', resolve));
-  return { end, stdout: printed, stderr: (stderr.read() as string | null) ?? '' };
+  return { end, stdout: printed, stderr: writtenText(stderr) };
 }
 
 function outputs(stdout: Writable): { readonly stdout: Output; readonly stderr: Output } {

@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 
+import { writtenText } from '../../../../test/support/written-text.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
 import { LiveView } from './live-view.ts';
 import { Output } from './terminal/output.ts';
@@ -20,7 +21,7 @@ it('shows a name that a model made up on one line, without control sequences', (
     exitCode: 0,
     truncated: false,
   });
-  expect(String(out.read())).toBe('\u001B[?7l✓ sh fake exit 0 5 ms\n\u001B[?7h');
+  expect(writtenText(out)).toBe('\u001B[?7l✓ sh fake exit 0 5 ms\n\u001B[?7h');
 });
 
 it('shows what a failed call announces, beside the announcement', () => {
@@ -37,7 +38,7 @@ it('shows what a failed call announces, beside the announcement', () => {
     exitCode: null,
     truncated: false,
   });
-  const shown = String(out.read()).replaceAll('\u001B[?7l', '').replaceAll('\u001B[?7h', '');
+  const shown = writtenText(out).replaceAll('\u001B[?7l', '').replaceAll('\u001B[?7h', '');
   expect(shown).toBe('\u2717 sh\n\u2502 the plan is not run: step "b" waits for itself\n');
 });
 
@@ -46,5 +47,5 @@ it('says why the model is asked again, on one line', () => {
   new LiveView(new Output(() => out, terminalOf({ TERM: 'xterm' })), false).retry(
     'the provider answered 429\n\u001B[2J',
   );
-  expect(String(out.read())).toBe('\u001B[?7l• asking the model again: the provider answered 429\n\u001B[?7h');
+  expect(writtenText(out)).toBe('\u001B[?7l• asking the model again: the provider answered 429\n\u001B[?7h');
 });

@@ -2,11 +2,10 @@ import { PassThrough } from 'node:stream';
 
 import { describe, expect, it } from 'vitest';
 
+import { writtenText } from '../../../../test/support/written-text.ts';
 import { DownloadView } from './download-view.ts';
 import { inMebibytes, ProgressLine } from './progress-line.ts';
 import { Output } from './terminal/output.ts';
-
-const textOf = (stream: PassThrough): string => (stream.read() as Buffer | null)?.toString() ?? '';
 
 describe('a line of progress', () => {
   it('is written over, and only when it changes', () => {
@@ -17,15 +16,15 @@ describe('a line of progress', () => {
     line.show('two');
     line.say('a word');
     line.show('');
-    expect(textOf(stderr)).toBe('one\r\u001B[2Ktwo\r\u001B[2Ka word\n');
+    expect(writtenText(stderr)).toBe('one\r\u001B[2Ktwo\r\u001B[2Ka word\n');
   });
 
   it('is silent where there is no terminal, and shows no control characters of others', () => {
     const [silent, shown] = [new PassThrough(), new PassThrough()];
     new ProgressLine({ stderr: new Output(() => silent) }, false).say('a word');
     new ProgressLine({ stderr: new Output(() => shown) }, true).say('a \u001B[2J word');
-    expect(textOf(silent)).toBe('');
-    expect(textOf(shown)).not.toContain('\u001B');
+    expect(writtenText(silent)).toBe('');
+    expect(writtenText(shown)).not.toContain('\u001B');
   });
 
   it('counts in mebibytes, of a whole where it is known', () => {
@@ -43,7 +42,7 @@ describe('a view of downloads', () => {
     view.ended('a@1', { source: 'there', isStored: true });
     view.ended('b@1', { source: 'there', isStored: false });
     const erase = '\r\u001B[2K';
-    expect(textOf(stderr)).toBe(
+    expect(writtenText(stderr)).toBe(
       `fetching a@1: 0.0 of 2.0 MiB${erase}fetching a@1: 1.0 of 2.0 MiB${erase}fetching 2 archives: 1.0 of 3.0 MiB${erase}` +
         `fetched a@1 from there\nfetching b@1: 0.0 of 1.0 MiB${erase}`,
     );

@@ -1,4 +1,5 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { JsonShape } from '@svc/protocol/json-text.ts';
 import type { JsonSchema, SchemaProblems } from './schema-problems.ts';
 import type { ThreadAnswer } from './schema-thread.ts';
 
@@ -104,7 +105,9 @@ type SchemaKind = { readonly kind: 'plain' | 'costly' } | { readonly kind: 'unus
 
 function kindOf(schema: JsonSchema): SchemaKind {
   const text = textOf(schema);
-  if (text === null) return { kind: 'unusable', reason: 'it is nested too deeply' };
+  if (text === null || new JsonShape().add(text, 0, text.length) === 'too-deep') {
+    return { kind: 'unusable', reason: 'it is nested too deeply' };
+  }
   if (text.length > maxSchemaLength) return { kind: 'unusable', reason: 'it is larger than 256 KiB' };
   if (schema.type !== undefined && schema.type !== 'object') {
     return { kind: 'unusable', reason: 'its type is not object' };

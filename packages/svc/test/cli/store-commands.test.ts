@@ -8,6 +8,7 @@ import { PassThrough } from 'node:stream';
 import type { Command } from 'commander';
 import { beforeEach, describe, expect, it } from 'vitest';
 
+import { writtenText } from '../../../../test/support/written-text.ts';
 import { buildCommand } from '../../src/cli/build.ts';
 import { Output } from '../../src/cli/terminal/output.ts';
 import { terminalOf } from '../../src/cli/terminal/terminal-kind.ts';
@@ -86,8 +87,7 @@ async function run(
     stderr: new Output(() => stderr, stderrIsTerminal ? terminalOf({ TERM: 'xterm' }) : null),
   };
   await make(context).exitOverride().parseAsync(args, { from: 'user' });
-  const textOf = (stream: PassThrough): string => (stream.read() as Buffer | null)?.toString() ?? '';
-  return { stdout: textOf(stdout), stderr: textOf(stderr) };
+  return { stdout: writtenText(stdout), stderr: writtenText(stderr) };
 }
 
 function jsonLines(text: string): unknown[] {
