@@ -287,3 +287,10 @@ it('lists names that are not UTF-8 as illegal and goes on', () => {
   expect(seen.filter((outcome) => outcome === 'illegal-byte-sequence')).toEqual(['illegal-byte-sequence']);
   listing[Symbol.dispose]();
 });
+
+it('lists a name whole that begins with a byte order mark', () => {
+  writeFileSync(join(inside, 'sub', 'deep', '\ufeffnote'), '');
+  const listing = open('descriptor-walk').openAt({}, 'sub/deep', { directory: true }, read).readDirectory();
+  expect(listing.readDirectoryEntry()?.name).toBe('\ufeffnote');
+  listing[Symbol.dispose]();
+});

@@ -1,6 +1,6 @@
 import { opendirSync, type Dir, type Dirent } from 'node:fs';
 
-import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { HostObject } from '../retained.ts';
 import type { DescriptorBudget } from './descriptor-budget.ts';
 import { attempt, refuse } from './error-code.ts';
@@ -34,7 +34,7 @@ export class DirectoryEntryStream extends HostObject {
     const entry = attempt(() => this.#directory.readSync()) as Dirent<Buffer> | null;
     return entry === null
       ? undefined
-      : { type: descriptorType(entry), name: decodeMarkedUtf8(entry.name) ?? refuse('illegal-byte-sequence') };
+      : { type: descriptorType(entry), name: decodeStrictUtf8(entry.name) ?? refuse('illegal-byte-sequence') };
   }
 
   override [Symbol.dispose](): void {
