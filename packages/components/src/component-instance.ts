@@ -2,7 +2,7 @@ import { closeSync, constants, openSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
-import { O_PATH } from '@svc/kit/files/open-without-links.ts';
+import { O_PATH } from '@svc/kit/files/held-directory.ts';
 import { ComponentFault, type HostFunctions, type Preopen } from './component.ts';
 import {
   frameLimitBytes,

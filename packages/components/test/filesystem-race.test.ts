@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Descriptor } from '../src/guest/filesystem/descriptor.ts';
 import { filesystem } from '../src/guest/filesystem/filesystem.ts';
-import { O_PATH } from '@svc/kit/files/open-without-links.ts';
+import { O_PATH } from '@svc/kit/files/held-directory.ts';
 import { temporaryFolder } from './support/hosted-tool.ts';
 
 const attempts = 5_000;

@@ -1,10 +1,12 @@
-import { closeSync, constants, existsSync, fsync, openSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, fsync, openSync, statSync } from 'node:fs';
 import { open, readdir, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { makeDirectory } from '@svc/kit/files/durable-file.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { readFlags } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import {
   objectKeyShape,
@@ -66,8 +68,10 @@ export class FileStore implements ObjectStore {
 
   async openArchive(key: string, span?: ByteSpan): Promise<OpenedFile | null> {
     try {
-      const file = await open(join(this.#directory(key), archiveFile), constants.O_RDONLY | constants.O_NOFOLLOW);
-      return { file, start: span?.first ?? 0 };
+      const file = await open(join(this.#directory(key), archiveFile), readFlags);
+      if (fstatSync(file.fd).isFile()) return { file, start: span?.first ?? 0 };
+      await file.close();
+      throw new Diagnostic('E-IO-001', `cannot read the archive of ${key}: it is not a regular file`);
     } catch (error) {
       if (isErrno(error, 'ENOENT', 'ENOTDIR')) return null;
       throw ioFault(error, `cannot read the archive of ${key}`);

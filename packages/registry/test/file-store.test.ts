@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { describe, expect, it, vi } from 'vitest';
@@ -6,12 +6,28 @@ import { describe, expect, it, vi } from 'vitest';
 import { FileStore, parentsUntilThere } from '../src/file-store.ts';
 import { StagingArea } from '../src/staging.ts';
 import { temporaryDirectory } from '../../artifacts/test/store/artifacts.ts';
+import { regularFileContract } from '../../../test/support/beneath-contract.ts';
 import { objectStoreContract } from './object-store-contract.ts';
 
 objectStoreContract('files', async () => {
   const data = temporaryDirectory();
   const staging = await StagingArea.open(data);
   return { staging, store: async () => await FileStore.open(data) };
+});
+
+regularFileContract('an opened archive', {
+  name: 'archive.zip',
+  content: 'bytes',
+  read: async (directory) => {
+    const objects = join(directory, 'objects');
+    if (!existsSync(objects)) {
+      mkdirSync(objects);
+      symlinkSync('..', join(objects, 'key'));
+    }
+    const opened = await (await FileStore.open(directory)).openArchive('key');
+    await opened?.file.close();
+    return opened;
+  },
 });
 
 it('a new directory brings to the disk the names of those above it that are new too', async () => {

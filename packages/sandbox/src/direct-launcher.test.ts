@@ -22,6 +22,7 @@ import { text } from 'node:stream/consumers';
 import { buildSync } from 'esbuild';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
+import { directoryContract } from '../../../test/support/beneath-contract.ts';
 import { createDirectLauncher } from './direct-launcher.ts';
 import { endProcess } from './end-process.ts';
 import type { Launcher, LaunchedProcess, LaunchEnd, LaunchRequest } from './launcher.ts';
@@ -163,6 +164,11 @@ describe.skipIf(!existsSync('/proc/self/fd'))('a launcher that refuses links (sk
     await outcome.process.ended;
     return said;
   }
+
+  directoryContract('when it starts a program,', {
+    reach: async (cwd) => !/^(a part of )?the working directory/.test(await startedIn(cwd)),
+    swaps: 20,
+  });
 
   it('starts in the directory, and holds it no longer than that', async () => {
     const place = join(realpathSync(folder), 'work/child');

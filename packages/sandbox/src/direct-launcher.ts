@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 
 import { errorCode, isErrno } from '@svc/kit/diagnostics/system-reason.ts';
-import { isObstacle, openWithoutLinks } from '@svc/kit/files/open-without-links.ts';
+import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { superviseGroup } from './child-group.ts';
 import { findProgram } from './find-program.ts';
 import { inheritedDescriptors } from '@svc/kit/files/inherited-descriptors.ts';
@@ -40,23 +40,30 @@ export function createDirectLauncher(options: DirectLauncherOptions): Launcher {
       const place = openPlace(cwd, refusesLinks ?? false);
       if (place.kind === 'refused') return place;
       try {
-        return await start({ program: program.path, request, cwd: place.path, pipes, inherited, drainMs });
+        return await start({
+          program: program.path,
+          request,
+          cwd: place.directory?.path ?? cwd,
+          pipes,
+          inherited,
+          drainMs,
+        });
       } finally {
-        if (place.fd !== null) closeSync(place.fd);
+        place.directory?.close();
       }
     },
   };
 }
 
 type Place =
-  | { readonly kind: 'found'; readonly fd: number | null; readonly path: string }
+  | { readonly kind: 'found'; readonly directory: HeldDirectory | null }
   | Extract<LaunchOutcome, { readonly kind: 'refused' }>;
 
 /** Held open until the process has started there: nothing can be put in its place between this look at it and that. */
 function openPlace(cwd: string, refusesLinks: boolean): Place {
-  if (!refusesLinks) return { kind: 'found', fd: null, path: cwd };
+  if (!refusesLinks) return { kind: 'found', directory: null };
   try {
-    return { kind: 'found', ...openWithoutLinks(cwd) };
+    return { kind: 'found', directory: HeldDirectory.open(cwd) };
   } catch (error) {
     if (isObstacle(error)) return { kind: 'refused', reason: 'a part of the working directory has become a link' };
     if (isErrno(error, 'ENOENT')) return { kind: 'refused', reason: 'the working directory does not exist' };

@@ -1,5 +1,4 @@
 import {
-  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -17,6 +16,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { directoryContract } from '../../../../test/support/beneath-contract.ts';
 import { openAgentDirectory } from './agent-directory.ts';
 
 let root: string;
@@ -30,15 +30,18 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 function writeIn(workdir: string, directory: string | null): void {
-  const { fd, path } = openAgentDirectory(workdir, directory);
+  const held = openAgentDirectory(workdir, directory);
   try {
-    writeFileSync(join(path, 'file'), 'text');
+    writeFileSync(held.entry('file'), 'text');
   } finally {
-    closeSync(fd);
+    held.close();
   }
 }
 
 describe('a directory of the agent', () => {
+  directoryContract('that is its workdir', { reach: (workdir) => writeIn(workdir, null) });
+  directoryContract('below its workdir', { reach: (workdir) => writeIn(workdir, 'out'), swaps: 0 });
+
   it('is the workdir or one directly below it, made where it is missing', () => {
     writeIn(child, null);
     writeIn(child, 'out');

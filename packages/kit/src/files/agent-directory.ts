@@ -1,46 +1,40 @@
-import { closeSync, constants, existsSync, openSync, renameSync, unlinkSync } from 'node:fs';
+import { constants, openSync, renameSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { isErrno } from '../diagnostics/system-reason.ts';
-import { isObstacle, makeMissing, type OpenPath, openWithoutLinks } from './open-without-links.ts';
+import { HeldDirectory, isObstacle } from './held-directory.ts';
 
-export type { OpenPath } from './open-without-links.ts';
-
-const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 
 /**
  * Opens a directory directly below an agent's workdir, or the workdir itself for null, and makes it when it is missing. The workdir is
  * canonical. What is in it is the agent's, and what is above it may be that of the agent of a parent, so no link is followed in any part of
- * the path. Whoever asks closes the descriptor. Throws system errors.
+ * the path. Whoever asks closes it. Throws system errors.
  */
-export function openAgentDirectory(workdir: string, directory: string | null): OpenPath {
-  if (directory === null) return openWithoutLinks(workdir);
-  const base = openWithoutLinks(workdir, { makeMode: 0o777 });
+export function openAgentDirectory(workdir: string, directory: string | null): HeldDirectory {
+  if (directory === null) return HeldDirectory.open(workdir);
+  const base = HeldDirectory.open(workdir, 0o777);
   try {
-    return openBelow(base, directory);
-  } finally {
-    closeSync(base.fd);
-  }
-}
-
-function openBelow(base: OpenPath, directory: string): OpenPath {
-  const path = join(base.path, directory);
-  makeMissing(path, 0o777);
-  try {
-    return openExactly(path);
+    return base.enter(directory, 0o777);
   } catch (error) {
     // A link or a file where the directory belongs is the agent's doing: it gives way.
     if (!isObstacle(error)) throw error;
-    unlinkSync(path);
-    makeMissing(path, 0o777);
-    return openExactly(path);
+    unlinkSync(base.entry(directory));
+    return base.enter(directory, 0o777);
+  } finally {
+    base.close();
   }
+}
+
+export interface OpenPath {
+  readonly fd: number;
+  readonly path: string;
 }
 
 const mostTemporaries = 100;
 
 /** A fresh file beside `name`: one that the agent planted under a name is passed over, never opened and never removed. */
-export function createTemporaryIn(base: OpenPath, name: string): OpenPath {
+export function createTemporaryIn(base: HeldDirectory, name: string): OpenPath {
   for (let attempt = 0; ; attempt += 1) {
     const path = join(base.path, `.${name}.${attempt}.tmp`);
     try {
@@ -60,15 +54,4 @@ export function moveInto(temporary: string, target: string): void {
     renameSync(target, `${temporary}.displaced`);
     renameSync(temporary, target);
   }
-}
-
-function openExactly(path: string): OpenPath {
-  const fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  return { fd, path: descriptorPath(fd) ?? path };
-}
-
-/** Null where there is no /proc: the path itself is all there is then. */
-function descriptorPath(fd: number): string | null {
-  const path = `/proc/self/fd/${fd}`;
-  return existsSync(path) ? path : null;
 }

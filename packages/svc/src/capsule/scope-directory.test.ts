@@ -11,9 +11,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { directoryContract } from '../../../../test/support/beneath-contract.ts';
 import { makePrivateDirectory, openScopeDirectory, openStateStore } from './scope-directory.ts';
 
 let root: string;
@@ -44,7 +46,17 @@ function makeDirectory(name: string): string {
   return join(workdir, name);
 }
 
+function writeIn(directory: HeldDirectory): void {
+  try {
+    writeFileSync(directory.entry('written'), 'text');
+  } finally {
+    directory.close();
+  }
+}
+
 describe('a directory of the runtime in the workdir', () => {
+  directoryContract('of an agent', { reach: (place) => makePrivateDirectory(place, 'x') });
+
   it('is made with all above it, for its owner alone', () => {
     makePrivateDirectory(workdir, 'a/b');
     expect(statSync(join(workdir, 'a')).mode & 0o777).toBe(0o700);
@@ -68,6 +80,12 @@ describe('a directory of the runtime in the workdir', () => {
 });
 
 describe('the scope of a component', () => {
+  directoryContract('of a workdir', { reach: (place) => writeIn(openScopeDirectory(place, 'scope')) });
+  directoryContract('below a workdir', {
+    reach: (place) => writeIn(openScopeDirectory(resolve(place, '../../../..'), 'work/a/b/c')),
+    swaps: 0,
+  });
+
   it.each(planted)('is refused over %s, and nothing is made outside', (_name, plant) => {
     plant(workdir);
     expect(() => openScopeDirectory(workdir, 'a/b')).toThrow(expect.objectContaining({ code: 'E-CAP-002' }));

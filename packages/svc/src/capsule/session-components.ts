@@ -5,7 +5,8 @@ import { mayReach } from '@svc/kit/net/network-coverage.ts';
 import { statePath } from '@svc/artifacts/grants/state-paths.ts';
 import { formatDestination } from '@svc/kit/net/network-destination.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import { openScopeDirectory, openStateStore, type ScopeDirectory } from './scope-directory.ts';
+import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { openScopeDirectory, openStateStore } from './scope-directory.ts';
 
 export interface SessionComponentsDeps {
   readonly host: ComponentHost;
@@ -29,7 +30,7 @@ type EndpointGrant = Parameters<typeof formatDestination>[0];
 export class SessionComponents {
   readonly #deps: SessionComponentsDeps;
   readonly #components: Component[] = [];
-  readonly #scopes: ScopeDirectory[] = [];
+  readonly #scopes: HeldDirectory[] = [];
 
   constructor(deps: SessionComponentsDeps) {
     this.#deps = deps;

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { mintSessionId } from '@svc/protocol/ids.ts';
+import { directoryContract } from '../../../../test/support/beneath-contract.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
 
 let root: string;
@@ -41,6 +42,8 @@ const notTheParents = expect.objectContaining({
 });
 
 describe('the workdir of a child', () => {
+  directoryContract('of its parent', { reach: (workdir) => directories(workdir, true) });
+
   it('is the directory that its parent made', () => {
     expect(directories(child, true)).toEqual({
       workdir: child,

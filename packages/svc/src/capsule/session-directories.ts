@@ -1,11 +1,11 @@
-import { closeSync, existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
-import { isObstacle, openWithoutLinks } from '@svc/kit/files/open-without-links.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 
 export interface SessionDirectories {
@@ -60,7 +60,7 @@ function accessibleWorkdir(request: DirectoriesRequest): string {
  */
 function refuseMoved(workdir: string): void {
   try {
-    closeSync(openWithoutLinks(workdir).fd);
+    HeldDirectory.open(workdir).close();
     if (realpathSync(workdir) === workdir) return;
   } catch (error) {
     if (!isObstacle(error) && !isErrno(error, 'ENOENT'))

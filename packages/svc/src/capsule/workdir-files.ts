@@ -1,26 +1,14 @@
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  linkSync,
-  lstatSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  unlinkSync,
-} from 'node:fs';
-import { join } from 'node:path';
+import { linkSync, lstatSync, renameSync, unlinkSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { writeWorkdirFile } from '../session/workdir-file.ts';
-import { openAgentDirectory, type OpenPath } from '@svc/kit/files/agent-directory.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { contentOf, WrittenFiles, type Content } from './written-files.ts';
-
-const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /** Of names to which something may be moved aside. */
 const mostAside = 1000;
@@ -79,7 +67,7 @@ export class WorkdirFiles {
    */
   claim(claim: Claim): readonly Diagnostic[] {
     if (this.#written === null) return [];
-    const base = openAgentDirectory(this.#workdir, null);
+    const base = HeldDirectory.open(this.#workdir);
     try {
       const places = new Places(base, this.#written);
       const found = [
@@ -98,7 +86,7 @@ export class WorkdirFiles {
     } catch (error) {
       throw ioFault(error, `the workdir ${this.#workdir} cannot be looked at`);
     } finally {
-      closeSync(base.fd);
+      base.close();
     }
   }
 
@@ -140,10 +128,10 @@ interface FoundPlace {
 
 /** What stands at the places of `svc` below an open workdir. */
 class Places {
-  readonly #base: OpenPath;
+  readonly #base: HeldDirectory;
   readonly #written: WrittenFiles;
 
-  constructor(base: OpenPath, written: WrittenFiles) {
+  constructor(base: HeldDirectory, written: WrittenFiles) {
     this.#base = base;
     this.#written = written;
   }
@@ -177,15 +165,15 @@ class Places {
   /** Null when it is not that file any more, or may not be read. */
   #content(path: string, bytes: number): Content | null {
     try {
-      const fd = openSync(`${this.#base.path}/${path}`, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+      const directory = this.#base.below(dirname(path));
       try {
-        const found = fstatSync(fd);
-        return found.isFile() && found.size === bytes ? contentOf(readFileSync(fd)) : null;
+        const found = directory.readFile(basename(path), bytes);
+        return found?.length === bytes ? contentOf(found) : null;
       } finally {
-        closeSync(fd);
+        directory.close();
       }
     } catch (error) {
-      if (isErrno(error, 'ENOENT', 'ELOOP', 'EACCES')) return null;
+      if (isObstacle(error) || isErrno(error, 'ENOENT', 'EACCES')) return null;
       throw error;
     }
   }
@@ -196,7 +184,7 @@ function isEqual(one: Content, other: Content): boolean {
 }
 
 /** Gives the first free name of `<path>.1`, `<path>.2` and so on to what stands at `path`. */
-function moveAside(base: OpenPath, path: string): string {
+function moveAside(base: HeldDirectory, path: string): string {
   for (let number = 1; ; number += 1) {
     const aside = `${path}.${number}`;
     if (number === mostAside)

@@ -14,6 +14,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { directoryContract, regularFileContract } from '../../../../test/support/beneath-contract.ts';
 import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
 import { readChildReport, statusToldIn } from './child-completion.ts';
 
@@ -56,6 +57,24 @@ describe('the report that a child left', () => {
       const text = Buffer.concat(pieces).toString();
       return reportOf(text) === null ? null : text;
     },
+  });
+
+  directoryContract('its reader', {
+    prepare: (directory, isDecoy) => {
+      const delivered = { ...record, delivered: isDecoy };
+      writeFileSync(join(directory, 'completion.json'), JSON.stringify(delivered));
+    },
+    reach: (directory) => {
+      const report = readChildReport(directory, ids);
+      if (report?.delivered === true) throw new Error('a decoy was read');
+      return report;
+    },
+  });
+
+  regularFileContract('its reader', {
+    name: 'completion.json',
+    content: JSON.stringify(record),
+    read: (directory) => readChildReport(directory, ids),
   });
 
   it('says whether the child knew that it was delivered', () => {

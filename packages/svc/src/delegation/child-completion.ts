@@ -1,9 +1,5 @@
-import { closeSync, constants, fstatSync, openSync } from 'node:fs';
-import { join } from 'node:path';
-
 import { printable } from '@svc/kit/diagnostics/printable.ts';
-import { openWithoutLinks } from '@svc/kit/files/open-without-links.ts';
-import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
+import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { completionFile, type Completion } from './completion-record.ts';
 import { parseJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
@@ -72,22 +68,11 @@ function isResultPath(path: string): boolean {
 /** Null when it is not there, behind or itself a link, no regular file, or too large. */
 function readFileOf(directory: string): string | null {
   return unlessRefused(() => {
-    const { fd, path } = openWithoutLinks(directory);
+    const held = HeldDirectory.open(directory);
     try {
-      return readRegularFile(join(path, completionFile));
+      return held.readFile(completionFile, mostBytes)?.toString('utf8') ?? null;
     } finally {
-      closeSync(fd);
+      held.close();
     }
   }, null);
-}
-
-function readRegularFile(path: string): string | null {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-  const descriptor = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  try {
-    if (!fstatSync(descriptor).isFile()) return null;
-    return readFileUpTo(descriptor, mostBytes)?.toString('utf8') ?? null;
-  } finally {
-    closeSync(descriptor);
-  }
 }

@@ -19,6 +19,7 @@ import { array, assert, constantFrom, property } from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import { containmentClasses, type ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { directoryContract, regularFileContract } from '../../../../test/support/beneath-contract.ts';
 import { ExportRoot, openFile } from './export-root.ts';
 
 let base = '';
@@ -49,9 +50,33 @@ function opened(path: string, achieved: ContainmentClass = 'advisory', root = 'o
   return `text ${text}`;
 }
 
+function readIn(directory: string, name: string): string | null {
+  const opening = new ExportRoot({ workdir: directory, root: '.', achieved: 'scoped' }).open(name);
+  if (opening.kind === 'refused') return null;
+  try {
+    return readFileSync(opening.file.descriptor, 'utf8');
+  } finally {
+    closeSync(opening.file.descriptor);
+  }
+}
+
 describe('an export root', () => {
   beforeEach(makeBase);
   afterEach(() => rmSync(base, { recursive: true }));
+
+  directoryContract('when scoped', {
+    prepare: (directory, isDecoy) => writeFileSync(join(directory, 'file'), isDecoy ? 'decoy' : 'text'),
+    reach: (directory) => {
+      const text = readIn(directory, 'file');
+      if (text === 'decoy') throw new Error('a decoy was read');
+      return text;
+    },
+  });
+  regularFileContract('when scoped, it', {
+    name: 'file',
+    content: 'text',
+    read: (directory) => readIn(directory, 'file'),
+  });
 
   it.each(containmentClasses)('opens regular files beneath it, at any depth, when %s', (achieved) => {
     expect(opened('a.txt', achieved)).toBe('text a');

@@ -1,8 +1,9 @@
-import { closeSync, constants, fstatSync, openSync, readlinkSync, realpathSync, statSync, type Stats } from 'node:fs';
+import { closeSync, fstatSync, openSync, readlinkSync, realpathSync, statSync, type Stats } from 'node:fs';
 
 import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { readFlags } from '@svc/kit/files/held-directory.ts';
 import { isBeneath, join, resolveBeneath, type Resolution } from '@svc/kit/files/resolve-beneath.ts';
 import { refusalOfSystemError, type ResourceRefusalCode } from './resource-refusal.ts';
 
@@ -33,9 +34,6 @@ export interface ExportRootOptions {
   readonly root: string;
   readonly achieved: ContainmentClass;
 }
-
-/** Read, never through a link in the last place, without waiting for the other end of a fifo, never taking a terminal. */
-const openFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 /** Times a file is looked up again because it changed between its look-up and its opening. */
 const maxAttempts = 3;
@@ -169,7 +167,7 @@ function relativeTo(root: string, real: string): string {
 
 function openUnlessLink(real: string): number | undefined {
   try {
-    return openSync(real, openFlags);
+    return openSync(real, readFlags);
   } catch (error) {
     if (isErrno(error, 'ELOOP')) return undefined;
     throw error;

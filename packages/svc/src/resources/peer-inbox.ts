@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { createTemporaryIn, moveInto, openAgentDirectory, type OpenPath } from '@svc/kit/files/agent-directory.ts';
+import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { writeAll } from '@svc/kit/files/descriptor-io.ts';
 
@@ -16,7 +17,7 @@ export const inboxDirectory = 'peer-in';
  * reject with, the system's errors. `discard` is always called last.
  */
 export class IncomingFile {
-  readonly #base: OpenPath;
+  readonly #base: HeldDirectory;
   readonly #file: OpenPath;
   readonly #name: string;
   #isKept = false;
@@ -29,7 +30,7 @@ export class IncomingFile {
       // Short, so that it fits wherever the name itself does.
       this.#file = createTemporaryIn(this.#base, name.slice(0, 16));
     } catch (error) {
-      closeSync(this.#base.fd);
+      this.#base.close();
       throw error;
     }
   }
@@ -54,7 +55,7 @@ export class IncomingFile {
       // The agent was faster.
       if (!isErrno(error, 'ENOENT')) throw error;
     } finally {
-      closeSync(this.#base.fd);
+      this.#base.close();
     }
   }
 }

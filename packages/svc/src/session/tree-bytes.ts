@@ -1,6 +1,5 @@
 import {
   closeSync,
-  constants,
   existsSync,
   fstatSync,
   lstatSync,
@@ -12,9 +11,7 @@ import {
 } from 'node:fs';
 
 import { isErrno, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { isObstacle, type OpenPath } from '@svc/kit/files/open-without-links.ts';
-
-const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+import { type HeldDirectory, isObstacle, listFlags } from '@svc/kit/files/held-directory.ts';
 
 /** Each level is held open while what is below it is counted. */
 const deepest = 256;
@@ -34,12 +31,12 @@ export class UnmeasurableTree extends Error {}
  * work in between; gives the sum. Throws `UnmeasurableTree` for what cannot be looked at, but for a directory of another user that this
  * user (`uid`) may not enter: no process of this user puts anything there.
  */
-export function* treeBytes(root: OpenPath, uid: number): Generator<void, number> {
+export function* treeBytes(root: HeldDirectory, uid: number): Generator<void, number> {
   const levels: Level[] = [];
   const taken = new TakenBytes();
   let entries = 0;
   try {
-    for (let level = enter(Buffer.from(`${root.path}/.`), '.', uid); level !== null || levels.length > 0;) {
+    for (let level = enter(Buffer.from(root.path), '.', uid); level !== null || levels.length > 0;) {
       if (level !== null) {
         levels.push(level);
         taken.addOther(level.facts());
@@ -85,7 +82,7 @@ class Level {
 
   constructor(path: Buffer, shown: string) {
     this.#shown = shown;
-    this.#fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    this.#fd = openSync(path, listFlags);
     try {
       const own = `/proc/self/fd/${this.#fd}`;
       const reached = existsSync(own) ? Buffer.from(own) : path;

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { createTemporaryIn, moveInto, openAgentDirectory, type OpenPath } from '@svc/kit/files/agent-directory.ts';
+import { createTemporaryIn, moveInto, openAgentDirectory } from '@svc/kit/files/agent-directory.ts';
+import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 
 export interface WorkdirFile {
   /** The accessible workdir: trusted itself, its contents are the agent's. */
@@ -25,7 +26,7 @@ export function writeWorkdirFile(file: WorkdirFile): void {
     try {
       replaceFile(base, file);
     } finally {
-      closeSync(base.fd);
+      base.close();
     }
   } catch (error) {
     if (!isSystemError(error)) throw error;
@@ -34,7 +35,7 @@ export function writeWorkdirFile(file: WorkdirFile): void {
   }
 }
 
-function replaceFile(base: OpenPath, file: WorkdirFile): void {
+function replaceFile(base: HeldDirectory, file: WorkdirFile): void {
   const { fd, path } = createTemporaryIn(base, file.name);
   try {
     try {

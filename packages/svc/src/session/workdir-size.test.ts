@@ -22,6 +22,7 @@ import type { Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
+import { directoryContract } from '../../../../test/support/beneath-contract.ts';
 import { unlinkedBytes } from './unlinked-bytes.ts';
 import { WorkdirSize, type WorkdirLimit } from './workdir-size.ts';
 
@@ -78,6 +79,19 @@ function makeDeep(levels: number, name: string): string {
 }
 
 describe('the size of a workdir', () => {
+  const prepare = (directory: string, isDecoy: boolean): void =>
+    writeFileSync(join(directory, 'file'), 'x'.repeat(isDecoy ? 1000 : 100));
+  async function isMeasured(directory: string): Promise<boolean> {
+    const outcome = await check({ workdir: directory }).catch(String);
+    if (outcome?.includes('the workdir holds 100 bytes') === false) throw new Error(outcome);
+    return outcome !== undefined;
+  }
+  directoryContract('when measured', { prepare, reach: isMeasured });
+  directoryContract('with all that is below it', {
+    prepare,
+    reach: async (directory) => await isMeasured(join(directory, '../../..')),
+  });
+
   it('is that of all files in it, and a breach says how large it is', async () => {
     writeFileSync(join(workdir, 'file'), 'x'.repeat(4));
     writeFileSync(join(workdir, 'deep/file'), 'x'.repeat(6));

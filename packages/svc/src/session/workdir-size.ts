@@ -1,8 +1,7 @@
-import { closeSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { openWithoutLinks, type OpenPath } from '@svc/kit/files/open-without-links.ts';
+import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { treeBytes, UnmeasurableTree } from './tree-bytes.ts';
@@ -100,7 +99,7 @@ export class WorkdirSize {
   /** A link that has come to be on the way leads to what is not the workdir, and does not count. */
   *#found(unlinked: UnlinkedBytes | null): Generator<void, number | UnmeasurableTree> {
     const { workdir, uid } = this.#limit;
-    const base = openOrNull(workdir);
+    const base = unlessRefused(() => HeldDirectory.open(workdir), null);
     if (base === null) return 0;
     try {
       const bytes = yield* treeBytes(base, uid);
@@ -109,7 +108,7 @@ export class WorkdirSize {
       if (error instanceof UnmeasurableTree) return error;
       throw error;
     } finally {
-      closeSync(base.fd);
+      base.close();
     }
   }
 
@@ -181,8 +180,4 @@ async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<
   });
   if (!signal.aborted) await Promise.race([work, aborted]);
   stopListening();
-}
-
-function openOrNull(workdir: string): OpenPath | null {
-  return unlessRefused(() => openWithoutLinks(workdir), null);
 }

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
-  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -56,9 +55,9 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 /** Whether the directory was met. */
 function writeOnce(): boolean {
   try {
-    const { fd, path } = openAgentDirectory(child, null);
-    writeFileSync(join(path, 'written'), 'text');
-    closeSync(fd);
+    const directory = openAgentDirectory(child, null);
+    writeFileSync(directory.entry('written'), 'text');
+    directory.close();
     const scope = openScopeDirectory(child, 'scope');
     writeFileSync(join(scope.path, 'written'), 'text');
     scope.close();

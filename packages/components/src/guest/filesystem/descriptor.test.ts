@@ -20,9 +20,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import type { FilesystemGuard } from '../../filesystem-guard.ts';
-import { O_PATH } from '@svc/kit/files/open-without-links.ts';
+import { HeldDirectory, O_PATH } from '@svc/kit/files/held-directory.ts';
+import { directoryContract, regularFileContract } from '../../../../../test/support/beneath-contract.ts';
 import type { WaitingRoom } from '../io.ts';
-import type { Descriptor } from './descriptor.ts';
+import { DescriptorBudget } from './descriptor-budget.ts';
+import { Descriptor } from './descriptor.ts';
 import { filesystem } from './filesystem.ts';
 
 const room: WaitingRoom = { now: () => 0n, sleep: () => {}, awaitRemote: () => [] };
@@ -79,6 +81,36 @@ function refusal(operation: () => unknown): unknown {
   }
   return 'allowed';
 }
+
+describe.each([
+  ['descriptor-walk', (path: string) => HeldDirectory.open(path), 300],
+  ['realpath-check', (path: string) => HeldDirectory.checked(path), 0],
+] as const)('what a component opens under %s', (_, hold, swaps) => {
+  function openIn(directory: string, path: string, create: boolean): string {
+    const mount = { writable: true, budget: new DescriptorBudget(), room };
+    const root = new Descriptor(mount, { kind: 'directory', directory: hold(directory) });
+    try {
+      const file = root.openAt({}, path, { create }, create ? write : read);
+      try {
+        return new TextDecoder().decode(file.read(1000n, 0n)[0]);
+      } finally {
+        file[Symbol.dispose]();
+      }
+    } finally {
+      root[Symbol.dispose]();
+    }
+  }
+
+  directoryContract('below its directory', {
+    reach: (directory) => openIn(join(directory, '../../../..'), 'work/a/b/c/file', true),
+    swaps,
+  });
+  regularFileContract('a descriptor', {
+    name: 'file',
+    content: 'text',
+    read: (directory) => openIn(directory, 'file', false),
+  });
+});
 
 describe.each<FilesystemGuard>(['descriptor-walk', 'realpath-check'])('a descriptor under %s', (guard) => {
   it('reads, writes, lists, renames and removes what is inside', () => {

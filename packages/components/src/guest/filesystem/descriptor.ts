@@ -1,4 +1,5 @@
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import type { Child, HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import {
   fdatasyncSync,
   fstatSync,
@@ -31,9 +32,8 @@ import {
   newTime,
   type NewTimestamp,
 } from './file-stat.ts';
-import type { Child, FileAccess, HeldDirectory } from './held-directory.ts';
 import { type LastLink, locate, type Located } from './locate.ts';
-import { OpenFile } from './open-file.ts';
+import { type FileAccess, OpenFile, openRegularFile } from './open-file.ts';
 
 interface PathFlags {
   readonly symlinkFollow?: boolean;
@@ -133,7 +133,7 @@ export class Descriptor extends HostObject {
     const times = this.#newTimes(() => this.#stat(), access, modification);
     const held = this.#held;
     if (held.kind === 'file') attempt(() => futimesSync(held.file.descriptor, ...times));
-    else attempt(() => utimesSync(held.directory.self(), ...times));
+    else attempt(() => utimesSync(held.directory.path, ...times));
   }
 
   read(length: bigint, offset: bigint): [Uint8Array, boolean] {
@@ -148,7 +148,7 @@ export class Descriptor extends HostObject {
 
   readDirectory(): DirectoryEntryStream {
     const directory = this.#directory();
-    return attempt(() => new DirectoryEntryStream(directory.self(), this.#mount.budget));
+    return attempt(() => new DirectoryEntryStream(directory.path, this.#mount.budget));
   }
 
   createDirectoryAt(path: string): void {
@@ -203,7 +203,7 @@ export class Descriptor extends HostObject {
   }
 
   #openFile({ directory, name }: Located, access: FileAccess): Descriptor {
-    const file = new OpenFile(directory.openFile(name ?? refuse('is-directory'), access));
+    const file = new OpenFile(openRegularFile(directory, name ?? refuse('is-directory'), access));
     try {
       return new Descriptor(this.#mount, { kind: 'file', file, read: access.read, write: access.write });
     } catch (error) {
@@ -265,7 +265,7 @@ export class Descriptor extends HostObject {
     return attempt(() =>
       held.kind === 'file'
         ? fstatSync(held.file.descriptor, { bigint: true })
-        : lstatSync(held.directory.self(), { bigint: true }),
+        : lstatSync(held.directory.path, { bigint: true }),
     );
   }
 
@@ -318,13 +318,13 @@ function lastLink({ symlinkFollow }: PathFlags): LastLink {
 }
 
 function placeOf({ directory, name }: Located): string {
-  return name === null ? directory.self() : directory.entry(name);
+  return name === null ? directory.path : directory.entry(name);
 }
 
 function childAt({ directory, name }: Located): Child | null {
   if (name === null) return { kind: 'directory', directory: directory.again() };
   try {
-    return directory.enter(name);
+    return directory.child(name);
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return null;
     throw error;

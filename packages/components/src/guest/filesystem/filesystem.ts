@@ -1,11 +1,9 @@
+import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { GivenDirectory } from '../../exchange.ts';
 import { IoError, type WaitingRoom } from '../io.ts';
-import { CheckedDirectory } from './checked-directory.ts';
 import { DescriptorBudget } from './descriptor-budget.ts';
-import { DescriptorDirectory } from './descriptor-directory.ts';
 import { Descriptor } from './descriptor.ts';
 import { DirectoryEntryStream } from './directory-entry-stream.ts';
-import type { HeldDirectory } from './held-directory.ts';
 
 /**
  * `wasi:filesystem`, by interface, over the given directories. They are held, so a directory that is renamed or replaced later stays what it
@@ -19,7 +17,7 @@ export function filesystem(
   const roots = directories.map(({ guestPath, place, writable }) => ({
     guestPath,
     mount: { writable, budget, room },
-    directory: held(place),
+    directory: typeof place === 'number' ? HeldDirectory.of(place) : HeldDirectory.checked(place),
   }));
   return {
     'wasi:filesystem/preopens': {
@@ -39,8 +37,4 @@ export function filesystem(
         error instanceof IoError && typeof error.code === 'string' ? error.code : undefined,
     },
   };
-}
-
-function held(place: GivenDirectory['place']): HeldDirectory {
-  return typeof place === 'number' ? DescriptorDirectory.of(place) : CheckedDirectory.open(place);
 }

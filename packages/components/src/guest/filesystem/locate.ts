@@ -1,8 +1,8 @@
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import type { Child, HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { readlinkSync } from 'node:fs';
 
 import { refuse } from './error-code.ts';
-import type { Child, HeldDirectory } from './held-directory.ts';
 
 /** Where a path leads: a name in a directory, or the directory itself. The name may not exist. */
 export interface Located {
@@ -76,6 +76,7 @@ class Walk {
       case 'link':
         this.#follow(name);
         return 'on';
+      case 'file':
       case 'other':
         return isLast && !this.#asDirectory ? 'arrived' : refuse('not-directory');
       case undefined:
@@ -85,7 +86,7 @@ class Walk {
 
   #enter(name: string, isLast: boolean): Child | null {
     try {
-      return this.#here.enter(name);
+      return this.#here.child(name);
     } catch (error) {
       if (isLast && isErrno(error, 'ENOENT')) return null;
       throw error;
