@@ -1,13 +1,13 @@
-import { closeSync, existsSync, fstatSync, fsync, openSync, statSync } from 'node:fs';
+import { existsSync, fstatSync, statSync } from 'node:fs';
 import { open, readdir, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 
-import { makeDirectory } from '@svc/kit/files/durable-file.ts';
+import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { readFlags } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { syncDirectory } from '@svc/kit/files/replace-file.ts';
 import {
   objectKeyShape,
   type ByteSpan,
@@ -19,7 +19,6 @@ import {
 
 export const archiveFile = 'archive.zip';
 const recordFile = 'record.json';
-const synced = promisify(fsync);
 
 /**
  * Objects as directories, `objects/<key>/` with the archive and the record in it. A directory that holds both is made elsewhere on the same
@@ -108,15 +107,5 @@ async function bringToDisk({ directory, file }: StagedArchive, text: string): Pr
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   } finally {
     await record.close();
-  }
-}
-
-/** Brings the names in a directory to the disk; a thread is for that alone. */
-async function syncDirectory(path: string): Promise<void> {
-  const directory = openSync(path, 'r');
-  try {
-    await synced(directory);
-  } finally {
-    closeSync(directory);
   }
 }

@@ -3,10 +3,9 @@ import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { makeDirectory } from '@svc/kit/files/durable-file.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { makeDirectories, makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { archiveFile } from './file-store.ts';
 import type { StagedArchive } from './object-store.ts';
 

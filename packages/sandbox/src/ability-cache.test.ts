@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { getuid } from 'node:process';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { replacementContract } from '../../../test/support/replacement-contract.ts';
 import { AbilityCache } from './ability-cache.ts';
 import type { HostAbility } from './launch/host-ability.ts';
 
@@ -29,6 +30,13 @@ afterEach(() => {
 });
 
 describe('what the probe found', () => {
+  replacementContract('when kept', {
+    path: 'containment.json',
+    mode: 0o600,
+    write: (directory, variant) => new AbilityCache(directory, uid).write(variant, ability),
+    isQuiet: true,
+  });
+
   it('is kept under its key, and nothing else beside it', () => {
     const cache = new AbilityCache(folder, uid);
     expect(cache.read('host')).toBeNull();

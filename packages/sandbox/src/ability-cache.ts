@@ -1,18 +1,10 @@
-import {
-  lstatSync,
-  mkdtempSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { lstatSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import * as z from 'zod/mini';
 
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { HostAbility } from './launch/host-ability.ts';
 
@@ -62,16 +54,8 @@ export class AbilityCache {
 
   /** A cache that cannot be kept costs the next start its probe and nothing else. */
   write(key: string, ability: HostAbility): void {
-    let staging: string | null = null;
-    try {
-      staging = mkdtempSync(`${this.#file}-`);
-      writeFileSync(join(staging, 'containment.json'), JSON.stringify({ key, ability }), { mode: 0o600 });
-      renameSync(join(staging, 'containment.json'), this.#file);
-    } catch (error) {
-      if (errorCode(error) === undefined) throw error;
-    } finally {
-      if (staging !== null) rmSync(staging, { recursive: true, force: true });
-    }
+    const bytes = Buffer.from(JSON.stringify({ key, ability }));
+    unlessRefused(() => replaceFileSync(this.#file, bytes, { mode: 0o600, isDurable: false }), undefined);
   }
 }
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { type ArchiveLimits, archiveLimits } from './archive-limits.ts';
-import { type Chunks, writeDurably } from '@svc/kit/files/durable-file.ts';
+import { type Chunks, replaceFile } from '@svc/kit/files/replace-file.ts';
 import { entryNameFault, NameTable } from './entry-name.ts';
 
 export interface PackedFile {
@@ -57,7 +57,7 @@ export async function hashOfArchive(files: readonly PackedFile[]): Promise<strin
 export async function writeArchive(path: string, files: readonly PackedFile[]): Promise<WrittenArchive> {
   const hash = createHash('sha256');
   let bytes = 0;
-  await writeDurably(
+  await replaceFile(
     path,
     tap(packArchive(files), (chunk) => {
       hash.update(chunk);

@@ -1,6 +1,6 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type Archive, readArchive } from './archive.ts';
-import type { Chunks } from '@svc/kit/files/durable-file.ts';
+import type { Chunks } from '@svc/kit/files/replace-file.ts';
 import { chunksOfFile, RegularFile } from '@svc/kit/files/regular-file.ts';
 
 /** An archive by path and hash. It is open only while it is read, and hashed again only when the file is another one. */

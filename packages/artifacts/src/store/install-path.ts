@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 
 import { packArchive } from './archive-writer.ts';
 import { type FolderRequest, readFolder } from './build-archive.ts';
-import type { Chunks } from '@svc/kit/files/durable-file.ts';
+import type { Chunks } from '@svc/kit/files/replace-file.ts';
 import { type InstalledRef, type InstallRequest, prepareStored, record, targetRoot } from './install.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';

@@ -1,5 +1,5 @@
 import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
-import type { Chunks } from '@svc/kit/files/durable-file.ts';
+import type { Chunks } from '@svc/kit/files/replace-file.ts';
 
 /** Where an artifact was found, in the order of looking: `source:` of its entry, the package, the project, the user. */
 export type ArtifactOrigin = 'source' | 'bundled' | 'project' | 'user';

@@ -6,7 +6,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { artifactName, exactVersion } from '../manifest/names.ts';
 import { readSmallText, unreadableFile } from '../manifest/read-text.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
-import { writeDurably } from '@svc/kit/files/durable-file.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { platformShape } from './platform.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
@@ -55,7 +55,7 @@ export async function createLock(
   return await withGuard(lockPath(manifestDir), async () => {
     const existing = readLock(manifestDir);
     if (existing !== null) return existing;
-    await writeDurably(lockPath(manifestDir), [Buffer.from(encodeLock(artifacts))]);
+    await replaceFile(lockPath(manifestDir), [Buffer.from(encodeLock(artifacts))]);
     return artifacts;
   });
 }
@@ -67,7 +67,7 @@ export async function upsertLock(manifestDir: string, artifacts: readonly Locked
     const kept = before.filter((old) => !artifacts.some((artifact) => replaces(artifact, old)));
     const text = encodeLock([...kept, ...artifacts]);
     if (before.length > 0 && text === encodeLock(before)) return;
-    await writeDurably(lockPath(manifestDir), [Buffer.from(text)]);
+    await replaceFile(lockPath(manifestDir), [Buffer.from(text)]);
   });
 }
 

@@ -1,10 +1,10 @@
-import { chmod, open, rename, rm } from 'node:fs/promises';
+import { fchmodSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { makeDirectory } from '@svc/kit/files/durable-file.ts';
+import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import type { InstalledArtifact } from './installed-artifact.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { temporaryName } from '@svc/kit/files/temporary-name.ts';
+import { writeTemporary } from '@svc/kit/files/replace-file.ts';
 
 /** Puts the program of a native artifact into `directory`, under the artifact's name and executable by all; returns its path. */
 export async function stageNative(artifact: InstalledArtifact, directory: string): Promise<string> {
@@ -18,23 +18,16 @@ export async function stageNative(artifact: InstalledArtifact, directory: string
  */
 export async function stageProgram(artifact: InstalledArtifact, file: string, path: string): Promise<string> {
   const program = await artifact.read(file);
-  const directory = dirname(path);
-  await makeDirectory(directory);
-  const temporary = join(directory, temporaryName());
+  await makeDirectory(dirname(path));
+  const staged = await writeTemporary(dirname(path), [program], { isDurable: false });
   try {
-    const staged = await open(temporary, 'wx', 0o755);
-    try {
-      await staged.writeFile(program);
-    } finally {
-      await staged.close();
-    }
-    // The mode asked for above is narrowed by the umask of whoever runs svc.
-    await chmod(temporary, 0o755);
-    await rename(temporary, path);
+    // A mode asked for at the beginning would be narrowed by the umask of whoever runs svc.
+    fchmodSync(staged.fd, 0o755);
+    staged.keepAs(path);
     return path;
   } catch (error) {
     throw ioFault(error, `cannot write ${path}`);
   } finally {
-    await rm(temporary, { force: true });
+    staged.close();
   }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -7,7 +7,8 @@ import { readArchive } from './archive.ts';
 import { archiveLimits } from './archive-limits.ts';
 import { tap } from './archive-writer.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
-import { type Chunks, makeDirectory, syncDirectory, writeTemporary } from '@svc/kit/files/durable-file.ts';
+import { makeDirectory } from '@svc/kit/files/make-directories.ts';
+import { type Chunks, syncDirectory, type TemporaryFile, writeTemporary } from '@svc/kit/files/replace-file.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { type ArtifactKind, checkIdentity, inspectContent, type InspectedContent } from './inspect-content.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
@@ -36,7 +37,7 @@ export interface PutArchive extends StoredArchive {
 }
 
 interface Received {
-  readonly path: string;
+  readonly file: TemporaryFile;
   readonly sha256: string;
   readonly bytes: number;
 }
@@ -50,22 +51,22 @@ const leftoverAgeMs = 60 * 60 * 1000;
 export async function putArchive(request: PutRequest): Promise<PutArchive> {
   await makeDirectory(request.root);
   const received = await receive(request);
-  const temporary = [received.path];
+  const temporary = [received.file];
   try {
-    await sweepLeftovers(request.root, received.path);
+    await sweepLeftovers(request.root, received.file.path);
     const content = await inspect(received, request);
     return { ...(await commit({ request, received, content, temporary })), kind: content.kind };
   } catch (error) {
     throw ioFault(error, `cannot write to ${request.root}`);
   } finally {
-    for (const path of temporary) await rm(path, { force: true });
+    for (const file of temporary) file.close();
   }
 }
 
 async function receive(request: PutRequest): Promise<Received> {
   const hash = createHash('sha256');
   let bytes = 0;
-  const path = await writeTemporary(
+  const file = await writeTemporary(
     request.root,
     tap(request.chunks, (chunk) => {
       hash.update(chunk);
@@ -75,7 +76,7 @@ async function receive(request: PutRequest): Promise<Received> {
       }
     }),
   );
-  return { path, sha256: hash.digest('hex'), bytes };
+  return { file, sha256: hash.digest('hex'), bytes };
 }
 
 async function inspect(received: Received, request: PutRequest): Promise<InspectedContent> {
@@ -83,7 +84,7 @@ async function inspect(received: Received, request: PutRequest): Promise<Inspect
   if (sha256 !== undefined && sha256 !== received.sha256) {
     throw new Diagnostic('E-REG-002', `${from} sent bytes with sha256 ${received.sha256}, not ${sha256}`);
   }
-  const file = await RegularFile.open(received.path, from);
+  const file = await RegularFile.open(received.file.path, from);
   try {
     const archive = await readArchive(file);
     await archive.verify();
@@ -100,8 +101,8 @@ interface Commit {
   readonly request: PutRequest;
   readonly received: Received;
   readonly content: InspectedContent;
-  /** Collects files that are removed at the end unless they have got their real name. */
-  readonly temporary: string[];
+  /** Collects files that are closed at the end, which removes those that were not kept. */
+  readonly temporary: TemporaryFile[];
 }
 
 async function commit({ request, received, content, temporary }: Commit): Promise<StoredArchive> {
@@ -109,10 +110,10 @@ async function commit({ request, received, content, temporary }: Commit): Promis
   const { sha256, bytes } = received;
   const paths = variantPaths(root, content.ref, platform);
   const stored: StoredArchive = { ...content.ref, platform, path: paths.archive, sha256 };
-  const record = async (text: string): Promise<string> => {
-    const path = await writeTemporary(root, [Buffer.from(text)]);
-    temporary.push(path);
-    return path;
+  const record = async (text: string): Promise<TemporaryFile> => {
+    const file = await writeTemporary(root, [Buffer.from(text)]);
+    temporary.push(file);
+    return file;
   };
 
   await makeConfined(root, content.ref);
@@ -123,9 +124,9 @@ async function commit({ request, received, content, temporary }: Commit): Promis
     const present = readVariant(root, content.ref, platform);
     if (present?.sha256 === sha256 && (await hashOf(present.path)) === sha256) return;
     await rm(paths.hash, { force: true });
-    await rename(received.path, paths.archive);
-    await rename(meta, paths.meta);
-    await rename(hash, paths.hash);
+    received.file.keepAs(paths.archive);
+    meta.keepAs(paths.meta);
+    hash.keepAs(paths.hash);
     await syncDirectory(versionDirectory(root, content.ref));
   });
   return stored;

@@ -13,6 +13,7 @@ import { resolveArtifacts } from '../../src/store/resolve.ts';
 import { stageNative } from '../../src/store/stage-native.ts';
 import { bundledRoot, storeRoot } from '../../src/store/store-layout.ts';
 import { putArchive } from '../../src/store/store-put.ts';
+import { replacementContract } from '../../../../test/support/replacement-contract.ts';
 import {
   archiveBytes,
   codesOf,
@@ -260,6 +261,16 @@ describe('what an artifact holds', () => {
     expect(readFileSync(path, 'utf8')).toBe('#!/bin/sh\necho hello\n');
     await stageNative(await resolveOne(fromSource), staging);
     expect(readdirSync(staging)).toEqual(['echo']);
+  });
+
+  replacementContract('of a native tool, once staged,', {
+    path: 'echo',
+    mode: 0o755,
+    write: async (directory, variant) => {
+      const manifest = manifestText({ name: 'echo', version: '1.0.0', runtime: 'tool', implementation: 'native' });
+      await writeFiles(sourceDirectory, { 'svc.yaml': manifest, 'bin/echo': variant });
+      await stageNative(await resolveOne(fromSource), directory);
+    },
   });
 
   it('is refused once its archive has other bytes than when it was resolved', async () => {

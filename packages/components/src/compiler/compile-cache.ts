@@ -6,7 +6,7 @@ import { cachedDataVersionTag } from 'node:v8';
 import { sha256Hex, sha256Shape } from '@svc/kit/sha256.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
-import { writeDurably } from '@svc/kit/files/durable-file.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { ComponentFault } from '../component.ts';
 import { compiledFileName } from './compile-component.ts';
 import type { Compiler } from './compiler.ts';
@@ -150,7 +150,7 @@ async function readOrNull(path: string): Promise<Buffer | null> {
 /** A cache is a convenience: on a full or read-only disk the work is done again next time. */
 async function keep(path: string, chunks: readonly Uint8Array[]): Promise<void> {
   try {
-    await writeDurably(path, chunks);
+    await replaceFile(path, chunks);
   } catch (error) {
     if (!(error instanceof Diagnostic && error.code === 'E-IO-001')) throw error;
   }

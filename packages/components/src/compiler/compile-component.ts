@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 
 import { sha256Hex } from '@svc/kit/sha256.ts';
-import { writeDurably } from '@svc/kit/files/durable-file.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { Compiler } from './compiler.ts';
 import { encodeTranspiled, transpiledComponent } from './transpiled-component.ts';
@@ -18,5 +18,5 @@ export async function compileComponent(component: Uint8Array, directory: string)
   if (answer.kind === 'refused') throw new Error(`the component cannot be compiled: ${answer.reason}`);
   const componentSha256 = sha256Hex(component);
   const file = encodeTranspiled(transpiledComponent(componentSha256, answer));
-  await writeDurably(join(directory, compiledFileName), [file]);
+  await replaceFile(join(directory, compiledFileName), [file]);
 }

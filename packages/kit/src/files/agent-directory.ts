@@ -1,10 +1,8 @@
-import { constants, openSync, renameSync, unlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { renameSync, unlinkSync } from 'node:fs';
 
 import { isErrno } from '../diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from './held-directory.ts';
-
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+import type { TemporaryFile } from './replace-file.ts';
 
 /**
  * Opens a directory directly below an agent's workdir, or the workdir itself for null, and makes it when it is missing. The workdir is
@@ -26,32 +24,13 @@ export function openAgentDirectory(workdir: string, directory: string | null): H
   }
 }
 
-export interface OpenPath {
-  readonly fd: number;
-  readonly path: string;
-}
-
-const mostTemporaries = 100;
-
-/** A fresh file beside `name`: one that the agent planted under a name is passed over, never opened and never removed. */
-export function createTemporaryIn(base: HeldDirectory, name: string): OpenPath {
-  for (let attempt = 0; ; attempt += 1) {
-    const path = join(base.path, `.${name}.${attempt}.tmp`);
-    try {
-      return { fd: openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644), path };
-    } catch (error) {
-      if (!isErrno(error, 'EEXIST') || attempt === mostTemporaries) throw error;
-    }
-  }
-}
-
-/** What stands where the runtime's file belongs gives way: a directory is moved aside, since it may hold the agent's work. */
-export function moveInto(temporary: string, target: string): void {
+/** Gives the file its place. A directory that stands there is moved aside, since it may hold the agent's work. */
+export function keepInPlaceOf(file: TemporaryFile, target: string): void {
   try {
-    renameSync(temporary, target);
+    file.keepAs(target);
   } catch (error) {
     if (!isErrno(error, 'EISDIR')) throw error;
-    renameSync(target, `${temporary}.displaced`);
-    renameSync(temporary, target);
+    renameSync(target, `${file.path}.displaced`);
+    file.keepAs(target);
   }
 }

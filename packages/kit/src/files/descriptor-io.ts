@@ -28,7 +28,7 @@ export async function fill({ descriptor, target, position }: Slice): Promise<num
   return filled;
 }
 
-export async function writeAll(descriptor: number, bytes: Buffer): Promise<void> {
+export async function writeAll(descriptor: number, bytes: Uint8Array): Promise<void> {
   let written = 0;
   while (written < bytes.length) {
     const { bytesWritten } = await writeAt(descriptor, bytes, written, bytes.length - written, null);

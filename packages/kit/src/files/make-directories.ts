@@ -2,6 +2,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 import { isErrno } from '../diagnostics/system-reason.ts';
+import { ioFault } from './io-fault.ts';
 
 /**
  * Makes a directory and the missing ones above it, all with this mode; one that is there already is left as it is. Throws the
@@ -32,5 +33,14 @@ function mkdirOrFind(path: string, mode: number): void {
   } catch (error) {
     // A file system that is read-only, or not ours, says so before it looks whether the directory is there.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+  }
+}
+
+/** The same; `E-IO-001` when it cannot be made. */
+export async function makeDirectory(path: string, mode?: number): Promise<void> {
+  try {
+    makeDirectories(path, mode);
+  } catch (error) {
+    throw ioFault(error, `cannot make the directory ${path}`);
   }
 }

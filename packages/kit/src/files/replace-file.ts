@@ -1,37 +1,124 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+/** Replaces files as a whole: what is new gets a temporary name beside the old file, and takes its place once it is whole. */
 
+import { closeSync, fsync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+import { writeAll } from './descriptor-io.ts';
+import { ioFault } from './io-fault.ts';
+import { makeDirectory } from './make-directories.ts';
 import { temporaryName } from './temporary-name.ts';
 
+const sync = promisify(fsync);
+
+export type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
+export interface ReplaceOptions {
+  /** Of the new file, before the umask; 0o644 when absent. */
+  readonly mode?: number;
+  /** False for what may be lost when the power fails: nothing waits for the disk then. */
+  readonly isDurable?: boolean;
+}
+
+/** A new file under a temporary name, open for writing. Throws system errors. Whoever makes it closes it, which removes it unless it was kept. */
+export class TemporaryFile {
+  readonly path: string;
+  readonly fd: number;
+  #isOpen = true;
+  #isKept = false;
+
+  constructor(directory: string, mode = 0o644) {
+    this.path = join(directory, temporaryName());
+    this.fd = openSync(this.path, 'wx', mode);
+  }
+
+  /** Ends the writing, and gives the file its place, in one step; one that is there gives way. */
+  keepAs(path: string): void {
+    this.#release();
+    renameSync(this.path, path);
+    this.#isKept = true;
+  }
+
+  close(): void {
+    try {
+      this.#release();
+    } finally {
+      // Kept, the name is free again, and what comes to be there is none of ours.
+      if (!this.#isKept) rmSync(this.path, { force: true });
+    }
+  }
+
+  #release(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    closeSync(this.fd);
+  }
+}
+
 /**
- * Replaces `path` by an owner-only file with these bytes and returns once they are on the disk: after a crash at any moment it is
- * the old file or the new one. The directory is there already. Throws the refusal of the operating system; the old file is left then.
+ * Replaces `path`: after a crash at any moment it is the old file or the new one. The directory is there already. Throws the refusal of the
+ * operating system; the old file is left then, and nothing beside it.
  */
-export function replaceFile(path: string, bytes: Uint8Array): void {
-  const directory = dirname(path);
-  const temporary = join(directory, temporaryName());
+export function replaceFileSync(
+  path: string,
+  bytes: Uint8Array,
+  { mode, isDurable = true }: ReplaceOptions = {},
+): void {
+  const file = new TemporaryFile(dirname(path), mode);
   try {
-    writeWhole(temporary, bytes);
-    renameSync(temporary, path);
-  } catch (error) {
-    rmSync(temporary, { force: true });
-    throw error;
-  }
-  syncDirectory(directory);
-}
-
-function writeWhole(path: string, bytes: Uint8Array): void {
-  const file = openSync(path, 'wx', 0o600);
-  try {
-    let written = 0;
-    while (written < bytes.length) written += writeSync(file, bytes, written);
-    fsyncSync(file);
+    writeFileSync(file.fd, bytes);
+    if (isDurable) fsyncSync(file.fd);
+    file.keepAs(path);
   } finally {
-    closeSync(file);
+    file.close();
+  }
+  if (isDurable) syncDirectorySync(dirname(path));
+}
+
+/** The same without keeping the thread waiting for the disk, and with the directory made where it is missing; `E-IO-001` for a refusal. */
+export async function replaceFile(path: string, chunks: Chunks, options: ReplaceOptions = {}): Promise<void> {
+  const directory = dirname(path);
+  await makeDirectory(directory);
+  const file = await writeTemporary(directory, chunks, options);
+  try {
+    file.keepAs(path);
+    if (options.isDurable ?? true) await syncDirectory(directory);
+  } catch (error) {
+    throw ioFault(error, `cannot write ${path}`);
+  } finally {
+    file.close();
   }
 }
 
-function syncDirectory(path: string): void {
+/** A new file in `directory` with all the bytes, on the disk unless `isDurable` is false. `E-IO-001` for a refusal, and nothing is left then. */
+export async function writeTemporary(
+  directory: string,
+  chunks: Chunks,
+  { mode, isDurable = true }: ReplaceOptions = {},
+): Promise<TemporaryFile> {
+  let file: TemporaryFile | undefined;
+  try {
+    file = new TemporaryFile(directory, mode);
+    for await (const chunk of chunks) await writeAll(file.fd, chunk);
+    if (isDurable) await sync(file.fd);
+    return file;
+  } catch (error) {
+    file?.close();
+    throw ioFault(error, `cannot write to ${directory}`);
+  }
+}
+
+/** Brings the names in a directory to the disk; a thread is for that alone. */
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = openSync(path, 'r');
+  try {
+    await sync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}
+
+function syncDirectorySync(path: string): void {
   const directory = openSync(path, 'r');
   try {
     fsyncSync(directory);

@@ -2,7 +2,7 @@ import { type ClientRequest, type IncomingMessage, request as httpRequest, type 
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 
-import type { Chunks } from '../files/durable-file.ts';
+import type { Chunks } from '../files/replace-file.ts';
 import type { Proxy } from './proxy.ts';
 import { openTunnel } from './tunnel.ts';
 import type { Transfer } from './transport-fault.ts';

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { processStart } from '@svc/kit/process-stat.ts';
 import { liveRecord } from '../../../../test/support/running-record.ts';
+import { replacementContract } from '../../../../test/support/replacement-contract.ts';
 import { readRunningRecords, writeRunningRecord } from './running-record.ts';
 
 let home: string;
@@ -26,6 +27,12 @@ afterEach(() => {
 const live = liveRecord();
 
 describe('the records of running sessions', () => {
+  replacementContract('as one of them', {
+    path: `.svc/running/${live.session_id}.json`,
+    mode: 0o600,
+    write: (place, variant) => void writeRunningRecord(place, { ...live, name: variant }),
+  });
+
   it('are there until they are taken away', () => {
     const forget = writeRunningRecord(home, live);
     expect(readRunningRecords(home)).toEqual([live]);

@@ -1,9 +1,10 @@
-import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isAlive } from '@svc/kit/process-stat.ts';
@@ -36,11 +37,9 @@ function recordsDirectory(home: string): string {
 export function writeRunningRecord(home: string, record: RunningRecord): () => void {
   const directory = recordsDirectory(home);
   const path = join(directory, `${record.session_id}.json`);
-  const temporary = `${path}.tmp`;
   try {
     makeDirectories(directory, 0o700);
-    writeFileSync(temporary, `${JSON.stringify(record)}\n`, { mode: 0o600 });
-    renameSync(temporary, path);
+    replaceFileSync(path, Buffer.from(`${JSON.stringify(record)}\n`), { mode: 0o600, isDurable: false });
   } catch (error) {
     throw ioFault(error, `the session cannot be listed in ${directory}`);
   }

@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { describe } from 'vitest';
 
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { directoryContract, regularFileContract } from '../../../../test/support/beneath-contract.ts';
+import { replacementContract } from '../../../../test/support/replacement-contract.ts';
 import { WorkdirFiles } from './workdir-files.ts';
 import { WrittenFiles } from './written-files.ts';
 
@@ -33,4 +35,12 @@ describe('a task that is there already', () => {
     reach: (workdir) => hasTask(workdir),
   });
   regularFileContract('a look at it', { name: 'task.md', content: text, read: hasTask });
+});
+
+describe('what svc has written', () => {
+  replacementContract('as it is remembered', {
+    path: `workdirs/${sha256Hex('/work')}.json`,
+    mode: 0o600,
+    write: (keeper, variant) => new WrittenFiles({ workdir: '/work', keepers: [keeper] }).take([variant]),
+  });
 });

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import * as z from 'zod/mini';
 
@@ -6,7 +6,7 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
-import { temporaryName } from '@svc/kit/files/temporary-name.ts';
+import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 const contentShape = z.lazy(() => z.object({ bytes: z.int(), sha256: z.string() }));
@@ -84,11 +84,10 @@ export class WrittenFiles {
   }
 
   #write(files: Files): void {
+    const bytes = Buffer.from(`${JSON.stringify({ workdir: this.#workdir, files })}\n`);
     for (const record of this.#records) {
       makeDirectories(dirname(record), 0o700);
-      const temporary = join(dirname(record), temporaryName());
-      writeFileSync(temporary, `${JSON.stringify({ workdir: this.#workdir, files })}\n`, { mode: 0o600, flag: 'wx' });
-      renameSync(temporary, record);
+      replaceFileSync(record, bytes, { mode: 0o600, isDurable: false });
     }
   }
 }

@@ -1,7 +1,7 @@
 // Builds component.wasm of a folder that holds its source, or compares the two.
 import { existsSync } from 'node:fs';
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { buildComponent, type BuiltComponent } from '@svc/components/builder/build-component.ts';
@@ -15,9 +15,8 @@ import {
   readManifestText,
   requiredFile,
 } from '@svc/artifacts/store/inspect-content.ts';
-import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
-import { temporaryName } from '@svc/kit/files/temporary-name.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { checkArtifact } from './check-artifact.ts';
 
 /**
@@ -27,7 +26,7 @@ import { checkArtifact } from './check-artifact.ts';
 export async function buildFromSource(directory: string): Promise<readonly Diagnostic[]> {
   const built = await builtComponent(directory);
   if (built === null) return [];
-  await replaceOutput(join(directory, componentFile), built.component);
+  await replaceFile(join(directory, componentFile), [built.component], { mode: 0o666, isDurable: false });
   return built.warnings;
 }
 
@@ -60,15 +59,4 @@ async function builtComponent(directory: string): Promise<BuiltComponent | null>
   await checkArtifact(manifest);
   const packageRoot = findPackageRoot(import.meta.filename);
   return await buildComponent({ directory, world: manifest.runtime, packageRoot });
-}
-
-async function replaceOutput(path: string, bytes: Uint8Array): Promise<void> {
-  const temporary = join(dirname(path), temporaryName());
-  try {
-    await writeFile(temporary, bytes);
-    await rename(temporary, path);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw ioFault(error, `cannot write ${path}`);
-  }
 }

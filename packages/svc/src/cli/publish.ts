@@ -7,7 +7,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { tap } from '@svc/artifacts/store/archive-writer.ts';
 import { buildArchive } from '@svc/artifacts/store/build-archive.ts';
-import type { Chunks } from '@svc/kit/files/durable-file.ts';
+import type { Chunks } from '@svc/kit/files/replace-file.ts';
 import { isDirectory } from '@svc/artifacts/store/install-path.ts';
 import { platformShape } from '@svc/artifacts/store/platform.ts';
 import { inspectPublishable, type Publishable } from '@svc/artifacts/store/publishable.ts';

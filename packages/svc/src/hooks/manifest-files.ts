@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { writeDurably } from '@svc/kit/files/durable-file.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { entryNameFault, NameTable } from '@svc/artifacts/store/entry-name.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import type { ManifestFile } from './wit-outcome.ts';
@@ -43,7 +43,7 @@ export class ManifestFiles {
     try {
       makePrivate(this.#directory);
       for (const { name, content } of files)
-        await writeDurably(join(this.#directory, name), [Buffer.from(content)], 0o600);
+        await replaceFile(join(this.#directory, name), [Buffer.from(content)], { mode: 0o600 });
       return null;
     } catch (error) {
       if (error instanceof Diagnostic) return `write-manifests: ${error.message}`;

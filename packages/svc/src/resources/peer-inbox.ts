@@ -1,11 +1,10 @@
-import { closeSync, fsync, unlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { fsync } from 'node:fs';
 import { promisify } from 'node:util';
 
-import { createTemporaryIn, moveInto, openAgentDirectory, type OpenPath } from '@svc/kit/files/agent-directory.ts';
+import { keepInPlaceOf, openAgentDirectory } from '@svc/kit/files/agent-directory.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { writeAll } from '@svc/kit/files/descriptor-io.ts';
+import { TemporaryFile } from '@svc/kit/files/replace-file.ts';
 
 const sync = promisify(fsync);
 
@@ -18,17 +17,15 @@ export const inboxDirectory = 'peer-in';
  */
 export class IncomingFile {
   readonly #base: HeldDirectory;
-  readonly #file: OpenPath;
+  readonly #file: TemporaryFile;
   readonly #name: string;
-  #isKept = false;
 
   /** `name` is the one it is to get. */
   constructor(workdir: string, name: string) {
     this.#name = name;
     this.#base = openAgentDirectory(workdir, inboxDirectory);
     try {
-      // Short, so that it fits wherever the name itself does.
-      this.#file = createTemporaryIn(this.#base, name.slice(0, 16));
+      this.#file = new TemporaryFile(this.#base.path);
     } catch (error) {
       this.#base.close();
       throw error;
@@ -42,18 +39,13 @@ export class IncomingFile {
   /** Gives the file its name; one that was fetched with the same handle before gives way. */
   async keep(): Promise<void> {
     await sync(this.#file.fd);
-    moveInto(this.#file.path, join(this.#base.path, this.#name));
-    this.#isKept = true;
+    keepInPlaceOf(this.#file, this.#base.entry(this.#name));
   }
 
   /** Closes the file, and removes it unless it was kept. */
   discard(): void {
-    closeSync(this.#file.fd);
     try {
-      if (!this.#isKept) unlinkSync(this.#file.path);
-    } catch (error) {
-      // The agent was faster.
-      if (!isErrno(error, 'ENOENT')) throw error;
+      this.#file.close();
     } finally {
       this.#base.close();
     }

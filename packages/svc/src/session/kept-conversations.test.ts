@@ -17,6 +17,7 @@ import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Message } from '../inference/driver.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
+import { replacementContract } from '../../../../test/support/replacement-contract.ts';
 import { KeptConversations } from './kept-conversations.ts';
 
 let directory: string;
@@ -53,6 +54,13 @@ function onlyFile(): string {
 }
 
 describe('conversations on disk', () => {
+  replacementContract('of a context', {
+    path: file,
+    mode: 0o600,
+    write: (place, variant) =>
+      new KeptConversations({ directory: place, redact: (text) => text }).save(context, said(variant)),
+  });
+
   it('come back as they were saved, blocks of every kind included', () => {
     const messages: Message[] = [
       { role: 'user', content: [{ type: 'text', text: 'half a pair \ud83d, and a line\u2028end' }] },

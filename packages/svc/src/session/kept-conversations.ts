@@ -7,7 +7,7 @@ import type { Message } from '../inference/driver.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
-import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
@@ -52,7 +52,7 @@ export class KeptConversations implements Conversations {
     refuseTooLong(bytes.length);
     const path = this.#path(name);
     try {
-      replaceFile(path, bytes);
+      replaceFileSync(path, bytes, { mode: 0o600 });
     } catch (error) {
       throw ioFault(error, `the conversation ${path} cannot be kept`);
     }

@@ -1,10 +1,10 @@
 import {
-  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { replacementContract } from '../../../../test/support/replacement-contract.ts';
 import { writeWorkdirFile } from './workdir-file.ts';
 
 let folder = '';
@@ -31,6 +32,12 @@ afterEach(() => {
 const result = { directory: 'out', name: 'result.txt' } as const;
 
 describe('a file of the runtime in the workdir', () => {
+  replacementContract('of a session', {
+    path: 'out/result.txt',
+    mode: 0o644,
+    write: (directory, variant) => writeWorkdirFile({ workdir: realpathSync(directory), ...result, text: variant }),
+  });
+
   it('is written into a directory made for it, and nothing else is left there', () => {
     writeWorkdirFile({ workdir, ...result, text: 'done' });
     expect(readFileSync(join(workdir, 'out', 'result.txt'), 'utf8')).toBe('done');
@@ -57,12 +64,11 @@ describe('a file of the runtime in the workdir', () => {
     expect(readFileSync(join(workdir, 'out', 'result.txt'), 'utf8')).toBe('done');
   });
 
-  it('never follows a link planted in place of the file or of its temporary name', () => {
+  it('never follows a link planted in place of the file', () => {
     const victim = join(folder, 'victim');
     writeFileSync(victim, 'untouched');
     mkdirSync(join(workdir, 'out'));
     symlinkSync(victim, join(workdir, 'out', 'result.txt'));
-    symlinkSync(victim, join(workdir, 'out', '.result.txt.0.tmp'));
     writeWorkdirFile({ workdir, ...result, text: 'done' });
     expect(readFileSync(victim, 'utf8')).toBe('untouched');
     expect(lstatSync(join(workdir, 'out', 'result.txt')).isFile()).toBe(true);
@@ -78,14 +84,15 @@ describe('a file of the runtime in the workdir', () => {
     mkdirSync(join(workdir, 'out', 'result.txt', 'kept'), { recursive: true });
     writeWorkdirFile({ workdir, ...result, text: 'done' });
     expect(readFileSync(join(workdir, 'out', 'result.txt'), 'utf8')).toBe('done');
-    expect(existsSync(join(workdir, 'out', '.result.txt.0.tmp.displaced', 'kept'))).toBe(true);
+    const aside = readdirSync(join(workdir, 'out')).filter((name) => name.endsWith('.displaced'));
+    expect(aside.map((name) => readdirSync(join(workdir, 'out', name)))).toEqual([['kept']]);
   });
 
   it('says why it cannot be written, and leaves nothing', () => {
-    mkdirSync(join(workdir, 'out'));
-    for (let number = 0; number <= 100; number += 1)
-      writeFileSync(join(workdir, 'out', `.result.txt.${number}.tmp`), '');
-    expect(() => writeWorkdirFile({ workdir, ...result, text: 'done' })).toThrow('out/result.txt cannot be written');
-    expect(existsSync(join(workdir, 'out', 'result.txt'))).toBe(false);
+    const name = 'x'.repeat(300);
+    expect(() => writeWorkdirFile({ workdir, directory: 'out', name, text: 'done' })).toThrow(
+      `out/${name} cannot be written in ${workdir}: the path is too long`,
+    );
+    expect(readdirSync(join(workdir, 'out'))).toEqual([]);
   });
 });

@@ -1,10 +1,11 @@
-import { closeSync, fsyncSync, unlinkSync, writeSync } from 'node:fs';
+import { fsyncSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { createTemporaryIn, moveInto, openAgentDirectory } from '@svc/kit/files/agent-directory.ts';
+import { keepInPlaceOf, openAgentDirectory } from '@svc/kit/files/agent-directory.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { TemporaryFile } from '@svc/kit/files/replace-file.ts';
 
 export interface WorkdirFile {
   /** The accessible workdir: trusted itself, its contents are the agent's. */
@@ -24,7 +25,7 @@ export function writeWorkdirFile(file: WorkdirFile): void {
   try {
     const base = openAgentDirectory(file.workdir, file.directory);
     try {
-      replaceFile(base, file);
+      replaceIn(base, file);
     } finally {
       base.close();
     }
@@ -35,20 +36,13 @@ export function writeWorkdirFile(file: WorkdirFile): void {
   }
 }
 
-function replaceFile(base: HeldDirectory, file: WorkdirFile): void {
-  const { fd, path } = createTemporaryIn(base, file.name);
+function replaceIn(base: HeldDirectory, { name, text }: WorkdirFile): void {
+  const temporary = new TemporaryFile(base.path);
   try {
-    try {
-      const bytes = Buffer.from(file.text);
-      let written = 0;
-      while (written < bytes.length) written += writeSync(fd, bytes, written);
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
-    moveInto(path, join(base.path, file.name));
-  } catch (error) {
-    unlinkSync(path);
-    throw error;
+    writeFileSync(temporary.fd, text);
+    fsyncSync(temporary.fd);
+    keepInPlaceOf(temporary, base.entry(name));
+  } finally {
+    temporary.close();
   }
 }

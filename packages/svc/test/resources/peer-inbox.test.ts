@@ -45,7 +45,6 @@ describe('what the agent put where the file belongs', () => {
     mkdirSync(fetching.inbox);
     const name = `${idOf(handleOf())}-q3.csv`;
     symlinkSync(outside, join(fetching.inbox, name));
-    symlinkSync(outside, join(fetching.inbox, `.${idOf(handleOf())}.0.tmp`));
     expect((await fetching.fetch()).status).toBe('passed');
     expect(readFileSync(outside, 'utf8')).toBe('untouched');
     expect(lstatSync(join(fetching.inbox, name)).isFile()).toBe(true);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import * as z from 'zod/mini';
 
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
-import { writeDurably } from '@svc/kit/files/durable-file.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import type { ListedTools } from './listed-tools.ts';
 
 const longestFile = 4 * 1024 * 1024;
@@ -40,7 +40,7 @@ export class KeptLists {
 
   /** `E-IO-001` when it cannot be written. */
   async write(sha256: string, { tools, leftOut }: ListedTools): Promise<void> {
-    await writeDurably(this.#path(sha256), [Buffer.from(`${JSON.stringify({ tools, leftOut })}\n`)]);
+    await replaceFile(this.#path(sha256), [Buffer.from(`${JSON.stringify({ tools, leftOut })}\n`)]);
   }
 
   #path(sha256: string): string {

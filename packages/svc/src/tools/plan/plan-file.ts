@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { makeDirectory, writeDurably } from '@svc/kit/files/durable-file.ts';
+import { makeDirectory } from '@svc/kit/files/make-directories.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import type { SavedPlan } from './plan-report.ts';
 
 export interface PlanFileSettings {
@@ -23,7 +24,7 @@ export async function savePlan(file: PlanFile, { sessionDirectory, redact }: Pla
   const name = `plans/${file.number}-${file.planId}.json`;
   try {
     await makeDirectory(join(sessionDirectory, 'plans'), 0o700);
-    await writeDurably(join(sessionDirectory, name), [Buffer.from(redact(file.text))], 0o600);
+    await replaceFile(join(sessionDirectory, name), [Buffer.from(redact(file.text))], { mode: 0o600 });
     return { kind: 'saved', name };
   } catch (error) {
     if (!(error instanceof Diagnostic)) throw error;

@@ -1,0 +1,65 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { replacementContract } from '../../../../test/support/replacement-contract.ts';
+import { replaceFile, replaceFileSync, TemporaryFile, writeTemporary } from './replace-file.ts';
+
+const file = { path: 'file', mode: 0o640 };
+
+describe('a file', () => {
+  for (const isDurable of [true, false]) {
+    const options = { mode: 0o640, isDurable };
+    replacementContract(`replaced at once, durable ${isDurable},`, {
+      ...file,
+      write: (directory, variant) => replaceFileSync(join(directory, 'file'), Buffer.from(variant), options),
+    });
+    replacementContract(`replaced in pieces, durable ${isDurable},`, {
+      ...file,
+      write: (directory, variant) => replaceFile(join(directory, 'file'), [...Buffer.from(variant)].map(one), options),
+    });
+  }
+});
+
+function one(byte: number): Buffer {
+  return Buffer.of(byte);
+}
+
+describe('a temporary file', () => {
+  let directory: string;
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'svc-temporary-'));
+  });
+  afterEach(() => rmSync(directory, { recursive: true }));
+
+  it('is gone when it was not kept', () => {
+    const temporary = new TemporaryFile(directory);
+    expect(readdirSync(directory)).toHaveLength(1);
+    temporary.close();
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('may be gone already', () => {
+    const temporary = new TemporaryFile(directory);
+    rmSync(temporary.path);
+    expect(() => temporary.close()).not.toThrow();
+  });
+
+  it('is gone when it could not take its place', () => {
+    mkdirSync(join(directory, 'file/work'), { recursive: true });
+    expect(() => replaceFileSync(join(directory, 'file'), Buffer.from('text'))).toThrow('EISDIR');
+    expect(readdirSync(directory)).toEqual(['file']);
+  });
+
+  it('is gone when its bytes did not come', async () => {
+    writeFileSync(join(directory, 'file'), 'old');
+    const broken = (async function* () {
+      yield Buffer.from('half');
+      throw new Error('the source broke');
+    })();
+    await expect(writeTemporary(directory, broken)).rejects.toThrow('the source broke');
+    expect(readdirSync(directory)).toEqual(['file']);
+  });
+});
