@@ -11,7 +11,7 @@ import { readDocument } from './checked-document.ts';
 import { userConfig, workspaceConfig } from './config-schema.ts';
 import { Draft } from './draft.ts';
 import type { Findings } from './findings.ts';
-import { readSmallText, unreadableFile } from './read-text.ts';
+import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { referencedVariable } from './references.ts';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 
-import { readSmallText, unreadableFile } from './read-text.ts';
+import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 
 export interface EnvironmentRequest {

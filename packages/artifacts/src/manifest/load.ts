@@ -6,7 +6,7 @@ import { readDocument } from './checked-document.ts';
 import { Draft } from './draft.ts';
 import type { Findings } from './findings.ts';
 import { renderKeyPath, type KeyPath } from './key-path.ts';
-import { readSmallText, unreadableFile } from './read-text.ts';
+import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import type { Reference } from './references.ts';
 import { checkCapsuleRules } from './rules.ts';

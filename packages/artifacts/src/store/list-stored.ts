@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { artifactName, exactVersion } from '../manifest/names.ts';
-import { readSmallText } from '../manifest/read-text.ts';
+import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 import type { ArtifactKind } from './inspect-content.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { parseArtifactManifest } from '../manifest/artifact-manifest.ts';
-import { readSmallText } from '../manifest/read-text.ts';
+import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ArtifactManifest } from '../manifest/schema.ts';
 import type { ArchivedFiles } from './archived-files.ts';
 import type { FoundArtifact } from './installed-artifact.ts';

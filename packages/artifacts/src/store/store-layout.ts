@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { artifactName, exactVersion } from '../manifest/names.ts';
-import { readSmallText, unreadableFile } from '../manifest/read-text.ts';
+import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 
 /** One archive of a store; `platform` is null for the generic file of its version. */

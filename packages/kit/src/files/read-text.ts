@@ -1,6 +1,6 @@
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
+import { readFileUpTo } from './read-up-to.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 
 const largestFile = 1024 * 1024;
