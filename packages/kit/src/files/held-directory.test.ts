@@ -120,6 +120,13 @@ describe('a held directory', () => {
     }
   });
 
+  it('leads nowhere above itself', () => {
+    for (const held of [HeldDirectory.open(root), HeldDirectory.checked(root)]) {
+      expect(() => held.below('a/../../a')).toThrow('a/../../a leads out of its directory');
+      held.close();
+    }
+  });
+
   it('tells what stands behind a name', () => {
     symlinkSync('a', join(root, 'link'));
     writeFileSync(join(root, 'file'), '');

@@ -174,6 +174,7 @@ function walk(from: HeldDirectory, path: string, makeMode?: number): HeldDirecto
     if (name === '' || name === '.') continue;
     const parent = held;
     try {
+      if (name === '..') throw new Error(`${path} leads out of its directory`);
       held = parent.enter(name, makeMode);
     } finally {
       parent.close();
