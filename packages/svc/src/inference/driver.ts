@@ -43,10 +43,15 @@ export interface InferenceResponse {
   readonly continuationId?: string;
 }
 
-/** What a driver call came to. Only `malformed` ends the task without a final frame (D1 "Task states" 2). */
-export type DriverOutcome =
-  | { readonly kind: 'response'; readonly response: InferenceResponse }
-  /** The driver ran and failed: a provider error, an exit before the response; `trapped` when its component broke off. */
+/** What a driver call came to. */
+export type DriverOutcome = { readonly kind: 'response'; readonly response: InferenceResponse } | DriverFailure;
+
+/**
+ * Why there is no response to go on with. It ends the task as it is: the state table of tasks takes it (session/task-state.ts).
+ * Only `malformed` does so without a final frame (D1 "Task states" 2).
+ */
+export type DriverFailure =
+  /** The driver ran and failed: a provider error, an exit before the response, a wrong one; `trapped` when its component broke off. */
   | { readonly kind: 'failed'; readonly error: string; readonly trapped?: boolean }
   /** The driver could not be called at all: it cannot be loaded or started. */
   | { readonly kind: 'unavailable'; readonly error: string }

@@ -1,4 +1,4 @@
-import type { ContentBlock, InferenceResponse } from './driver.ts';
+import type { ContentBlock, DriverFailure, InferenceResponse } from './driver.ts';
 
 export type ToolCallBlock = Extract<ContentBlock, { type: 'tool_call' }>;
 
@@ -8,7 +8,7 @@ export type Verdict =
   /** At least one call, in the order the model made them. */
   | { readonly kind: 'calls'; readonly calls: readonly ToolCallBlock[] }
   /** The response was read but is wrong; `error` is the sentence for `out/result.txt`. */
-  | { readonly kind: 'failed'; readonly error: string };
+  | Extract<DriverFailure, { kind: 'failed' }>;
 
 /** Of one response; no model makes so many, and each is a frame and a line of the trace. */
 const mostCalls = 1_024;

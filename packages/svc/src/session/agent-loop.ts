@@ -1,7 +1,14 @@
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
-import type { Driver, DriverOutcome, InferenceRequest, Message, ToolAnswer, Usage } from '../inference/driver.ts';
-import type { SpendRefusal } from '../inference/spend-refusal.ts';
+import type {
+  Driver,
+  DriverFailure,
+  DriverOutcome,
+  InferenceRequest,
+  Message,
+  ToolAnswer,
+  Usage,
+} from '../inference/driver.ts';
 import { judgeResponse, type ToolCallBlock } from '../inference/response-check.ts';
 import type { DispatchedCall } from '../tools/dispatch.ts';
 import type { Inventory } from '../tools/inventory.ts';
@@ -11,10 +18,11 @@ import type { TraceEventId } from '@svc/protocol/ids.ts';
 import type { Attempt } from './attempt.ts';
 import { callTrace } from './call-trace.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
-import { compactIfNear } from './compaction.ts';
+import { compactIfNear, type Compaction } from './compaction.ts';
 import { conversationLength, longestConversation } from './conversation-limits.ts';
 import { ContextWindow, type ContextLimit } from './context-window.ts';
 import type { SpendMeter } from './spend-meter.ts';
+import type { TaskFailure } from './task-state.ts';
 import type { InputAnswer } from '../tools/tool.ts';
 import type { WorkdirSize } from './workdir-size.ts';
 
@@ -54,15 +62,7 @@ const measureEveryMs = 1_000;
 /** How an attempt ended, before anything final is written. A cancel arrives as a rejection with `TaskCanceled`. */
 export type AttemptEnd =
   | { readonly kind: 'completed'; readonly reply: string; readonly replyWasStreamed: boolean }
-  /** `trapped`: the driver's component broke off, which the session's own status tells of. */
-  | { readonly kind: 'driver-failed'; readonly error: string; readonly trapped: boolean }
-  | { readonly kind: 'driver-unavailable'; readonly error: string }
-  | { readonly kind: 'driver-malformed'; readonly error: string }
-  | { readonly kind: 'compaction-failed'; readonly error: string }
-  /** Nothing was asked of the driver: what the task needs first could not be had. */
-  | { readonly kind: 'unprepared'; readonly error: string }
-  | { readonly kind: 'turns-exhausted' }
-  | { readonly kind: 'spend-refused'; readonly refusal: SpendRefusal };
+  | TaskFailure;
 
 export interface AttemptResult {
   readonly end: AttemptEnd;
@@ -88,16 +88,13 @@ export async function runAttempt(
 
 type Infer = ReturnType<Driver['openTask']>['infer'];
 
-type Inferred =
-  | Exclude<DriverOutcome, { kind: 'response' }>
-  | (Extract<DriverOutcome, { kind: 'response' }> & { readonly usage: Usage });
+type Inferred = DriverFailure | (Extract<DriverOutcome, { kind: 'response' }> & { readonly usage: Usage });
 
 type TurnEnd = { readonly kind: 'next' } | AttemptEnd;
 
 const conversationTooLong: AttemptEnd = {
-  kind: 'driver-failed',
+  kind: 'failed',
   error: `the conversation holds more than ${longestConversation} characters, which no model takes`,
-  trapped: false,
 };
 
 class AgentLoop {
@@ -129,16 +126,16 @@ class AgentLoop {
       const end = await this.#turn(turn, infer);
       if (end.kind !== 'next') return end;
     }
-    return { kind: 'turns-exhausted' };
+    return { kind: 'turns-exhausted', maxTurns: inference.maxTurns };
   }
 
   async #turn(turn: number, infer: Infer): Promise<TurnEnd> {
     this.#attempt.throwIfCanceled();
-    this.#attempt.announce({ type: 'turn-started', turn });
+    this.#attempt.announce({ kind: 'turn-started', turn });
     this.#attempt.turns = turn;
-    const failure = await this.#compact();
+    const compaction = await this.#compact();
     this.#attempt.throwIfCanceled();
-    if (failure !== null) return { kind: 'compaction-failed', error: failure };
+    if (compaction.kind === 'failed') return compaction;
     if (conversationLength(this.messages) > longestConversation) return conversationTooLong;
     const request = this.#request();
     const refusal = this.#deps.spend.check(request);
@@ -147,24 +144,19 @@ class AgentLoop {
     // A large workdir is measured while the model is asked; nothing is done with the answer before.
     await this.#deps.workdirSize.settled(this.#signal);
     this.#attempt.throwIfCanceled();
-    if (outcome.kind === 'failed') {
-      return { kind: 'driver-failed', error: outcome.error, trapped: outcome.trapped ?? false };
-    }
-    if (outcome.kind === 'unavailable') return { kind: 'driver-unavailable', error: outcome.error };
-    if (outcome.kind === 'malformed') return { kind: 'driver-malformed', error: outcome.error };
+    if (outcome.kind !== 'response') return outcome;
     const { model } = request;
     await this.#deps.hooks.inferred(this.#deps.hooked, { turn, model, ...outcome });
     this.#attempt.throwIfCanceled();
     return await this.#act(turn, outcome, streamedText);
   }
 
-  /** Gives why the task cannot go on, if so. */
-  async #compact(): Promise<string | null> {
+  async #compact(): Promise<Compaction> {
     const { trace, taskStart, ...deps } = this.#deps;
     const record = (event: TraceEvent): void => void trace.write(event, taskStart);
     const compaction = await compactIfNear(this.#request(), this.#window, { ...deps, record });
     if (compaction.kind === 'replaced') this.#continueFrom(compaction.messages);
-    return compaction.kind === 'failed' ? compaction.error : null;
+    return compaction;
   }
 
   /** What a provider keeps under its own id is the longer conversation. */
@@ -259,7 +251,7 @@ class AgentLoop {
   ): Promise<TurnEnd> {
     const verdict = judgeResponse(response);
     this.#continuationId = response.continuationId;
-    if (verdict.kind === 'failed') return { kind: 'driver-failed', error: verdict.error, trapped: false };
+    if (verdict.kind === 'failed') return verdict;
     this.messages.push({ role: 'assistant', content: response.content });
     this.#window.measured(this.messages, usage);
     if (verdict.kind === 'complete') return { kind: 'completed', reply: verdict.reply, replyWasStreamed };

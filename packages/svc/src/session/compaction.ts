@@ -4,6 +4,7 @@ import type { TraceEvent } from '../trace/events.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { contextProblem } from './compacted-context.ts';
 import type { ContextWindow } from './context-window.ts';
+import type { TaskFailure } from './task-state.ts';
 
 export interface CompactionDeps {
   readonly hooks: SessionHooks;
@@ -17,7 +18,7 @@ export type Compaction =
   | { readonly kind: 'none' }
   | { readonly kind: 'replaced'; readonly messages: readonly Message[] }
   /** The task fails (D1 "Task states"). */
-  | { readonly kind: 'failed'; readonly error: string };
+  | Extract<TaskFailure, { kind: 'failed' }>;
 
 /** Asks the hooks for a shorter conversation when a request nears the limit of its model. */
 export async function compactIfNear(

@@ -13,7 +13,7 @@ function workingTask(): { readonly task: Task; readonly deps: InputWaitDeps; rea
     { id: 'tsk_1' as TaskId, contextId: 'ctx_1' as ContextId },
     { text: 'Paint the door.', origin: 'user', trust: 'trusted' },
   );
-  task.apply({ type: 'turn-started', turn: 1 });
+  task.apply({ kind: 'turn-started', turn: 1 });
   const frames: string[] = [];
   const stream = new EventStream((frame, id) => {
     const text = encodeNumberedFrame(id, frame);

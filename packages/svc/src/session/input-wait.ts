@@ -38,7 +38,7 @@ export async function waitForInput(task: Task, prompt: string, deps: InputWaitDe
     });
   }
 
-  announce({ type: 'input-requested', prompt });
+  announce({ kind: 'input-requested', prompt });
   const answer = await untilSettled(task, prompt, { ...deps, announce });
   if (answer === 'canceled') throw new TaskCanceled();
   return answer;
@@ -68,7 +68,7 @@ function untilSettled(
     task.signal.removeEventListener('abort', onAbort);
     task.inputWait = null;
     if (answer !== 'canceled') {
-      deps.announce({ type: answer.kind === 'answered' ? 'input-answered' : 'input-timed-out' });
+      deps.announce({ kind: answer.kind === 'answered' ? 'input-answered' : 'input-timed-out' });
     }
     resolve(answer);
   }

@@ -185,7 +185,7 @@ export class TaskBoard {
   /** Drops every waiting task without a word and stops the running one: the session cannot go on. */
   abandon(): void {
     for (const task of this.#lanes.all()) {
-      task.apply({ type: 'broke', reason: 'the session ended before the task started' });
+      task.apply({ kind: 'broke', error: 'the session ended before the task started' });
       this.#retire(task);
     }
     this.#lanes.clear();
@@ -237,7 +237,7 @@ export class TaskBoard {
 
   #cancelQueued(task: Task): void {
     const { ids, stream, trace, sessionStart } = this.#deps;
-    const announcement = task.apply({ type: 'canceled' });
+    const announcement = task.apply({ kind: 'canceled' });
     if (announcement === null) throw new Error('a cancel is always announced');
     stream.publish(ids.queuedCancels.next(), {
       event: 'status',

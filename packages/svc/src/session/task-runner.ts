@@ -1,13 +1,20 @@
+import { toUSVString } from 'node:util';
+
+import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { HookedTask, TaskEnd } from '../hooks/session-hooks.ts';
 import type { Message } from '../inference/driver.ts';
+import type { InputAnswer } from '../tools/tool.ts';
 import { fenceUntrusted } from '../tools/untrusted-fence.ts';
 import type { TraceEventId } from '@svc/protocol/ids.ts';
-import type { AgentLoopDeps } from './agent-loop.ts';
-import { AttemptRun, type AttemptStart, type EndedAttempt } from './attempt-run.ts';
+import { runAttempt, type AgentLoopDeps, type AttemptEnd, type AttemptResult } from './agent-loop.ts';
+import { Attempt } from './attempt.ts';
 import type { Conversations } from './conversations.ts';
 import type { SessionEventIds } from './event-ids.ts';
 import type { EventStream } from './event-stream.ts';
-import type { Task } from './task.ts';
+import { waitForInput } from './input-wait.ts';
+import { step, type TaskEvent, type TaskFailure, type TaskState } from './task-state.ts';
+import { TaskCanceled, type Task } from './task.ts';
 
 export interface TaskRunnerDeps extends Omit<AgentLoopDeps, 'requestInput' | 'hooked' | 'turnsUsed'> {
   readonly stream: EventStream;
@@ -22,6 +29,29 @@ export interface TaskRunnerDeps extends Omit<AgentLoopDeps, 'requestInput' | 'ho
   readonly writeResult: (text: string) => void;
 }
 
+/** What an attempt begins with. */
+interface AttemptStart {
+  /** 1 for the first, one more after each reopening. */
+  readonly number: number;
+  /** What the attempt adds to the conversation first. */
+  readonly text: string;
+  /** The conversation so far. Throws the Diagnostic of one that is kept and cannot be read. */
+  readonly history: () => readonly Message[];
+  /** Inference turns that earlier attempts of the task used. */
+  readonly turnsUsed: number;
+}
+
+/** An attempt after its last frame. */
+interface EndedAttempt {
+  readonly end: TaskEnd;
+  /** The conversation with everything the attempt added; as it was when the attempt failed or was canceled. */
+  readonly messages: readonly Message[];
+  /** With those of earlier attempts. */
+  readonly turnsUsed: number;
+  /** The driver's component broke off, which the session's own status tells of. */
+  readonly trapped: boolean;
+}
+
 /**
  * Runs one task from its first turn to its last frame, and again as often as its hooks reopen it; tells whether a component trapped
  * outside a tool call on the way. Rejects with the Diagnostic that ends the session when the trace or the workdir fails; the task is
@@ -31,7 +61,7 @@ export async function runTask(task: Task, deps: TaskRunnerDeps): Promise<{ reado
   try {
     return await runAttempts(task, deps);
   } catch (error) {
-    if (error instanceof Diagnostic && !task.isTerminal) task.apply({ type: 'broke', reason: error.message });
+    if (error instanceof Diagnostic && !task.isTerminal) task.apply({ kind: 'broke', error: error.message });
     throw error;
   }
 }
@@ -47,6 +77,12 @@ async function runAttempts(task: Task, deps: TaskRunnerDeps): Promise<{ readonly
     next = await reopened({ task, thread, run, start: next, ended }, deps);
   }
   return { trapped };
+}
+
+/** What the user says first. What an untrusted peer or child wrote reaches the model fenced (contracts §5). */
+function textOf(task: Task): string {
+  const fenced = task.trust === 'untrusted' && (task.origin === 'peer' || task.origin === 'completion');
+  return fenced ? fenceUntrusted(`task:${task.origin}`, task.text) : task.text;
 }
 
 /** The conversation that the task continues. */
@@ -93,7 +129,7 @@ async function reopened(judged: Judged, deps: TaskRunnerDeps): Promise<AttemptSt
     return null;
   }
   const number = start.number + 1;
-  task.apply({ type: 'reopened' });
+  task.apply({ kind: 'reopened' });
   deps.trace.write({ event_type: 'task_reopened', task_id: task.id, attempt: number, feedback }, deps.sessionStart);
   return { number, text: feedback, history: () => ended.messages, turnsUsed: ended.turnsUsed };
 }
@@ -106,8 +142,162 @@ function refusalToReopen({ task, start, ended }: Judged, { inference, maxReopens
   return null;
 }
 
-/** What the user says first. What an untrusted peer or child wrote reaches the model fenced (contracts §5). */
-function textOf(task: Task): string {
-  const fenced = task.trust === 'untrusted' && (task.origin === 'peer' || task.origin === 'completion');
-  return fenced ? fenceUntrusted(`task:${task.origin}`, task.text) : task.text;
+/** One attempt at a task from its first turn to its last frame. */
+class AttemptRun {
+  readonly #task: Task;
+  readonly #deps: TaskRunnerDeps;
+  readonly #start: AttemptStart;
+  readonly #attempt: Attempt;
+  readonly #startedMs: number;
+  readonly #taskStart: TraceEventId;
+
+  constructor(task: Task, start: AttemptStart, deps: TaskRunnerDeps) {
+    this.#task = task;
+    this.#deps = deps;
+    this.#start = start;
+    this.#attempt = new Attempt(task, deps.stream, deps.ids);
+    this.#startedMs = deps.clock.monotonicMs();
+    const event = { event_type: 'task_start', task_id: task.id, attempt: start.number } as const;
+    this.#taskStart = deps.trace.write(event, deps.sessionStart);
+  }
+
+  /** The task as hooks are told of it. */
+  get hooked(): HookedTask {
+    const { id, contextId, origin, trust, signal } = this.#task;
+    return { id, contextId, origin, trusted: trust === 'trusted', attempt: this.#start.number, signal };
+  }
+
+  /** Rejects with the Diagnostic that ends the session. */
+  async toTheEnd(): Promise<EndedAttempt> {
+    try {
+      const { end, messages } = await this.#run();
+      const text = end.kind === 'completed' ? await this.#complete(end, messages) : this.#fail(end);
+      const { state } = this.#task;
+      const trapped = end.kind === 'failed' && end.trapped === true;
+      return { end: { state: endState(state), text }, messages, turnsUsed: this.#turnsUsed(), trapped };
+    } catch (error) {
+      if (!(error instanceof TaskCanceled)) throw error;
+      this.#deps.trace.write({ event_type: 'task_canceled', task_id: this.#task.id, queued: false }, this.#taskStart);
+      this.#end({ kind: 'canceled' });
+      const end = { state: 'canceled', text: null } as const;
+      return { end, messages: [], turnsUsed: this.#turnsUsed(), trapped: false };
+    }
+  }
+
+  async #run(): Promise<AttemptResult> {
+    const { hooks, conversations: _, ...deps } = this.#deps;
+    let history: readonly Message[] = [];
+    const unreadable = diagnosticOf(() => {
+      history = this.#start.history();
+    });
+    if (unreadable !== null) {
+      // A task that fails before its first turn has worked for a moment: the table knows no other way.
+      this.#attempt.announce({ kind: 'turn-started', turn: 1 });
+      return { end: failed(unreadable), messages: [] };
+    }
+    await hooks.taskStarted(this.hooked, this.#start.text);
+    this.#attempt.throwIfCanceled();
+    const asked = { role: 'user', content: [{ type: 'text', text: this.#start.text }] } as const;
+    const result = await runAttempt(this.#attempt, [...history, asked], {
+      ...deps,
+      hooks,
+      hooked: this.hooked,
+      turnsUsed: this.#start.turnsUsed,
+      taskStart: this.#taskStart,
+      requestInput: (prompt) => this.#requestInput(prompt),
+    });
+    this.#attempt.throwIfCanceled();
+    return result;
+  }
+
+  #turnsUsed(): number {
+    return this.#start.turnsUsed + this.#attempt.turns;
+  }
+
+  /**
+   * Writes the reply and the last frames; gives the reply, or what went wrong. A result that cannot be put where it belongs is the task's
+   * failure, not the session's end: the agent itself may stand in its way.
+   */
+  async #complete(end: Extract<AttemptEnd, { kind: 'completed' }>, messages: readonly Message[]): Promise<string> {
+    const refused = this.#writeResult(end.reply) ?? this.#save(messages);
+    if (refused !== null) return this.#fail(failed(refused));
+    if (end.reply !== '' && !end.replyWasStreamed) await this.#attempt.wholeReply(end.reply);
+    this.#attempt.throwIfCanceled();
+    for (const artifact of this.#deps.hooks.takeArtifacts(this.#task.id)) this.#attempt.hookArtifact(artifact);
+    this.#end(end);
+    return end.reply;
+  }
+
+  #save(messages: readonly Message[]): Diagnostic | null {
+    return diagnosticOf(() => this.#deps.conversations.save(this.#task.contextId, messages));
+  }
+
+  /** Writes why the task failed and its last frame; gives what went wrong. */
+  #fail(end: TaskFailure): string {
+    if (end.kind === 'spend-refused') {
+      const { ceiling, spent, estimate } = end.refusal;
+      const event = { event_type: 'spend_ceiling_reached', task_id: this.#task.id, ceiling, spent, estimate } as const;
+      this.#deps.trace.write(event, this.#taskStart);
+    }
+    // What a status frame does not say of itself stands beside it.
+    const error = end.kind === 'failed' || end.kind === 'malformed' ? end.error : undefined;
+    const message = step(this.#task.state, end).announcement?.message ?? '';
+    this.#writeResult(`error: ${error ?? message}`);
+    this.#end(end, error);
+    return 'error' in end ? end.error : message;
+  }
+
+  /** A file holds no half of a character, so the frame that repeats it does not either. */
+  #writeResult(result: string): Diagnostic | null {
+    const text = toUSVString(result);
+    const refused = diagnosticOf(() => this.#deps.writeResult(text));
+    if (refused === null) this.#task.result = text;
+    return refused;
+  }
+
+  /** The trace line comes first: a client that saw the final frame finds the task's end recorded. */
+  #end(event: TaskEvent, error?: string): void {
+    const { clock, trace } = this.#deps;
+    const { announcement, state } = step(this.#task.state, event);
+    const { turns, usage } = this.#attempt;
+    trace.write(
+      {
+        event_type: 'task_end',
+        task_id: this.#task.id,
+        state: endState(state),
+        message: announcement?.message ?? error ?? '',
+        ...(error === undefined ? {} : { error }),
+        turns,
+        usage: { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens },
+        duration_ms: elapsedMs(clock, this.#startedMs),
+      },
+      this.#taskStart,
+    );
+    this.#attempt.announce(event);
+  }
+
+  async #requestInput(prompt: string): Promise<InputAnswer> {
+    const { clock, ids, inputTimeoutMs, stream, trace } = this.#deps;
+    const startedMs = clock.monotonicMs();
+    let outcome: 'answered' | 'timed-out' | 'canceled' = 'canceled';
+    try {
+      const answer = await waitForInput(this.#task, prompt, { stream, ids, clock, timeoutMs: inputTimeoutMs });
+      outcome = answer.kind;
+      return answer;
+    } finally {
+      const durationMs = elapsedMs(clock, startedMs);
+      const event = { event_type: 'task_input_required', task_id: this.#task.id, prompt, outcome } as const;
+      trace.write({ ...event, duration_ms: durationMs }, this.#taskStart);
+    }
+  }
+}
+
+/** With the code, by which an operator finds what to do about it. */
+function failed({ code, message }: Diagnostic): TaskFailure {
+  return { kind: 'failed', error: `${code}: ${message}` };
+}
+
+function endState(state: TaskState): TaskEnd['state'] {
+  if (state === 'completed' || state === 'failed' || state === 'canceled') return state;
+  throw new Error(`a task that is ${state} has not ended`);
 }

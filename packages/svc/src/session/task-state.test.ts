@@ -9,7 +9,7 @@ const rows: readonly [string, TaskState, TaskEvent, TaskState, string | null, st
   [
     'a queued task starts its first turn',
     'submitted',
-    { type: 'turn-started', turn: 1 },
+    { kind: 'turn-started', turn: 1 },
     'working',
     'working',
     'inference turn 1',
@@ -18,7 +18,7 @@ const rows: readonly [string, TaskState, TaskEvent, TaskState, string | null, st
   [
     'each further turn is counted from 1 [D1-STATE-01, D1-STATE-02]',
     'working',
-    { type: 'turn-started', turn: 2 },
+    { kind: 'turn-started', turn: 2 },
     'working',
     'working',
     'inference turn 2',
@@ -27,7 +27,7 @@ const rows: readonly [string, TaskState, TaskEvent, TaskState, string | null, st
   [
     'a tool asks for input [D1-STATE-03, D1-STATE-04]',
     'working',
-    { type: 'input-requested', prompt: 'Which one?' },
+    { kind: 'input-requested', prompt: 'Which one?' },
     'input-required',
     'input-required',
     'Which one?',
@@ -36,7 +36,7 @@ const rows: readonly [string, TaskState, TaskEvent, TaskState, string | null, st
   [
     'the wait is answered [D1-STATE-05]',
     'input-required',
-    { type: 'input-answered' },
+    { kind: 'input-answered' },
     'working',
     'working',
     'resumed',
@@ -45,7 +45,7 @@ const rows: readonly [string, TaskState, TaskEvent, TaskState, string | null, st
   [
     'the wait times out, and the task goes on [D1-STATE-06, D1-STATE-08]',
     'input-required',
-    { type: 'input-timed-out' },
+    { kind: 'input-timed-out' },
     'working',
     'failed',
     'input-timeout',
@@ -54,7 +54,7 @@ const rows: readonly [string, TaskState, TaskEvent, TaskState, string | null, st
   [
     'the session ends normally [D1-STATE-09]',
     'working',
-    { type: 'session-ended' },
+    { kind: 'completed' },
     'completed',
     'completed',
     'session ended',
@@ -63,7 +63,7 @@ const rows: readonly [string, TaskState, TaskEvent, TaskState, string | null, st
   [
     'the driver or its response fails [D1-STATE-10]',
     'working',
-    { type: 'driver-failed' },
+    { kind: 'failed', error: 'no model' },
     'failed',
     'failed',
     'session ended',
@@ -72,7 +72,7 @@ const rows: readonly [string, TaskState, TaskEvent, TaskState, string | null, st
   [
     'the driver cannot be called [D1-STATE-11]',
     'working',
-    { type: 'driver-unavailable', error: 'no such file' },
+    { kind: 'unavailable', error: 'no such file' },
     'failed',
     'failed',
     'driver invocation failed: no such file',
@@ -81,7 +81,7 @@ const rows: readonly [string, TaskState, TaskEvent, TaskState, string | null, st
   [
     'all turns are used [D1-STATE-12]',
     'working',
-    { type: 'turns-exhausted', maxTurns: 10 },
+    { kind: 'turns-exhausted', maxTurns: 10 },
     'failed',
     'failed',
     'max_turns exceeded: 10 of 10 inference turns used',
@@ -90,36 +90,45 @@ const rows: readonly [string, TaskState, TaskEvent, TaskState, string | null, st
   [
     'a spend ceiling stops it [D1-STATE-13]',
     'working',
-    { type: 'spend-refused', refusal: 'too much' },
+    { kind: 'spend-refused', refusal: { ceiling: 100, spent: 60, held: 0, estimate: 50 } },
     'failed',
     'failed',
-    'too much',
+    'spend ceiling reached: 60 of 100 session tokens used, the next call may need 50',
     true,
   ],
   [
     'a running task is canceled [D1-STATE-14]',
     'working',
-    { type: 'canceled' },
+    { kind: 'canceled' },
     'canceled',
     'canceled',
     'task canceled',
     true,
   ],
-  ['a waiting task is canceled', 'input-required', { type: 'canceled' }, 'canceled', 'canceled', 'task canceled', true],
+  ['a waiting task is canceled', 'input-required', { kind: 'canceled' }, 'canceled', 'canceled', 'task canceled', true],
   [
     'a queued task is canceled [D1-STATE-15]',
     'submitted',
-    { type: 'canceled' },
+    { kind: 'canceled' },
     'canceled',
     'canceled',
     'task canceled before it started',
     true,
   ],
-  ['a hook reopens a completed task', 'completed', { type: 'reopened' }, 'working', null, null, null],
+  ['a hook reopens a completed task', 'completed', { kind: 'reopened' }, 'working', null, null, null],
   [
     'an error the loop does not report writes no status [D1-STATE-23]',
     'working',
-    { type: 'broke', reason: 'no JSON' },
+    { kind: 'malformed', error: 'no JSON' },
+    'failed',
+    null,
+    null,
+    null,
+  ],
+  [
+    'a session that cannot go on writes none either',
+    'submitted',
+    { kind: 'broke', error: 'disk full' },
     'failed',
     null,
     null,
@@ -149,7 +158,7 @@ describe('the state table', () => {
       'failed session ended true',
       'failed driver invoca true',
       'failed max_turns exc true',
-      'failed too much true',
+      'failed spend ceiling true',
       'canceled task canceled true',
       'canceled task canceled true',
       'canceled task canceled true',
@@ -157,7 +166,7 @@ describe('the state table', () => {
   });
 
   it('lets nothing but a reopening leave a terminal state', () => {
-    const events = rows.map(([, , event]) => event).filter((event) => event.type !== 'reopened');
+    const events = rows.map(([, , event]) => event).filter((event) => event.kind !== 'reopened');
     for (const state of ['completed', 'failed', 'canceled'] as const) {
       for (const event of events) expect(() => step(state, event)).toThrow(`a task that is ${state} cannot meet`);
     }
@@ -169,7 +178,7 @@ describe('the state table', () => {
 
   it('refuses to reopen what is not completed', () => {
     for (const state of everyState.filter((each) => each !== 'completed')) {
-      expect(() => step(state, { type: 'reopened' })).toThrow('cannot meet reopened');
+      expect(() => step(state, { kind: 'reopened' })).toThrow('cannot meet reopened');
     }
   });
 });

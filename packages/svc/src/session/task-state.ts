@@ -1,21 +1,29 @@
+import type { DriverFailure } from '../inference/driver.ts';
+import { refusalSentence, type SpendRefusal } from '../inference/spend-refusal.ts';
+
 /** Where a task stands; one that is `submitted` waits in the queue. */
 export type TaskState = 'submitted' | 'working' | 'input-required' | 'completed' | 'failed' | 'canceled';
 
+/** What moves a task. Each end of the agent loop is one as it is, a failure of the driver among them. */
 export type TaskEvent =
-  | { readonly type: 'turn-started'; readonly turn: number }
-  | { readonly type: 'input-requested'; readonly prompt: string }
-  | { readonly type: 'input-answered' }
-  | { readonly type: 'input-timed-out' }
-  | { readonly type: 'session-ended' }
-  /** The driver or its response failed, or compaction did. */
-  | { readonly type: 'driver-failed' }
-  | { readonly type: 'driver-unavailable'; readonly error: string }
-  | { readonly type: 'turns-exhausted'; readonly maxTurns: number }
-  | { readonly type: 'spend-refused'; readonly refusal: string }
-  | { readonly type: 'canceled' }
-  | { readonly type: 'reopened' }
-  /** A non-JSON driver response, a trace write failure, a workdir size breach (D1 "Task states" 2). */
-  | { readonly type: 'broke'; readonly reason: string };
+  | { readonly kind: 'turn-started'; readonly turn: number }
+  | { readonly kind: 'input-requested'; readonly prompt: string }
+  | { readonly kind: 'input-answered' }
+  | { readonly kind: 'input-timed-out' }
+  /** The session ended normally. */
+  | { readonly kind: 'completed' }
+  | TaskFailure
+  | { readonly kind: 'canceled' }
+  | { readonly kind: 'reopened' }
+  /** A trace write failure, a workdir size breach (D1 "Task states" 2). */
+  | { readonly kind: 'broke'; readonly error: string };
+
+/** Why a task ends without a reply. */
+export type TaskFailure =
+  /** `failed` also of a compaction, or of what the task needs before its first turn. */
+  | DriverFailure
+  | { readonly kind: 'turns-exhausted'; readonly maxTurns: number }
+  | { readonly kind: 'spend-refused'; readonly refusal: SpendRefusal };
 
 /** What a transition says on the wire. `final` is decided here and nowhere else. */
 export interface Announcement {
@@ -36,7 +44,7 @@ export function isTerminal(state: TaskState): boolean {
 
 /** The state table of D1 "Task states", row for row. A pair the table does not hold is a bug and throws. */
 export function step(state: TaskState, event: TaskEvent): Transition {
-  switch (event.type) {
+  switch (event.kind) {
     case 'turn-started':
       from(['submitted', 'working'], state, event);
       return announce('working', `inference turn ${event.turn}`, false);
@@ -50,13 +58,13 @@ export function step(state: TaskState, event: TaskEvent): Transition {
       from(['input-required'], state, event);
       // The frame says failed, the task goes on: the asking tool fails and the model is told (D1 "Task states").
       return { state: 'working', announcement: { state: 'failed', message: 'input-timeout', final: false } };
-    case 'session-ended':
+    case 'completed':
       from(['working'], state, event);
       return announce('completed', 'session ended', true);
-    case 'driver-failed':
+    case 'failed':
       from(['working'], state, event);
       return announce('failed', 'session ended', true);
-    case 'driver-unavailable':
+    case 'unavailable':
       from(['working'], state, event);
       return announce('failed', `driver invocation failed: ${event.error}`, true);
     case 'turns-exhausted':
@@ -68,13 +76,14 @@ export function step(state: TaskState, event: TaskEvent): Transition {
       );
     case 'spend-refused':
       from(['working'], state, event);
-      return announce('failed', event.refusal, true);
+      return announce('failed', refusalSentence(event.refusal, 'the next call'), true);
     case 'canceled':
       from(['submitted', 'working', 'input-required'], state, event);
       return announce('canceled', state === 'submitted' ? 'task canceled before it started' : 'task canceled', true);
     case 'reopened':
       from(['completed'], state, event);
       return { state: 'working', announcement: null };
+    case 'malformed':
     case 'broke':
       from(['submitted', 'working', 'input-required'], state, event);
       return { state: 'failed', announcement: null };
@@ -86,5 +95,5 @@ function announce(state: Announcement['state'], message: string, final: boolean)
 }
 
 function from(allowed: readonly TaskState[], state: TaskState, event: TaskEvent): void {
-  if (!allowed.includes(state)) throw new Error(`a task that is ${state} cannot meet ${event.type}`);
+  if (!allowed.includes(state)) throw new Error(`a task that is ${state} cannot meet ${event.kind}`);
 }

@@ -99,7 +99,7 @@ export class Task {
     this.#state = transition.state;
     if (transition.announcement !== null) this.#statusMessage = transition.announcement.message;
     // Said to whoever asks for the task, though no frame says it (D1 "Task states" 2).
-    if (event.type === 'broke') this.#statusMessage = event.reason;
+    if (event.kind === 'broke' || event.kind === 'malformed') this.#statusMessage = event.error;
     return transition.announcement;
   }
 
