@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { contextProblem } from '@svc/svc/session/compacted-context.ts';
-import { decodeMessage, message as witMessage } from '@svc/svc/inference/wit-messages.ts';
+import { contextProblem } from '@svc/svc/session/compaction.ts';
+import { decodeMessage, message as witMessage } from '@svc/svc/inference/wit-driver.ts';
 import type { Message } from '@svc/guest/driver-world.ts';
 import type { CompactionEvent } from '@svc/guest/hook-world.ts';
 import { compact, type Complete } from './compact.ts';

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Driver, InferenceResponse } from '@svc/svc/inference/driver.ts';
-import { SessionEventIds } from '@svc/svc/session/event-ids.ts';
-import { EventStream } from '@svc/svc/session/event-stream.ts';
+import { EventStream, SessionEventIds } from '@svc/svc/session/event-stream.ts';
 import { Session } from '@svc/svc/session/session.ts';
-import { SpendMeter } from '@svc/svc/session/spend-meter.ts';
+import { SpendMeter } from '@svc/svc/inference/spend-meter.ts';
 import { noHooks } from '@svc/svc/hooks/session-hooks.ts';
 import { TaskBoard } from '@svc/svc/session/task-board.ts';
 import { Inventory } from '@svc/svc/tools/inventory.ts';
@@ -69,6 +68,7 @@ export async function millisecondsPerTurn(tasks: number): Promise<number> {
       runner: {
         driver,
         onRetry: () => {},
+        onFailed: () => {},
         inventory: new Inventory([tool], clock),
         hooks: noHooks,
         inference: { model: '', system: '', maxTurns: 10, maxTokens: 100, context: { maxTokens: null, threshold: 1 } },

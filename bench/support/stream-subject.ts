@@ -2,10 +2,9 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { capsuleRoutes } from '@svc/svc/listener/capsule-listener.ts';
 import { emptyReply } from '@svc/kit/http/reply.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
-import { SessionEventIds } from '@svc/svc/session/event-ids.ts';
-import { EventStream } from '@svc/svc/session/event-stream.ts';
+import { EventStream, SessionEventIds } from '@svc/svc/session/event-stream.ts';
 import { Session } from '@svc/svc/session/session.ts';
-import { SpendMeter } from '@svc/svc/session/spend-meter.ts';
+import { SpendMeter } from '@svc/svc/inference/spend-meter.ts';
 import { noHooks } from '@svc/svc/hooks/session-hooks.ts';
 import { TaskBoard } from '@svc/svc/session/task-board.ts';
 import { Inventory } from '@svc/svc/tools/inventory.ts';
@@ -35,6 +34,7 @@ const session = new Session({
   background: { stop: async () => {} },
   runner: {
     onRetry: () => {},
+    onFailed: () => {},
     driver: {
       label: 'none',
       openTask: () => {

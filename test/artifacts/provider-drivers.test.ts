@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { createComponentDriver } from '@svc/svc/inference/component-driver.ts';
-import { DriverRequests } from '@svc/svc/inference/driver-requests.ts';
+import { createComponentDriver, DriverRequests } from '@svc/svc/inference/component-driver.ts';
 import type { Driver, DriverOutcome, InferenceRequest, Message } from '@svc/svc/inference/driver.ts';
 import { startFakeAnthropic } from '@svc/testing/fake-providers/fake-anthropic.ts';
 import { startFakeOpenAi } from '@svc/testing/fake-providers/fake-openai.ts';

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { createComponentDriver } from '@svc/svc/inference/component-driver.ts';
-import { DriverRequests } from '@svc/svc/inference/driver-requests.ts';
+import { createComponentDriver, DriverRequests } from '@svc/svc/inference/component-driver.ts';
 import type { DriverOutcome, InferenceRequest } from '@svc/svc/inference/driver.ts';
 import { BundledArtifacts } from './bundled-artifact.ts';
 import { noToolCalls } from '../support/quiet-calls.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 const root = join(import.meta.dirname, '..', '..', 'packages');
-const states = ['task-state', 'event-ids', 'replay-buffer', 'frame-ring', 'task-lanes', 'known-tasks'];
+const states = ['task', 'event-stream', 'replay-buffer'];
 const rules = ['address-class', 'address-rule', 'network-coverage'];
 const mutated = [
   ...['protocol/src', 'artifacts/src/grants', 'referee/src'].flatMap((room) =>

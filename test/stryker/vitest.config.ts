@@ -12,7 +12,7 @@ export default defineConfig({
       'packages/artifacts/src/grants/**/*.test.ts',
       'packages/kit/src/net/{address-class,address-rule,network-coverage}.test.ts',
       'packages/referee/src/**/*.test.ts',
-      'packages/svc/src/session/{task-state,event-ids,replay-buffer,frame-ring,known-tasks,event-stream,task-lanes}.test.ts',
+      'packages/svc/src/session/{task-state,event-ids,replay-buffer,frame-ring,known-tasks,event-stream,task-lanes,session,input-wait}.test.ts',
       'packages/referee/test/{spawn,register,deregister,slots,identity,hygiene,races}.test.ts',
       'packages/referee/test/{artifact-registry,kept-capsules,hostile-registry}.test.ts',
     ],

@@ -1,4 +1,4 @@
-import type { DelegationDoor, OpenDelegation } from '@svc/svc/listener/task-source.ts';
+import type { DelegationDoor, OpenDelegation } from '@svc/svc/listener/methods.ts';
 import type { Trust } from '@svc/svc/session/task.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 

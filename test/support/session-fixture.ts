@@ -2,14 +2,13 @@ import { tmpdir } from 'node:os';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { noHooks, type SessionHooks } from '@svc/svc/hooks/session-hooks.ts';
-import { statelessConversations, type Conversations } from '@svc/svc/session/conversations.ts';
+import type { Conversations } from '@svc/svc/session/conversations.ts';
 import { threadedConversations } from '@svc/svc/session/threaded-conversations.ts';
 import { backgroundEnds } from '@svc/svc/session/background-ends.ts';
-import { SessionEventIds } from '@svc/svc/session/event-ids.ts';
-import { EventStream } from '@svc/svc/session/event-stream.ts';
+import { EventStream, SessionEventIds } from '@svc/svc/session/event-stream.ts';
 import { FrameStore } from '@svc/svc/session/frame-store.ts';
 import { Session } from '@svc/svc/session/session.ts';
-import { SpendMeter } from '@svc/svc/session/spend-meter.ts';
+import { SpendMeter } from '@svc/svc/inference/spend-meter.ts';
 import { TaskBoard, type Acceptance } from '@svc/svc/session/task-board.ts';
 import type { WorkdirSize } from '@svc/svc/session/workdir-size.ts';
 import { BackgroundCommands } from '@svc/svc/tools/background/background-commands.ts';
@@ -87,7 +86,7 @@ export class SessionFixture {
     const sessionStart = mintTraceEventId(clock);
     const acceptance = { taskAcceptance: 'queue', queueDepth: 1, afterTask: 'exit', ...options.acceptance } as const;
     const { threaded = false } = options;
-    const conversations = options.conversations ?? (threaded ? threadedConversations() : statelessConversations);
+    const conversations = options.conversations ?? (threaded ? threadedConversations() : null);
     this.session = new Session({
       id: 'ses_00000000000000000000000000000001' as SessionId,
       board: new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart }),
@@ -95,6 +94,7 @@ export class SessionFixture {
       runner: {
         driver: this.driver,
         onRetry: () => {},
+        onFailed: () => {},
         inventory: new Inventory(options.tools ?? [], clock),
         hooks: { ...noHooks, ...options.hooks },
         inference: {

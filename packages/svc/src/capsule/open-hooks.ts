@@ -5,12 +5,12 @@ import { HookLogs } from '../hooks/hook-log.ts';
 import { HookSet } from '../hooks/hook-set.ts';
 import { ManifestFiles } from '../hooks/manifest-files.ts';
 import type { Driver } from '../inference/driver.ts';
-import type { SpendMeter } from '../session/spend-meter.ts';
+import type { SpendMeter } from '../inference/spend-meter.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
-import { recordRedaction } from './record-redaction.ts';
+import { recordRedaction } from '../resources/handle-id.ts';
 
 /** `svc run` ends within 20 s of a signal (contracts §2): its hooks get a quarter of that. */
 const stopBudgetMs = 5_000;
@@ -36,7 +36,7 @@ export interface HookSurroundings {
 export function openHooks(parts: HookSurroundings): { readonly hooks: HookSet; readonly close: () => void } {
   const { launch, sessionDirectory, record } = parts;
   const { name, version, inference } = launch.loaded.manifest;
-  const logs = new HookLogs(sessionDirectory, recordRedaction(launch), parts.logs);
+  const logs = new HookLogs(sessionDirectory, recordRedaction(launch.redactor), parts.logs);
   const manifests = new ManifestFiles(sessionDirectory);
   const hooks = new HookSet({
     hooks: parts.hooks,

@@ -8,15 +8,15 @@ import { Diagnostic, diagnosticOf, DiagnosticList } from '@svc/kit/diagnostics/d
 import type { HookSet } from '../hooks/hook-set.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
 import { checkExportRoots } from '../resources/export-check.ts';
+import { recordRedaction } from '../resources/handle-id.ts';
 import { RefusedRequests } from '../resources/refused-requests.ts';
 import { resourceDoor, type ResourceDoor } from '../resources/resource-routes.ts';
 import { backgroundEnds, residueOf } from '../session/background-ends.ts';
 import type { Conversations } from '../session/conversations.ts';
-import { SessionEventIds } from '../session/event-ids.ts';
-import { EventStream } from '../session/event-stream.ts';
+import { EventStream, SessionEventIds } from '../session/event-stream.ts';
 import { FrameStore } from '../session/frame-store.ts';
 import { Session, type SessionStatus } from '../session/session.ts';
-import { SpendMeter } from '../session/spend-meter.ts';
+import { SpendMeter } from '../inference/spend-meter.ts';
 import { TaskBoard } from '../session/task-board.ts';
 import { WorkdirSize } from '../session/workdir-size.ts';
 import { Inventory } from '../tools/inventory.ts';
@@ -29,7 +29,6 @@ import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId, TraceEventId } from '@svc/protocol/ids.ts';
 import { openHooks } from './open-hooks.ts';
 import type { PreparedLaunch } from './prepare.ts';
-import { recordRedaction } from './record-redaction.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { openConversations } from './session-conversations.ts';
@@ -37,7 +36,6 @@ import type { SessionDelegations } from './session-delegations.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
 import type { SessionPeerFiles } from './stage-peer-files.ts';
 import { stageSession, type StagedSession } from './stage.ts';
-import { tellingFailures } from './told-failures.ts';
 import { version } from './version.ts';
 import { claimWorkdir, type WorkdirFiles } from './workdir-files.ts';
 
@@ -106,7 +104,8 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const inventory = new Inventory([...staged.tools, ...peerFiles.tools], systemClock);
     const { conversations, close: closeConversations } = await openConversations(open, directories);
     closing.push(closeConversations);
-    const trace = openTrace(open, directories);
+    const redact = recordRedaction(launch.redactor);
+    const trace = openFileTrace({ path: directories.trace, sessionId, ids: systemClock, redact });
     closing.push(() => trace.close());
     const onClose = (end: () => void): void => void closing.push(end);
     return {
@@ -170,12 +169,6 @@ async function closeAll(closing: readonly (() => Promise<void> | void)[]): Promi
   if (failures.length > 0) throw failures[0];
 }
 
-function openTrace({ launch, sessionId, onTaskFailed }: OpenSessionRequest, directories: SessionDirectories): Trace {
-  const redact = recordRedaction(launch);
-  const trace = openFileTrace({ path: directories.trace, sessionId, ids: systemClock, redact });
-  return tellingFailures(trace, { redact, tell: onTaskFailed });
-}
-
 interface StagedParts {
   readonly directories: SessionDirectories;
   readonly workdirFiles: WorkdirFiles;
@@ -186,7 +179,7 @@ interface StagedParts {
   readonly delegating: SessionDelegations | null;
   readonly peerFiles: SessionPeerFiles;
   readonly inventory: Inventory;
-  readonly conversations: Conversations;
+  readonly conversations: Conversations | null;
   readonly onClose: (end: () => void) => void;
 }
 
@@ -290,13 +283,14 @@ function hooksOf(
 }
 
 function buildSession(
-  { launch, onFrame, onRetry, sessionId }: OpenSessionRequest,
+  { launch, onFrame, onRetry, onTaskFailed, sessionId }: OpenSessionRequest,
   { onClose, ...parts }: SessionParts & Pick<StagedParts, 'onClose'>,
 ): Session {
   const { directories, workdirFiles, trace, staged, delegating, inventory, conversations } = parts;
   const { sessionStart, spend, hooks } = parts;
   const { manifest, systemPrompt } = launch.loaded;
   const { inference, lifecycle } = manifest;
+  const redact = recordRedaction(launch.redactor);
   const store = new FrameStore(directories.session);
   onClose(() => store.close());
   const stream = new EventStream(onFrame, { store, onLost: (lost) => session.trap(lost) });
@@ -325,6 +319,7 @@ function buildSession(
     runner: {
       driver: staged.driver,
       onRetry,
+      onFailed: (reason) => onTaskFailed(redact(reason)),
       inventory,
       hooks,
       inference: {

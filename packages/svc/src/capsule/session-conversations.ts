@@ -1,9 +1,10 @@
-import { statelessConversations, type Conversations } from '../session/conversations.ts';
+import type { Conversations } from '../session/conversations.ts';
 import type { OpenSessionRequest } from './open-session.ts';
 import type { SessionDirectories } from './session-directories.ts';
 
 export interface SessionConversations {
-  readonly conversations: Conversations;
+  /** Null where every task starts from nothing. */
+  readonly conversations: Conversations | null;
   readonly close: () => void;
 }
 
@@ -16,7 +17,7 @@ export async function openConversations(
   { workdir }: SessionDirectories,
 ): Promise<SessionConversations> {
   const { lifecycle, name: capsule } = launch.loaded.manifest;
-  if (lifecycle.conversation === 'stateless') return { conversations: statelessConversations, close: () => {} };
+  if (lifecycle.conversation === 'stateless') return { conversations: null, close: () => {} };
   if (request.workdir === null) {
     const { threadedConversations } = await import('../session/threaded-conversations.ts');
     return { conversations: threadedConversations(), close: () => {} };

@@ -3,14 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Component } from '@svc/components/component.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { createComponentDriver } from '../inference/component-driver.ts';
-import { DriverRequests } from '../inference/driver-requests.ts';
+import { createComponentDriver, DriverRequests } from '../inference/component-driver.ts';
 import type { Driver } from '../inference/driver.ts';
 import { timedDriver } from '../inference/timed-driver.ts';
 import type { ProgramService } from '../inference/cli/cli-driver.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { capsuleProcesses } from './process-grants.ts';
-import { recordRedaction } from './record-redaction.ts';
+import { recordRedaction } from '../resources/handle-id.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
 import { version } from './version.ts';
 
@@ -45,7 +44,7 @@ async function processDriver(parts: StageParts): Promise<Driver> {
       ? {}
       : { hiddenIn: (said: string) => hiddenIn(said, reads, places) }),
     env: processes.environment(grants.envAllow),
-    redact: recordRedaction(launch),
+    redact: recordRedaction(launch.redactor),
   });
 }
 
@@ -84,7 +83,7 @@ function componentDriver(parts: StageParts): Driver {
     endpoint: (inference.endpoint ?? '').replace(/\/+$/, ''),
     apiKeyPlaceholder: placeholder ?? undefined,
     config: launch.driverConfig,
-    redact: recordRedaction(launch),
+    redact: recordRedaction(launch.redactor),
   });
 }
 

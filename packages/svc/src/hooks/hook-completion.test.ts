@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { FakeDriver, calls, hangs, says, type Turn } from '../../../../test/support/fake-driver.ts';
-import { SpendMeter } from '../session/spend-meter.ts';
+import { SpendMeter } from '../inference/spend-meter.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { Complete, CompletionAsker } from './hook.ts';
 import { hookCompletion } from './hook-completion.ts';

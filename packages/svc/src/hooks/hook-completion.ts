@@ -1,7 +1,13 @@
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
-import type { Driver, DriverOutcome, InferenceRequest, InferenceResponse, Usage } from '../inference/driver.ts';
-import { refusalSentence, type SpendRefusal } from '../inference/spend-refusal.ts';
-import { judgeResponse } from '../inference/response-check.ts';
+import {
+  type Driver,
+  type DriverOutcome,
+  type InferenceRequest,
+  type InferenceResponse,
+  type Usage,
+  judgeResponse,
+} from '../inference/driver.ts';
+import { refusalSentence, type SpendRefusal } from '../inference/spend-meter.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import { DriverTrap, type Complete, type CompletionAsker, type CompletionRequest } from './hook.ts';
 import { underSignals } from './linked-signal.ts';

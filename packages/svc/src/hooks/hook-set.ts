@@ -192,6 +192,7 @@ export class HookSet implements SessionHooks {
   /** Tells the async hooks, then asks the blocking ones that are bound to the event. */
   async *#asked(asked: AskedEvent): AsyncGenerator<Asked> {
     this.#throwIfLost();
+    if (this.#deps.hooks.length === 0) return;
     await this.#async.tell(asked);
     yield* askInOrder(this.#bound(asked.event), asked, this.#ask);
   }

@@ -1,4 +1,4 @@
-import { encodeBlock, encodeMessage } from '../inference/wit-messages.ts';
+import { encodeBlock, encodeMessage } from '../inference/wit-driver.ts';
 import type { ToolDefinition } from '../inference/driver.ts';
 import { commandWords } from '../tools/command-words.ts';
 import type { FinishedTurn, FullContext, HookedTask, JudgedCall, TaskEnd } from './session-hooks.ts';

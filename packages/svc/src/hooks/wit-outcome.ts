@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 
-import { decodeMessage, message } from '../inference/wit-messages.ts';
+import { decodeMessage, message } from '../inference/wit-driver.ts';
 import type { Message } from '../inference/driver.ts';
 import { holdsFewItems, longestList } from '@svc/protocol/bounded-lists.ts';
 

@@ -1,8 +1,12 @@
-import { type Component, ComponentFault } from '@svc/components/component.ts';
-import type { Driver, DriverOutcome, InferenceCall, InferenceRequest } from './driver.ts';
-import { forgotten, KeptMessages, type NextRequest } from './kept-messages.ts';
-import type { DriverRequests } from './driver-requests.ts';
-import { redactedOutcome } from './redacted-outcome.ts';
+import { type Component, ComponentFault, type ExchangeSign } from '@svc/components/component.ts';
+import {
+  type Driver,
+  type DriverOutcome,
+  type InferenceCall,
+  type InferenceRequest,
+  type Message,
+  redactedOutcome,
+} from './driver.ts';
 import { decodeWitResponse, type DriverSurroundings, encodeWitRequest } from './wit-driver.ts';
 
 const inferExport = 'svc:driver/inference@0.1.0#infer';
@@ -105,4 +109,74 @@ function faultOutcome(fault: ComponentFault, deadlineMs: number): DriverOutcome 
   return fault.kind === 'trap' || fault.kind === 'memory'
     ? { kind: 'failed', error, trapped: true }
     : { kind: 'failed', error };
+}
+
+/** What a driver's component fails with that does not keep the conversation it is to continue (packages/guest/wit/deps/svc-driver). */
+const forgotten = 'kept: forgotten';
+
+export interface NextRequest {
+  readonly whole: InferenceRequest;
+  /** Without the messages that the driver keeps; null when it keeps none of them. */
+  readonly onward: InferenceRequest | null;
+}
+
+/** `kept:`, a name of the driver's own, and how many messages it keeps. */
+const keptShape = /^kept:.{1,200}:(\d{1,9})$/;
+
+/**
+ * The messages of a task that its driver keeps: a driver that answers with the continuation id `kept:<name>:<count>` has the first `count`
+ * messages of the request, and the next one brings only those behind them.
+ */
+export class KeptMessages {
+  #sent: readonly Message[] = [];
+
+  next(request: InferenceRequest): NextRequest {
+    const sent = this.#sent;
+    const { continuationId, messages } = request;
+    this.#sent = messages;
+    const count = Number(keptShape.exec(continuationId ?? '')?.[1] ?? 0);
+    if (count === 0) return { whole: request, onward: null };
+    const { continuationId: _, ...whole } = request;
+    // A hook may have replaced the conversation, and a driver may claim what it was never sent.
+    const isKept = count === sent.length && sent.every((message, index) => messages[index] === message);
+    return { whole, onward: isKept ? { ...request, messages: messages.slice(count) } : null };
+  }
+}
+
+type Listener = Pick<InferenceCall, 'onSign' | 'onRetry'>;
+
+/**
+ * What is seen from outside of the requests that a driver's component makes: each is a sign of life, and one after another within a call is a
+ * retry, whatever the component says of it. Its calls are carried out in the order in which they are made.
+ */
+export class DriverRequests {
+  readonly #calls = new Map<Listener, { last: string | null }>();
+
+  /** A call has been made; the returned function ends it. */
+  listen(call: Listener): () => void {
+    this.#calls.set(call, { last: null });
+    return () => this.#calls.delete(call);
+  }
+
+  readonly tell = (sign: ExchangeSign): void => {
+    // One that waits for its turn lives as long as the one that is carried out.
+    for (const call of this.#calls.keys()) call.onSign?.();
+    const [current] = this.#calls;
+    if (current === undefined) return;
+    const [call, seen] = current;
+    if (sign.kind === 'started' && seen.last !== null) call.onRetry?.(seen.last);
+    if (sign.kind !== 'bytes') seen.last = reasonOf(sign);
+  };
+}
+
+/** Why a request may be made again after this. */
+function reasonOf(sign: Exclude<ExchangeSign, { kind: 'bytes' }>): string {
+  switch (sign.kind) {
+    case 'started':
+      return 'the request before came to nothing';
+    case 'answered':
+      return sign.status === 200 ? 'the response broke off' : `the provider answered ${sign.status}`;
+    case 'failed':
+      return sign.error.replaceAll('-', ' ');
+  }
 }

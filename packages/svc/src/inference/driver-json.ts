@@ -4,7 +4,7 @@ import { issueClause } from '@svc/artifacts/manifest/issue-clause.ts';
 import { longestList } from '@svc/protocol/bounded-lists.ts';
 import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
-import { describeFirst } from './first-issue.ts';
+import { describeFirst } from './driver-lines.ts';
 
 /** The JSON spelling of a request (contracts §11), ready to be written. */
 export function encodeDriverRequest(request: InferenceRequest): Readonly<Record<string, unknown>> {

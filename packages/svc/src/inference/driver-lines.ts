@@ -1,3 +1,5 @@
+import type * as z from 'zod/mini';
+
 import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
 import type { OutputLine } from '@svc/sandbox/read-lines.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
@@ -70,4 +72,13 @@ function failed(error: string): DriverLineReading {
 function excerpt(bytes: Buffer): string {
   const text = bytes.toString('utf8');
   return JSON.stringify(text.length > 120 ? `${text.slice(0, 120)}…` : text);
+}
+
+/** What is wrong with a line that has another shape, with the key it is about: `response.stop_reason must be text`. */
+export function describeFirst(error: z.core.$ZodError): string {
+  const [issue] = error.issues;
+  if (issue === undefined) return 'it has another shape';
+  const place = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
+  const described = `${place === '' ? 'the line' : place.replace(/^\./, '')} ${issue.message}`;
+  return described.length > 300 ? `${described.slice(0, 300)}…` : described;
 }

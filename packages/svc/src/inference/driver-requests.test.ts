@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { DriverRequests } from './driver-requests.ts';
+import { DriverRequests } from './component-driver.ts';
 
 function heard(): { readonly requests: DriverRequests; readonly lines: string[]; readonly end: () => void } {
   const requests = new DriverRequests();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { InferenceRequest, Message } from './driver.ts';
-import { KeptMessages } from './kept-messages.ts';
+import { KeptMessages } from './component-driver.ts';
 
 const said = (text: string): Message => ({ role: 'user', content: [{ type: 'text', text }] });
 const [a, b, c] = [said('a'), said('b'), said('c')];

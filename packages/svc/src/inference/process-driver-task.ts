@@ -2,10 +2,15 @@ import { endProcess } from '@svc/sandbox/end-process.ts';
 import type { LaunchedProcess, LaunchOutcome } from '@svc/sandbox/launcher.ts';
 import { OutputTail } from '@svc/sandbox/output-tail.ts';
 import { readLines, type OutputLine } from '@svc/sandbox/read-lines.ts';
-import type { DriverOutcome, DriverTask, InferenceCall, InferenceRequest } from './driver.ts';
+import {
+  type DriverOutcome,
+  type DriverTask,
+  type InferenceCall,
+  type InferenceRequest,
+  redactedOutcome,
+} from './driver.ts';
 import { decodeDriverLine, encodeDriverRequest } from './driver-json.ts';
 import { exitSentence, maxLineBytes, readDriverLine, stderrHeadBytes, stderrTailBytes } from './driver-lines.ts';
-import { redactedOutcome } from './redacted-outcome.ts';
 
 const who = 'the driver';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { redactedOutcome } from './redacted-outcome.ts';
+import { redactedOutcome } from './driver.ts';
 
 const redact = (text: string): string => text.replaceAll('key', '***');
 

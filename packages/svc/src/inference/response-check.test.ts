@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { ContentBlock, InferenceResponse } from './driver.ts';
-import { judgeResponse } from './response-check.ts';
+import { type ContentBlock, type InferenceResponse, judgeResponse } from './driver.ts';
 
 const call = { type: 'tool_call', id: 'c1', name: 'bash', input: { command: 'ls' } } as const;
 const secondCall: ContentBlock = { type: 'tool_call', id: 'c2', name: 'git', input: {} };

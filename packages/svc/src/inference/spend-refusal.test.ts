@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { refusalSentence } from './spend-refusal.ts';
+import { refusalSentence } from './spend-meter.ts';
 
 describe('a refused call', () => {
   it('tells what is spent and what it may need', () => {

@@ -27,10 +27,10 @@ import {
   sendMessage,
   stopSession,
   submitMessage,
+  type DelegationDoor,
   type MethodDeps,
   type ReceivedMessage,
 } from './methods.ts';
-import type { DelegationDoor } from './task-source.ts';
 
 /** Largest body of `POST /` (contracts §6). */
 const maxBodyBytes = 10 * 1024 * 1024;

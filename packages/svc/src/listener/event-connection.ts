@@ -3,9 +3,7 @@ import type { Socket } from 'node:net';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { FrameBatch, FrameSink } from '../session/event-stream.ts';
-import { FrameRing } from '../session/frame-ring.ts';
-import type { Replay } from '../session/replay-buffer.ts';
-import type { WrittenFrame } from '../session/written-frame.ts';
+import { type Replay, FrameRing, type WrittenFrame } from '../session/replay-buffer.ts';
 import { encodeConnectionFrame, heartbeat, type ConnectionFrame } from '@svc/protocol/frames.ts';
 
 /** Live frames a connection may be behind before it loses the oldest (D1 "Missed frames"). */

@@ -1,12 +1,12 @@
 import type { Session } from '../session/session.ts';
 import type { PreparedText } from '../trace/trace.ts';
 import type { Submission } from '../session/task-board.ts';
-import type { Task } from '../session/task.ts';
-import { isTerminal } from '../session/task-state.ts';
+import { type Task, isTerminal, type TaskState, type TaskSource, type Trust } from '../session/task.ts';
 import { EncodedJson, JsonRpcFault } from '@svc/protocol/json-rpc.ts';
-import { parseMessage, type ParsedMessage } from '@svc/protocol/message.ts';
-import { taskSource, type DelegationDoor, type OriginHeaders, type SourcedTask } from './task-source.ts';
-import { rejectedTaskObject, taskObject, type TaskObject } from './task-object.ts';
+import { parseMessage, type InboundMessage, type ParsedMessage } from '@svc/protocol/message.ts';
+import { rejectedMessage } from '@svc/protocol/frames.ts';
+import { singleHeader } from '@svc/kit/http/single-header.ts';
+import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
 
 export interface MethodDeps {
   readonly session: Session;
@@ -120,4 +120,103 @@ function taskId(params: unknown): string | undefined {
   const id = (params as Readonly<Record<string, unknown>>)['id'];
   if (id === undefined || typeof id === 'string') return id;
   throw new JsonRpcFault('invalid-params', 'Invalid params: id must be a string');
+}
+
+/** A task as `message/send`, `tasks/get` and `tasks/cancel` answer it (contracts §6). */
+export interface TaskObject {
+  readonly id: string;
+  readonly contextId: string;
+  readonly status: { readonly state: TaskState | 'rejected'; readonly message?: string };
+  readonly artifacts?: readonly TaskArtifact[];
+}
+
+export interface TaskArtifact {
+  readonly name: 'prompt' | 'response';
+  readonly parts: readonly { readonly text: string }[];
+}
+
+/** The task as it stands: the prompt while it waits for input, the result text once completed. */
+function taskObject(task: Task): TaskObject {
+  const { id, contextId, toldState: state } = task;
+  const prompt = task.inputWait?.prompt;
+  if (state === 'input-required' && prompt !== undefined) {
+    return { id, contextId, status: { state }, artifacts: [textArtifact('prompt', prompt)] };
+  }
+  if (!isTerminal(state)) return { id, contextId, status: { state } };
+  const status = { state, ...(task.statusMessage === null ? {} : { message: task.statusMessage }) };
+  if (state !== 'completed') return { id, contextId, status };
+  return { id, contextId, status, artifacts: [textArtifact('response', task.result ?? '')] };
+}
+
+/** A task there was no room for; `tasks/get` does not know it later. */
+function rejectedTaskObject(task: Task): TaskObject {
+  const status = { state: 'rejected', message: rejectedMessage } as const;
+  return { id: task.id, contextId: task.contextId, status };
+}
+
+function textArtifact(name: TaskArtifact['name'], text: string): TaskArtifact {
+  return { name, parts: [{ text }] };
+}
+
+/** The headers that tell how a task reached the capsule, in lower case as node gives them. */
+export type OriginHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/** The delegations that this session started and has not closed; a completion of any other is refused (contracts §7). */
+export interface DelegationDoor {
+  open(delegationId: string): OpenDelegation | null;
+}
+
+export interface OpenDelegation {
+  /** Of the task that delegated. */
+  readonly contextId: ContextId;
+  readonly trust: Trust;
+  /** Closes it: its completion, with this text, is a task of the session now. */
+  complete(text: string): void;
+}
+
+export interface SourceContext {
+  readonly sessionId: SessionId;
+  readonly delegation: DelegationDoor;
+}
+
+export interface SourcedTask {
+  readonly source: TaskSource;
+  /** Of a completion; null otherwise. */
+  readonly delegation: OpenDelegation | null;
+}
+
+/** Origin and trust of a message (contracts §7). Throws the fault `-32004` for a completion that is not this session's. */
+function taskSource(message: InboundMessage, headers: OriginHeaders, context: SourceContext): SourcedTask {
+  const origin = singleHeader(headers['x-svc-task-origin']);
+  const { text } = message;
+  if (origin === 'completion') {
+    const delegation = delegationOf(headers, context);
+    // A child that was given an untrusted task cannot give a trusted one back.
+    const trust = delegation.trust === 'trusted' ? trustOf(headers) : 'untrusted';
+    return { source: { text, origin, trust, contextId: delegation.contextId }, delegation };
+  }
+  const common = message.contextId === undefined ? { text } : { text, contextId: message.contextId as ContextId };
+  const source: TaskSource =
+    origin === 'peer'
+      ? { ...common, origin, trust: trustOf(headers) }
+      : { ...common, origin: 'message', trust: 'untrusted' };
+  return { source, delegation: null };
+}
+
+/** The delegation headers are read only for a completion (D2 "Events" 3). */
+function delegationOf(headers: OriginHeaders, { sessionId, delegation }: SourceContext): OpenDelegation {
+  if (singleHeader(headers['x-svc-completion-session']) !== sessionId) {
+    throw new JsonRpcFault(
+      'completion-refused',
+      'The completion is addressed to a session that is not the one running',
+    );
+  }
+  const delegationId = singleHeader(headers['x-svc-delegation-id']);
+  const open = delegationId === undefined ? null : delegation.open(delegationId);
+  if (open !== null) return open;
+  throw new JsonRpcFault('completion-refused', 'The completion names no delegation that this session has open');
+}
+
+function trustOf(headers: OriginHeaders): Trust {
+  return singleHeader(headers['x-svc-task-trust']) === 'trusted' ? 'trusted' : 'untrusted';
 }

@@ -1,3 +1,4 @@
+import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { findHandles, hideHandles } from './handle-search.ts';
 
@@ -34,6 +35,11 @@ export function redactHandles(text: string): string {
     shownTo = end;
   }
   return redacted + text.slice(shownTo);
+}
+
+/** What makes a text fit to be kept beside a session, or told as an error: no secret is in it and no peer handle (D3 "Events"). */
+export function recordRedaction(redactor: Redactor): (text: string) => string {
+  return (text) => redactor.redact(redactHandles(text));
 }
 
 function unescaped(text: string): string {

@@ -1,15 +1,16 @@
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
-import type {
-  Driver,
-  DriverFailure,
-  DriverOutcome,
-  InferenceRequest,
-  Message,
-  ToolAnswer,
-  Usage,
+import {
+  type Driver,
+  type DriverFailure,
+  type DriverOutcome,
+  type InferenceRequest,
+  type Message,
+  type ToolAnswer,
+  type Usage,
+  judgeResponse,
+  type ToolCallBlock,
 } from '../inference/driver.ts';
-import { judgeResponse, type ToolCallBlock } from '../inference/response-check.ts';
 import type { DispatchedCall } from '../tools/dispatch.ts';
 import type { Inventory } from '../tools/inventory.ts';
 import type { TraceEvent } from '../trace/events.ts';
@@ -18,11 +19,16 @@ import type { TraceEventId } from '@svc/protocol/ids.ts';
 import type { Attempt } from './attempt.ts';
 import { callTrace } from './call-trace.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
-import { compactIfNear, type Compaction } from './compaction.ts';
-import { conversationLength, longestConversation } from './conversation-limits.ts';
-import { ContextWindow, type ContextLimit } from './context-window.ts';
-import type { SpendMeter } from './spend-meter.ts';
-import type { TaskFailure } from './task-state.ts';
+import {
+  compactIfNear,
+  type Compaction,
+  type ContextLimit,
+  ContextWindow,
+  conversationLength,
+  longestConversation,
+} from './compaction.ts';
+import type { SpendMeter } from '../inference/spend-meter.ts';
+import type { TaskFailure } from './task.ts';
 import type { InputAnswer } from '../tools/tool.ts';
 import type { WorkdirSize } from './workdir-size.ts';
 

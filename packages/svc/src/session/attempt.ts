@@ -2,10 +2,8 @@ import type { HookArtifact } from '../hooks/session-hooks.ts';
 import type { Usage } from '../inference/driver.ts';
 import { chunkPieces } from '@svc/protocol/chunk-pieces.ts';
 import type { ArtifactFrame } from '@svc/protocol/frames.ts';
-import { TaskCanceled, type Task } from './task.ts';
-import type { EventIdCounter, SessionEventIds } from './event-ids.ts';
-import type { EventStream } from './event-stream.ts';
-import type { TaskEvent } from './task-state.ts';
+import { TaskCanceled, type Task, type TaskEvent } from './task.ts';
+import type { EventStream, EventIdCounter, SessionEventIds } from './event-stream.ts';
 
 /**
  * What one attempt at a task writes to the event stream. Ids start at 0 with each attempt; frames keep the task's id

@@ -1,10 +1,9 @@
 import type { CompactionVerdict, HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
-import type { InferenceRequest, Message } from '../inference/driver.ts';
+import type { InferenceRequest, Message, Usage, ContentBlock } from '../inference/driver.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
-import { contextProblem } from './compacted-context.ts';
-import type { ContextWindow } from './context-window.ts';
-import type { TaskFailure } from './task-state.ts';
+import type { TaskFailure } from './task.ts';
+import { estimateRequest, estimateTokens } from '../inference/spend-meter.ts';
 
 export interface CompactionDeps {
   readonly hooks: SessionHooks;
@@ -55,4 +54,106 @@ function judged(verdict: Exclude<CompactionVerdict, { kind: 'nobody' }>): Compac
   if (verdict.kind === 'unchanged') return { kind: 'none' };
   const problem = contextProblem(verdict.messages);
   return problem === null ? { kind: 'replaced', messages: verdict.messages } : { kind: 'failed', error: problem };
+}
+
+export interface ContextLimit {
+  /** `inference.context.max_tokens`; null when the manifest names none, and then nothing is ever compacted. */
+  readonly maxTokens: number | null;
+  /** `inference.compaction.threshold`, the part of it that may be used. */
+  readonly threshold: number;
+}
+
+interface Measured {
+  /** Messages that the count covers. */
+  readonly messages: number;
+  readonly tokens: number;
+}
+
+/** How much of a model's context a conversation takes: what the provider counted last, and an estimate of what came since. */
+export class ContextWindow {
+  readonly #limit: ContextLimit;
+  #measured: Measured | null = null;
+
+  constructor(limit: ContextLimit) {
+    this.#limit = limit;
+  }
+
+  /** Takes the provider's count of a call; `messages` is the conversation with the response. */
+  measured(messages: readonly Message[], { inputTokens, outputTokens }: Usage): void {
+    this.#measured = { messages: messages.length, tokens: inputTokens + outputTokens };
+  }
+
+  /** What is to be compacted before this request; null while there is room (contracts §3 `inference.compaction.threshold`). */
+  overflow(request: InferenceRequest): { readonly estimatedTokens: number; readonly maxTokens: number } | null {
+    const { maxTokens, threshold } = this.#limit;
+    if (maxTokens === null) return null;
+    const estimatedTokens = this.#estimate(request);
+    return estimatedTokens > maxTokens * threshold ? { estimatedTokens, maxTokens } : null;
+  }
+
+  #estimate(request: InferenceRequest): number {
+    const byLength = estimateRequest(request);
+    if (this.#measured === null) return byLength;
+    const added = request.messages.slice(this.#measured.messages);
+    // A provider that counts nothing, or a cached part of it, must not hide how long the text is.
+    return Math.max(this.#measured.tokens + estimateTokens(added), byLength);
+  }
+}
+
+/**
+ * Why a conversation cannot stand in for the one it was made of; null when it can. The model's provider refuses a call without its
+ * result and a result without its call, so the two stay or go together.
+ */
+export function contextProblem(messages: readonly Message[]): string | null {
+  const [first] = messages;
+  if (first === undefined) return 'the conversation is empty';
+  if (first.role !== 'user') return `the conversation begins with a message of the ${first.role}`;
+  if (messages.at(-1)?.role === 'assistant') return 'the conversation ends with a message of the assistant';
+  let open: string[] = [];
+  for (const message of messages) {
+    if (message.role === 'tool') {
+      if (!open.includes(message.toolCallId))
+        return `a result answers ${quoted(message.toolCallId)}, which nothing called`;
+      open = without(open, message.toolCallId);
+      continue;
+    }
+    if (open.length > 0) return `the call ${quoted(open[0])} has lost its result`;
+    open = message.role === 'assistant' ? message.content.flatMap(callId) : [];
+  }
+  return open.length === 0 ? null : `the call ${quoted(open[0])} has lost its result`;
+}
+
+function callId(block: ContentBlock): string[] {
+  return block.type === 'tool_call' ? [block.id] : [];
+}
+
+/** Without the first of them: a provider may give several calls one id, or none. */
+function without(ids: readonly string[], id: string): string[] {
+  return ids.toSpliced(ids.indexOf(id), 1);
+}
+
+function quoted(id = ''): string {
+  return JSON.stringify(id.length > 60 ? `${id.slice(0, 60)}…` : id);
+}
+
+/** Of the conversation of a running task, in characters: each turn encodes it whole, and a task that passes this fails. */
+export const longestConversation: number = 32 * 1024 * 1024;
+
+const lengths = new WeakMap<Message, number>();
+
+/** Characters of all that a conversation holds. Each message is measured once: a turn asks for all of them again. */
+export function conversationLength(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + messageLength(message), 0);
+}
+
+function messageLength(message: Message): number {
+  const known = lengths.get(message);
+  if (known !== undefined) return known;
+  const length = message.content.reduce((sum, block) => sum + blockLength(block), 0);
+  lengths.set(message, length);
+  return length;
+}
+
+function blockLength(block: ContentBlock): number {
+  return block.type === 'tool_call' ? JSON.stringify(block.input ?? null).length : block.text.length;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { SessionEventIds } from './event-ids.ts';
+import { SessionEventIds } from './event-stream.ts';
 
 describe('the counters of a session', () => {
   it('start where the table says and advance by one [D1-ID-07, D1-ID-08, D1-ID-11]', () => {

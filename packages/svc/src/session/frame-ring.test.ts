@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { FrameRing } from './frame-ring.ts';
+import { FrameRing } from './replay-buffer.ts';
 
 function filled(capacity: number, values: readonly number[]): FrameRing<number> {
   const ring = new FrameRing<number>(capacity);

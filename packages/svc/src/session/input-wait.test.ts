@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { encodeNumberedFrame } from '@svc/protocol/frames.ts';
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
-import { SessionEventIds } from './event-ids.ts';
-import { EventStream } from './event-stream.ts';
+import { EventStream, SessionEventIds } from './event-stream.ts';
 import { waitForInput, type InputWaitDeps } from './input-wait.ts';
 import { Task, TaskCanceled } from './task.ts';
 

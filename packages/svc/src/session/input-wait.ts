@@ -1,9 +1,7 @@
 import type { InputAnswer } from '../tools/tool.ts';
 import type { Clock } from '@svc/kit/clock.ts';
-import type { SessionEventIds } from './event-ids.ts';
-import type { EventStream } from './event-stream.ts';
-import type { TaskEvent } from './task-state.ts';
-import { TaskCanceled, type Task } from './task.ts';
+import type { EventStream, SessionEventIds } from './event-stream.ts';
+import { TaskCanceled, type Task, type TaskEvent } from './task.ts';
 
 export interface InputWaitDeps {
   readonly stream: EventStream;

@@ -12,8 +12,7 @@ import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { decodeConversation, encodeConversation, type Redact } from './conversation-file.ts';
-import { mostContexts, mostConversationBytes, refuseTooLong } from './conversation-limits.ts';
-import type { Conversations } from './conversations.ts';
+import { type Conversations, mostContexts, mostConversationBytes, refuseTooLong } from './conversations.ts';
 
 export interface KeptConversationsOptions {
   /** Exists, and is this session's alone for as long as it lives. */

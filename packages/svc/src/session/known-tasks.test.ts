@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
-import { KnownTasks } from './known-tasks.ts';
-import { Task } from './task.ts';
+import { Task, KnownTasks } from './task.ts';
 
 function task(number: number): Task {
   const id = `tsk_${number}` as TaskId;

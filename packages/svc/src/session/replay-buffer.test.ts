@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import type { TaskId } from '@svc/protocol/ids.ts';
-import { ReplayBuffer } from './replay-buffer.ts';
-import { WrittenFrame } from './written-frame.ts';
+import { ReplayBuffer, WrittenFrame } from './replay-buffer.ts';
 
 function frame(id: bigint): WrittenFrame {
   return new WrittenFrame(id, { event: 'thinking', taskId: 'tsk_1' as TaskId, text: '' });

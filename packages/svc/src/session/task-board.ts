@@ -1,11 +1,8 @@
 import type { PreparedText, Trace } from '../trace/trace.ts';
 import { mintContextId, mintTaskId, type TaskId, type TraceEventId } from '@svc/protocol/ids.ts';
 import type { Clock } from '@svc/kit/clock.ts';
-import type { SessionEventIds } from './event-ids.ts';
-import type { EventStream } from './event-stream.ts';
-import { KnownTasks } from './known-tasks.ts';
-import { TaskLanes } from './task-lanes.ts';
-import { Task, type TaskSource } from './task.ts';
+import type { EventStream, SessionEventIds } from './event-stream.ts';
+import { Task, type TaskSource, KnownTasks, TaskLanes } from './task.ts';
 
 export interface Acceptance {
   readonly taskAcceptance: 'none' | 'single' | 'queue';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { TaskId } from '@svc/protocol/ids.ts';
-import type { Task } from './task.ts';
-import { TaskLanes } from './task-lanes.ts';
+import { type Task, TaskLanes } from './task.ts';
 
 /** The lanes look at a task's id and lane alone. */
 function task(id: string, lane: Task['lane']): Task {

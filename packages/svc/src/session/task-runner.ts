@@ -10,23 +10,24 @@ import type { TraceEventId } from '@svc/protocol/ids.ts';
 import { runAttempt, type AgentLoopDeps, type AttemptEnd, type AttemptResult } from './agent-loop.ts';
 import { Attempt } from './attempt.ts';
 import type { Conversations } from './conversations.ts';
-import type { SessionEventIds } from './event-ids.ts';
-import type { EventStream } from './event-stream.ts';
+import type { EventStream, SessionEventIds } from './event-stream.ts';
 import { waitForInput } from './input-wait.ts';
-import { step, type TaskEvent, type TaskFailure, type TaskState } from './task-state.ts';
-import { TaskCanceled, type Task } from './task.ts';
+import { TaskCanceled, type Task, step, type TaskEvent, type TaskFailure, type TaskState } from './task.ts';
 
 export interface TaskRunnerDeps extends Omit<AgentLoopDeps, 'requestInput' | 'hooked' | 'turnsUsed'> {
   readonly stream: EventStream;
   readonly ids: SessionEventIds;
   readonly sessionStart: TraceEventId;
-  readonly conversations: Conversations;
+  /** Null where every task starts from nothing (`lifecycle.conversation: stateless`). */
+  readonly conversations: Conversations | null;
   /** `lifecycle.max_task_reopens`. */
   readonly maxReopens: number;
   /** Null waits for as long as it takes. */
   readonly inputTimeoutMs: number | null;
   /** Puts `out/result.txt` into the workdir, whole or not at all. */
   readonly writeResult: (text: string) => void;
+  /** Told why a task failed, in the words of its `task_end`, before the task's last frame. */
+  readonly onFailed: (reason: string) => void;
 }
 
 /** What an attempt begins with. */
@@ -88,22 +89,22 @@ function textOf(task: Task): string {
 /** The conversation that the task continues. */
 class Thread {
   readonly #task: Task;
-  readonly #conversations: Conversations;
+  readonly #conversations: Conversations | null;
   #before: readonly Message[] | null = null;
 
-  constructor(task: Task, conversations: Conversations) {
+  constructor(task: Task, conversations: Conversations | null) {
     this.#task = task;
     this.#conversations = conversations;
   }
 
   history(): readonly Message[] {
-    this.#before ??= this.#conversations.history(this.#task.contextId);
+    this.#before ??= this.#conversations?.history(this.#task.contextId) ?? [];
     return this.#before;
   }
 
   /** Takes back what the task added: it counts once the task has ended for good. */
   withdraw(): void {
-    this.#conversations.save(this.#task.contextId, this.history());
+    this.#conversations?.save(this.#task.contextId, this.history());
   }
 }
 
@@ -229,7 +230,7 @@ class AttemptRun {
   }
 
   #save(messages: readonly Message[]): Diagnostic | null {
-    return diagnosticOf(() => this.#deps.conversations.save(this.#task.contextId, messages));
+    return diagnosticOf(() => this.#deps.conversations?.save(this.#task.contextId, messages));
   }
 
   /** Writes why the task failed and its last frame; gives what went wrong. */
@@ -273,6 +274,7 @@ class AttemptRun {
       },
       this.#taskStart,
     );
+    if (state === 'failed') this.#deps.onFailed(error ?? announcement?.message ?? '');
     this.#attempt.announce(event);
   }
 

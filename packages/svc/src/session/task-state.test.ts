@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { isTerminal, step, type TaskEvent, type TaskState } from './task-state.ts';
+import { isTerminal, step, type TaskEvent, type TaskState } from './task.ts';
 
 const everyState: readonly TaskState[] = ['submitted', 'working', 'input-required', 'completed', 'failed', 'canceled'];
 

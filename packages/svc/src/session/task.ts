@@ -1,6 +1,7 @@
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import type { PreparedText } from '../trace/trace.ts';
-import { isTerminal, step, type Announcement, type TaskEvent, type TaskState } from './task-state.ts';
+import type { DriverFailure } from '../inference/driver.ts';
+import { refusalSentence, type SpendRefusal } from '../inference/spend-meter.ts';
 
 /** How a task reached the capsule (contracts §7). */
 export type TaskOrigin = 'user' | 'message' | 'peer' | 'completion';
@@ -33,7 +34,7 @@ export interface TaskIdentity {
   readonly contextId: ContextId;
 }
 
-/** One unit of work and where it stands. Its state moves through the table of `task-state.ts` alone. */
+/** One unit of work and where it stands. Its state moves through the table of `step` alone. */
 export class Task {
   readonly id: TaskId;
   readonly contextId: ContextId;
@@ -115,5 +116,170 @@ export class TaskCanceled extends Error {
   constructor() {
     super('the task was canceled');
     this.name = 'TaskCanceled';
+  }
+}
+
+/** Where a task stands; one that is `submitted` waits in the queue. */
+export type TaskState = 'submitted' | 'working' | 'input-required' | 'completed' | 'failed' | 'canceled';
+
+/** What moves a task. Each end of the agent loop is one as it is, a failure of the driver among them. */
+export type TaskEvent =
+  | { readonly kind: 'turn-started'; readonly turn: number }
+  | { readonly kind: 'input-requested'; readonly prompt: string }
+  | { readonly kind: 'input-answered' }
+  | { readonly kind: 'input-timed-out' }
+  /** The session ended normally. */
+  | { readonly kind: 'completed' }
+  | TaskFailure
+  | { readonly kind: 'canceled' }
+  | { readonly kind: 'reopened' }
+  /** A trace write failure, a workdir size breach (D1 "Task states" 2). */
+  | { readonly kind: 'broke'; readonly error: string };
+
+/** Why a task ends without a reply. */
+export type TaskFailure =
+  /** `failed` also of a compaction, or of what the task needs before its first turn. */
+  | DriverFailure
+  | { readonly kind: 'turns-exhausted'; readonly maxTurns: number }
+  | { readonly kind: 'spend-refused'; readonly refusal: SpendRefusal };
+
+/** What a transition says on the wire. `final` is decided here and nowhere else. */
+export interface Announcement {
+  readonly state: Exclude<TaskState, 'submitted'>;
+  readonly message: string;
+  readonly final: boolean;
+}
+
+export interface Transition {
+  readonly state: TaskState;
+  /** Null where no status frame is written. */
+  readonly announcement: Announcement | null;
+}
+
+export function isTerminal(state: TaskState): boolean {
+  return state === 'completed' || state === 'failed' || state === 'canceled';
+}
+
+/** The state table of D1 "Task states", row for row. A pair the table does not hold is a bug and throws. */
+export function step(state: TaskState, event: TaskEvent): Transition {
+  switch (event.kind) {
+    case 'turn-started':
+      from(['submitted', 'working'], state, event);
+      return announce('working', `inference turn ${event.turn}`, false);
+    case 'input-requested':
+      from(['working'], state, event);
+      return announce('input-required', event.prompt, false);
+    case 'input-answered':
+      from(['input-required'], state, event);
+      return announce('working', 'resumed', false);
+    case 'input-timed-out':
+      from(['input-required'], state, event);
+      // The frame says failed, the task goes on: the asking tool fails and the model is told (D1 "Task states").
+      return { state: 'working', announcement: { state: 'failed', message: 'input-timeout', final: false } };
+    case 'completed':
+      from(['working'], state, event);
+      return announce('completed', 'session ended', true);
+    case 'failed':
+      from(['working'], state, event);
+      return announce('failed', 'session ended', true);
+    case 'unavailable':
+      from(['working'], state, event);
+      return announce('failed', `driver invocation failed: ${event.error}`, true);
+    case 'turns-exhausted':
+      from(['working'], state, event);
+      return announce(
+        'failed',
+        `max_turns exceeded: ${event.maxTurns} of ${event.maxTurns} inference turns used`,
+        true,
+      );
+    case 'spend-refused':
+      from(['working'], state, event);
+      return announce('failed', refusalSentence(event.refusal, 'the next call'), true);
+    case 'canceled':
+      from(['submitted', 'working', 'input-required'], state, event);
+      return announce('canceled', state === 'submitted' ? 'task canceled before it started' : 'task canceled', true);
+    case 'reopened':
+      from(['completed'], state, event);
+      return { state: 'working', announcement: null };
+    case 'malformed':
+    case 'broke':
+      from(['submitted', 'working', 'input-required'], state, event);
+      return { state: 'failed', announcement: null };
+  }
+}
+
+function announce(state: Announcement['state'], message: string, final: boolean): Transition {
+  return { state, announcement: { state, message, final } };
+}
+
+function from(allowed: readonly TaskState[], state: TaskState, event: TaskEvent): void {
+  if (!allowed.includes(state)) throw new Error(`a task that is ${state} cannot meet ${event.kind}`);
+}
+
+/** Accepted tasks that wait for their turn: foreground before background, first in, first out (contracts §7). */
+export class TaskLanes {
+  readonly #waiting: Task[] = [];
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  add(task: Task): void {
+    const next = task.lane === 'foreground' ? this.#waiting.findIndex(({ lane }) => lane === 'background') : -1;
+    this.#waiting.splice(next < 0 ? this.#waiting.length : next, 0, task);
+  }
+
+  /** The next task to run. */
+  take(): Task | undefined {
+    return this.#waiting.shift();
+  }
+
+  /** Takes a task out before it started; undefined when it does not wait here. */
+  remove(id: TaskId): Task | undefined {
+    const at = this.#waiting.findIndex((task) => task.id === id);
+    return at < 0 ? undefined : this.#waiting.splice(at, 1)[0];
+  }
+
+  clear(): void {
+    this.#waiting.length = 0;
+  }
+
+  all(): Task[] {
+    return [...this.#waiting];
+  }
+}
+
+/** Ended tasks that can still be asked about. */
+const mostEnded = 1000;
+
+/** And what their results may hold together, in characters; the newest is known whatever it holds. */
+const mostHeld = 16 * 1024 * 1024;
+
+/** The tasks that `tasks/get` knows: those that live, and the ended ones of late. A capsule that stays up for weeks does not grow. */
+export class KnownTasks {
+  readonly #tasks = new Map<TaskId, Task>();
+  /** Ended ones, the oldest first, with what each holds. */
+  readonly #ended = new Map<TaskId, number>();
+  #held = 0;
+
+  add(task: Task): void {
+    this.#tasks.set(task.id, task);
+  }
+
+  find(id: string): Task | undefined {
+    return this.#tasks.get(id as TaskId);
+  }
+
+  /** Takes note that a task has ended, and forgets the oldest of those that are too many. */
+  end({ id, result, statusMessage }: Task): void {
+    const holds = (result?.length ?? 0) + (statusMessage?.length ?? 0);
+    this.#ended.set(id, holds);
+    this.#held += holds;
+    for (const [oldest, held] of this.#ended) {
+      if (oldest === id || (this.#ended.size <= mostEnded && this.#held <= mostHeld)) return;
+      this.#ended.delete(oldest);
+      this.#tasks.delete(oldest);
+      this.#held -= held;
+    }
   }
 }

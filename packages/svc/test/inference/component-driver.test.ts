@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { ComponentFault, type ComponentFaultKind } from '@svc/components/component.ts';
-import { createComponentDriver } from '../../src/inference/component-driver.ts';
-import { DriverRequests } from '../../src/inference/driver-requests.ts';
+import { createComponentDriver, DriverRequests } from '../../src/inference/component-driver.ts';
 import type { DriverOutcome, InferenceCall, InferenceRequest } from '../../src/inference/driver.ts';
 import { fakeComponent, type Guest } from '../../../components/test/fake-component.ts';
 import { noToolCalls } from '../../../../test/support/quiet-calls.ts';

@@ -3,7 +3,7 @@ import * as z from 'zod/mini';
 import { issueClause } from '@svc/artifacts/manifest/issue-clause.ts';
 import { listOf } from '@svc/protocol/bounded-lists.ts';
 import type { Usage } from '../driver.ts';
-import { describeFirst } from '../first-issue.ts';
+import { describeFirst } from '../driver-lines.ts';
 import { serverName, type CliDecoder, type CliEvent } from './cli-dialect.ts';
 
 /** Made when a program is first run: most starts of svc never need them. */

@@ -1,5 +1,10 @@
-import type { DriverOutcome, DriverTask, InferenceCall, InferenceRequest } from '../driver.ts';
-import { redactedOutcome } from '../redacted-outcome.ts';
+import {
+  type DriverOutcome,
+  type DriverTask,
+  type InferenceCall,
+  type InferenceRequest,
+  redactedOutcome,
+} from '../driver.ts';
 import type { CliStart } from './cli-dialect.ts';
 import type { CliDriverParts, OpenedService } from './cli-driver.ts';
 import { InferenceTools } from './inference-tools.ts';

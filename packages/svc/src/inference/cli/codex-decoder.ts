@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 
 import { issueClause } from '@svc/artifacts/manifest/issue-clause.ts';
-import { describeFirst } from '../first-issue.ts';
+import { describeFirst } from '../driver-lines.ts';
 import type { CliDecoder, CliEvent } from './cli-dialect.ts';
 
 /** Made when a program is first run: most starts of svc never need them. */

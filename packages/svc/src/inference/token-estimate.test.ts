@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 
-import type { Message } from '../inference/driver.ts';
-import { estimateRequest, estimateTokens } from './token-estimate.ts';
+import type { Message } from './driver.ts';
+import { estimateRequest, estimateTokens } from './spend-meter.ts';
 
 it('a request is estimated by the length of its JSON, message by message', () => {
   const message = fc.string().map((text): Message => ({ role: 'user', content: [{ type: 'text', text }] }));
