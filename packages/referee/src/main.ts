@@ -6,7 +6,7 @@ import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { renderDiagnostic } from '@svc/kit/diagnostics/render.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { platformOf } from '@svc/artifacts/store/platform.ts';
+import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { createArtifactRegistry } from './artifact-registry.ts';
 import { parseOptions, unmatchableName, type RefereeSettings } from './options.ts';
 import { RefereeServer } from './referee-server.ts';

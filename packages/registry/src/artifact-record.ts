@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 
 import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
-import { platformShape } from '@svc/artifacts/store/platform.ts';
+import { platformShape } from '@svc/artifacts/store/artifact-ref.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
 
 /** How an artifact is packaged: the query parameter and index field `runtime` (D3 "Registry index object"). */

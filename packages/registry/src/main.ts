@@ -7,7 +7,7 @@ import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { renderDiagnostic } from '@svc/kit/diagnostics/render.ts';
 import type { BindAddress, BindOutcome } from '@svc/kit/http/server.ts';
 import { isCoded } from '@svc/kit/diagnostics/system-reason.ts';
-import { homeDirectory } from '@svc/artifacts/store/home-directory.ts';
+import { homeDirectory } from '@svc/kit/files/home-directory.ts';
 import { accessLine } from './access-log.ts';
 import { renderAddress } from './bind-address.ts';
 import { FileStore } from './file-store.ts';

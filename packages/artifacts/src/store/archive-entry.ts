@@ -3,7 +3,7 @@ import type { Entry, LocalFileHeader } from 'yauzl';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
-import { entryNameFault } from './entry-name.ts';
+import type { RegularFile } from '@svc/kit/files/regular-file.ts';
 
 const stored = 0;
 const deflated = 8;
@@ -32,8 +32,14 @@ export interface ArchiveEntry {
   readonly dataEnd: number;
 }
 
+/** Where an entry stands: an archive, by its label, and the names that entries before it have taken. */
+export interface EntryPlace {
+  readonly archive: string;
+  readonly names: NameTable;
+}
+
 /** The entry, with everything checked that its two headers say (contracts §4). Throws `E-ART-001` or `E-ART-002`. */
-export function checkEntry(entry: Entry, local: LocalFileHeader, archive: string): ArchiveEntry {
+export function checkEntry(entry: Entry, local: LocalFileHeader, { archive, names }: EntryPlace): ArchiveEntry {
   const spelled = checkName(entry, local, archive);
   const shown = quoted(spelled);
   const kind = spelled.endsWith('/') ? 'directory' : 'file';
@@ -45,6 +51,8 @@ export function checkEntry(entry: Entry, local: LocalFileHeader, archive: string
   const unreadable = encodingFault(entry, local);
   if (unreadable !== null) throw new Diagnostic('E-ART-001', `${archive}: entry ${shown} ${unreadable}`);
 
+  const collision = names.add(name, kind);
+  if (collision !== null) throw forbidden(archive, quoted(name), collision);
   return {
     name,
     kind,
@@ -110,4 +118,124 @@ function sizesDisagree(entry: Entry, local: LocalFileHeader): boolean {
     local.uncompressedSize !== entry.uncompressedSize ||
     local.crc32 !== entry.crc32
   );
+}
+
+const maxNameBytes = 1024;
+const maxComponentBytes = 255;
+const maxDepth = 32;
+
+/** Why a file or directory name (without a trailing slash) may not stand in an archive; null when it may (contracts §4). */
+export function entryNameFault(name: string): string | null {
+  if (name === '') return 'has an empty name';
+  if (Buffer.byteLength(name) > maxNameBytes) return 'has a name that is too long';
+  if (/\p{Cc}/u.test(name)) return 'has a control character in its name';
+  if (name.includes('\\')) return 'has a backslash in its name';
+  if (name.startsWith('/') || /^[A-Za-z]:/.test(name)) return 'has an absolute path';
+  const components = name.split('/');
+  if (components.length > maxDepth) return 'is nested too deep';
+  for (const component of components) {
+    if (component === '..') return 'has a ".." component';
+    if (component === '' || component === '.') return 'has an empty or "." component';
+    if (Buffer.byteLength(component) > maxComponentBytes) return 'has a name that is too long';
+  }
+  return null;
+}
+
+interface Taken {
+  readonly spelling: string;
+  readonly kind: 'file' | 'directory' | 'implied directory';
+}
+
+/**
+ * The names of one archive as a file system would see them, also one that folds case or normalises Unicode: two names that
+ * would meet in one place, or a file that would have to be a directory too, are told as a fault.
+ */
+export class NameTable {
+  readonly #taken = new Map<string, Taken>();
+
+  /** Takes the name in; the reason when it collides with one taken before, else null. */
+  add(name: string, kind: 'file' | 'directory'): string | null {
+    const components = name.split('/');
+    for (let depth = 1; depth < components.length; depth += 1) {
+      const fault = this.#claim(components.slice(0, depth).join('/'), 'implied directory');
+      if (fault !== null) return fault;
+    }
+    return this.#claim(name, kind);
+  }
+
+  #claim(spelling: string, kind: Taken['kind']): string | null {
+    const key = folded(spelling);
+    const taken = this.#taken.get(key);
+    if (taken === undefined) {
+      this.#taken.set(key, { spelling, kind });
+      return null;
+    }
+    if (taken.spelling !== spelling) return `collides with ${quoted(taken.spelling)} in case or Unicode form`;
+    if (kind === 'file' || taken.kind === 'file') {
+      return taken.kind === kind ? 'is there twice' : 'is both a file and a directory';
+    }
+    if (kind === 'directory' && taken.kind === 'directory') return 'is there twice';
+    if (kind === 'directory') this.#taken.set(key, { spelling, kind });
+    return null;
+  }
+}
+
+// Upper case first: it joins what lower case alone keeps apart (ß and ss, the long s, the Kelvin sign).
+function folded(name: string): string {
+  return name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC');
+}
+
+/** Where the directory of an archive lies, and where the record at the end of the archive begins. */
+export interface DirectoryPlace {
+  readonly start: number;
+  readonly end: number;
+  readonly endRecord: number;
+}
+
+/** What may follow the data of an entry: its sizes and checksum once more. */
+const longestDescriptor = 24;
+
+const largeEndRecord = 0x06064b50;
+const largeEndBytes = 56;
+const locatorBytes = 20;
+
+/**
+ * Holds an archive to one reading of its bytes: it begins with its first entry, entries share nothing, and the directory stands between
+ * the last one and the end. Throws `E-ART-001`, and `E-ART-002` for entries that overlap.
+ */
+export async function checkLayout(
+  file: RegularFile,
+  entries: Iterable<ArchiveEntry>,
+  directory: DirectoryPlace,
+): Promise<void> {
+  const inFileOrder = [...entries].sort((a, b) => a.start - b.start);
+  refuseOverlaps(inFileOrder, file.label, directory.start);
+  const first = inFileOrder[0]?.start ?? directory.start;
+  if (first !== 0) throw unreadable(file, 'it begins with other data');
+  const dataEnd = inFileOrder.at(-1)?.dataEnd ?? 0;
+  const hasGap = directory.start - dataEnd > longestDescriptor;
+  if (hasGap) throw unreadable(file, 'it has other data before its directory');
+  if (!(await isBeforeEnd(file, directory)))
+    throw unreadable(file, 'its directory does not end where the archive does');
+}
+
+// Entries that share their data are how a small archive unpacks to a huge one.
+function refuseOverlaps(inFileOrder: readonly ArchiveEntry[], archive: string, directoryStart: number): void {
+  for (const [index, entry] of inFileOrder.entries()) {
+    const end = inFileOrder[index + 1]?.start ?? directoryStart;
+    if (entry.dataEnd > end) throw forbidden(archive, quoted(entry.name), 'overlaps with other data');
+  }
+}
+
+/** The records of a large archive may stand between its directory and its end. */
+async function isBeforeEnd(file: RegularFile, { end, endRecord }: DirectoryPlace): Promise<boolean> {
+  const between = endRecord - end;
+  if (between < largeEndBytes + locatorBytes) return between === 0;
+  const head = await file.readAt(end, 12);
+  if (head?.readUInt32LE(0) !== largeEndRecord) return false;
+  return 12 + Number(head.readBigUInt64LE(4)) + locatorBytes === between;
+}
+
+function unreadable({ label }: RegularFile, fault: string): Diagnostic {
+  return new Diagnostic('E-ART-001', `${label} is not a readable zip archive: ${fault}`);
 }

@@ -4,7 +4,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { type ArchiveLimits, archiveLimits } from './archive-limits.ts';
 import { type Chunks, replaceFile } from '@svc/kit/files/replace-file.ts';
-import { entryNameFault, NameTable } from './entry-name.ts';
+import { entryNameFault, NameTable } from './archive-entry.ts';
 
 export interface PackedFile {
   readonly name: string;

@@ -7,7 +7,6 @@ import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import type { CapsuleManifest } from '../manifest/schema.ts';
 import { archiveLimits } from './archive-limits.ts';
 import { hashOfArchive, type PackedFile } from './archive-writer.ts';
-import type { ArtifactContent } from './artifact-content.ts';
 import {
   componentFile,
   componentSource,
@@ -15,6 +14,7 @@ import {
   parseStoredManifest,
   readManifestText,
   requiredFile,
+  type ArtifactContent,
 } from './inspect-content.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';

@@ -3,7 +3,7 @@ import { join, relative } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { entryNameFault, NameTable } from './entry-name.ts';
+import { entryNameFault, NameTable } from './archive-entry.ts';
 
 const component = fc.oneof(fc.constantFrom('..', '.', '', 'a', 'A', 'C:', 'a\\b', '\0', '…'), fc.string());
 const anyName = fc.array(component, { minLength: 1, maxLength: 5 }).map((parts) => parts.join('/'));

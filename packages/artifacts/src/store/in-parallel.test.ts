@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { inParallel } from './in-parallel.ts';
+import { inParallel } from './resolve.ts';
 
 it('works on no more than so many at once, and keeps the order', async () => {
   let running = 0;

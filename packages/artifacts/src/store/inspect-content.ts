@@ -6,7 +6,6 @@ import { artifactName, exactVersion } from '../manifest/names.ts';
 import { serverFile } from '../manifest/server-command.ts';
 import type { ArtifactManifest } from '../manifest/schema.ts';
 import { parseYaml } from '../manifest/yaml-source.ts';
-import type { ArtifactContent } from './artifact-content.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 
 export const manifestFile = 'svc.yaml';
@@ -62,7 +61,12 @@ export async function readManifestText(content: ArtifactContent): Promise<string
 export function parseStoredManifest(text: string, where: string): ArtifactManifest {
   const file = `${where}/${manifestFile}`;
   if (archiveKind(text, file) === 'artifact') return parseArtifactManifest(text, file).manifest;
-  throw new Diagnostic('E-ART-005', `${where} is a capsule, not a driver, tool, hook or skill`);
+  throw capsuleAt(where);
+}
+
+/** `E-ART-005` for a capsule where another artifact is wanted. */
+export function capsuleAt(where: string): Diagnostic {
+  return new Diagnostic('E-ART-005', `${where} is a capsule, not a driver, tool, hook or skill`);
 }
 
 /** `E-ART-004` when the file an artifact is about is missing, empty, or no component. */
@@ -120,4 +124,17 @@ function hintFor(manifest: ArtifactManifest): string {
     case 'wasm':
       return `a component is in ${componentFile}; a program in bin/<name> needs implementation: native`;
   }
+}
+
+/** The files of one artifact, wherever they lie: an archive, or a directory that was read whole. */
+export interface ArtifactContent {
+  /** The place, for messages. */
+  readonly where: string;
+  has(name: string): boolean;
+  /** `E-ART-004` when there is no such file, `E-ART-001` when its bytes are not what they should be. */
+  read(name: string): Promise<Buffer>;
+  /** As `read`, of its first bytes alone: the rest is neither read nor checked. */
+  readStart(name: string, maxBytes: number): Promise<Buffer>;
+  /** As `read`, of a text; `E-ART-003` above 1 MiB. */
+  readText(name: string): Promise<string>;
 }

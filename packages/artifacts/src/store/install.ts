@@ -1,18 +1,23 @@
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { stat } from 'node:fs/promises';
+
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
-import { kindOfArchive } from './archive-kind.ts';
-import { type ArtifactRef, spell } from './artifact-ref.ts';
+import { type ArtifactRef, type ReleaseRef, spell } from './artifact-ref.ts';
 import type { ArtifactOrigin, FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
-import { locate, type Location, type StorePlaces } from './locate.ts';
+import { type Location, type StorePlaces, targetRoot } from './locate.ts';
 import { readLock, upsertLock } from './lockfile.ts';
 import { commandWith, usualManifest } from './manifest-option.ts';
-import { openBundled } from './open-bundled.ts';
-import { openFromStore } from './open-from-store.ts';
-import { openStored } from './open-stored.ts';
+import { inspectStored } from './open-stored.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
-import { foundIn, lockedAs, resolveArtifacts, resolveEach } from './resolve.ts';
-import { storeRoot } from './store-layout.ts';
-import { putArchive } from './store-put.ts';
+import { findRef, foundIn, inParallel, listed, lockedAs, refuse, resolveArtifacts, resolveEach } from './resolve.ts';
+import { putArchive, receive } from './store-put.ts';
+import { packArchive } from './archive-writer.ts';
+import { type FolderRequest, readFolder } from './build-archive.ts';
+import type { Chunks } from '@svc/kit/files/replace-file.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { receiptOf } from './locate-in-sources.ts';
+import type { GithubApi } from './sources/github-api.ts';
+import { archivesOfRelease, type ReleaseArchive } from './sources/github-source.ts';
 
 export interface InstallRequest extends StorePlaces {
   /** What the manifest needs; only this is recorded in `svc.lock`. */
@@ -64,35 +69,29 @@ export async function installEntries(request: InstallRequest): Promise<readonly 
  * lists it and takes it from no `source:` (`record`).
  */
 export async function installRef(ref: ArtifactRef, request: InstallRequest): Promise<InstalledRef> {
-  const location = await locate(ref, request);
-  const opened = await openStored(location.root, ref, location.stored.platform ?? '');
-  const { platform, path, sha256 } = opened.stored;
-  await opened.archive.file.close();
-  await prepareStored(location, request);
-  if (location.origin !== (request.fetching?.into ?? 'project')) {
+  const { origin, stored, artifact } = await findRef(ref, request);
+  const { platform, path, sha256 } = stored;
+  if (artifact !== null) await request.prepare(artifact);
+  if (origin !== (request.fetching?.into ?? 'project')) {
     const chunks = chunksOfFile(path);
     await putArchive({ root: targetRoot(request), chunks, platform, from: path, expected: ref, sha256 });
   }
-  const installed: InstalledRef = { ...ref, platform, sha256, origin: location.origin };
+  const installed: InstalledRef = { ...ref, platform, sha256, origin };
   await record([installed], request);
   return installed;
 }
 
 /** A capsule is stored like any artifact; the artifacts that it needs in turn are installed when it is run. */
-export async function prepareStored(location: Location, request: InstallRequest): Promise<void> {
-  if ((await kindOfArchive(location.stored.path)) === 'capsule') return;
-  const artifact =
-    location.origin === 'bundled'
-      ? openBundled(location)
-      : await openFromStore(location, location.stored.platform ?? '');
-  await request.prepare(artifact);
+async function prepareStored(location: Location, request: InstallRequest): Promise<void> {
+  const { artifact } = await inspectStored(location, location.stored.platform ?? '');
+  if (artifact !== null) await request.prepare(artifact);
 }
 
 /**
  * Records what is in the store of the project now in `svc.lock`, as far as the manifest lists it. A lock that does not exist yet is made whole
  * or not at all (contracts §2): of what is on this machine, else `W-REG-002` says what it would lack.
  */
-export async function record(installed: readonly InstalledRef[], request: InstallRequest): Promise<void> {
+async function record(installed: readonly InstalledRef[], request: InstallRequest): Promise<void> {
   for (const ref of installed) request.onStored(ref);
   const { manifestDir, entries, fetching } = request;
   const needed = installed.filter((ref) => entries.some((entry) => isSame(entry, ref)));
@@ -114,10 +113,84 @@ function lockNotMade(missing: readonly ArtifactEntry[], manifestFile = usualMani
   });
 }
 
-export function targetRoot({ manifestDir, userHome, fetching }: StorePlaces): string {
-  return storeRoot(fetching?.into === 'user' ? userHome : manifestDir);
-}
-
 function isSame(entry: ArtifactEntry, ref: ArtifactRef): boolean {
   return entry.source === undefined && entry.name === ref.name && entry.version === ref.version;
+}
+
+export interface PathInstall {
+  /** Absolute; an archive, or the folder of an artifact or a capsule. */
+  readonly path: string;
+  readonly folder: Omit<FolderRequest, 'directory'>;
+}
+
+/** Installs what lies at a path, in place of another of the same name and version: what an operator names by path is meant. */
+export async function installPath(install: PathInstall, request: InstallRequest): Promise<InstalledRef> {
+  const root = targetRoot(request);
+  const stored = await putArchive({
+    root,
+    chunks: await chunksAt(install, request),
+    platform: null,
+    from: install.path,
+  });
+  await prepareStored({ origin: request.fetching?.into ?? 'project', root, stored }, request);
+  const { name, version, sha256 } = stored;
+  const installed: InstalledRef = { name, version, platform: null, sha256, origin: 'source' };
+  await record([installed], request);
+  return installed;
+}
+
+async function chunksAt({ path, folder }: PathInstall, { onWarning }: InstallRequest): Promise<Chunks> {
+  if (!(await isDirectory(path))) return chunksOfFile(path);
+  const { content, warnings } = await readFolder({ ...folder, directory: path });
+  for (const warning of warnings) onWarning(warning);
+  return packArchive(content.files);
+}
+
+/** `E-IO-001` when there is nothing at the path. */
+export async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    throw ioFault(error, `cannot read ${path}`);
+  }
+}
+
+const mostAtOnce = 4;
+
+/**
+ * Installs every archive of a release (D1 "Command line" `svc install github:…`, contracts §2). Each is taken in for what its own manifest
+ * says it is. Throws every problem at once; the archives without one are in the store then, and in no `svc.lock`.
+ */
+export async function installRelease(
+  release: ReleaseRef,
+  api: GithubApi,
+  request: InstallRequest,
+): Promise<readonly InstalledRef[]> {
+  const { archives, faults } = await archivesOfRelease(api, release, request.platform);
+  const outcomes = await inParallel(archives, mostAtOnce, async (archive) => {
+    try {
+      return await takeIn(archive, api, request);
+    } catch (error) {
+      // Told with the problems of the other archives.
+      if (error instanceof Diagnostic || error instanceof DiagnosticList) return error;
+      throw error;
+    }
+  });
+  const isFault = (outcome: (typeof outcomes)[number]): outcome is Diagnostic | DiagnosticList =>
+    outcome instanceof Diagnostic || outcome instanceof DiagnosticList;
+  refuse([...faults, ...outcomes.filter(isFault).flatMap(listed)]);
+  const installed = outcomes.flatMap((outcome) => (isFault(outcome) ? [] : [outcome]));
+  await record(installed, request);
+  return installed;
+}
+
+async function takeIn(archive: ReleaseArchive, api: GithubApi, request: InstallRequest): Promise<InstalledRef> {
+  const { asset, platform } = archive;
+  const receipt = receiptOf(request, targetRoot(request));
+  const download = { source: `${api.label}: ${asset.name}`, what: asset.name };
+  const fetched = await api.fetchAsset(asset, platform);
+  const stored = await receive(fetched, download, receipt).finally(() => fetched.discard());
+  const origin = request.fetching?.into ?? 'project';
+  await prepareStored({ origin, root: receipt.root, stored }, request);
+  return { name: stored.name, version: stored.version, platform, sha256: stored.sha256, origin };
 }

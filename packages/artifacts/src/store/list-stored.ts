@@ -3,13 +3,12 @@ import { join } from 'node:path';
 
 import { artifactName, exactVersion } from '../manifest/names.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
-import type { ArtifactRef } from './artifact-ref.ts';
+import { type ArtifactRef, platformShape } from './artifact-ref.ts';
 import type { ArtifactKind } from './inspect-content.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { platformShape } from './platform.ts';
 import { readVariant, type StoredArchive, variantPaths } from './store-layout.ts';
-import { decodeKind } from './stored-meta.ts';
+import { decodeKind } from './store-put.ts';
 
 export interface ListedArchive extends StoredArchive {
   /** Null when the store does not say. */

@@ -50,18 +50,18 @@ export function localPlaces(places: StorePlaces): readonly LocalPlace[] {
  * `E-REG-001` when it is nowhere, naming every place, and what a download is refused with (`receive`).
  */
 export async function locate(ref: ArtifactRef, places: StorePlaces): Promise<Location> {
-  const location = locateLocally(ref, places);
-  if (location !== null) return location;
-  const { locateInSources } = await import('./locate-in-sources.ts');
-  return await locateInSources(ref, places);
-}
-
-function locateLocally(ref: ArtifactRef, places: StorePlaces): Location | null {
-  for (const place of localPlaces(places)) {
+  const local = localPlaces(places);
+  for (const place of local) {
     // What comes with the package runs everywhere: it has no variants to look for.
     const isBundled = place.origin === 'bundled';
     const stored = isBundled ? readVariant(place.root, ref, null) : findStored(place.root, ref, places.platform);
     if (stored !== null) return { ...place, stored };
   }
-  return null;
+  const { locateInSources } = await import('./locate-in-sources.ts');
+  return await locateInSources(ref, places, { local, root: targetRoot(places) });
+}
+
+/** The store that takes in what is installed or fetched. */
+export function targetRoot({ manifestDir, userHome, fetching }: StorePlaces): string {
+  return storeRoot(fetching?.into === 'user' ? userHome : manifestDir);
 }

@@ -5,10 +5,9 @@ import * as z from 'zod/mini';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { artifactName, exactVersion } from '../manifest/names.ts';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
-import type { ArtifactRef } from './artifact-ref.ts';
+import { type ArtifactRef, platformShape } from './artifact-ref.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
-import { platformShape } from './platform.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
 
 const lockVersion = 1;

@@ -2,12 +2,11 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 
 import type { ArtifactManifest } from '../manifest/schema.ts';
-import { ArchivedFiles } from './archived-files.ts';
+import { ArchivedFiles } from './open-stored.ts';
 import { packArchive } from './archive-writer.ts';
 import { readArchive } from './archive.ts';
-import type { ArtifactContent } from './artifact-content.ts';
 import { readArtifactDirectory } from './directory-content.ts';
-import { checkRequiredFile, parseStoredManifest, readManifestText } from './inspect-content.ts';
+import { checkRequiredFile, parseStoredManifest, readManifestText, type ArtifactContent } from './inspect-content.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';

@@ -4,8 +4,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type Archive, readArchive } from './archive.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
-import { RegularFile } from '@svc/kit/files/regular-file.ts';
+import { RegularFile, chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import { findStored, type StoredArchive } from './store-layout.ts';
+import { type ArtifactKind, manifestFile, readManifestText } from './inspect-content.ts';
+import type { FoundArtifact } from './installed-artifact.ts';
+import type { Location } from './locate.ts';
+import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
+import type { Chunks } from '@svc/kit/files/replace-file.ts';
 
 export interface OpenedArchive {
   readonly stored: StoredArchive;
@@ -51,4 +56,91 @@ function damaged(stored: StoredArchive): Diagnostic {
   return new Diagnostic('E-ART-006', `${stored.path} does not have the hash that was recorded with it`, {
     hint: `remove ${dirname(stored.path)} and install ${spell(stored)} again`,
   });
+}
+
+/** What lies in a store; a capsule is no artifact that another uses, and is null. */
+export interface InspectedStored {
+  readonly stored: StoredArchive;
+  readonly artifact: FoundArtifact | null;
+}
+
+/** Looks at what a local store has, its bytes verified (`E-ART-006`). */
+export async function inspectStored({ origin, root, stored }: Location, platform: string): Promise<InspectedStored> {
+  const opened = await openStored(root, stored, platform);
+  const { archive } = opened;
+  try {
+    const { path, sha256 } = opened.stored;
+    const text = await readManifestText(archive);
+    const file = `${archive.where}/${manifestFile}`;
+    if (archiveKind(text, file) === 'capsule') return { stored: opened.stored, artifact: null };
+    const files = new ArchivedFiles(path, sha256, archive.file.identity);
+    const artifact: FoundArtifact = {
+      manifest: parseArtifactManifest(text, file).manifest,
+      origin,
+      location: path,
+      platform: opened.stored.platform,
+      sha256,
+      compiledDir: null,
+      read: async (name) => await files.read(name),
+      archive: () => files.chunks(),
+    };
+    return { stored: opened.stored, artifact };
+  } finally {
+    await archive.file.close();
+  }
+}
+
+/** What the manifest in an archive says it is. Throws what is wrong with the archive or its manifest. */
+export async function kindOfArchive(path: string): Promise<ArtifactKind> {
+  const file = await RegularFile.open(path);
+  try {
+    const text = await readManifestText(await readArchive(file));
+    const name = `${path}/${manifestFile}`;
+    return archiveKind(text, name) === 'capsule' ? 'capsule' : parseArtifactManifest(text, name).manifest.runtime;
+  } finally {
+    await file.close();
+  }
+}
+
+/** An archive by path and hash. It is open only while it is read, and hashed again only when the file is another one. */
+export class ArchivedFiles {
+  readonly #path: string;
+  readonly #sha256: string;
+  #verified: string | null;
+
+  /** `verified`: the identity of the file whose bytes have been found to have the hash; null when none has been. */
+  constructor(path: string, sha256: string, verified: string | null) {
+    this.#path = path;
+    this.#sha256 = sha256;
+    this.#verified = verified;
+  }
+
+  /** One file; `E-ART-006` when the archive no longer has the hash. */
+  async read(name: string): Promise<Buffer> {
+    return await this.use(async (archive) => await archive.read(name));
+  }
+
+  /** Runs `body` with the archive open and verified. */
+  async use<T>(body: (archive: Archive) => Promise<T>): Promise<T> {
+    const file = await RegularFile.open(this.#path);
+    try {
+      if (file.identity !== this.#verified) await this.#verify(file);
+      return await body(await readArchive(file));
+    } finally {
+      await file.close();
+    }
+  }
+
+  chunks(): Chunks {
+    return chunksOfFile(this.#path);
+  }
+
+  async #verify(file: RegularFile): Promise<void> {
+    if ((await file.sha256()) !== this.#sha256) {
+      throw new Diagnostic('E-ART-006', `${this.#path} does not have the hash ${this.#sha256} that it had before`, {
+        hint: 'run the command again; if it stays, install the artifact again',
+      });
+    }
+    this.#verified = file.identity;
+  }
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { platformOf } from './platform.ts';
+import { platformOf } from './artifact-ref.ts';
 
 it.each([
   ['linux', 'x64', 'linux-x86_64'],

@@ -1,12 +1,17 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { ArtifactEntry } from '../manifest/schema.ts';
-import { spell } from './artifact-ref.ts';
-import { openBundled } from './open-bundled.ts';
-import { checkIdentity, skillFile } from './inspect-content.ts';
+import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
+import { type ArtifactRef, spell } from './artifact-ref.ts';
+import { capsuleAt, checkIdentity, skillFile } from './inspect-content.ts';
 import type { FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
-import { locate, type StorePlaces } from './locate.ts';
+import { locate, type Location, type StorePlaces } from './locate.ts';
 import { createLock, type LockedArtifact, readLock, recordsAll } from './lockfile.ts';
-import { inParallel } from './in-parallel.ts';
+import { parseArtifactManifest } from '../manifest/artifact-manifest.ts';
+import { readSmallText } from '@svc/kit/files/read-text.ts';
+import type { ArchivedFiles } from './open-stored.ts';
+import type { StoredArchive } from './store-layout.ts';
 
 export interface ResolveRequest extends StorePlaces {
   readonly entries: readonly ArtifactEntry[];
@@ -23,6 +28,12 @@ export interface ResolveRequest extends StorePlaces {
 export type Resolution =
   | { readonly kind: 'installed'; readonly artifact: InstalledArtifact }
   | { readonly kind: 'failed'; readonly entry: ArtifactEntry; readonly fault: Diagnostic | DiagnosticList };
+
+export interface FoundRef {
+  readonly origin: Location['origin'];
+  readonly stored: StoredArchive;
+  readonly artifact: FoundArtifact | null;
+}
 
 /** So many downloads share the line at once: each has its 30 seconds, however many there are (D3 "Limits"). */
 const mostAtOnce = 4;
@@ -99,8 +110,19 @@ async function findFor(entry: ArtifactEntry, places: StorePlaces): Promise<Found
   }
   const location = await locate(entry, places);
   if (location.origin === 'bundled') return openBundled(location);
-  const { openFromStore } = await import('./open-from-store.ts');
-  return await openFromStore(location, places.platform);
+  const { inspectStored } = await import('./open-stored.ts');
+  const { stored, artifact } = await inspectStored(location, places.platform);
+  if (artifact === null) throw capsuleAt(stored.path);
+  return artifact;
+}
+
+/** What a reference names, found as `locate` does. A capsule is no artifact that another uses, and is null. */
+export async function findRef(ref: ArtifactRef, places: StorePlaces): Promise<FoundRef> {
+  const location = await locate(ref, places);
+  const { inspectStored } = await import('./open-stored.ts');
+  const { stored, artifact } = await inspectStored(location, location.stored.platform ?? '');
+  const { origin } = location;
+  return { origin, stored, artifact: artifact !== null && origin === 'bundled' ? openBundled(location) : artifact };
 }
 
 /** The lock that a run is held to, made where there is none yet; null for a run that needs no artifact. */
@@ -119,4 +141,61 @@ export function listed(fault: Diagnostic | DiagnosticList): readonly Diagnostic[
 export function refuse(faults: readonly Diagnostic[]): void {
   const [first] = faults;
   if (first !== undefined) throw faults.length === 1 ? first : new DiagnosticList(faults);
+}
+
+/**
+ * The artifact of the package at a place. It lies on the start path of `svc run`: its manifest is read from beside the archive,
+ * nothing is unpacked and nothing hashed, the package being trusted as far as the program itself. What `read` gives is checked.
+ */
+export function openBundled({ origin, stored }: Location): FoundArtifact {
+  const directory = dirname(stored.path);
+  const compiledDir = join(directory, 'compiled');
+  const open = async (): Promise<ArchivedFiles> => await openArchived(stored);
+  return {
+    manifest: manifestJson(directory) ?? manifestYaml(directory),
+    origin,
+    location: stored.path,
+    platform: stored.platform,
+    sha256: stored.sha256,
+    compiledDir: existsSync(compiledDir) ? compiledDir : null,
+    read: async (name) => await (await open()).read(name),
+    archive: () => chunksOf(open),
+  };
+}
+
+/** The manifest as the package's build has read and checked it: a tenth of the time that the YAML takes. */
+function manifestJson(directory: string): ArtifactManifest | null {
+  const reading = readSmallText(join(directory, 'manifest.json'));
+  return reading.kind === 'text' ? (JSON.parse(reading.text) as ArtifactManifest) : null;
+}
+
+function manifestYaml(directory: string): ArtifactManifest {
+  const file = join(directory, 'svc.yaml');
+  const reading = readSmallText(file);
+  if (reading.kind === 'text') return parseArtifactManifest(reading.text, file).manifest;
+  throw new Diagnostic('E-ART-004', `${directory} has no readable svc.yaml`, { hint: 'install svc again' });
+}
+
+async function openArchived({ path, sha256 }: StoredArchive): Promise<ArchivedFiles> {
+  const { ArchivedFiles } = await import('./open-stored.ts');
+  return new ArchivedFiles(path, sha256, null);
+}
+
+async function* chunksOf(open: () => Promise<ArchivedFiles>): AsyncGenerator<Uint8Array> {
+  yield* (await open()).chunks();
+}
+
+/** The results of `work` on each item, in their order; at most `most` are worked on at once. Rejects with the first failure. */
+export async function inParallel<Item, Result>(
+  items: readonly Item[],
+  most: number,
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  const waiting = items.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, item] of waiting) results[index] = await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(most, items.length) }, worker));
+  return results;
 }

@@ -2,10 +2,13 @@ import { createHash } from 'node:crypto';
 import { readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
+import * as z from 'zod/mini';
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readArchive } from './archive.ts';
 import { archiveLimits } from './archive-limits.ts';
-import { tap } from './archive-writer.ts';
+import type { FetchedArchive, FetchObserver } from './artifact-source.ts';
+import type { LockedArtifact } from './lockfile.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { type Chunks, syncDirectory, type TemporaryFile, writeTemporary } from '@svc/kit/files/replace-file.ts';
@@ -15,7 +18,6 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { encodeHashFile, readVariant, type StoredArchive, variantPaths, versionDirectory } from './store-layout.ts';
-import { encodeMeta } from './stored-meta.ts';
 import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
 
 export interface PutRequest {
@@ -28,6 +30,8 @@ export interface PutRequest {
   readonly expected?: ArtifactRef;
   /** What its source says it hashes to; `E-REG-002` when it does not. */
   readonly sha256?: string;
+  /** Told of what comes, piece by piece. */
+  readonly onBytes?: (count: number) => void;
   /** Looks at what came before it is stored; what it throws refuses it. */
   readonly check?: (found: Omit<StoredArchive, 'path'>) => void;
 }
@@ -50,7 +54,7 @@ const leftoverAgeMs = 60 * 60 * 1000;
  */
 export async function putArchive(request: PutRequest): Promise<PutArchive> {
   await makeDirectory(request.root);
-  const received = await receive(request);
+  const received = await write(request);
   const temporary = [received.file];
   try {
     await sweepLeftovers(request.root, received.file.path);
@@ -63,19 +67,19 @@ export async function putArchive(request: PutRequest): Promise<PutArchive> {
   }
 }
 
-async function receive(request: PutRequest): Promise<Received> {
+async function write({ root, chunks, from, onBytes }: PutRequest): Promise<Received> {
   const hash = createHash('sha256');
   let bytes = 0;
-  const file = await writeTemporary(
-    request.root,
-    tap(request.chunks, (chunk) => {
+  const counted = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      onBytes?.(chunk.length);
       hash.update(chunk);
       bytes += chunk.length;
-      if (bytes > archiveLimits.maxArchiveBytes) {
-        throw new Diagnostic('E-ART-003', `${request.from} is larger than 512 MiB`);
-      }
-    }),
-  );
+      if (bytes > archiveLimits.maxArchiveBytes) throw new Diagnostic('E-ART-003', `${from} is larger than 512 MiB`);
+      yield chunk;
+    }
+  };
+  const file = await writeTemporary(root, counted());
   return { file, sha256: hash.digest('hex'), bytes };
 }
 
@@ -162,4 +166,104 @@ async function sweepLeftovers(root: string, own: string): Promise<void> {
     });
     if (leftover !== null && now - leftover.mtimeMs > leftoverAgeMs) await rm(path, { recursive: true, force: true });
   }
+}
+
+const metaVersion = 1;
+
+const metaFile = z.object({
+  meta_version: z.literal(metaVersion),
+  kind: z.enum(['driver', 'tool', 'hook', 'skill', 'capsule']),
+});
+
+export interface StoredMeta {
+  readonly archive: Omit<StoredArchive, 'path'>;
+  readonly kind: ArtifactKind;
+  readonly bytes: number;
+  /** Where the archive came from, for people. */
+  readonly from: string;
+}
+
+/** The record beside a stored archive, for those who list a store without opening it. */
+function encodeMeta({ archive, kind, bytes, from }: StoredMeta): string {
+  const { name, version, platform, sha256 } = archive;
+  const record = { meta_version: metaVersion, name, version, platform, kind, sha256, bytes, from };
+  return `${JSON.stringify(record, null, 2)}\n`;
+}
+
+/** The kind such a record names; null when it is not one. */
+export function decodeKind(text: string): ArtifactKind | null {
+  try {
+    const parsed = metaFile.safeParse(JSON.parse(text));
+    return parsed.success ? parsed.data.kind : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+export interface Receipt {
+  /** The store that takes it in. */
+  readonly root: string;
+  /** What the project is held to; what comes must agree with it. Null when there is no such file, or the project has no part in this. */
+  readonly lock: readonly LockedArtifact[] | null;
+  /** Takes nothing that the lock does not record. */
+  readonly isFrozen: boolean;
+  readonly observer: FetchObserver | undefined;
+}
+
+/** What a download is called in messages, and what it has to be. */
+export interface Download {
+  readonly source: string;
+  /** As observers are told of it: the artifact as it is spelt, or the name of a file. */
+  readonly what: string;
+  /** Absent where the archive itself says what it is. */
+  readonly expected?: ArtifactRef;
+}
+
+/**
+ * Takes a download into a store; the caller lets go of its connection. Throws before anything is stored: `E-REG-002` when the bytes are not what
+ * the source announced, `E-REG-005` when they are not what `svc.lock` records.
+ */
+export async function receive(fetched: FetchedArchive, download: Download, receipt: Receipt): Promise<PutArchive> {
+  const { source, what, expected } = download;
+  const { root, observer } = receipt;
+  const { platform, sha256, size, bytes } = fetched;
+  let isStored = false;
+  observer?.started(what, size);
+  try {
+    // Known before a byte of it is read, where the source announces a hash.
+    if (sha256 !== null && expected !== undefined) holdToLock({ ...expected, platform, sha256 }, download, receipt);
+    const stored = await putArchive({
+      root,
+      chunks: bytes,
+      onBytes: (count) => observer?.received(what, count),
+      platform,
+      from: source,
+      ...(expected === undefined ? {} : { expected }),
+      ...(sha256 === null ? {} : { sha256 }),
+      check: (found) => holdToLock(found, download, receipt),
+    });
+    isStored = true;
+    return stored;
+  } finally {
+    observer?.ended(what, { source, isStored });
+  }
+}
+
+function holdToLock(found: LockedArtifact, { source }: Download, { lock, isFrozen }: Receipt): void {
+  const held = lock?.find(
+    ({ name, version, platform }) => name === found.name && version === found.version && platform === found.platform,
+  );
+  if (held?.sha256 === found.sha256) return;
+  const variant = found.platform === null ? '' : ` for ${found.platform}`;
+  if (held !== undefined) {
+    const message = `${source} serves ${spell(found)}${variant} with sha256 ${found.sha256}, but svc.lock records ${held.sha256}`;
+    throw new Diagnostic('E-REG-005', message, {
+      hint: 'a published version never changes: find out why this one did; to accept it, remove its entry from svc.lock and install it again',
+    });
+  }
+  if (!isFrozen) return;
+  throw new Diagnostic('E-REG-005', `svc.lock does not record ${spell(found)}${variant}`, {
+    hint: 'run svc install without --frozen and commit svc.lock',
+  });
 }

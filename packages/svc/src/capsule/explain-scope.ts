@@ -3,7 +3,7 @@ import { arch, platform } from 'node:process';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
-import { platformOf } from '@svc/artifacts/store/platform.ts';
+import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { redactedTexts } from '../trace/file-trace.ts';
 import { commandProblems } from './absent-commands.ts';
 import { scopeOfLaunch, type ScopeRequest } from './scope-of-launch.ts';

@@ -5,7 +5,7 @@ import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
-import { platformOf } from '@svc/artifacts/store/platform.ts';
+import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { resolveArtifacts } from '@svc/artifacts/store/resolve.ts';
 import { checkHooks } from './declared-hooks.ts';
 import { driverConfig } from './driver-config.ts';

@@ -4,9 +4,13 @@ import { Command } from 'commander';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { type ArtifactRef, type InstallTarget, parseInstallTarget, spell } from '@svc/artifacts/store/artifact-ref.ts';
-import { installEntries, installRef, type InstallRequest } from '@svc/artifacts/store/install.ts';
-import { installPath } from '@svc/artifacts/store/install-path.ts';
-import { installRelease } from '@svc/artifacts/store/install-release.ts';
+import {
+  installEntries,
+  installRef,
+  type InstallRequest,
+  installPath,
+  installRelease,
+} from '@svc/artifacts/store/install.ts';
 import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { githubApiOf, type RegistryChoice } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { checkArtifact } from './check-artifact.ts';

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import { kindOfArchive } from '@svc/artifacts/store/archive-kind.ts';
+import { kindOfArchive } from '@svc/artifacts/store/open-stored.ts';
 import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { listStored } from '@svc/artifacts/store/list-stored.ts';
 import { localPlaces, type StorePlaces } from '@svc/artifacts/store/locate.ts';

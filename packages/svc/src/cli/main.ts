@@ -6,7 +6,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { renderFailure } from './render-failure.ts';
 import { version } from '../capsule/version.ts';
 import { redactHandles } from '../resources/handle-id.ts';
-import { homeDirectory } from '@svc/artifacts/store/home-directory.ts';
+import { homeDirectory } from '@svc/kit/files/home-directory.ts';
 import type { CommandContext } from './command-context.ts';
 import { commands } from './commands.ts';
 import { StandardStreams } from './standard-streams.ts';

@@ -8,7 +8,7 @@ import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
-import { platformOf } from '@svc/artifacts/store/platform.ts';
+import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import type { CommandContext } from './command-context.ts';
 import { render } from './render-failure.ts';
 

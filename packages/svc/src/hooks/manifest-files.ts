@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
-import { entryNameFault, NameTable } from '@svc/artifacts/store/entry-name.ts';
+import type { NameTable } from '@svc/artifacts/store/archive-entry.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import type { ManifestFile } from './wit-outcome.ts';
 
@@ -14,7 +14,7 @@ const mostFiles = 256;
 /** The files that hooks write at on-stage: `manifests/` of the session directory, owner-only, out of the agent's reach. */
 export class ManifestFiles {
   readonly #directory: string;
-  readonly #names = new NameTable();
+  #names: NameTable | null = null;
   #count = 0;
 
   constructor(sessionDirectory: string) {
@@ -27,12 +27,15 @@ export class ManifestFiles {
    */
   async write(files: readonly ManifestFile[]): Promise<string | null> {
     if (this.#count + files.length > mostFiles) return `write-manifests: a session has at most ${mostFiles} such files`;
+    // Few capsules have a hook that writes any.
+    const { entryNameFault, NameTable } = await import('@svc/artifacts/store/archive-entry.ts');
+    const names = (this.#names ??= new NameTable());
     for (const { name } of files) {
       const fault = name.includes('/') ? 'has a directory part' : entryNameFault(name);
       if (fault !== null) return `write-manifests: the file ${quoted(name)} ${fault}`;
     }
     for (const { name } of files) {
-      const taken = this.#names.add(name, 'file');
+      const taken = names.add(name, 'file');
       if (taken !== null) return `write-manifests: the file ${quoted(name)} ${taken}`;
     }
     this.#count += files.length;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { parseIndex } from './index-object.ts';
+import { parseIndex } from './registry-client.ts';
 
 it('an artifact with hundreds of thousands of tags makes an index that cannot be understood', () => {
   const tags = Array.from({ length: 300_000 }, () => 0);

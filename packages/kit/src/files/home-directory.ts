@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os';
 import { isAbsolute } from 'node:path';
 
-import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { errorCode } from '../diagnostics/system-reason.ts';
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
 
 /**
  * Where `.svc/` of the user lies: `HOME`, or what the system has for the user where that is not set or empty. `E-IO-001` when that is no
