@@ -4,6 +4,7 @@ import { formatDestination, parseDestination, type NetworkDestination } from '@s
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
 import { intersection, type WorkdirPath } from './filesystem-scope.ts';
+import { askedFlag, eachFlag, type FlagGrants, flagPath } from './flag-grants.ts';
 import { isCovered } from '@svc/kit/net/network-coverage.ts';
 
 /** The part of the workdir a component sees, and nothing beside it. */
@@ -13,10 +14,8 @@ export interface ScopedPreopen {
 }
 
 /** What a capsule and each of its artifacts have in common. Of a capsule, `stateStores` are those of every component that declares none. */
-interface Reach {
-  readonly workdirExec: boolean;
+interface Reach extends FlagGrants {
   readonly networkAllow: readonly NetworkDestination[];
-  readonly unixSockets: boolean;
   readonly envAllow: readonly string[];
   readonly stateStores: readonly string[];
   readonly maxMemoryBytes: number;
@@ -62,25 +61,22 @@ const hookDeadlineSecs = 30;
 export function narrowGrants(request: NarrowRequest): Narrowed {
   const { entry, capsule } = request;
   const asked = entry.capabilities ?? {};
-  const warnings: Diagnostic[] = [];
-  const drop: Drop = (key, what) => warnings.push(dropped(request, { key, what }));
+  const drops: { readonly key: KeyPath; readonly what: string }[] = [];
+  const drop: Drop = (key, what) => drops.push({ key, what });
   const isHook = entry.runtime === 'hook';
   const grants: ArtifactGrants = {
     name: entry.name,
     version: entry.version,
     runtime: entry.runtime,
     preopen: preopenOf(request, drop),
-    workdirExec: flag(asked.filesystem?.workdir_exec, {
-      granted: capsule.workdirExec,
-      unasked: !isHook && capsule.workdirExec,
-      drop: () => drop(['filesystem', 'workdir_exec'], 'true'),
-    }),
     networkAllow: networkOf(request, drop),
-    unixSockets: flag(asked.network?.unix_sockets, {
-      granted: capsule.unixSockets,
-      unasked: !isHook && capsule.unixSockets,
-      drop: () => drop(['network', 'unix_sockets'], 'true'),
-    }),
+    ...eachFlag((name) =>
+      flag(askedFlag(asked, name), {
+        granted: capsule[name],
+        unasked: !isHook && capsule[name],
+        drop: () => drop(flagPath(name), 'true'),
+      }),
+    ),
     envAllow: envOf(request, drop),
     stateStores: storesOf(request),
     maxMemoryBytes: bound(asked.limits?.memory, {
@@ -94,8 +90,12 @@ export function narrowGrants(request: NarrowRequest): Narrowed {
       drop: () => drop(['limits', 'deadline'], `${asked.limits?.deadline} seconds`),
     }),
   };
-  return { grants, warnings };
+  const inOrder = drops.toSorted((one, other) => sections.indexOf(one.key[0]) - sections.indexOf(other.key[0]));
+  return { grants, warnings: inOrder.map((each) => dropped(request, each)) };
 }
+
+/** In the order in which what is dropped is told. */
+const sections: readonly unknown[] = ['filesystem', 'network', 'env', 'limits'];
 
 /** The store names a `state` block declares; without a name, the one called after the capsule (D2 "Spawn envelope rules"). */
 export function declaredStores(

@@ -10,6 +10,7 @@ import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { declaredStores, narrowGrants, type ArtifactGrants, type CapsuleGrants } from './artifact-grants.ts';
 import type { WorkdirPath } from './filesystem-scope.ts';
+import { askedFlag, eachFlag, type FlagGrants, flagsOf } from './flag-grants.ts';
 import { isInterpreter } from './interpreters.ts';
 import { destinationOf } from '@svc/kit/net/network-coverage.ts';
 
@@ -17,15 +18,13 @@ import { destinationOf } from '@svc/kit/net/network-coverage.ts';
 export type ResourceLimits = z.infer<typeof resourceLimits>;
 
 /** What a capsule may touch, lowered from its manifest. Lists are without repetition, in the order of the file. */
-export interface EffectiveGrants {
+export interface EffectiveGrants extends FlagGrants {
   /** The manifest's own floor; null when it declares none. */
   readonly containmentFloor: ContainmentClass | null;
   /** Null when none is declared, which is the whole accessible workdir. */
   readonly filesystemScope: WorkdirPath | null;
-  readonly workdirExec: boolean;
   readonly readOnly: boolean;
   readonly networkAllow: readonly NetworkDestination[];
-  readonly unixSockets: boolean;
   readonly peerFetchAllow: readonly NetworkDestination[];
   readonly shellAllow: readonly string[];
   readonly spawnAllow: readonly string[];
@@ -65,10 +64,9 @@ export function lower({ manifest, locate }: Pick<LoadedManifest, 'manifest' | 'l
   const grants: EffectiveGrants = {
     containmentFloor: capabilities.containment ?? null,
     filesystemScope: scopeOf(manifest),
-    workdirExec: capsule.workdirExec,
+    ...flagsOf(capsule),
     readOnly: capsule.readOnly,
     networkAllow: capsule.networkAllow,
-    unixSockets: capsule.unixSockets,
     peerFetchAllow: destinations(capabilities.peer_fetch?.allow),
     shellAllow,
     spawnAllow: distinct(capabilities.spawn?.allow),
@@ -85,14 +83,14 @@ export function lower({ manifest, locate }: Pick<LoadedManifest, 'manifest' | 'l
 }
 
 function capsuleGrantsOf(manifest: CapsuleManifest): CapsuleGrants {
-  const { filesystem, network, env, state, limits } = manifest.capabilities;
+  const { capabilities } = manifest;
+  const { filesystem, network, env, state, limits } = capabilities;
   return {
     capsuleName: manifest.name,
     scope: scopeOf(manifest) ?? '.',
     readOnly: filesystem?.read_only ?? false,
-    workdirExec: filesystem?.workdir_exec ?? false,
+    ...eachFlag((flag) => askedFlag(capabilities, flag) ?? false),
     networkAllow: destinations(network?.allow),
-    unixSockets: network?.unix_sockets ?? false,
     envAllow: distinct(env?.allow),
     stateStores: state === undefined ? [] : declaredStores(state, manifest.name),
     maxMemoryBytes: limits?.memory ?? componentMemoryBytes,

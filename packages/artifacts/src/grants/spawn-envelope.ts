@@ -5,21 +5,21 @@ import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
 import { isAtLeast } from '@svc/protocol/containment-class.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
 import { isWithin } from './filesystem-scope.ts';
+import { eachFlag, type FlagGrant, type FlagGrants, flagPath, flagsOf } from './flag-grants.ts';
 import { coveringEntries } from '@svc/kit/net/network-coverage.ts';
 
-/** What of a capsule's grants is compared when it is spawned or spawns: ten axes, in the order of D2 "Spawn envelope rules". */
-export interface SpawnEnvelope extends Pick<
-  EffectiveGrants,
+/** Axes on which the grants of two capsules are compared as they are, beside those that are given or not. */
+type GrantAxis =
   | 'networkAllow'
-  | 'unixSockets'
   | 'peerFetchAllow'
   | 'shellAllow'
   | 'spawnAllow'
   | 'envAllow'
   | 'filesystemScope'
-  | 'workdirExec'
-  | 'containmentFloor'
-> {
+  | 'containmentFloor';
+
+/** What of a capsule's grants is compared when it is spawned or spawns: the ten axes of D2 "Spawn envelope rules". */
+export interface SpawnEnvelope extends Pick<EffectiveGrants, GrantAxis>, FlagGrants {
   /** Every state store that one of the capsule's artifacts opens. */
   readonly stateStores: readonly string[];
   /** `${VARIABLE}` by the value that stands for it above; absent where no variable was resolved. */
@@ -40,17 +40,18 @@ export interface EnvelopeExcess {
 
 /** The manifest key of each axis. */
 const keys = {
+  ...eachFlag((flag) => `capabilities.${flagPath(flag).join('.')}`),
   networkAllow: 'capabilities.network.allow',
-  unixSockets: 'capabilities.network.unix_sockets',
   peerFetchAllow: 'capabilities.peer_fetch.allow',
   shellAllow: 'capabilities.shell.allow',
   spawnAllow: 'capabilities.spawn.allow',
   envAllow: 'capabilities.env.allow',
   filesystemScope: 'capabilities.filesystem.scope',
-  workdirExec: 'capabilities.filesystem.workdir_exec',
   stateStores: 'capabilities.state.store',
   containmentFloor: 'capabilities.containment',
-} as const satisfies Record<Exclude<keyof SpawnEnvelope, 'references'>, string>;
+} as const satisfies Record<Axis, string>;
+
+type Axis = Exclude<keyof SpawnEnvelope, 'references'>;
 
 /**
  * The part of a capsule's grants that a spawn is judged by. `inference.endpoint` is no part of it. `references` are those of the
@@ -59,14 +60,13 @@ const keys = {
 export function envelopeOf(grants: EffectiveGrants, references: readonly Reference[] = []): SpawnEnvelope {
   const spellings = references.flatMap(spellingsOf);
   return {
+    ...flagsOf(grants),
     networkAllow: grants.networkAllow,
-    unixSockets: grants.unixSockets,
     peerFetchAllow: grants.peerFetchAllow,
     shellAllow: grants.shellAllow,
     spawnAllow: grants.spawnAllow,
     envAllow: grants.envAllow,
     filesystemScope: grants.filesystemScope,
-    workdirExec: grants.workdirExec,
     stateStores: [...new Set(grants.artifacts.flatMap((artifact) => artifact.stateStores))],
     containmentFloor: grants.containmentFloor,
     ...(spellings.length === 0 ? {} : { references: new Map(spellings) }),
@@ -88,19 +88,28 @@ function spellingsOf({ variable, value }: Reference): readonly (readonly [string
  */
 export function firstExcess(parent: SpawnEnvelope, child: SpawnEnvelope): EnvelopeExcess | null {
   const pair = { parent, child };
-  return (
-    uncovered(pair, 'networkAllow') ??
-    unheld(pair, 'unixSockets') ??
-    uncovered(pair, 'peerFetchAllow') ??
-    unlisted(pair, 'shellAllow') ??
-    unlisted(pair, 'spawnAllow') ??
-    unlisted(pair, 'envAllow') ??
-    beyondScope(pair) ??
-    unheld(pair, 'workdirExec') ??
-    unlisted(pair, 'stateStores') ??
-    belowFloor(pair)
-  );
+  for (const compare of Object.values(comparisons)) {
+    const excess = compare(pair);
+    if (excess !== null) return excess;
+  }
+  return null;
 }
+
+type Comparison = (pair: Pair) => EnvelopeExcess | null;
+
+/** In the order of D2's table. */
+const comparisons: Readonly<Record<Axis, Comparison>> = {
+  networkAllow: (pair) => uncovered(pair, 'networkAllow'),
+  unixSockets: (pair) => unheld(pair, 'unixSockets'),
+  peerFetchAllow: (pair) => uncovered(pair, 'peerFetchAllow'),
+  shellAllow: (pair) => unlisted(pair, 'shellAllow'),
+  spawnAllow: (pair) => unlisted(pair, 'spawnAllow'),
+  envAllow: (pair) => unlisted(pair, 'envAllow'),
+  filesystemScope: (pair) => beyondScope(pair),
+  workdirExec: (pair) => unheld(pair, 'workdirExec'),
+  stateStores: (pair) => unlisted(pair, 'stateStores'),
+  containmentFloor: (pair) => belowFloor(pair),
+};
 
 interface Pair {
   readonly parent: SpawnEnvelope;
@@ -130,7 +139,7 @@ function unlisted({ parent, child }: Pair, axis: NameAxis): EnvelopeExcess | nul
   return excessOf(axis, declared, clause);
 }
 
-function unheld({ parent, child }: Pair, axis: 'unixSockets' | 'workdirExec'): EnvelopeExcess | null {
+function unheld({ parent, child }: Pair, axis: FlagGrant): EnvelopeExcess | null {
   if (parent[axis] || !child[axis]) return null;
   return excessOf(axis, 'true', 'the child declares true, which the parent does not');
 }
@@ -159,6 +168,6 @@ function asWritten({ references }: SpawnEnvelope, value: string): string {
   return references?.get(value) ?? value;
 }
 
-function excessOf(axis: keyof typeof keys, declared: string, clause: string): EnvelopeExcess {
+function excessOf(axis: Axis, declared: string, clause: string): EnvelopeExcess {
   return { key: keys[axis], declared, message: `${keys[axis]}: ${clause}` };
 }

@@ -2,6 +2,7 @@ import { homeBelow } from '@svc/sandbox/contained-environment.ts';
 import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
+import { flagsOf } from '@svc/artifacts/grants/flag-grants.ts';
 
 /** What the commands of a capsule may do, and its driver when that is a program. State stores belong to artifacts: they have none. */
 export function capsuleProcesses(grants: EffectiveGrants): ProcessGrants {
@@ -9,10 +10,9 @@ export function capsuleProcesses(grants: EffectiveGrants): ProcessGrants {
     commands: grants.shellAllow,
     scope: grants.filesystemScope ?? '.',
     writable: !grants.readOnly,
-    workdirExec: grants.workdirExec,
+    ...flagsOf(grants),
     stores: [],
     networkAllow: grants.networkAllow,
-    unixSockets: grants.unixSockets,
     limits: grants.resources,
   };
 }
@@ -30,10 +30,9 @@ export function toolProcesses(
     commands: capsule.shellAllow,
     scope: own.preopen?.scope ?? homeBelow,
     writable: own.preopen?.writable ?? false,
-    workdirExec: own.workdirExec,
+    ...flagsOf(own),
     stores,
     networkAllow: own.networkAllow,
-    unixSockets: own.unixSockets,
     limits: capsule.resources,
   };
 }
