@@ -1,5 +1,4 @@
-import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
-import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
+import type { ProcessGrants, ResourceLimits } from '@svc/sandbox/launch/process-grants.ts';
 import { open, type ProgramAttempt, programAttempt, type ProgramEntry, stopped, stoppedInSealed } from './attempt.ts';
 import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
 import { ungrantedVariable } from './ungranted-variable.ts';

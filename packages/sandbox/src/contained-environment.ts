@@ -3,8 +3,7 @@ import { delimiter, dirname, isAbsolute, join, relative } from 'node:path';
 
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
-import type { StoreDirectory } from './launch/process-grants.ts';
-import { storePlace } from './launch/store-place.ts';
+import { type StoreDirectory, storePlace } from './launch/process-grants.ts';
 
 export interface EnvironmentSource {
   readonly accessibleWorkdir: string;

@@ -1,8 +1,7 @@
-import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { lateSession } from './late-session.ts';
-import type { ProcessGrants } from './launch/process-grants.ts';
+import type { ProcessGrants, ResourceLimits } from './launch/process-grants.ts';
 import type { Launcher } from './launcher.ts';
 import { type LimitHold, unheld } from './limits/held-limits.ts';
 import type { LadderRequest } from './limits/ladder.ts';

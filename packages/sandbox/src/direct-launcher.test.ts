@@ -26,8 +26,7 @@ import { directoryContract } from '../../../test/support/beneath-contract.ts';
 import { createDirectLauncher } from './direct-launcher.ts';
 import { endProcess } from './end-process.ts';
 import type { Launcher, LaunchedProcess, LaunchEnd, LaunchRequest } from './launcher.ts';
-import { namedPipes } from './make-pipes.ts';
-import { PipeStock } from './pipe-stock.ts';
+import { PipeStock, namedPipes } from './pipe-stock.ts';
 import { readOutput } from './read-output.ts';
 
 const PATH = '/usr/local/bin:/usr/bin:/bin';

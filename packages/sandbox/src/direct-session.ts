@@ -2,8 +2,7 @@ import { join } from 'node:path';
 
 import type { SessionContainment, SessionPlace } from './containment.ts';
 import { createDirectLauncher } from './direct-launcher.ts';
-import { namedPipes } from './make-pipes.ts';
-import { PipeStock } from './pipe-stock.ts';
+import { PipeStock, namedPipes } from './pipe-stock.ts';
 
 /** Starts the processes of one session where the kernel enforces nothing. */
 export function openDirectSession({ workdir, privateDirectory }: SessionPlace): SessionContainment {

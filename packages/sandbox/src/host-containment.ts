@@ -40,7 +40,7 @@ export async function hostContainment(facts: HostFacts): Promise<Containment> {
   }
   const ability = await abilityOf({ ...facts, helper, architecture });
   const loadMachinery: Parameters<typeof kernelContainment>[0]['loadMachinery'] = async () => {
-    const { launchMachinery } = await import('./launch-machinery.ts');
+    const { launchMachinery } = await import('./session-launches.ts');
     return launchMachinery(architecture, uid);
   };
   const hold: Parameters<typeof kernelContainment>[0]['hold'] = async (request, enforcement) => {

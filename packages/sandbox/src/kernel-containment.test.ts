@@ -13,7 +13,7 @@ import { leastGrants, type ProcessGrants } from './launch/process-grants.ts';
 
 const grants: ProcessGrants = {
   ...leastGrants,
-  limits: { processes: 1, open_files: 1, file_size: 1, cpu: 1, memory: 1, workdir_max_bytes: 1 },
+  limits: { processes: 1, open_files: 1, file_size: 1, cpu: 1, memory: 1 },
 };
 const shell = { command: '/bin/sh', env: { PATH: '/bin' } };
 

@@ -1,8 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { getSystemErrorName } from 'node:util';
 
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
-import { describeFailure, type LaunchFailure } from './launch/launch-status.ts';
 import type { LaunchOutcome, LaunchRequest } from './launcher.ts';
 
 const reasons: Readonly<Record<string, string>> = {
@@ -63,4 +64,43 @@ export function refusedBy(error: unknown): LaunchOutcome {
 export async function failedStart(child: ChildProcess): Promise<LaunchOutcome> {
   const [error] = (await once(child, 'error')) as [unknown];
   return refusedBy(error);
+}
+
+/** The last words of a helper that did not start its program. */
+export interface LaunchFailure {
+  /** The step that failed (`native/svc-launch/PLAN.md`). */
+  readonly stage: string;
+  /** The name of the system's error: `ENOENT`. */
+  readonly error: string;
+  readonly detail: string;
+}
+
+const longestLine = 4096;
+
+/** Null once the program runs: the helper closes its status without a word then. */
+export function readLaunchStatus(status: Readable): Promise<LaunchFailure | null> {
+  let line = '';
+  return new Promise((resolve, reject) => {
+    status.on('data', (chunk: Buffer) => {
+      line = (line + chunk.toString()).slice(0, longestLine);
+    });
+    status.once('end', () => resolve(line === '' ? null : parseLaunchFailure(line)));
+    status.once('close', () => reject(new Error('the status of a launch was closed before its end')));
+    status.once('error', reject);
+  });
+}
+
+function parseLaunchFailure(line: string): LaunchFailure {
+  const [, stage = 'unknown', number = '', detail = ''] = /^(\S+) (\d+) ?(.*?)\n?$/s.exec(line) ?? [];
+  return { stage, error: errorName(Number(number)), detail };
+}
+
+/** As a clause for a person: `unshare user answered EPERM`. */
+export function describeFailure({ stage, error, detail }: LaunchFailure): string {
+  return `${[stage, detail].filter((part) => part !== '').join(' ')} answered ${error}`;
+}
+
+function errorName(number: number): string {
+  if (number === 0) return 'no error number';
+  return getSystemErrorName(-number);
 }

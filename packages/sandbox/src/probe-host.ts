@@ -11,7 +11,7 @@ import type { Enforcement, PlanRequest } from './launch/compose-plan.ts';
 import type { ComposedRoot, HostAbility } from './launch/host-ability.ts';
 import { landlockAbis, leastAbiForScoped } from './launch/landlock-rights.ts';
 import { LaunchSheets } from './launch/launch-sheets.ts';
-import { describeFailure, readLaunchStatus, type LaunchFailure } from './launch/launch-status.ts';
+import { describeFailure, readLaunchStatus, type LaunchFailure } from './launch-refusals.ts';
 import { leastGrants } from './launch/process-grants.ts';
 import { keepUsers, unusedUser, type UserIdentity } from './limits/kept-users.ts';
 import { isMappable } from './limits/mappable.ts';

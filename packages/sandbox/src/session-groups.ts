@@ -3,7 +3,7 @@ import type { ControlGroup, GroupLimits, GroupMaker, GroupPlaceLookup } from './
 import type { JoinedGroups } from './launch/launch-plan.ts';
 import { countOf, readGroupFile } from './limits/group-files.ts';
 import { type GroupVersion, type LimitHold, sessionProcesses } from './limits/held-limits.ts';
-import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
+import type { ResourceLimits } from './launch/process-grants.ts';
 
 /** Enters the place in which groups of a version with these controllers are made. */
 export type EnterGroups = (version: GroupVersion, controllers: readonly string[]) => GroupPlaceLookup;

@@ -1,5 +1,7 @@
 import type { Server } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 
 import type { ContainmentPlace, SessionContainment } from './containment.ts';
 import { type ContainedLauncher, createContainedLauncher } from './contained-launcher.ts';
@@ -7,12 +9,22 @@ import type { KernelContainmentParts } from './kernel-containment.ts';
 import type { Enforcement } from './launch/compose-plan.ts';
 import { LaunchSheets, type LaunchSheetsOptions } from './launch/launch-sheets.ts';
 import { connects, type ProcessGrants } from './launch/process-grants.ts';
-import type { OpenUsers } from './limits/kept-users.ts';
+import { type OpenUsers, keepUsers, unusedUser } from './limits/kept-users.ts';
 import { LimitWatch } from './limits/limit-watch.ts';
-import { helperPipes } from './make-pipes.ts';
 import { networkVariables } from './network-variables.ts';
-import { PipeStock } from './pipe-stock.ts';
+import { PipeStock, helperPipes } from './pipe-stock.ts';
 import { type EnterGroups, SessionGroups } from './session-groups.ts';
+import { systemFiles } from './closure/file-host.ts';
+import { neededFiles } from './closure/needed-files.ts';
+import { countThreads } from './count-threads.ts';
+import { EgressLog } from './egress/egress-log.ts';
+import { EgressProxy } from './egress/egress-proxy.ts';
+import { systemResolver } from '@svc/kit/net/resolver.ts';
+import { enterGroups } from './limits/ladder.ts';
+import { ownGroupFacts, ownGroupId } from './own-facts.ts';
+import { filterFor } from './process-filter.ts';
+import type { Architecture } from './seccomp/architecture.ts';
+import { egressPort } from './service-address.ts';
 
 /** Starts the processes of one session: what they have in common is made with the first of them. */
 
@@ -177,5 +189,40 @@ async function openLauncher({ grants, place, enforcement, parts, shared }: Launc
       sheets.close();
       await door?.close();
     },
+  };
+}
+
+/** What launches on this host are made of: filters of its architecture, the files of its disk, a way out through its network. */
+export function launchMachinery(architecture: Architecture, uid: number): LaunchMachinery {
+  return {
+    filterFor: (grants, enforcement) => filterFor(grants, enforcement, architecture),
+    filesOf: (programs, searchPath, reads) => neededFiles(programs, systemFiles, searchPath, reads),
+    countProcesses: () => countThreads(uid),
+    enterGroups: (version, controllers) => enterGroups(ownGroupFacts(), version, controllers),
+    keepUsers: async (helper, kind) => {
+      const outside = kind === 'mapped' ? unusedUser() : uid;
+      const users = await keepUsers(helper, { outside, self: { uid, gid: ownGroupId() } });
+      return users === null ? null : { ...users, owner: kind === 'mapped' ? outside : null };
+    },
+    openEgress,
+  };
+}
+
+function openEgress(
+  { networkAllow, servicePort }: ProcessGrants,
+  { privateDirectory, logs: budget }: ContainmentPlace,
+): EgressDoor {
+  const logs = join(privateDirectory, 'logs');
+  mkdirSync(logs, { recursive: true, mode: 0o700 });
+  const log = new EgressLog(join(logs, 'egress.jsonl'), budget);
+  const proxy = new EgressProxy({
+    allow: networkAllow,
+    resolver: systemResolver,
+    onDecision: (decision) => log.write(decision),
+    ...(servicePort === undefined ? {} : { service: { proxyPort: egressPort, port: servicePort } }),
+  });
+  return {
+    serve: (listening: Server) => listening.on('connection', (socket) => proxy.accept(socket)),
+    close: () => proxy.close(),
   };
 }

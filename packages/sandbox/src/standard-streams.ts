@@ -5,8 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { LaunchRequest } from './launcher.ts';
-import { ownDescriptors } from './make-pipes.ts';
-import type { PipeStock } from './pipe-stock.ts';
+import { type PipeStock, ownDescriptors } from './pipe-stock.ts';
 
 /** Our ends of what a child has as descriptors 0, 1 and 2. */
 export interface StandardStreams {

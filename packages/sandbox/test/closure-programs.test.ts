@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { baselineFiles } from '../src/closure/baseline.ts';
 import { programClosure } from '../src/closure/closure.ts';
-import { commandFiles, type CommandFiles } from '../src/closure/command-files.ts';
+import { commandFiles, type CommandFiles } from '../src/closure/needed-files.ts';
 import { systemFiles } from '../src/closure/file-host.ts';
 import { containedEnvironment } from '../src/contained-environment.ts';
 import { findProgram } from '../src/find-program.ts';

@@ -1,12 +1,9 @@
-import { basename } from 'node:path/posix';
+import { basename, dirname } from 'node:path/posix';
 
-import type { ProgramFormat } from './elf.ts';
-import { type CollectedFiles, FileCollection } from './file-collection.ts';
+import { type ProgramFormat, programOfEnv } from './elf.ts';
+import { type CollectedFiles, FileCollection, type PathWalk } from './file-collection.ts';
 import type { FileHost } from './file-host.ts';
-import { findCommand } from './find-command.ts';
-import { LoadedLibraries } from './loaded-libraries.ts';
-import type { PathWalk } from './path-walk.ts';
-import { programOfEnv } from './shebang.ts';
+import { LoadedLibraries } from './library-search.ts';
 
 /** A program that runs when a command is started: itself, or what its `#!` line leads to. */
 export interface StartedProgram {
@@ -99,4 +96,116 @@ function addMachineCode(files: FileCollection, walk: PathWalk, format: ProgramFo
 function reasonOf(format: Exclude<ProgramFormat, { kind: 'elf' }> | null): string {
   if (format === null) return 'it cannot be read';
   return 'reason' in format ? format.reason : 'it is neither machine code nor a script with a first line that says so';
+}
+
+/**
+ * The program that stands under a bare name in the first of `searchPath` that has one, as `execvp` would find it. Where
+ * that is a pyenv shim, the interpreter behind it, with a link in the shim's place.
+ */
+export function findCommand(files: FileCollection, name: string, searchPath: readonly string[]): string | null {
+  for (const directory of searchPath) {
+    const path = `${directory}/${name}`;
+    const walk = files.find(path);
+    if (walk?.kind === 'file' && walk.executable) return withoutShim(files, path, searchPath);
+  }
+  return null;
+}
+
+/** `path`, or the program behind it when it is a pyenv shim; null, with a problem, when nothing stands behind one. */
+export function withoutShim(files: FileCollection, path: string, searchPath: readonly string[]): string | null {
+  const walk = files.find(path);
+  const shim = walk === null ? null : resolvePyenvShim(files, walk);
+  if (walk === null || shim === null) return path;
+  const behind = programBehind(files, { shim, name: basename(path), searchPath });
+  if (behind === null) files.problem(`${path} is a pyenv shim, and ${shim.root}/version names no version that has it`);
+  else files.link({ path: walk.path, target: behind });
+  return behind;
+}
+
+interface ShimQuestion {
+  readonly shim: PyenvShim;
+  readonly name: string;
+  readonly searchPath: readonly string[];
+}
+
+function programBehind(files: FileCollection, { shim, name, searchPath }: ShimQuestion): string | null {
+  switch (shim.behind.kind) {
+    case 'program':
+      return shim.behind.path;
+    case 'system': {
+      const others = searchPath.filter((directory) => files.find(directory)?.path !== shim.directory);
+      return findCommand(files, name, others);
+    }
+    case 'none':
+      return null;
+  }
+}
+
+/** A script by which pyenv stands for the programs of several versions. */
+export interface PyenvShim {
+  readonly root: string;
+  /** The directory of the shims, without links. */
+  readonly directory: string;
+  readonly behind: ShimProgram;
+}
+
+export type ShimProgram =
+  | { readonly kind: 'program'; readonly path: string }
+  /** The one that the search path leads to past the shims. */
+  | { readonly kind: 'system' }
+  /** The global version is not there, or has no such program. */
+  | { readonly kind: 'none' };
+
+const maxShimBytes = 4096;
+const maxVersions = 16;
+
+/**
+ * Null for everything but a shim. Only pyenv's global `version` file is followed: `.python-version` and `PYENV_VERSION`
+ * are the agent's to write. What a shim would do beyond that, running bash and pyenv, needs no grant then.
+ */
+function resolvePyenvShim(files: FileCollection, walk: PathWalk): PyenvShim | null {
+  const format = files.format(walk);
+  if (format?.kind !== 'script' || !/\bbash$/.test(`${format.interpreter} ${format.argument ?? ''}`.trim()))
+    return null;
+  const text = smallText(files, walk.path) ?? '';
+  const root = /^export PYENV_ROOT="(\/[^"$`\\]+)"$/m.exec(text)?.[1];
+  if (root === undefined || !/^exec "\/[^"$`\\]*\/pyenv" exec "\$program" "\$@"$/m.test(text)) return null;
+  return { root, directory: dirname(walk.path), behind: globalProgram(files, root, basename(walk.path)) };
+}
+
+function globalProgram(files: FileCollection, root: string, name: string): ShimProgram {
+  const text = smallText(files, `${root}/version`);
+  if (text === null) return { kind: 'system' };
+  const versions = text
+    .replaceAll(/#.*/g, '')
+    .split(/[\s:]+/)
+    .filter((version) => /^\w[\w.+-]*$/.test(version));
+  for (const version of versions.slice(0, maxVersions)) {
+    if (version === 'system') return { kind: 'system' };
+    const installed = installedVersion(files, `${root}/versions`, version.replace(/^python-/, ''));
+    const path = `${installed}/bin/${name}`;
+    const walk = installed === null ? null : files.find(path);
+    if (walk?.kind === 'file' && walk.executable) return { kind: 'program', path };
+  }
+  return { kind: 'none' };
+}
+
+/** A version by its full name, or the newest that a prefix such as `3.12` stands for. */
+function installedVersion(files: FileCollection, directory: string, version: string): string | null {
+  if (files.find(`${directory}/${version}`)?.kind === 'directory') return `${directory}/${version}`;
+  const matching = (files.host.list(directory) ?? []).filter(
+    (name) => name.startsWith(`${version}.`) && /^\d+(?:\.\d+)*$/.test(name),
+  );
+  const newest = matching.sort((one, other) => one.localeCompare(other, 'en', { numeric: true })).at(-1);
+  return newest === undefined ? null : `${directory}/${newest}`;
+}
+
+function smallText(files: FileCollection, path: string): string | null {
+  const file = files.host.open(path);
+  if (file === null) return null;
+  try {
+    return file.size > maxShimBytes ? null : file.read(0, file.size).toString('utf8');
+  } finally {
+    file.close();
+  }
 }

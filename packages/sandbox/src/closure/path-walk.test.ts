@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 
 import { plantHost } from '../../test/closure-support/planted-host.ts';
 import { systemFiles } from './file-host.ts';
-import { PathWalker } from './path-walk.ts';
+import { PathWalker } from './file-collection.ts';
 
 describe('the walk of a path', () => {
   const walker = new PathWalker(

@@ -1,4 +1,4 @@
-import type { PathPattern } from './path-patterns.ts';
+import type { PathPattern } from './baseline.ts';
 
 /**
  * What a program opens by itself once it runs, as data. What is not there is left out. A directory is granted whole when

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { withoutAgentsPrograms } from './agents-programs.ts';
+import { withoutAgentsPrograms } from './launch-sheets.ts';
 import type { NeededFiles } from './needed-files.ts';
 
 const files: NeededFiles = {

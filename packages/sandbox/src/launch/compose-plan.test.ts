@@ -18,7 +18,6 @@ const grants: ProcessGrants = {
     file_size: 4096,
     cpu: 3600,
     memory: 8192,
-    workdir_max_bytes: 1,
   },
 };
 const stores = [

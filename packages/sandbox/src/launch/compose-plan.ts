@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 
-import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
 import { containedHome } from '../contained-environment.ts';
 import {
   countsAlone,
@@ -15,8 +14,7 @@ import type { ComposedRoot } from './host-ability.ts';
 import { fileRights, handledRights, tcpRight } from './landlock-rights.ts';
 import type { KeptUsers, LandlockRules, LaunchPlan, Namespace, ResourceLimit } from './launch-plan.ts';
 import { devices, type NeededFiles } from './needed-files.ts';
-import { connects, type ProcessGrants } from './process-grants.ts';
-import { storePlace } from './store-place.ts';
+import { connects, type ProcessGrants, storePlace, type ResourceLimits } from './process-grants.ts';
 
 /** What the kernel enforces around one launch. */
 export type Enforcement =

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { containedHome } from '../contained-environment.ts';
 import { devices, type NeededFiles } from './needed-files.ts';
 import { mountAttribute, type RootStep } from './launch-plan.ts';
-import type { ProcessGrants } from './process-grants.ts';
-import { storePlace } from './store-place.ts';
+import { type ProcessGrants, storePlace } from './process-grants.ts';
 
 export interface RootRequest {
   readonly files: NeededFiles;

@@ -26,7 +26,7 @@ function sheetsOf(enforcement: Enforcement): LaunchSheets {
     grants: {
       ...leastGrants,
       commands: ['one', 'two'],
-      limits: { processes: 1, open_files: 1, file_size: 1, cpu: 1, memory: 1, workdir_max_bytes: 1 },
+      limits: { processes: 1, open_files: 1, file_size: 1, cpu: 1, memory: 1 },
     },
     cgroups: { joins: ['/group/cgroup.procs'], room: null },
     users: null,

@@ -1,13 +1,21 @@
-import { closeSync, openSync, realpathSync, unlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  closeSync,
+  openSync,
+  realpathSync,
+  unlinkSync,
+  writeFileSync,
+  lstatSync,
+  mkdirSync,
+  symlinkSync,
+} from 'node:fs';
+import { join, relative, sep, basename } from 'node:path';
 
-import { withoutAgentsPrograms } from './agents-programs.ts';
 import { countsAlone } from '../limits/held-limits.ts';
 import { composePlan, type Enforcement, type PlanRequest } from './compose-plan.ts';
 import { encodeLaunchPlan } from './launch-plan.ts';
-import { linkPrograms } from './linked-programs.ts';
 import type { NeededFiles } from './needed-files.ts';
 import type { ProcessGrants } from './process-grants.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 
 /** What the helper reads for a launch, as descriptors that any number of launches share. */
 export interface LaunchSheet {
@@ -113,4 +121,56 @@ function unshimmed(program: string, { files, searchFirst }: ComposedPlan): strin
   if (searchFirst === null) return program;
   const own = realpathSync(program);
   return files.links.find(({ path }) => path === own)?.target ?? program;
+}
+
+/**
+ * The files without those of the workdir: what the agent can write has the rights of the workdir and no others, also where a link under a
+ * listed name leads to it. Each program that is kept from running so is told of, unless the workdir may be executed.
+ */
+export function withoutAgentsPrograms(
+  files: NeededFiles,
+  { workdir, workdirExec }: { readonly workdir: string; readonly workdirExec: boolean },
+): NeededFiles {
+  const isOutside = (path: string): boolean => !isBelow(path, workdir);
+  const kept = files.execute.filter((path) => !isOutside(path));
+  if (kept.length === 0 && files.read.every(isOutside)) return files;
+  const problems = workdirExec
+    ? []
+    : kept.map((path) => `${path} lies in the workdir, and runs only with capabilities.filesystem.workdir_exec`);
+  return {
+    ...files,
+    read: files.read.filter(isOutside),
+    execute: files.execute.filter(isOutside),
+    problems: [...files.problems, ...problems],
+  };
+}
+
+function isBelow(path: string, directory: string): boolean {
+  const way = relative(directory, path);
+  return way !== '..' && !way.startsWith(`..${sep}`);
+}
+
+/**
+ * Where no root is composed, the links of `files` that the host does not have: they stand for pyenv's shims, which the process may not
+ * run. They are made in `directory`, to be searched first; null when there are none.
+ */
+function linkPrograms({ links }: Pick<NeededFiles, 'links'>, directory: string): string | null {
+  const missing = links.filter(({ path }) => !isLink(path));
+  if (missing.length === 0) return null;
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  for (const { path, target } of missing) makeLink(target, join(directory, basename(path)));
+  return directory;
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+}
+
+/** The same name from another directory is the same program: it was found for that name. */
+function makeLink(target: string, path: string): void {
+  try {
+    symlinkSync(target, path);
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error;
+  }
 }

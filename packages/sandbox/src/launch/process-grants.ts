@@ -1,6 +1,5 @@
-import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
-import type { WorkdirPath } from '@svc/artifacts/grants/filesystem-scope.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import { stateRoot, statePath } from '@svc/artifacts/grants/state-paths.ts';
 
 /** A state store: a directory outside the workdir that a process may read and write, and not run programs of. */
 export interface StoreDirectory {
@@ -9,12 +8,23 @@ export interface StoreDirectory {
   readonly path: string;
 }
 
+/** Bounds of one started program and of all programs of its session together, in bytes and seconds; named as the scope report names them. */
+export interface ResourceLimits {
+  readonly processes: number;
+  readonly open_files: number;
+  readonly file_size: number;
+  readonly cpu: number;
+  readonly memory: number;
+  readonly session_processes?: number | undefined;
+  readonly session_memory?: number | undefined;
+}
+
 /** What a contained process and everything it starts may do. */
 export interface ProcessGrants {
   /** Bare names of `capabilities.shell.allow`: what it may execute beside the program that is started. */
   readonly commands: readonly string[];
-  /** The part of the workdir it sees. */
-  readonly scope: WorkdirPath;
+  /** The part of the workdir it sees: a path below it in its normal spelling, `.` for all of it. */
+  readonly scope: string;
   readonly writable: boolean;
   /** May execute files of the workdir. */
   readonly workdirExec: boolean;
@@ -48,6 +58,13 @@ export const leastGrants: ProcessGrants = {
     file_size: 64 * 1024 * 1024,
     cpu: 60,
     memory: 512 * 1024 * 1024,
-    workdir_max_bytes: 64 * 1024 * 1024,
   },
 };
+
+/**
+ * Where a composed root has a state store: where components know it, or, with a workdir there, where the host has it. One of the two
+ * would hide the other.
+ */
+export function storePlace({ name, path }: StoreDirectory, workdir: string): string {
+  return `${workdir}/`.startsWith(`${stateRoot}/`) ? path : statePath(name);
+}

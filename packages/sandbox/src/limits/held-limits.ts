@@ -1,7 +1,7 @@
 /** What bounds the processes and the memory of a session, and by what mechanism each bound is held here. */
-import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
 import type { HeldBy, HeldLimit } from '@svc/artifacts/grants/scope-object.ts';
 import type { Enforcement } from '../launch/compose-plan.ts';
+import type { ResourceLimits } from '../launch/process-grants.ts';
 
 /** What of the ladder of mechanisms a session climbs. The decision is made once: what is reported is what is carried out. */
 export interface LimitHold {

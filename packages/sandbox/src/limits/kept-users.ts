@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { closeSync, readlinkSync } from 'node:fs';
 
 import type { SessionNamespaces } from '../launch/compose-plan.ts';
-import { openHeldByHelper } from '../make-pipes.ts';
+import { openHeldByHelper } from '../pipe-stock.ts';
 
 export interface UserIdentity {
   readonly uid: number;

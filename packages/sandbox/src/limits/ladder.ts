@@ -2,7 +2,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
 import type { HeldBy } from '@svc/artifacts/grants/scope-object.ts';
 import { type GroupPlaceLook, lookForGroupPlace, type OwnGroupFacts } from '../control-group.ts';
 import type { Enforcement } from '../launch/compose-plan.ts';
@@ -10,6 +9,7 @@ import type { HostAbility } from '../launch/host-ability.ts';
 import { lookForGroupsV1 } from './control-group-v1.ts';
 import { countsAlone, type GroupVersion, heldLimits, type LimitHold } from './held-limits.ts';
 import { isMappable } from './mappable.ts';
+import type { ResourceLimits } from '../launch/process-grants.ts';
 
 export interface LadderRequest {
   readonly resources: ResourceLimits;

@@ -1,10 +1,10 @@
 /** Looks at the programs of a session while some run: whether a limit kept them from more, and that their memory stays in bounds. */
-import type { ResourceLimits } from '@svc/artifacts/grants/effective-grants.ts';
 import { supervisors } from '../launch/compose-plan.ts';
 import type { LaunchedProcess } from '../launcher.ts';
 import type { GroupHits } from '../session-groups.ts';
 import { countsApart, type LimitHold, sessionProcesses } from './held-limits.ts';
 import { sumOfTree } from './process-tree.ts';
+import type { ResourceLimits } from '../launch/process-grants.ts';
 
 export interface LimitWatchOptions {
   readonly hold: LimitHold;

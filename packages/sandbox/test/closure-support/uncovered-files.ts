@@ -1,6 +1,5 @@
-import type { CollectedFiles } from '../../src/closure/file-collection.ts';
+import { type CollectedFiles, PathWalker } from '../../src/closure/file-collection.ts';
 import { systemFiles } from '../../src/closure/file-host.ts';
-import { PathWalker } from '../../src/closure/path-walk.ts';
 import type { TracedFile } from './traced-files.ts';
 
 /**

@@ -6,8 +6,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, it, vi } from 'vitest';
 
 import { superviseGroup } from '../../src/child-group.ts';
-import { helperPipes } from '../../src/make-pipes.ts';
-import { PipeStock } from '../../src/pipe-stock.ts';
+import { PipeStock, helperPipes } from '../../src/pipe-stock.ts';
 import { openDescriptors } from '../../src/standard-streams.ts';
 import { helperPath } from './support/helper.ts';
 import { needs } from './support/needs.ts';

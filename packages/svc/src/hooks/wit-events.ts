@@ -1,6 +1,6 @@
 import { encodeBlock, encodeMessage } from '../inference/wit-driver.ts';
 import type { ToolDefinition } from '../inference/driver.ts';
-import { commandWords } from '../tools/command-words.ts';
+import { commandWords } from '../tools/shell-tool.ts';
 import type { FinishedTurn, FullContext, HookedTask, JudgedCall, TaskEnd } from './session-hooks.ts';
 
 /** The session as its hooks are told of it. */

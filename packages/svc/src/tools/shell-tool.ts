@@ -2,11 +2,11 @@ import type { LaunchedProcess, Launcher } from '@svc/sandbox/launcher.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { BackgroundCommands, BackgroundSettings } from './background/background-commands.ts';
 import { OutputCapture } from './captured-output.ts';
-import { commandWords, isShell } from './command-words.ts';
 import { neverReached } from './dispatch.ts';
 import { OutputLog } from './output-log.ts';
 import { endedForRoom, finishedResult, movedResult } from './shell-result.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
+import { splitWords } from '@svc/sandbox/split-words.ts';
 
 /** Of each output, what the model sees of it (contracts §5). */
 const shownBytes = 16 * 1024;
@@ -109,4 +109,24 @@ function commandDescription(name: string): string {
   return isShell(name)
     ? `The command line, as for ${name} -c.`
     : `The arguments of ${name}, without the name itself. Quotes and backslashes group words; there is no shell, so no variables, patterns, pipes or redirections.`;
+}
+
+const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh', 'ash', 'ksh']);
+
+/** Twice what systems take as the arguments of a program: a backslash may stand before each character. */
+const longestCommand = 4 * 1024 * 1024;
+
+/** Whether a program reads its `command` as a command line of its own. */
+function isShell(name: string): boolean {
+  return shells.has(name);
+}
+
+/** The arguments that a program is started with for the `command` of its tool: a shell gets it by `-c` (contracts §5). */
+export function commandWords(name: string, command: string): ReturnType<typeof splitWords> {
+  if (command.length > longestCommand) {
+    return { kind: 'unbalanced', reason: `it has more than ${longestCommand} characters` };
+  }
+  if (!isShell(name)) return splitWords(command);
+  // A shell takes a leading dash or plus for options of its own, even after -c.
+  return { kind: 'words', words: ['-c', /^[-+]/.test(command) ? ` ${command}` : command] };
 }
