@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import { expect, it } from 'vitest';
 
-import { platformOfProgram } from './program-platform.ts';
+import { platformOfProgram } from './publishable.ts';
 
 /** The start of an ELF header. */
 function elf({ machine, order = 1, abi = 0 }: { machine: number; order?: 1 | 2; abi?: number }): Buffer {

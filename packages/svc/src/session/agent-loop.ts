@@ -11,13 +11,12 @@ import {
   judgeResponse,
   type ToolCallBlock,
 } from '../inference/driver.ts';
-import type { DispatchedCall } from '../tools/dispatch.ts';
+import { type DispatchedCall, callTrace } from '../tools/dispatch.ts';
 import type { Inventory } from '../tools/inventory.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { TraceEventId } from '@svc/protocol/ids.ts';
 import type { Attempt } from './attempt.ts';
-import { callTrace } from './call-trace.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import {
   compactIfNear,

@@ -11,8 +11,15 @@ import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
-import { decodeConversation, encodeConversation, type Redact } from './conversation-file.ts';
-import { type Conversations, mostContexts, mostConversationBytes, refuseTooLong } from './conversations.ts';
+import {
+  type Conversations,
+  mostContexts,
+  mostConversationBytes,
+  refuseTooLong,
+  decodeConversation,
+  encodeConversation,
+  type Redact,
+} from './conversations.ts';
 
 export interface KeptConversationsOptions {
   /** Exists, and is this session's alone for as long as it lives. */

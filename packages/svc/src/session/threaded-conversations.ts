@@ -1,7 +1,6 @@
 import type { Message } from '../inference/driver.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
-import { encodeConversation } from './conversation-file.ts';
-import { type Conversations, mostContexts, refuseTooLong } from './conversations.ts';
+import { type Conversations, mostContexts, refuseTooLong, encodeConversation } from './conversations.ts';
 
 /** Of all conversations, each measured as it would be kept in a file. */
 const mostBytesInAll = 256 * 1024 * 1024;

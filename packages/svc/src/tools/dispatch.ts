@@ -5,6 +5,8 @@ import { fittingLength } from '@svc/protocol/json-length.ts';
 import type { ArgumentCheck } from './argument-check.ts';
 import type { OtherTools, Tool, ToolCallContext, ToolKind, ToolOutcome } from './tool.ts';
 import { fenceUntrusted } from './untrusted-fence.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
 
 /** A call as the model made it. `input` is parsed JSON, or the text itself when it is no JSON. */
 export interface RequestedCall {
@@ -157,4 +159,38 @@ function unknownTool(name: string, names: readonly string[]): string {
 /** The outcome of a call of which nothing ran. `content` is the runtime's own words and reaches the model unfenced. */
 export function neverReached(content: string): ToolOutcome {
   return { status: 'failed', content, exitCode: null, truncated: false, reached: false };
+}
+
+export interface TracedCall {
+  readonly taskId: TaskId;
+  readonly turn: number;
+  /** The arguments as the model gave them. */
+  readonly input: unknown;
+  readonly call: DispatchedCall;
+}
+
+/** The one trace line of a dispatched call; its `duration_ms` is the artifact frame's. */
+export function callTrace({ taskId, turn, input, call }: TracedCall): TraceEvent {
+  const common = {
+    task_id: taskId,
+    turn,
+    tool_call_id: call.callId,
+    arguments: input,
+    is_error: call.isError,
+    duration_ms: call.durationMs,
+    content_bytes: Buffer.byteLength(call.content),
+  };
+  const outcome = { exit_code: call.exitCode, truncated: call.truncated };
+  switch (call.kind) {
+    case 'skill':
+      return { event_type: 'skill_call', ...common, skill_name: call.toolName };
+    case 'shell':
+      return { event_type: 'shell', ...common, ...outcome, command_name: call.toolName };
+    case 'wasm':
+    case 'native':
+    case 'mcp':
+    case 'runtime':
+    case 'unknown':
+      return { event_type: 'tool_call', ...common, ...outcome, tool_name: call.toolName, tool_kind: call.kind };
+  }
 }

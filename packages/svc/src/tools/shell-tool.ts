@@ -1,9 +1,8 @@
 import type { LaunchedProcess, Launcher } from '@svc/sandbox/launcher.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { BackgroundCommands, BackgroundSettings } from './background/background-commands.ts';
-import { OutputCapture } from './captured-output.ts';
+import { OutputCapture, OutputLog } from './captured-output.ts';
 import { neverReached } from './dispatch.ts';
-import { OutputLog } from './output-log.ts';
 import { endedForRoom, finishedResult, movedResult } from './shell-result.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
 import { splitWords } from '@svc/sandbox/split-words.ts';

@@ -8,9 +8,8 @@ import {
 import type { CliStart } from './cli-dialect.ts';
 import type { CliDriverParts, OpenedService } from './cli-driver.ts';
 import { InferenceTools } from './inference-tools.ts';
-import type { Continuation } from './known-conversations.ts';
+import { type Continuation, continuationPrompt, openingPrompt } from './known-conversations.ts';
 import { ProgramRun } from './program-run.ts';
-import { continuationPrompt, openingPrompt } from './prompt-text.ts';
 
 const tokenVariable = 'SVC_MCP_TOKEN';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { Message } from '../driver.ts';
-import { continuationPrompt, openingPrompt } from './prompt-text.ts';
+import { continuationPrompt, openingPrompt } from './known-conversations.ts';
 
 const user = (text: string): Message => ({ role: 'user', content: [{ type: 'text', text }] });
 

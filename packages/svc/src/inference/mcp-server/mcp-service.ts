@@ -5,9 +5,14 @@ import { kitRefusal } from '@svc/kit/http/refusal.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest } from '@svc/kit/http/route.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
-import type { OfferedTools } from './offered-tools.ts';
-import { createToolServer, maxMcpBodyBytes, type McpProtocol } from './tool-server.ts';
-import { webReply, webRequest } from './web-exchange.ts';
+import {
+  createToolServer,
+  maxMcpBodyBytes,
+  type McpProtocol,
+  type OfferedTools,
+  webReply,
+  webRequest,
+} from './tool-server.ts';
 
 export interface McpServiceOptions {
   /** The bearer token of the session, asked of every request. */

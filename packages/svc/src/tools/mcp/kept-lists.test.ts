@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
 
-import { KeptLists } from './kept-lists.ts';
+import { KeptLists } from './listed-tools.ts';
 
 const sha256 = 'a'.repeat(64);
 const list = {

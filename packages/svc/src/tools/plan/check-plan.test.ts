@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ArgumentCheck } from '../argument-check.ts';
 import type { ToolKind } from '../tool.ts';
 import { checkPlan, type PlanCheck } from './check-plan.ts';
-import { planSchema } from './plan-schema.ts';
+import { planSchema } from './plan.ts';
 
 const tools: Readonly<Record<string, ToolKind>> = {
   editor: 'wasm',

@@ -1,8 +1,18 @@
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { type Plan, planLimits, type PlanStep, type SubmittedPlan, submittedPlan, waitsFor } from './plan.ts';
-import { allBefore, findCycle, renderCycle, type WaitGraph } from './step-order.ts';
-import { nestsDeeper, referencesIn } from './step-references.ts';
-import { checkWork, type KindOf } from './step-work.ts';
+import {
+  type Plan,
+  planLimits,
+  type PlanStep,
+  type SubmittedPlan,
+  submittedPlan,
+  waitsFor,
+  type StepWork,
+  type SubmittedStep,
+  nestsDeeper,
+  referencesIn,
+} from './plan.ts';
+import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
+import type { ToolKind } from '../tool.ts';
 
 const shownProblems = 10;
 const longestProblem = 400;
@@ -125,4 +135,125 @@ function refused(problems: readonly string[]): PlanCheck {
   );
   const rest = cut.length - shownProblems;
   return { kind: 'refused', problems: rest <= 0 ? cut : [...cut.slice(0, shownProblems), `and ${rest} more`] };
+}
+
+/** Who waits for whom: the id of a step to those it waits for. */
+export type WaitGraph = ReadonlyMap<string, readonly string[]>;
+
+const shownOfCycle = 8;
+
+/** Steps that wait for themselves by way of each other, the first one once more at the end; null when there are none. */
+function findCycle(graph: WaitGraph): readonly string[] | null {
+  const finished = new Set<string>();
+  const path: string[] = [];
+
+  function visit(id: string): readonly string[] | null {
+    if (finished.has(id)) return null;
+    const start = path.indexOf(id);
+    if (start !== -1) return [...path.slice(start), id];
+    path.push(id);
+    for (const next of graph.get(id) ?? []) {
+      const cycle = visit(next);
+      if (cycle !== null) return cycle;
+    }
+    path.pop();
+    finished.add(id);
+    return null;
+  }
+
+  for (const id of graph.keys()) {
+    const cycle = visit(id);
+    if (cycle !== null) return cycle;
+  }
+  return null;
+}
+
+/** A cycle as a path, the middle of a long one left out. */
+function renderCycle(cycle: readonly string[]): string {
+  const names = cycle.map((id) => quoted(id));
+  const left = names.length - shownOfCycle;
+  const shown = left <= 0 ? names : [...names.slice(0, shownOfCycle - 1), `(${left} more)`, ...names.slice(-1)];
+  return shown.join(' → ');
+}
+
+/** Every step that has ended when `id` starts. */
+function allBefore(id: string, graph: WaitGraph): ReadonlySet<string> {
+  // A set is walked in the order of insertion, so what is added here is visited too.
+  const before = new Set(graph.get(id));
+  for (const each of before) for (const next of graph.get(each) ?? []) before.add(next);
+  return before;
+}
+
+export type KindOf = (name: string) => ToolKind | undefined;
+
+export type CheckedWork =
+  | { readonly kind: 'work'; readonly work: StepWork }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/** What no step may name, and why. */
+const closedToSteps: ReadonlyMap<string, string> = new Map([
+  ['submit-plan', 'a plan does not submit plans'],
+  ['delegate-task', 'a step gives a task to a capsule with capsule and version'],
+]);
+
+/** What a step is to do, with every name looked up; the input's references are looked at elsewhere. */
+function checkWork(step: SubmittedStep, kindOf: KindOf): CheckedWork {
+  const { tool, shell, capsule, version } = step;
+  const named = Object.entries({ tool, shell, capsule }).filter(([, value]) => value !== undefined);
+  if (named.length !== 1) {
+    const names = named.length === 0 ? 'none' : named.map(([key]) => key).join(' and ');
+    return unusable(`names ${names} of tool, shell and capsule; exactly one is needed`);
+  }
+  if (capsule === undefined && version !== undefined) return unusable('has a version, which only a capsule has');
+  if (tool !== undefined) return toolWork(tool, step.input, kindOf);
+  if (shell !== undefined) return shellWork(shell, step.input, kindOf);
+  return capsuleWork(capsule ?? '', version, step.input);
+}
+
+function toolWork(name: string, input: unknown, kindOf: KindOf): CheckedWork {
+  const closed = closedToSteps.get(name);
+  if (closed !== undefined) return unusable(`cannot call ${name}: ${closed}`);
+  const kind = kindOf(name);
+  if (kind === undefined) return unusable(`names the tool ${quoted(name)}, which does not exist`);
+  if (kind === 'shell') return unusable(`names ${name} as tool; it is a command, so name it as shell`);
+  if (kind === 'skill') return unusable(`names the skill ${name}, which is for you to read: call it yourself`);
+  if (input === undefined) return { kind: 'work', work: { kind: 'tool', name, input: {} } };
+  if (!isObject(input)) return unusable('has an input that is no object; a tool takes the object of its arguments');
+  return { kind: 'work', work: { kind: 'tool', name, input } };
+}
+
+function shellWork(name: string, input: unknown, kindOf: KindOf): CheckedWork {
+  const kind = kindOf(name);
+  if (kind !== undefined && kind !== 'shell')
+    return unusable(`names ${name} as shell; it is no command, so name it as tool`);
+  if (kind === undefined) return unusable(`names the command ${quoted(name)}, which does not exist`);
+  const command = commandOf(input);
+  if (command === null) return unusable('has an input that is no command; give it as text or as {"command": text}');
+  return { kind: 'work', work: { kind: 'shell', name, command } };
+}
+
+function capsuleWork(name: string, version: string | undefined, input: unknown): CheckedWork {
+  if (!artifactName.safeParse(name).success)
+    return unusable(`names the capsule ${quoted(name)}, which is no capsule name`);
+  if (version === undefined) return unusable('names a capsule without its version');
+  if (!exactVersion.safeParse(version).success)
+    return unusable(`has the version ${quoted(version)}, which is no exact one`);
+  if (typeof input !== 'string' || input === '')
+    return unusable('has an input that is no task; a capsule takes a text');
+  return { kind: 'work', work: { kind: 'capsule', name, version, task: input } };
+}
+
+function commandOf(input: unknown): string | null {
+  if (typeof input === 'string') return input;
+  if (!isObject(input) || Object.keys(input).length !== 1) return null;
+  const { command } = input;
+  return typeof command === 'string' ? command : null;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function unusable(reason: string): CheckedWork {
+  return { kind: 'refused', reason };
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { cutText } from './cut-text.ts';
+import { cutText } from './plan-report.ts';
 
 describe('a text that is cut', () => {
   it.each([

@@ -1,6 +1,10 @@
-import { cutText } from './cut-text.ts';
+import { join } from 'node:path';
+
 import { planLimits, type SubmittedPlan } from './plan.ts';
 import type { EndedPlan, EndedStep } from './plan-run.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { makeDirectory } from '@svc/kit/files/make-directories.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
 
 export type SavedPlan =
   /** Below the session directory. */
@@ -59,4 +63,48 @@ function shownOutput({ outcome }: EndedStep, maxBytes: number): { output: string
   if (outcome === null || !outcome.reached) return { output: null, cut: false };
   const { text, cut } = cutText(outcome.content, maxBytes);
   return { output: text, cut: cut || outcome.cut };
+}
+
+export interface CutText {
+  readonly text: string;
+  readonly cut: boolean;
+}
+
+/** `text`, or as many of its characters from the start as fit into `maxBytes` of UTF-8. Holds on to nothing of a longer text. */
+export function cutText(text: string, maxBytes: number): CutText {
+  if (text.length * 3 <= maxBytes || (text.length <= maxBytes && Buffer.byteLength(text) <= maxBytes)) {
+    return { text, cut: false };
+  }
+  // A code unit is at least one byte, so what is needed is in this slice; a copy, since a slice would keep the whole alive.
+  const bytes = Buffer.from(text.slice(0, maxBytes));
+  let end = Math.min(maxBytes, bytes.length);
+  while (end > 0 && ((bytes[end] ?? 0) & 0b1100_0000) === 0b1000_0000) end -= 1;
+  return { text: bytes.toString('utf8', 0, end), cut: true };
+}
+
+export interface PlanFileSettings {
+  /** Where the trace lies, owner-only. */
+  readonly sessionDirectory: string;
+  /** Takes secrets out, as for a line of the trace. */
+  readonly redact: (text: string) => string;
+}
+
+export interface PlanFile {
+  /** Tells the plans of a session apart. */
+  readonly number: number;
+  readonly planId: string;
+  readonly text: string;
+}
+
+/** Keeps a plan as `plans/<number>-<plan id>.json`, the owner's alone, whole or not at all. A disk that refuses it is part of the answer. */
+export async function savePlan(file: PlanFile, { sessionDirectory, redact }: PlanFileSettings): Promise<SavedPlan> {
+  const name = `plans/${file.number}-${file.planId}.json`;
+  try {
+    await makeDirectory(join(sessionDirectory, 'plans'), 0o700);
+    await replaceFile(join(sessionDirectory, name), [Buffer.from(redact(file.text))], { mode: 0o600 });
+    return { kind: 'saved', name };
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    return { kind: 'not-saved', problem: error.message };
+  }
 }

@@ -1,5 +1,7 @@
 import * as z from 'zod/mini';
 
+import type { JsonSchema } from '../argument-check.ts';
+
 /** What a plan can be, and what is kept of it. Sizes are bytes unless their name says otherwise. */
 export const planLimits = {
   steps: 256,
@@ -78,4 +80,121 @@ export interface Plan {
 /** Every step that has to end before this one may start, each once. */
 export function waitsFor({ dependsOn, condition: wanted }: Pick<PlanStep, 'dependsOn' | 'condition'>): string[] {
   return [...new Set(wanted === null ? dependsOn : [...dependsOn, wanted.step])];
+}
+
+const idSchema = { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: planLimits.idLength } as const;
+const nameSchema = { type: 'string', minLength: 1, maxLength: 200 } as const;
+
+const stepSchema = {
+  type: 'object',
+  properties: {
+    id: { ...idSchema, description: 'Letters, digits, _ and -, unique in the plan.' },
+    tool: { ...nameSchema, description: 'The tool to call.' },
+    shell: { ...nameSchema, description: 'The shell command tool to run.' },
+    capsule: { ...nameSchema, description: 'The capsule to give a task to; needs version.' },
+    version: { ...nameSchema, description: 'The exact version of the capsule.' },
+    input: {
+      description:
+        'For tool: the object of its arguments. For shell: the command, as text or as {"command": text}. For capsule: the task, as text.',
+    },
+    depends_on: {
+      type: 'array',
+      items: { type: 'string' },
+      maxItems: planLimits.steps,
+      description:
+        'Ids of steps that must have ended before. It runs only when they passed, or say on_error: continue.',
+    },
+    if: {
+      type: 'object',
+      properties: { step: { type: 'string' }, is: { enum: ['passed', 'failed', 'skipped'] } },
+      required: ['step', 'is'],
+      additionalProperties: false,
+      description: 'Waits for that step and runs only when it ended so.',
+    },
+    on_error: {
+      enum: ['fail', 'skip', 'continue'],
+      description:
+        'When this step fails: fail (default) starts nothing more of the plan, skip skips the steps that wait for it, continue lets them run.',
+    },
+    retries: {
+      type: 'integer',
+      minimum: 0,
+      maximum: planLimits.retries,
+      description: 'Further attempts after a failure.',
+    },
+  },
+  required: ['id'],
+  additionalProperties: false,
+} as const;
+
+/** The input schema of `submit-plan`. It accepts what the shape `submittedPlan` accepts, and tells a model the rest in words. */
+export const planSchema: JsonSchema = {
+  type: 'object',
+  properties: {
+    id: { ...idSchema, description: 'A name for the plan: letters, digits, _ and -.' },
+    steps: {
+      type: 'array',
+      items: stepSchema,
+      minItems: 1,
+      maxItems: planLimits.steps,
+      description: 'Each has exactly one of tool, shell and capsule.',
+    },
+  },
+  required: ['id', 'steps'],
+  additionalProperties: false,
+};
+
+/** With a dollar before them the braces belong to another language, that of workflow files. */
+const reference = /(?<!\$)\{\{\s*steps\.([A-Za-z0-9_-]{1,64})\.output\s*\}\}/g;
+/** What was meant to be one. Double braces of anything else are the tool's own. */
+const anyReference = /(?<!\$)\{\{\s*steps\b[^{}]{0,100}\}{0,2}/;
+
+export interface FoundReferences {
+  readonly steps: ReadonlySet<string>;
+  /** Of those that are none, the first as it stands. */
+  readonly malformed: string | null;
+}
+
+/** The steps whose output an input asks for. Keys are not looked at: only values are filled in. */
+export function referencesIn(input: unknown): FoundReferences {
+  const steps = new Set<string>();
+  let malformed: string | null = null;
+  mapStrings(input, (text) => {
+    for (const [, id = ''] of text.matchAll(reference)) steps.add(id);
+    malformed ??= anyReference.exec(text.replaceAll(reference, '.'))?.[0] ?? null;
+    return text;
+  });
+  return { steps, malformed };
+}
+
+export type FilledInput<T> = { readonly kind: 'filled'; readonly input: T } | { readonly kind: 'too-long' };
+
+/**
+ * A copy of `input` with every reference replaced by what `outputOf` gives for its step. What is put in is text and not read again,
+ * so an output that looks like a reference stays as it is.
+ */
+export function fillReferences<T>(input: T, outputOf: (id: string) => string): FilledInput<T> {
+  let handedOn = 0;
+  const filled = mapStrings(input, (text) =>
+    text.replaceAll(reference, (_whole, id: string) => {
+      const output = outputOf(id);
+      handedOn += output.length;
+      return handedOn > planLimits.handedOnLength ? '' : output;
+    }),
+  );
+  return handedOn > planLimits.handedOnLength ? { kind: 'too-long' } : { kind: 'filled', input: filled as T };
+}
+
+/** Whether a value holds objects or lists in more than `levels` levels. */
+export function nestsDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => nestsDeeper(inner, levels - 1));
+}
+
+/** By recursion: for what is no deeper than `planLimits.inputDepth`. A key `__proto__` stays the key it is. */
+function mapStrings(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((inner) => mapStrings(inner, change));
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, mapStrings(inner, change)]));
 }

@@ -2,11 +2,10 @@ import type { DispatchedCall } from '../dispatch.ts';
 import type { ToolCallContext } from '../tool.ts';
 import { fenceUntrusted } from '../untrusted-fence.ts';
 import type { RunCapsuleStep } from './capsule-step.ts';
-import { cutText } from './cut-text.ts';
-import { planLimits, type PlanStep, type StepWork } from './plan.ts';
+import { cutText } from './plan-report.ts';
+import { planLimits, type PlanStep, type StepWork, fillReferences, referencesIn } from './plan.ts';
 import type { EndedStep } from './plan-run.ts';
 import { nothingRan, type StepOutcome } from './step-outcome.ts';
-import { fillReferences, referencesIn } from './step-references.ts';
 
 export interface AttemptDeps {
   readonly context: ToolCallContext;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { fillReferences, referencesIn } from './step-references.ts';
+import { fillReferences, referencesIn } from './plan.ts';
 
 function filled(input: unknown, outputs: Readonly<Record<string, string>>): unknown {
   const result = fillReferences(input, (id) => outputs[id] ?? 'missing');

@@ -3,11 +3,9 @@ import { neverReached } from '../dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from '../tool.ts';
 import type { RunCapsuleStep } from './capsule-step.ts';
 import { checkPlan } from './check-plan.ts';
-import { type Plan, planLimits, type PlanStep, submittedPlan } from './plan.ts';
-import { type PlanFileSettings, savePlan } from './plan-file.ts';
-import { reasonOf, recordPlan, reportPlan, type SavedPlan } from './plan-report.ts';
+import { type Plan, planLimits, type PlanStep, submittedPlan, planSchema } from './plan.ts';
+import { reasonOf, recordPlan, reportPlan, type SavedPlan, type PlanFileSettings, savePlan } from './plan-report.ts';
 import { type EndedPlan, type EndedStep, runPlan } from './plan-run.ts';
-import { planSchema } from './plan-schema.ts';
 import { attemptStep, calledWith } from './step-attempt.ts';
 
 export interface SubmitPlanSettings extends PlanFileSettings {
