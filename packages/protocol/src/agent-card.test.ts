@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { agentCard, readAgentCard, type AgentCardFacts } from './agent-card.ts';
+import { agentCard, decodeAgentCard, type AgentCardFacts } from './agent-card.ts';
 
 const facts: AgentCardFacts = {
   name: 'greeter',
@@ -66,7 +66,7 @@ describe('a client', () => {
       later: true,
       serves: { methods: ['tasks/get', 'tasks/later'], planes: ['files'] },
     };
-    expect(readAgentCard(card)).toEqual({
+    expect(decodeAgentCard(card)).toEqual({
       name: 'greeter',
       version: '1.2.3',
       url: 'localhost:4100',
@@ -76,7 +76,7 @@ describe('a client', () => {
   });
 
   it('takes a card without serves for one of v0.3.0 or earlier', () => {
-    expect(readAgentCard({ name: 'old', version: '0.3.0', url: 'localhost:1' })).toEqual({
+    expect(decodeAgentCard({ name: 'old', version: '0.3.0', url: 'localhost:1' })).toEqual({
       name: 'old',
       version: '0.3.0',
       url: 'localhost:1',
@@ -92,7 +92,7 @@ describe('a client', () => {
     { serves: [], version: 2 },
     { session_id: 7, version: null },
   ])('takes what is of another form for absent where there is a name and a url: %j', (odd) => {
-    expect(readAgentCard({ name: 'a', url: 'a:1', ...odd })).toEqual({
+    expect(decodeAgentCard({ name: 'a', url: 'a:1', ...odd })).toEqual({
       name: 'a',
       version: '',
       url: 'a:1',
@@ -103,7 +103,7 @@ describe('a client', () => {
 
   it('takes a list of hundreds of thousands for absent', () => {
     const methods = Array.from({ length: 300_000 }, () => 0);
-    expect(readAgentCard({ name: 'a', url: 'a:1', serves: { methods } })?.serves).toBeNull();
+    expect(decodeAgentCard({ name: 'a', url: 'a:1', serves: { methods } })?.serves).toBeNull();
   });
 
   it.each([
@@ -117,6 +117,6 @@ describe('a client', () => {
     { name: '', url: 'a:1' },
     { name: 'a', url: '' },
   ])('takes nothing else for a card: %j', (card) => {
-    expect(readAgentCard(card)).toBeUndefined();
+    expect(decodeAgentCard(card)).toBeUndefined();
   });
 });

@@ -1,6 +1,7 @@
-import * as z from 'zod/mini';
+import { asJsonObject, asStrings, stringOr } from './json-object.ts';
 
-import { listOf } from './bounded-lists.ts';
+/** Where every capsule serves its card, also without a token. */
+export const agentCardPath = '/.well-known/agent-card.json';
 
 /** Every method `POST /` can answer, in the order the card lists them (D1 "Agent card"). */
 export const servableMethods = [
@@ -82,7 +83,7 @@ export interface AgentServes {
 }
 
 /** A card as a client reads it. */
-export interface ReadCard {
+export interface DecodedCard {
   readonly name: string;
   readonly version: string;
   readonly url: string;
@@ -91,22 +92,23 @@ export interface ReadCard {
   readonly serves: AgentServes | null;
 }
 
-const strings = z.lazy(() => listOf(z.string()));
-
-const readable = z.lazy(() =>
-  z.object({
-    name: z.string().check(z.minLength(1)),
-    version: z.catch(z.string(), ''),
-    url: z.string().check(z.minLength(1)),
-    session_id: z.catch(z.nullable(z.string()), null),
-    serves: z.catch(z.nullable(z.object({ methods: strings, planes: z._default(strings, []) })), null),
-  }),
-);
-
 /** A peer's card; undefined when it has no `name` or `url`. Another key of another form counts as absent; keys it does not know are ignored. */
-export function readAgentCard(card: unknown): ReadCard | undefined {
-  const parsed = readable.safeParse(card);
-  if (!parsed.success) return undefined;
-  const { session_id: sessionId, serves, ...rest } = parsed.data;
-  return { ...rest, sessionId, serves };
+export function decodeAgentCard(card: unknown): DecodedCard | undefined {
+  const { name, url, version, session_id: sessionId, serves } = asJsonObject(card) ?? {};
+  if (typeof name !== 'string' || typeof url !== 'string' || name === '' || url === '') return undefined;
+  return {
+    name,
+    version: stringOr(version, ''),
+    url,
+    sessionId: stringOr(sessionId, null),
+    serves: decodeServes(serves),
+  };
+}
+
+function decodeServes(value: unknown): AgentServes | null {
+  const serves = asJsonObject(value);
+  const methods = asStrings(serves?.['methods']);
+  const { planes: named = [] } = serves ?? {};
+  const listed = asStrings(named);
+  return methods === null || listed === null ? null : { methods, planes: listed };
 }

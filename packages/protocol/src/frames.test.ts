@@ -92,30 +92,30 @@ describe('a numbered frame', () => {
 
 describe('a frame of one connection', () => {
   it('rejects with id 0 [D1-ID-05]', () => {
-    expect(encodeConnectionFrame({ event: 'rejected', taskId }).toString()).toBe(
+    expect(encodeConnectionFrame({ event: 'rejected', taskId })).toBe(
       'id: 0\nevent: status\ndata: {"id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","status":{"state":"rejected","message":"task rejected: capsule is busy"},"final":true}\n\n',
     );
   });
 
   it('has no id otherwise [D1-BEAT-01, D1-BEAT-03, D1-FRAME-06, D1-FRAME-41, D1-FRAME-42, D1-FRAME-44, D1-FRAME-45, D1-FRAME-47]', () => {
-    expect(encodeConnectionFrame({ event: 'gap', firstAvailableId: 18446744073709551615n }).toString()).toBe(
+    expect(encodeConnectionFrame({ event: 'gap', firstAvailableId: 18446744073709551615n })).toBe(
       'event: gap\ndata: {"first_available_id":18446744073709551615}\n\n',
     );
-    expect(encodeConnectionFrame({ event: 'connection-ack', conversationMode: 'threaded' }).toString()).toBe(
+    expect(encodeConnectionFrame({ event: 'connection-ack', conversationMode: 'threaded' })).toBe(
       'event: connection-ack\ndata: {"role":"observer","conversation_mode":"threaded"}\n\n',
     );
-    expect(encodeConnectionFrame({ event: 'capsule-closed' }).toString()).toBe('event: capsule-closed\ndata: {}\n\n');
-    expect(encodeConnectionFrame({ event: 'error', error: 'internal error: queue send failed' }).toString()).toBe(
+    expect(encodeConnectionFrame({ event: 'capsule-closed' })).toBe('event: capsule-closed\ndata: {}\n\n');
+    expect(encodeConnectionFrame({ event: 'error', error: 'internal error: queue send failed' })).toBe(
       'event: error\ndata: {"error":"internal error: queue send failed"}\n\n',
     );
-    expect(heartbeat.toString()).toBe(':heartbeat\n\n');
+    expect(heartbeat).toBe(':heartbeat\n\n');
   });
 
   it('puts an error into the data as it is, so that this may be no JSON, on one line [D1-FRAME-50]', () => {
-    expect(encodeConnectionFrame({ event: 'error', error: 'Invalid params: "parts"\nis missing' }).toString()).toBe(
+    expect(encodeConnectionFrame({ event: 'error', error: 'Invalid params: "parts"\nis missing' })).toBe(
       'event: error\ndata: {"error":"Invalid params: "parts" is missing"}\n\n',
     );
-    expect(encodeConnectionFrame({ event: 'error', error: 'a\\b\r\n\r\nid: 5' }).toString()).toBe(
+    expect(encodeConnectionFrame({ event: 'error', error: 'a\\b\r\n\r\nid: 5' })).toBe(
       'event: error\ndata: {"error":"a\\b id: 5"}\n\n',
     );
   });

@@ -87,7 +87,8 @@ export interface ErrorFrame {
 /** Frames of one connection: they never enter the replay buffer (D1 "Replay" 2). */
 export type ConnectionFrame = RejectedFrame | GapFrame | ConnectionAckFrame | CapsuleClosedFrame | ErrorFrame;
 
-export const heartbeat: Buffer = Buffer.from(':heartbeat\n\n');
+/** The comment that keeps a connection busy (D1 "Heartbeat"). */
+export const heartbeat = ':heartbeat\n\n';
 
 /** What a rejected task is told, in a frame and in an answer alike (D1 "Task states"). */
 export const rejectedMessage = 'task rejected: capsule is busy';
@@ -97,24 +98,24 @@ export function encodeNumberedFrame(id: EventId, frame: NumberedFrame): string {
   return `id: ${id}\nevent: ${frame.event}\ndata: ${numberedData(frame)}\n\n`;
 }
 
-/** The bytes of a frame that belongs to one connection. */
-export function encodeConnectionFrame(frame: ConnectionFrame): Buffer {
+/** A frame that belongs to one connection, as text. */
+export function encodeConnectionFrame(frame: ConnectionFrame): string {
   switch (frame.event) {
     case 'rejected': {
       const data = { id: frame.taskId, status: { state: 'rejected', message: rejectedMessage }, final: true };
-      return Buffer.from(`id: 0\nevent: status\ndata: ${JSON.stringify(data)}\n\n`);
+      return `id: 0\nevent: status\ndata: ${JSON.stringify(data)}\n\n`;
     }
     case 'gap':
       // Written as text: the id may be above what a JSON number of this language holds.
-      return Buffer.from(`event: gap\ndata: {"first_available_id":${frame.firstAvailableId}}\n\n`);
+      return `event: gap\ndata: {"first_available_id":${frame.firstAvailableId}}\n\n`;
     case 'connection-ack': {
       const data = { role: 'observer', conversation_mode: frame.conversationMode };
-      return Buffer.from(`event: connection-ack\ndata: ${JSON.stringify(data)}\n\n`);
+      return `event: connection-ack\ndata: ${JSON.stringify(data)}\n\n`;
     }
     case 'capsule-closed':
-      return Buffer.from('event: capsule-closed\ndata: {}\n\n');
+      return 'event: capsule-closed\ndata: {}\n\n';
     case 'error':
-      return Buffer.from(`event: error\ndata: ${errorData(frame.error)}\n\n`);
+      return `event: error\ndata: ${errorData(frame.error)}\n\n`;
   }
 }
 

@@ -1,5 +1,3 @@
-import { v7 } from 'uuid';
-
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
 
@@ -19,7 +17,7 @@ export interface IdSource {
 
 /** `ses_` and 32 lowercase hex characters (D1 "Identifier shapes"). */
 export function mintSessionId(source: IdSource): SessionId {
-  return `ses_${Buffer.from(source.randomBytes(16)).toString('hex')}` as SessionId;
+  return `ses_${hexOf(source.randomBytes(16))}` as SessionId;
 }
 
 /** `tsk_` and a UUIDv7 in hex (D1 "Identifier shapes"). */
@@ -52,6 +50,17 @@ export function isSessionId(text: string): text is SessionId {
   return sessionIdShape.test(text);
 }
 
+/** 48 bits of Unix milliseconds, then version, variant and 74 bits of chance (RFC 9562, 5.7). */
 function uuidV7Hex(source: IdSource): string {
-  return v7({ msecs: source.now(), random: source.randomBytes(16) }).replaceAll('-', '');
+  const ms = Math.trunc(source.now()).toString(16).padStart(12, '0');
+  const random = Uint8Array.from(source.randomBytes(10));
+  random[0] = 0x70 | ((random[0] ?? 0) & 0x0f);
+  random[2] = 0x80 | ((random[2] ?? 0) & 0x3f);
+  return ms + hexOf(random);
+}
+
+function hexOf(bytes: Uint8Array): string {
+  let hex = '';
+  for (const byte of bytes) hex += (byte < 16 ? '0' : '') + byte.toString(16);
+  return hex;
 }

@@ -19,3 +19,18 @@ export function parseJsonObject(text: string): JsonObject | null {
     throw error;
   }
 }
+
+/** `value` where it is a string. */
+export function stringOr<Other>(value: unknown, other: Other): string | Other {
+  return typeof value === 'string' ? value : other;
+}
+
+/** More items than anything well meant has. */
+export const longestList = 16_384;
+
+/** A list of at most 16,384 strings; null for anything else. */
+export function asStrings(value: unknown): readonly string[] | null {
+  if (!Array.isArray(value) || value.length > longestList) return null;
+  const items = value as unknown[];
+  return items.every((item) => typeof item === 'string') ? items : null;
+}

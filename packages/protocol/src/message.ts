@@ -1,5 +1,3 @@
-import { toUSVString } from 'node:util';
-
 import { isJsonObject, type JsonObject } from './json-object.ts';
 
 /** A message that starts a task or answers one that waits. */
@@ -43,7 +41,7 @@ function parseAt({ messageId, role, parts, contextId }: JsonObject, prefix: '' |
   }
   const problem = contextIdProblem(contextId);
   if (problem !== undefined) return invalid(`${prefix}contextId ${problem}`);
-  const message = { messageId, role, text: toUSVString(texts.join('\n')) };
+  const message = { messageId, role, text: texts.join('\n').toWellFormed() };
   return { kind: 'message', message: typeof contextId === 'string' ? { ...message, contextId } : message };
 }
 
@@ -52,7 +50,7 @@ function contextIdProblem(contextId: unknown): string | undefined {
   if (typeof contextId !== 'string') return 'must be a string';
   if (contextId === '') return 'must not be empty';
   // No character takes less than a byte, so a long one is not measured.
-  const isLong = contextId.length > maxContextIdBytes || Buffer.byteLength(contextId) > maxContextIdBytes;
+  const isLong = contextId.length > maxContextIdBytes || new TextEncoder().encode(contextId).length > maxContextIdBytes;
   return isLong ? `must have at most ${maxContextIdBytes} bytes` : undefined;
 }
 

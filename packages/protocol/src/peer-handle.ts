@@ -1,7 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-import * as z from 'zod/mini';
-
 import { decodeStrictUtf8 } from './strict-utf8.ts';
 import { isJsonObject, type JsonObject } from './json-object.ts';
 
@@ -48,16 +46,6 @@ const separator = '\u001f';
 
 const base64url = /^[A-Za-z0-9_-]+$/;
 
-const payloadShape = z.lazy(() =>
-  z.object({
-    v: z.literal(1),
-    iss: z.string(),
-    p: z.string(),
-    exp: z.int(),
-    n: z.string(),
-  }),
-);
-
 /** The token `mh1.<payload>.<MAC>` (D3 "Peer handle", "Audience computation"). */
 export function mintPeerHandle({ issuer, path, expiresAtMs, nonce, ...binding }: MintedFacts): string {
   const n = Buffer.from(nonce).toString('hex');
@@ -85,7 +73,12 @@ export function verifyPeerHandle(handle: ParsedPeerHandle, binding: HandleBindin
   const expected = Buffer.from(macOf(handle.payloadText, binding), 'latin1');
   const presented = Buffer.from(handle.macText, 'utf8');
   if (presented.length !== expected.length || !timingSafeEqual(presented, expected)) return undefined;
-  return payloadShape.safeParse(handle.payload).data;
+  return decodePayload(handle.payload);
+}
+
+function decodePayload({ v, iss, p, exp, n }: JsonObject): PeerHandlePayload | undefined {
+  if (v !== 1 || typeof iss !== 'string' || typeof p !== 'string' || typeof n !== 'string') return undefined;
+  return typeof exp === 'number' && Number.isSafeInteger(exp) ? { v, iss, p, exp, n } : undefined;
 }
 
 function macOf(payloadText: string, { key, audience }: HandleBinding): string {

@@ -1,10 +1,13 @@
 /** Decodes bytes of others as UTF-8, and says when they are not UTF-8 instead of replacing what cannot be read. */
 
-import { isUtf8 } from 'node:buffer';
+type Decoder = InstanceType<typeof TextDecoder>;
+
+let decoder: Decoder | null = null;
 
 /** The text of UTF-8 bytes, a byte order mark included; null for any other bytes. */
 export function decodeStrictUtf8(bytes: Uint8Array): string | null {
-  return isUtf8(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8') : null;
+  decoder ??= strictDecoder();
+  return textOf(decoder, bytes, false);
 }
 
 /** The same without the byte order mark that the text may begin with. */
@@ -14,13 +17,19 @@ export function decodeMarkedUtf8(bytes: Uint8Array): string | null {
 
 /** The text of UTF-8 bytes that come in pieces, cut anywhere; each gives its text, null where the bytes are no UTF-8. */
 export function strictUtf8Pieces(): (piece: Uint8Array, isLast: boolean) => string | null {
-  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-  return (piece, isLast) => {
-    try {
-      return decoder.decode(piece, { stream: !isLast });
-    } catch (error) {
-      if (error instanceof TypeError) return null;
-      throw error;
-    }
-  };
+  const own = strictDecoder();
+  return (piece, isLast) => textOf(own, piece, !isLast);
+}
+
+function strictDecoder(): Decoder {
+  return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+}
+
+function textOf(own: Decoder, bytes: Uint8Array, stream: boolean): string | null {
+  try {
+    return own.decode(bytes, { stream });
+  } catch (error) {
+    if (error instanceof TypeError) return null;
+    throw error;
+  }
 }

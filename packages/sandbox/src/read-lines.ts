@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
+import { GatheredBytes } from '@svc/kit/gathered-bytes.ts';
 import { readOutput } from './read-output.ts';
 
 export type OutputLine =

@@ -1,7 +1,8 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type Node, type Pair } from 'yaml';
 
 import { Diagnostic, DiagnosticList, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
-import { holdsFewItems, longestList } from '@svc/protocol/bounded-lists.ts';
+import { holdsFewItems } from '@svc/kit/bounded-lists.ts';
+import { longestList } from '@svc/protocol/json-object.ts';
 import type { KeyPath } from './key-path.ts';
 import { keyText, readNodes, type NodeReading } from './yaml-nodes.ts';
 

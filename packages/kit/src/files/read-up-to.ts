@@ -2,7 +2,7 @@
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
-import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
+import { GatheredBytes } from '../gathered-bytes.ts';
 
 /** All bytes of a stream; undefined once they exceed `maxBytes`, the rest being left unread. Rejects when the stream does not end well. */
 export async function readUpTo(stream: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer | undefined> {

@@ -1,6 +1,6 @@
 import { IncomingMessage } from 'node:http';
 
-import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
+import { GatheredBytes } from '../gathered-bytes.ts';
 import { tooLarge } from './body.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import { busy, type HttpRefusal } from './refusal.ts';

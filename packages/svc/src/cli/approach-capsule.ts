@@ -1,5 +1,5 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { readAgentCard } from '@svc/protocol/agent-card.ts';
+import { agentCardPath, decodeAgentCard } from '@svc/protocol/agent-card.ts';
 import { getJson } from './capsule-client.ts';
 import type { CommandContext } from './command-context.ts';
 import type { LocatedCapsule } from './locate-capsule.ts';
@@ -36,8 +36,6 @@ export function tokenChoice(
   return { token: env['SVC_LISTENER_TOKEN'], isSentAnywhere: sendToken, ...asked };
 }
 
-const cardPath = '/.well-known/agent-card.json';
-
 /**
  * Decides who is told the listener token, before anything else is sent. A session of this user is asked for its card, which needs no token,
  * at the address it bound; where another one answers, this is `E-IO-004`. Any other address gets the token only when the user says so: whoever
@@ -51,7 +49,7 @@ export async function approachCapsule(
     const isTokenKept = token !== '' && !isSentAnywhere;
     return { address, token: token === '' || isTokenKept ? undefined : token, isTokenKept };
   }
-  const card = readAgentCard(await getJson({ address, path: cardPath, timeoutMs }));
+  const card = decodeAgentCard(await getJson({ address, path: agentCardPath, timeoutMs }));
   if (card?.sessionId !== record.session_id) throw strangerAnswered(address, record.session_id, card?.sessionId);
   // A card without `serves` is of a runtime that told nobody what it serves; its answer will tell.
   if (card.serves !== null && !card.serves.methods.includes(method)) throw notServed(address, method);

@@ -3,9 +3,10 @@ import type { Readable } from 'node:stream';
 
 import { parseLastEventId } from '@svc/protocol/event-id.ts';
 import type { EventId } from '@svc/protocol/frames.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { renderFrameJson } from './frame-json.ts';
-import { FrameReader, type ReceivedFrame } from './frame-reader.ts';
+import { FrameReader, type ReceivedFrame } from '@svc/protocol/frame-reader.ts';
 import type { Output } from './terminal/output.ts';
 import { pageOf } from './terminal/page.ts';
 import { joined, Shown } from './terminal/shown.ts';
@@ -41,6 +42,7 @@ export async function followStream(source: Readable, output: WatchOutput): Promi
   for await (const bytes of untilCut(source)) {
     if (isUnread()) break;
     const { frames, isLast } = untilClosed(reader.read(bytes));
+    if (reader.isTooLong) throw new Diagnostic('E-IO-003', 'the capsule sent a frame of more than 128 Mi characters');
     lastId = frames.reduce((last: EventId | null, { id }) => parseLastEventId(id) ?? last, lastId);
     await printer.print(frames);
     if (isLast && !isUnread()) return { kind: 'closed' };

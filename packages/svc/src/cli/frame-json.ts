@@ -1,5 +1,5 @@
 import { parseJsonText } from '@svc/protocol/json-text.ts';
-import type { ReceivedFrame } from './frame-reader.ts';
+import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
 import { jsonText, type Shown } from './terminal/shown.ts';
 
 /**

@@ -3,7 +3,7 @@ import { addAbortSignal } from 'node:stream';
 
 import { errorCode, isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
+import { GatheredBytes } from '@svc/kit/gathered-bytes.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import type { ApproachedCapsule } from './approach-capsule.ts';
 import { openCall } from './capsule-client.ts';

@@ -6,7 +6,7 @@ import type { RunningRecord } from '../capsule/running-record.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isAlive } from '@svc/kit/process-stat.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { listOf } from '@svc/protocol/bounded-lists.ts';
+import { listOf } from '@svc/kit/bounded-lists.ts';
 import { callCapsule } from './capsule-client.ts';
 import { approachCapsule, sendTokenHelp, tokenChoice, type TokenChoice } from './approach-capsule.ts';
 import type { CommandContext } from './command-context.ts';

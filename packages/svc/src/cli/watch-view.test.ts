@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 
 import { describe, expect, it } from 'vitest';
 
-import type { ReceivedFrame } from './frame-reader.ts';
+import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
 import { Output } from './terminal/output.ts';
 import { pageOf } from './terminal/page.ts';
 import { renderNotice, WatchView } from './watch-view.ts';

@@ -1,13 +1,10 @@
 import {
-  acknowledgementData,
-  artifactData,
-  errorText,
-  firstAvailableId,
-  parseFrameData,
-  statusData,
-  textData,
-} from '@svc/protocol/frame-data.ts';
-import type { ReceivedFrame } from './frame-reader.ts';
+  type DecodedArtifact,
+  type DecodedChunk,
+  type DecodedStatus,
+  decodeFrame,
+} from '@svc/protocol/decode-frame.ts';
+import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
 import { inertLine } from './terminal/inert-text.ts';
 import type { Page } from './terminal/page.ts';
 import { exact, joined, say, Shown } from './terminal/shown.ts';
@@ -31,17 +28,18 @@ export class WatchView {
   }
 
   /** The text for stdout; empty for what is not displayed, unknown or unreadable. */
-  show({ event, data }: ReceivedFrame): string {
-    switch (event) {
+  show(received: ReceivedFrame): string {
+    const frame = decodeFrame(received);
+    switch (frame?.event) {
       case 'connection-ack':
-        this.#isThreaded = parseFrameData(data, acknowledgementData)?.conversation_mode === 'threaded';
+        this.#isThreaded = frame.conversationMode === 'threaded';
         return '';
       case 'status':
-        return this.#status(data);
+        return this.#status(frame);
       case 'artifact':
-        return this.#artifact(data);
+        return this.#artifact(frame);
       case 'text':
-        return this.#text(data);
+        return this.#text(frame);
       case 'capsule-closed':
         return this.end();
       default:
@@ -55,41 +53,36 @@ export class WatchView {
     return this.#page.endQuote();
   }
 
-  #status(data: string): string {
-    const frame = parseFrameData(data, statusData);
-    if (frame === null) return '';
-    const { state, message } = frame.status;
-    const words = this.#isThreaded ? [frame.id.slice(-taskIdTail), state] : [state];
+  #status({ taskId, state, message }: DecodedStatus): string {
+    const words = this.#isThreaded ? [taskId.slice(-taskIdTail), state] : [state];
     this.#textOf = null;
     return this.#page.own(say`${label(words)}${message === '' ? '' : ' '}${indented(message)}\n`);
   }
 
-  #artifact(data: string): string {
-    const artifact = parseFrameData(data, artifactData)?.artifact;
-    if (artifact === undefined) return '';
-    const { tool_name: name, content, fence_source: source, is_error: isError, exit_code: exitCode } = artifact;
+  #artifact({ toolName: name, content, fenceSource: source, isError, exitCode }: DecodedArtifact): string {
     const outcome = isError ? 'failed' : (exitCode ?? 0) === 0 ? 'ok' : `exit ${exitCode}`;
     this.#textOf = null;
-    return this.#page.headed(label([toolName(name), outcome]), unfenced(content, source));
+    return this.#page.headed(label([shownName(name), outcome]), unfenced(content, source));
   }
 
-  #text(data: string): string {
-    const frame = parseFrameData(data, textData);
-    if (frame === null) return '';
+  #text({ taskId, text, final }: DecodedChunk): string {
     // Text of another task starts a line of its own.
-    const start = this.#textOf === frame.id || frame.text === '' ? '' : this.end();
-    if (frame.text !== '') this.#textOf = frame.id;
-    return `${start}${this.#page.quote(frame.text)}${frame.final ? this.end() : ''}`;
+    const start = this.#textOf === taskId || text === '' ? '' : this.end();
+    if (text !== '') this.#textOf = taskId;
+    return `${start}${this.#page.quote(text)}${final ? this.end() : ''}`;
   }
 }
 
+const noticed: ReadonlySet<string> = new Set(['gap', 'error', 'capsule-closed']);
+
 /** What `svc watch` says of a frame on stderr; null for most. */
-export function renderNotice({ event, data }: ReceivedFrame): Shown | null {
-  switch (event) {
+export function renderNotice(received: ReceivedFrame): Shown | null {
+  const frame = noticed.has(received.event) ? decodeFrame(received) : null;
+  switch (frame?.event) {
     case 'gap':
-      return say`warning: earlier frames may be gone; the first available id is ${firstAvailableId(data) ?? 'not named'}\n`;
+      return say`warning: earlier frames may be gone; the first available id is ${String(frame.firstAvailableId ?? 'not named')}\n`;
     case 'error':
-      return say`the capsule reported an error: ${errorText(data)}\n`;
+      return say`the capsule reported an error: ${frame.error}\n`;
     case 'capsule-closed':
       return say`the capsule closed its stream\n`;
     default:
@@ -106,7 +99,7 @@ function label(words: readonly string[]): Shown {
 const usualName = /^[\w:.@/+-]*$/;
 const likeTaskId = new RegExp(`^[0-9a-f]{${taskIdTail}}$`);
 
-function toolName(name: string): string {
+function shownName(name: string): string {
   return usualName.test(name) && !likeTaskId.test(name) ? name : JSON.stringify(inertLine(name, longestName));
 }
 

@@ -5,7 +5,7 @@ import type { LaunchedProcess, LaunchEnd } from '@svc/sandbox/launcher.ts';
 import { OutputTail } from '@svc/sandbox/output-tail.ts';
 import { readOutput } from '@svc/sandbox/read-output.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
-import { GatheredBytes } from '@svc/protocol/gathered-bytes.ts';
+import { GatheredBytes } from '@svc/kit/gathered-bytes.ts';
 
 export type FirstLine =
   | { readonly kind: 'line'; readonly text: string }

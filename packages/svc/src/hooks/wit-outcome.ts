@@ -2,7 +2,8 @@ import * as z from 'zod/mini';
 
 import { decodeMessage, message } from '../inference/wit-driver.ts';
 import type { Message } from '../inference/driver.ts';
-import { holdsFewItems, longestList } from '@svc/protocol/bounded-lists.ts';
+import { holdsFewItems } from '@svc/kit/bounded-lists.ts';
+import { longestList } from '@svc/protocol/json-object.ts';
 
 /** A file that a hook puts beside the trace. */
 export interface ManifestFile {

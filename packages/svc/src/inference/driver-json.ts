@@ -1,9 +1,8 @@
 import * as z from 'zod/mini';
 
 import { issueClause } from '@svc/artifacts/manifest/issue-clause.ts';
-import { longestList } from '@svc/protocol/bounded-lists.ts';
 import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
-import { asJsonObject } from '@svc/protocol/json-object.ts';
+import { asJsonObject, longestList } from '@svc/protocol/json-object.ts';
 import { describeFirst } from './driver-lines.ts';
 
 /** The JSON spelling of a request (contracts §11), ready to be written. */

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 
-import { holdsFewItems } from '@svc/protocol/bounded-lists.ts';
+import { holdsFewItems } from '@svc/kit/bounded-lists.ts';
 import type { InferenceRequest, InferenceResponse, ContentBlock, Message } from './driver.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 

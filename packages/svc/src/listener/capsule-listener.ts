@@ -7,7 +7,7 @@ import type { HttpRequest, Route } from '@svc/kit/http/route.ts';
 import { singleHeader } from '@svc/kit/http/single-header.ts';
 import { resourceRoute, type ResourceDoor } from '../resources/resource-routes.ts';
 import type { Session } from '../session/session.ts';
-import type { AgentCard } from '@svc/protocol/agent-card.ts';
+import { agentCardPath, type AgentCard } from '@svc/protocol/agent-card.ts';
 import {
   briefBody,
   encodeJsonRpcFault,
@@ -54,7 +54,7 @@ export function capsuleRoutes(door: Promise<CapsuleDoor>): readonly Route[] {
   return [
     {
       method: 'GET',
-      path: '/.well-known/agent-card.json',
+      path: agentCardPath,
       open: true,
       body: 'unread',
       handle: () => ready.use(({ cardReply }) => cardReply),

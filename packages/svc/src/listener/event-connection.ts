@@ -6,6 +6,8 @@ import type { FrameBatch, FrameSink } from '../session/event-stream.ts';
 import { type Replay, FrameRing, type WrittenFrame } from '../session/replay-buffer.ts';
 import { encodeConnectionFrame, heartbeat, type ConnectionFrame } from '@svc/protocol/frames.ts';
 
+const heartbeatBytes = Buffer.from(heartbeat);
+
 /** Live frames a connection may be behind before it loses the oldest (D1 "Missed frames"). */
 export const liveQueueCapacity = 128;
 
@@ -63,7 +65,7 @@ export class EventConnection implements FrameSink {
 
   /** A frame of this connection alone, written at once. */
   write(frame: ConnectionFrame): void {
-    if (this.#open) this.#watchFlow(this.#socket.write(encodeConnectionFrame(frame)));
+    if (this.#open) this.#watchFlow(this.#socket.write(Buffer.from(encodeConnectionFrame(frame))));
   }
 
   /** Buffered frames, ahead of everything live; a final status among them closes nothing. */
@@ -85,7 +87,7 @@ export class EventConnection implements FrameSink {
 
   /** A reader that has not taken what it was sent hears nothing: it would only pile up. */
   beat(): void {
-    if (this.#open && this.#missed === null) this.#watchFlow(this.#socket.write(heartbeat));
+    if (this.#open && this.#missed === null) this.#watchFlow(this.#socket.write(heartbeatBytes));
   }
 
   /** The capsule ends its stream: what is queued goes out at the reader's pace, then the connection closes. */

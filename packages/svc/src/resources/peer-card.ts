@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-import { readAgentCard } from '@svc/protocol/agent-card.ts';
+import { agentCardPath, decodeAgentCard } from '@svc/protocol/agent-card.ts';
 import { audienceOf } from './peer-address.ts';
 import { askPeer, type PeerRequest, type PeerTimes } from './peer-client.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
@@ -17,7 +17,7 @@ const cardTimes: PeerTimes = { idleMs: 10_000, totalMs: 20_000 };
 export async function fetchAudience(
   peer: Pick<PeerRequest, 'url' | 'allow' | 'signal' | 'resolver'> & { readonly times?: PeerTimes | undefined },
 ): Promise<PeerAudience> {
-  const path = '/.well-known/agent-card.json';
+  const path = agentCardPath;
   const exchange = await askPeer({ ...peer, times: peer.times ?? cardTimes, path, headers: {} }, takeAudience);
   switch (exchange.kind) {
     case 'answered':
@@ -33,7 +33,7 @@ async function takeAudience(response: IncomingMessage): Promise<PeerAudience> {
   if (response.statusCode !== 200) return unreachable(`it answered ${response.statusCode} when asked for its card`);
   const bytes = await readUpTo(response, largestCardBytes);
   if (bytes === undefined) return unreachable(`its card is larger than ${largestCardBytes} bytes`);
-  const card = readAgentCard(parsedJson(bytes));
+  const card = decodeAgentCard(parsedJson(bytes));
   if (card === undefined) return unreachable('its card has no name and url');
   const audience = audienceOf(card);
   if (audience === undefined) return unreachable('its card has a name or url that it cannot say in a header');

@@ -4,7 +4,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Message, ContentBlock } from '../inference/driver.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 import { redactedTexts } from '../trace/file-trace.ts';
-import { listUntilBad } from '@svc/protocol/bounded-lists.ts';
+import { listUntilBad } from '@svc/kit/bounded-lists.ts';
 
 /** What earlier tasks of a context said; only a completed task adds to it. */
 export interface Conversations {

@@ -133,7 +133,7 @@ describe('the replay', () => {
     const watcher = await door.watch(['Last-Event-ID: 2']);
     await watcher.until('event: gap\n');
     door.fixture.clock.advance(15_000);
-    await watcher.until(heartbeat.toString());
+    await watcher.until(heartbeat);
     await door.submit();
     await door.call('message/stream', hello).then((reader) => reader.untilClosed());
     await door.call('message/stream', {}).then((reader) => reader.untilClosed());

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { listOf } from '@svc/protocol/bounded-lists.ts';
+import { listOf } from '@svc/kit/bounded-lists.ts';
 import { archiveLimits } from '../archive-limits.ts';
 import type { FetchedArchive } from '../artifact-source.ts';
 import { parseJson, readErrorText } from './answer-text.ts';

@@ -10,7 +10,7 @@ import { sha256Shape } from '@svc/kit/sha256.ts';
 import { parseJson, readErrorText } from './answer-text.ts';
 import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 import type { OutgoingBody } from '@svc/kit/net/http-exchange.ts';
-import { listOf } from '@svc/protocol/bounded-lists.ts';
+import { listOf } from '@svc/kit/bounded-lists.ts';
 
 export interface RegistryAddress {
   /** Without `/v1` and without a slash at its end. */

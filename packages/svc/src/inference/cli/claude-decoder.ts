@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 
 import { issueClause } from '@svc/artifacts/manifest/issue-clause.ts';
-import { listOf } from '@svc/protocol/bounded-lists.ts';
+import { listOf } from '@svc/kit/bounded-lists.ts';
 import type { Usage } from '../driver.ts';
 import { describeFirst } from '../driver-lines.ts';
 import { serverName, type CliDecoder, type CliEvent } from './cli-dialect.ts';

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 
-import { errorText, firstAvailableId, parseFrameData, statusData } from './frame-data.ts';
+import { decodeFrame } from './decode-frame.ts';
+
+const decoded = (event: string, data: string): unknown => decodeFrame({ id: undefined, event, data });
+const gapId = (data: string): string | null => {
+  const frame = decodeFrame({ id: undefined, event: 'gap', data });
+  return frame?.event === 'gap' && frame.firstAvailableId !== null ? String(frame.firstAvailableId) : null;
+};
 
 describe('first_available_id of a gap', () => {
   it.each([
@@ -14,7 +20,7 @@ describe('first_available_id of a gap', () => {
     ['{"a\\"first_available_id\\":1":"\\\\","first_available_id":4611686018427387903}', '4611686018427387903'],
     ['{"note":"\\"first_available_id\\":7, 8","first_available_id":12}', '12'],
   ])('of %s is %s', (data, id) => {
-    expect(firstAvailableId(data)).toBe(id);
+    expect(gapId(data)).toBe(id);
   });
 
   it.each([
@@ -32,11 +38,11 @@ describe('first_available_id of a gap', () => {
     '',
     'first_available_id: 5',
   ])('is none in %j', (data) => {
-    expect(firstAvailableId(data)).toBeNull();
+    expect(gapId(data)).toBeNull();
   });
 
   it('is found behind a text of any length', () => {
-    expect(firstAvailableId(`{"a":"${'\\n'.repeat(5_000_000)}","first_available_id":1}`)).toBe('1');
+    expect(gapId(`{"a":"${'\\n'.repeat(5_000_000)}","first_available_id":1}`)).toBe('1');
   });
 });
 
@@ -54,12 +60,12 @@ describe('the text of an error frame', () => {
     ['broken', 'broken'],
     ['', ''],
   ])('of %j is %j', (data, text) => {
-    expect(errorText(data)).toBe(text);
+    expect(decoded('error', data)).toEqual({ event: 'error', error: text });
   });
 });
 
 describe('the data of a frame', () => {
   it('that nests deep is not read', () => {
-    expect(parseFrameData('['.repeat(5_000_000), statusData)).toBeNull();
+    expect(decoded('status', '['.repeat(5_000_000))).toBeNull();
   });
 });

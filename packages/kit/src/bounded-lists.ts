@@ -2,8 +2,7 @@
 
 import * as z from 'zod/mini';
 
-/** More than anything well meant; beyond some ten thousand, what a schema says of them overflows the stack. */
-export const longestList = 16_384;
+import { longestList } from '@svc/protocol/json-object.ts';
 
 /** A list of at most 16,384 items; none of a longer one is looked at. */
 export function listOf<Item extends z.ZodMiniType>(item: Item): z.ZodMiniType<z.output<Item>[]> {
