@@ -65,7 +65,7 @@ describe('the report of a child', () => {
       onTestFinished(() => void parent.close());
       const workspace = scriptCapsule({ files: { 'task.md': 'Work.\n' } });
       onTestFinished(() => workspace.remove());
-      const delegationId = 'dlg_0199c82cc00070609c20260b0c0d0e01';
+      const delegationId = 'dlg_0199c82cc00070018203040506070801';
       const sessionId = `ses_${'f'.repeat(32)}`;
       const handle = {
         url: `http://127.0.0.1:${(parent.address() as AddressInfo).port}`,

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import type { TaskObject } from '@svc/svc/listener/methods.ts';
+import type { TaskObject } from '@svc/protocol/task-object.ts';
 import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
 import { compileTimeoutMs } from '../../packages/components/test/support/hosted-tool.ts';
 import { completed, reply, working } from '../support/frame-lines.ts';

@@ -34,3 +34,8 @@ export function asStrings(value: unknown): readonly string[] | null {
   const items = value as unknown[];
   return items.every((item) => typeof item === 'string') ? items : null;
 }
+
+/** `value` where it is one of these; null for anything else. */
+export function oneOf<Known extends string>(value: unknown, known: readonly Known[]): Known | null {
+  return known.find((each) => each === value) ?? null;
+}

@@ -1,3 +1,4 @@
+import { asJsonObject } from './json-object.ts';
 import { JsonShape } from './json-text.ts';
 import { decodeStrictUtf8, strictUtf8Pieces } from './strict-utf8.ts';
 
@@ -93,6 +94,39 @@ export function encodeJsonRpcResult(id: JsonRpcId, result: unknown): string {
 
 export function encodeJsonRpcFault(id: JsonRpcId | null, { code, message }: JsonRpcFault): string {
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } });
+}
+
+export function encodeJsonRpcRequest(id: JsonRpcId, method: string, params: unknown): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, method, params });
+}
+
+export type JsonRpcAnswer =
+  | { readonly kind: 'result'; readonly result: unknown }
+  | {
+      readonly kind: 'error';
+      /** Null when it names none. */
+      readonly code: number | null;
+      readonly message: string;
+    };
+
+/** What answers a call; null for what does not. */
+export function decodeJsonRpcAnswer(answer: unknown): JsonRpcAnswer | null {
+  const fields = asJsonObject(answer);
+  if (fields === null || fields['jsonrpc'] !== '2.0') return null;
+  if ('result' in fields) return { kind: 'result', result: fields['result'] };
+  const { code, message } = asJsonObject(fields['error']) ?? {};
+  if (typeof message !== 'string') return null;
+  return { kind: 'error', code: typeof code === 'number' ? code : null, message };
+}
+
+/** What an answer without a result says of why, for a person, in whatever form it says it; null when it says nothing. */
+export function faultText(answer: unknown): string | null {
+  const fields = asJsonObject(answer);
+  if (fields === null || !('error' in fields)) return null;
+  const { error } = fields;
+  const fault = asJsonObject(error);
+  const said = fault !== null && 'message' in fault ? fault['message'] : error;
+  return typeof said === 'string' ? said : JSON.stringify(said);
 }
 
 /** Shorter ones cannot nest so deep, or hold so much, that reading them would hold up anything else. */

@@ -14,6 +14,12 @@ export type ParsedMessage =
   /** `problem` names the field and repeats nothing of what was sent: it is written into a frame unescaped (D1 "Frame types", `error`). */
   | { readonly kind: 'invalid'; readonly problem: string };
 
+/** The params of `message/send` and `message/stream`; `text` is one part. */
+export function encodeMessage({ messageId, role, text, contextId }: InboundMessage): JsonObject {
+  const message = { messageId, role, parts: [{ text }] };
+  return { message: contextId === undefined ? message : { ...message, contextId } };
+}
+
 /** A context id is kept with every task and conversation, so a sender does not choose its size freely (contracts §1 "`contextId`"). */
 const maxContextIdBytes = 1024;
 

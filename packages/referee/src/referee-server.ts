@@ -4,6 +4,14 @@ import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { Handler, HttpRequest, RequestHead, Route } from '@svc/kit/http/route.ts';
 import { HttpServer, type BindOutcome } from '@svc/kit/http/server.ts';
 import { singleHeader } from '@svc/kit/http/single-header.ts';
+import {
+  approvalHeader,
+  credentialHeader,
+  encodeCredential,
+  encodeGrant,
+  encodeSessionReport,
+} from '@svc/protocol/referee-messages.ts';
+import { encodeRefusal } from '@svc/protocol/refusal.ts';
 import { Referee, type RefereeOptions } from './referee.ts';
 import { refusalReply, sessionNotFound } from './refusals.ts';
 import { deregisterBody, maxBodyBytes, parseBody, registerBody, spawnBody } from './request-body.ts';
@@ -28,7 +36,8 @@ export class RefereeServer {
       sendDate: false,
       onBug,
       // One key with a sentence, whoever refuses (D2 "Errors").
-      renderRefusal: ({ message, status, headers }) => jsonReply({ error: message }, status, headers),
+      renderRefusal: ({ message, status, headers }) =>
+        jsonReply(encodeRefusal({ error: message, message: '' }), status, headers),
     });
   }
 
@@ -57,18 +66,16 @@ export class RefereeServer {
     const parsed = parseBody(body, spawnBody);
     if (parsed.kind === 'refused') return refusalReply(parsed);
     const spawned = await this.#referee.spawn({ credential: credentialOf(headers), ...parsed.value });
-    if (spawned.kind === 'refused') return refusalReply(spawned);
-    const { approval, name, version, sha256, expiresAtMs } = spawned.grant;
-    return jsonReply({ approval, name, version, sha256, expires_at_ms: expiresAtMs });
+    return spawned.kind === 'refused' ? refusalReply(spawned) : jsonReply(encodeGrant(spawned.grant));
   }
 
   async #register({ headers, body }: HttpRequest): Promise<Reply> {
     const parsed = parseBody(body, registerBody);
     if (parsed.kind === 'refused') return refusalReply(parsed);
-    const { session_id: sessionId, name, version } = parsed.value;
-    const approval = singleHeader(headers['x-svc-spawn-approval']);
-    const registered = await this.#referee.register({ approval, sessionId, name, version });
-    return registered.kind === 'refused' ? refusalReply(registered) : jsonReply({ credential: registered.credential });
+    const approval = singleHeader(headers[approvalHeader]);
+    const registered = await this.#referee.register({ approval, ...parsed.value });
+    if (registered.kind === 'refused') return refusalReply(registered);
+    return jsonReply(encodeCredential(registered.credential));
   }
 
   #deregister({ headers, body }: HttpRequest): Reply {
@@ -81,18 +88,12 @@ export class RefereeServer {
 
   #status({ path }: RequestHead): Reply {
     const report = this.#referee.status(sessionIdOf(path));
-    if (report === null) return refusalReply(sessionNotFound);
-    return jsonReply({
-      status: report.status,
-      depth_remaining: report.depthRemaining,
-      live_children: report.liveChildren,
-      live_capsules: report.liveCapsules,
-    });
+    return report === null ? refusalReply(sessionNotFound) : jsonReply(encodeSessionReport(report));
   }
 }
 
 function credentialOf(headers: IncomingHttpHeaders): string | undefined {
-  return singleHeader(headers['x-svc-spawn-credential']);
+  return singleHeader(headers[credentialHeader]);
 }
 
 /** What does not decode is the id of no session. */

@@ -1,5 +1,6 @@
 import type { CapsuleRegistry } from './capsule-registry.ts';
 import type { Clock } from '@svc/kit/clock.ts';
+import type { Grant, SessionReport } from '@svc/protocol/referee-messages.ts';
 import { sessionToEnd } from './deregister-decision.ts';
 import { acceptApproval, judgeTopLevel } from './register-decision.ts';
 import { capsuleUnresolvable, identityRefusal, type Refusal } from './refusals.ts';
@@ -29,15 +30,6 @@ export interface SpawnRequest {
 
 export type Spawned = { readonly kind: 'granted'; readonly grant: Grant } | Refusal;
 
-export interface Grant {
-  readonly approval: string;
-  readonly name: string;
-  readonly version: string;
-  readonly sha256: string;
-  /** Unix milliseconds. */
-  readonly expiresAtMs: number;
-}
-
 export interface RegisterRequest {
   /** Undefined without the header. */
   readonly approval: string | undefined;
@@ -56,13 +48,6 @@ export interface DeregisterRequest {
 }
 
 export type Deregistered = { readonly kind: 'deregistered' } | Refusal;
-
-export interface SessionReport {
-  readonly status: SessionStatus;
-  readonly depthRemaining: number;
-  readonly liveChildren: number;
-  readonly liveCapsules: number;
-}
 
 /**
  * Decides which capsules may spawn which others, and keeps who runs (D2). Whatever it looks up in the registry meanwhile, a decision and

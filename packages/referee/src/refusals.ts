@@ -1,5 +1,6 @@
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
+import { encodeRefusal } from '@svc/protocol/refusal.ts';
 import type { ResolvedCapsule } from './capsule-registry.ts';
 
 /** A request that is answered with a status and one sentence (D2 "Errors"). */
@@ -10,7 +11,7 @@ export interface Refusal {
 }
 
 export function refusalReply({ status, sentence }: Refusal): Reply {
-  return jsonReply({ error: sentence }, status);
+  return jsonReply(encodeRefusal({ error: sentence, message: '' }), status);
 }
 
 /**

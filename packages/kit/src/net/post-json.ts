@@ -8,7 +8,8 @@ import { responseOf } from './response-of.ts';
 export interface JsonPost {
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body: unknown;
+  /** JSON. */
+  readonly body: string;
   /** For the whole exchange. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
@@ -43,7 +44,7 @@ export async function postJson(post: JsonPost): Promise<PostOutcome> {
 }
 
 function send({ url, headers, body }: JsonPost, signal: AbortSignal): Promise<IncomingMessage> {
-  const bytes = Buffer.from(JSON.stringify(body));
+  const bytes = Buffer.from(body);
   const open = url.protocol === 'https:' ? secureRequest : request;
   const outgoing = open(url, {
     method: 'POST',

@@ -40,7 +40,7 @@ describe('the answer of a server', () => {
     content: (bytes) => JSON.stringify('x'.repeat(bytes - 2)),
     read: async (pieces) => {
       answer = pieces;
-      const outcome = await postJson({ url, body: {}, timeoutMs: 30_000 });
+      const outcome = await postJson({ url, body: '{}', timeoutMs: 30_000 });
       if (outcome.kind === 'answered') return JSON.stringify(outcome.body);
       return outcome.reason === 'the answer is larger than 16 MiB' ? null : outcome.reason;
     },

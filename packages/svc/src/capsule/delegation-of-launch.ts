@@ -1,4 +1,5 @@
-import { parseSpawnerHandle, type SpawnerHandle } from '../delegation/spawner-handle.ts';
+import type { SpawnerHandle } from '@svc/protocol/spawner-handle.ts';
+import { parseSpawnerHandle } from '../delegation/spawner-handle.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { Environment } from '@svc/kit/environment.ts';

@@ -2,9 +2,9 @@ import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { isEndedByLauncher } from '../delegation/child-completion.ts';
-import { completionFile } from '../delegation/completion-record.ts';
+import { completionFile } from '@svc/protocol/completion.ts';
 import { reportCompletion } from '../delegation/report-completion.ts';
-import type { SpawnerHandle } from '../delegation/spawner-handle.ts';
+import type { SpawnerHandle } from '@svc/protocol/spawner-handle.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { SessionOutcome } from '../session/session.ts';

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { errorCode, isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { decodeJsonRpcAnswer, encodeJsonRpcRequest } from '@svc/protocol/json-rpc.ts';
 import { responseOf } from '@svc/kit/net/response-of.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { type Callee, refusedCall, unexpectedAnswer, unreachable } from './capsule-faults.ts';
@@ -31,7 +32,7 @@ type Wait = (ms: number) => Promise<unknown>;
 /** Opens `POST /` of a capsule; resolves when the response head is there. Throws `E-IO-003` when it cannot be reached. */
 export async function openCall(call: CapsuleCall, wait: Wait = delay): Promise<IncomingMessage> {
   const { method, params, token, headers } = call;
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const body = encodeJsonRpcRequest(1, method, params);
   const head = {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),
@@ -44,7 +45,8 @@ export async function openCall(call: CapsuleCall, wait: Wait = delay): Promise<I
 /** A JSON-RPC call with one answer of at most 4 MiB. Throws `E-IO-003` on anything but a result. */
 export async function callCapsule(call: CapsuleCall): Promise<unknown> {
   const answer = await readJson(await openCall(call), call);
-  if (typeof answer === 'object' && answer !== null && 'result' in answer) return answer.result;
+  const decoded = decodeJsonRpcAnswer(answer);
+  if (decoded?.kind === 'result') return decoded.result;
   throw refusedCall(call.address, call.method, answer);
 }
 

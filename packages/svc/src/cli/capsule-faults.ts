@@ -1,5 +1,6 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { EventId } from '@svc/protocol/frames.ts';
+import { faultText } from '@svc/protocol/json-rpc.ts';
 
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
@@ -58,20 +59,15 @@ function tokenKept(address: string): Diagnostic {
   });
 }
 
-/** The `E-IO-003` of a JSON-RPC answer without a result; what the answer says of it comes from outside. */
-export function refusedCall(address: string, method: string, answer: unknown): Diagnostic {
-  const message = `${method} was refused by the capsule at ${address}: ${faultMessage(answer)}`;
-  return new Diagnostic('E-IO-003', message, { hint: 'it may be another version of svc, or no capsule at all' });
-}
-
 const longestFault = 500;
 
-function faultMessage(answer: unknown): string {
-  if (typeof answer !== 'object' || answer === null || !('error' in answer)) return 'neither a result nor an error';
-  const { error } = answer;
-  const said = typeof error === 'object' && error !== null && 'message' in error ? error.message : error;
-  const text = typeof said === 'string' ? said : JSON.stringify(said);
-  return text.length > longestFault ? `${text.slice(0, longestFault)}\u2026` : text;
+/** The `E-IO-003` of a JSON-RPC answer without the result that was asked for; what it says comes from outside. */
+export function refusedCall(address: string, method: string, answer: unknown): Diagnostic {
+  const said = faultText(answer) ?? 'neither a result nor an error';
+  const shown = said.length > longestFault ? `${said.slice(0, longestFault)}\u2026` : said;
+  return new Diagnostic('E-IO-003', `${method} was refused by the capsule at ${address}: ${shown}`, {
+    hint: 'it may be another version of svc, or no capsule at all',
+  });
 }
 
 /** The `E-IO-003` of a stream that ended without `capsule-closed` (D1 "`svc watch` behaviour"). */

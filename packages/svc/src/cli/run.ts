@@ -10,12 +10,13 @@ import type { FetchObserver } from '@svc/artifacts/store/artifact-source.ts';
 import { parseArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { containmentClasses, type ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
+import { encodeRunLine } from '@svc/protocol/run-line.ts';
 import type { CommandContext } from './command-context.ts';
 import { lateSources } from './late-sources.ts';
 import type { LiveView } from './live-view.ts';
 import { render, usesColor } from './render-failure.ts';
 import { stopOnSignals, usualEndMs } from './stop-signals.ts';
-import { exactLine, joined, jsonLine, jsonText, say, Shown } from './terminal/shown.ts';
+import { exactLine, joined, jsonText, say, Shown } from './terminal/shown.ts';
 
 interface RunOptions {
   readonly task?: string;
@@ -209,15 +210,7 @@ function isLive(options: RunOptions, context: CommandContext): boolean {
 
 /** Written in one piece: a caller reads exactly one line (D1 "Run result line"). */
 function runLine(capsule: RunningCapsule): Shown {
-  const line = {
-    url: capsule.url,
-    pid: capsule.pid,
-    session_id: capsule.sessionId,
-    name: capsule.name,
-    version: capsule.version,
-    workdir: capsule.workdir,
-  };
-  return jsonLine(line);
+  return jsonText(encodeRunLine(capsule));
 }
 
 /** D1 "Human-readable run output". */

@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
-import * as z from 'zod/mini';
 
 import type { RunningRecord } from '../capsule/running-record.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isAlive } from '@svc/kit/process-stat.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { listOf } from '@svc/kit/bounded-lists.ts';
+import { decodeStopReport, type StopReport } from '@svc/protocol/stop-report.ts';
 import { callCapsule } from './capsule-client.ts';
 import { approachCapsule, sendTokenHelp, tokenChoice, type TokenChoice } from './approach-capsule.ts';
 import type { CommandContext } from './command-context.ts';
@@ -25,14 +24,8 @@ interface StopOptions {
   readonly sendToken?: boolean;
 }
 
-const stopResult = z.object({
-  session_id: z.string(),
-  canceled: listOf(z.string()),
-  residue: z.array(z.unknown()),
-});
-
 type StopAnswer =
-  | { readonly kind: 'stopped'; readonly report: z.infer<typeof stopResult> }
+  | { readonly kind: 'stopped'; readonly report: StopReport }
   | { readonly kind: 'failed'; readonly failure: Diagnostic };
 
 /** `svc stop`: calls `session/stop`, waits, then signals (contracts §1). */
@@ -55,13 +48,13 @@ async function askToStop(located: LocatedCapsule, choice: TokenChoice): Promise<
     const capsule = await approachCapsule(located, choice);
     const { address } = capsule;
     const call = { ...capsule, method: 'session/stop', params: {}, timeoutMs: answerMs };
-    const parsed = stopResult.safeParse(await callCapsule(call));
-    if (!parsed.success) return failed(`the capsule at ${address} answered session/stop with an unknown shape`);
-    const { session_id: answered } = parsed.data;
+    const report = decodeStopReport(await callCapsule(call));
+    if (report === null) return failed(`the capsule at ${address} answered session/stop with an unknown shape`);
+    const { sessionId: answered } = report;
     if (located.record !== null && answered !== located.record.session_id) {
       return failed(`another session, ${answered}, answered at ${address}`);
     }
-    return { kind: 'stopped', report: parsed.data };
+    return { kind: 'stopped', report };
   } catch (error) {
     if (!(error instanceof Diagnostic)) throw error;
     return { kind: 'failed', failure: error };
@@ -73,8 +66,8 @@ function failed(message: string): StopAnswer {
 }
 
 /** Ends the process of the session that answered, when it is one of this user's; what there is to say of it. */
-async function endStopped({ address, record }: LocatedCapsule, report: z.infer<typeof stopResult>): Promise<Shown> {
-  const { canceled, residue, session_id: sessionId } = report;
+async function endStopped({ address, record }: LocatedCapsule, report: StopReport): Promise<Shown> {
+  const { canceled, residue, sessionId } = report;
   const isOurs = record?.session_id === sessionId;
   if (isOurs) await endProcess(record, ownEndMs);
   const tasks = `${canceled.length} ${canceled.length === 1 ? 'task' : 'tasks'} canceled`;

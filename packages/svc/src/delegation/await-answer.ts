@@ -1,5 +1,6 @@
 import { type Clock, pause } from '@svc/kit/clock.ts';
-import { callCapsule, taskOf, type ToldTask } from './capsule-call.ts';
+import { decodeTask, type TaskFacts } from '@svc/protocol/task-object.ts';
+import { callCapsule } from './capsule-call.ts';
 import type { ReadyChild } from './launch-child.ts';
 
 export type Answer =
@@ -29,7 +30,7 @@ export async function awaitAnswer(
     const wasOver = program.isOver;
     const told = await callCapsule(door, call);
     if (told.kind === 'error') return unanswered(`it does not tell of its task: ${told.message}`);
-    const task = told.kind === 'result' ? taskOf(told.result) : null;
+    const task = told.kind === 'result' ? decodeTask(told.result) : null;
     if (told.kind === 'result' && task === null) return unanswered('what it tells of its task is no task');
     const answer = task === null ? null : answerOf(task);
     if (answer !== null) return answer;
@@ -43,17 +44,17 @@ const goneReason =
   'it ended before its answer was read: a capsule of a step declares lifecycle.task_acceptance: queue and after_task: sleep';
 
 /** Null while the task may still come to something. */
-function answerOf(task: ToldTask): Answer | null {
+function answerOf(task: TaskFacts): Answer | null {
   const why = task.message === null ? '' : `: ${task.message}`;
   switch (task.state) {
     case 'completed':
-      return { kind: 'answered', text: task.artifact('response') ?? '' };
+      return { kind: 'answered', text: task.response ?? '' };
     case 'failed':
     case 'canceled':
     case 'rejected':
       return unanswered(`its task is ${task.state}${why}`);
     case 'input-required':
-      return unanswered(`it asks for input, which nobody gives in a plan: ${task.artifact('prompt') ?? ''}`);
+      return unanswered(`it asks for input, which nobody gives in a plan: ${task.prompt ?? ''}`);
     default:
       return null;
   }

@@ -1,8 +1,7 @@
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import { completionFile, type Completion } from './completion-record.ts';
-import { parseJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
+import { completionFile, decodeCompletion, type Completion, type DecodedCompletion } from '@svc/protocol/completion.ts';
 
 /** What a child recorded of its own end, without what its launcher knows better. */
 export interface ChildReport extends Pick<Completion, 'result_path' | 'duration_ms'> {
@@ -28,14 +27,12 @@ export interface DelegationIds {
  * belongs to the child's agent, who does not know the id of the delegation; no link on the way there is followed.
  */
 export function readChildReport(directory: string, ids: DelegationIds): ChildReport | null {
-  const fields = readRecord(directory, ids);
-  if (fields?.['reported_by'] !== 'child') return null;
-  const { status, duration_ms: durationMs, result_path: resultPath, delivery_error: reason } = fields;
-  if (status !== 'ok' && status !== 'error') return null;
-  if (typeof durationMs !== 'number' || !(durationMs >= 0)) return null;
-  const result = typeof resultPath === 'string' && isResultPath(resultPath) ? { result_path: resultPath } : {};
-  const undelivered = typeof reason === 'string' ? printable(reason.slice(0, longestReason)) : null;
-  const delivered = fields['delivered'] === true;
+  const record = readRecord(directory, ids);
+  if (record?.reportedBy !== 'child') return null;
+  const { status, durationMs, resultPath, delivered, deliveryError: reason } = record;
+  if ((status !== 'ok' && status !== 'error') || durationMs === null) return null;
+  const result = resultPath !== null && isResultPath(resultPath) ? { result_path: resultPath } : {};
+  const undelivered = reason === null ? null : printable(reason.slice(0, longestReason));
   return { status, duration_ms: Math.round(durationMs), delivered, undelivered, ...result };
 }
 
@@ -46,18 +43,18 @@ export function isSettled({ delivered, undelivered }: ChildReport): boolean {
 
 /** Whether the parent has recorded the end of this delegation itself, as it does before it signals the child. Reads as `readChildReport` does. */
 export function isEndedByLauncher(directory: string, ids: DelegationIds): boolean {
-  return readRecord(directory, ids)?.['reported_by'] === 'launcher';
+  return readRecord(directory, ids)?.reportedBy === 'launcher';
 }
 
 /** The status that a child told its parent; `error` when it told none. */
 export function statusToldIn(text: string): 'ok' | 'error' {
-  return parseJsonObject(text)?.['status'] === 'ok' ? 'ok' : 'error';
+  return decodeCompletion(text)?.status === 'ok' ? 'ok' : 'error';
 }
 
-function readRecord(directory: string, { delegationId, sessionId }: DelegationIds): JsonObject | null {
+function readRecord(directory: string, { delegationId, sessionId }: DelegationIds): DecodedCompletion | null {
   const text = readFileOf(directory);
-  const fields = text === null ? null : parseJsonObject(text);
-  return fields?.['delegation_id'] === delegationId && fields['session_id'] === sessionId ? fields : null;
+  const record = text === null ? null : decodeCompletion(text);
+  return record?.delegationId === delegationId && record.sessionId === sessionId ? record : null;
 }
 
 function isResultPath(path: string): boolean {

@@ -1,4 +1,4 @@
-import { encodeSpawnerHandle, type SpawnerHandle } from './spawner-handle.ts';
+import { encodeSpawnerHandle, type SpawnerHandle } from '@svc/protocol/spawner-handle.ts';
 
 /** What the referee's client and nobody's manifest decides about. */
 const ownNames: ReadonlySet<string> = new Set(['PATH', 'HOME', 'SVC_REFEREE_URL', 'SVC_SPAWNER']);

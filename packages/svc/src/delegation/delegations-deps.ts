@@ -3,9 +3,7 @@ import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { ContextId, DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import type { RefereeClient } from './referee-client.ts';
-import type { SpawnerHandle } from './spawner-handle.ts';
-
-export type Trust = SpawnerHandle['trust'];
+import type { Trust } from '@svc/protocol/task-origin.ts';
 
 /** What the local stores know of the artifact that a referee approved. */
 export type ChildReading =

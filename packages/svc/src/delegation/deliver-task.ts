@@ -1,7 +1,10 @@
 import { type Clock, pause } from '@svc/kit/clock.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
-import { callCapsule, type ChildDoor, taskOf } from './capsule-call.ts';
-import type { Trust } from './delegations-deps.ts';
+import { encodeMessage } from '@svc/protocol/message.ts';
+import { encodeTaskOrigin } from '@svc/protocol/task-origin.ts';
+import { decodeTask } from '@svc/protocol/task-object.ts';
+import { callCapsule, type ChildDoor } from './capsule-call.ts';
+import type { Trust } from '@svc/protocol/task-origin.ts';
 
 /** How long the listener of a child may take to come up (D2 "Limits"). */
 export const deliveryBoundMs = 30_000;
@@ -36,8 +39,8 @@ export async function deliverTask(delivery: TaskDelivery): Promise<TaskDelivered
   const { door, task, trust, isOver, clock, signal } = delivery;
   const boundMs = Math.min(delivery.withinMs, deliveryBoundMs);
   const lateMs = clock.monotonicMs() + boundMs;
-  const params = { message: { messageId: 'delegated-task', role: 'user', parts: [{ text: task }] } };
-  const headers = { 'x-svc-task-origin': 'peer', 'x-svc-task-trust': trust };
+  const params = encodeMessage({ messageId: 'delegated-task', role: 'user', text: task });
+  const headers = encodeTaskOrigin({ kind: 'peer', trust });
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     const timeoutMs = Math.max(1, Math.ceil(lateMs - clock.monotonicMs()));
     const answer = await callCapsule(door, { method: 'message/send', params, headers, timeoutMs, signal });
@@ -52,7 +55,7 @@ export async function deliverTask(delivery: TaskDelivery): Promise<TaskDelivered
 }
 
 function accepted(result: unknown): TaskDelivered {
-  const task = taskOf(result);
+  const task = decodeTask(result);
   if (task === null) return undelivered('what it answered to its task is no task');
   if (task.state !== 'rejected') return { kind: 'delivered', taskId: task.id };
   return undelivered(`it rejected its task${task.message === null ? '' : `: ${printable(task.message)}`}`);

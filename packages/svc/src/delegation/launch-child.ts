@@ -9,7 +9,7 @@ import { ChildProcess, describeEnd, type FirstLine } from './child-process.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
 import { releaseSlot } from './release-slot.ts';
 import { parseRunLine, type ExpectedLine, type RunLineReading } from './run-line.ts';
-import type { SpawnerHandle } from './spawner-handle.ts';
+import type { SpawnerHandle } from '@svc/protocol/spawner-handle.ts';
 
 /** From the start of the process to its first line (D2 "Limits"). */
 export const launchBoundMs = 180_000;

@@ -1,6 +1,15 @@
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { postJson, type JsonPost, type PostOutcome } from '@svc/kit/net/post-json.ts';
-import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
+import {
+  approvalHeader,
+  credentialHeader,
+  decodeCredential,
+  decodeGrant,
+  encodeDeregisterRequest,
+  encodeRegisterRequest,
+  encodeSpawnRequest,
+} from '@svc/protocol/referee-messages.ts';
+import { decodeRefusal } from '@svc/protocol/refusal.ts';
 
 /** What every question to the referee can come to beside its answer. `sentence` is the referee's own, `reason` a clause for a person. */
 export type Unanswered =
@@ -64,31 +73,30 @@ export class RefereeClient {
 
   async register({ sessionId, name, version, approval }: RegisterRequest): Promise<Registered> {
     const outcome = await this.#post('register', {
-      headers: approval === null ? {} : { 'x-svc-spawn-approval': approval.reveal() },
-      body: { session_id: sessionId, name, version },
+      headers: approval === null ? {} : { [approvalHeader]: approval.reveal() },
+      body: encodeRegisterRequest({ sessionId, name, version }),
     });
     const answer = answerOf(outcome);
     if (answer.kind !== 'answer') return answer;
-    const { credential } = answer.body;
-    if (typeof credential !== 'string' || credential === '') return noReferee;
-    return { kind: 'registered', credential: new Secret(credential) };
+    const credential = decodeCredential(answer.body);
+    return credential === null ? noReferee : { kind: 'registered', credential: new Secret(credential) };
   }
 
   async spawn({ credential, name, version, signal }: SpawnRequest): Promise<Granted> {
-    const headers = credentialHeader(credential);
-    const answer = answerOf(await this.#post('spawn', { headers, body: { name, version }, signal }));
+    const headers = shown(credential);
+    const body = encodeSpawnRequest({ name, version });
+    const answer = answerOf(await this.#post('spawn', { headers, body, signal }));
     if (answer.kind !== 'answer') return answer;
-    const { approval, sha256, name: resolved, version: resolvedVersion } = answer.body;
-    if (typeof approval !== 'string' || approval === '') return noReferee;
-    if (typeof sha256 !== 'string' || resolved !== name || resolvedVersion !== version) return noReferee;
-    return { kind: 'granted', approval: new Secret(approval), name, version, sha256 };
+    const grant = decodeGrant(answer.body);
+    if (grant === null || grant.name !== name || grant.version !== version) return noReferee;
+    return { kind: 'granted', approval: new Secret(grant.approval), name, version, sha256: grant.sha256 };
   }
 
   /** Best effort: a finished session is not failed because the referee is gone (D2 "`POST /deregister`"). */
   async deregister({ credential, outcome, child }: DeregisterRequest): Promise<Deregistered> {
-    const body = child === undefined ? { outcome } : { outcome, child };
+    const body = encodeDeregisterRequest({ outcome, child });
     const answer = answerOf(
-      await this.#post('deregister', { headers: credentialHeader(credential), body, timeoutMs: farewellMs }),
+      await this.#post('deregister', { headers: shown(credential), body, timeoutMs: farewellMs }),
     );
     return answer.kind === 'answer' ? { kind: 'deregistered' } : answer;
   }
@@ -101,19 +109,19 @@ export class RefereeClient {
   }
 }
 
-type Answer = { readonly kind: 'answer'; readonly body: JsonObject } | Unanswered;
+type Answer = { readonly kind: 'answer'; readonly body: unknown } | Unanswered;
 
 const noReferee: Unanswered = { kind: 'unreachable', reason: 'what answers there is no referee' };
 
 function answerOf(outcome: PostOutcome): Answer {
   if (outcome.kind === 'failed') return { kind: 'unreachable', reason: outcome.reason };
   const { status, body } = outcome;
-  if (!isJsonObject(body)) return noReferee;
+  const refusal = decodeRefusal(body);
+  if (refusal === null) return noReferee;
   if (status === 200) return { kind: 'answer', body };
-  const { error } = body;
-  return typeof error === 'string' ? { kind: 'refused', status, sentence: error } : noReferee;
+  return refusal.error === null ? noReferee : { kind: 'refused', status, sentence: refusal.error };
 }
 
-function credentialHeader(credential: Secret): Readonly<Record<string, string>> {
-  return { 'x-svc-spawn-credential': credential.reveal() };
+function shown(credential: Secret): Readonly<Record<string, string>> {
+  return { [credentialHeader]: credential.reveal() };
 }

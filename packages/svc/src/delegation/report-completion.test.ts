@@ -4,9 +4,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { ContextId, DelegationId, SessionId } from '@svc/protocol/ids.ts';
-import type { Completion } from './completion-record.ts';
+import type { Completion } from '@svc/protocol/completion.ts';
 import { reportCompletion } from './report-completion.ts';
-import type { SpawnerHandle } from './spawner-handle.ts';
+import type { SpawnerHandle } from '@svc/protocol/spawner-handle.ts';
 
 const completion: Completion = {
   delegation_id: 'dlg_1' as DelegationId,

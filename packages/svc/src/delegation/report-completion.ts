@@ -1,13 +1,16 @@
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { postJson, type PostOutcome } from '@svc/kit/net/post-json.ts';
-import { answerOf, taskOf } from './capsule-call.ts';
+import { decodeJsonRpcAnswer, encodeJsonRpcRequest } from '@svc/protocol/json-rpc.ts';
+import { encodeMessage } from '@svc/protocol/message.ts';
+import { encodeTaskOrigin } from '@svc/protocol/task-origin.ts';
+import { decodeTask } from '@svc/protocol/task-object.ts';
 import {
   encodeCompletion,
   encodeCompletionRecord,
   type Completion,
   type CompletionRecord,
-} from './completion-record.ts';
-import type { SpawnerHandle } from './spawner-handle.ts';
+} from '@svc/protocol/completion.ts';
+import type { SpawnerHandle } from '@svc/protocol/spawner-handle.ts';
 
 export interface CompletionReport {
   readonly spawner: SpawnerHandle;
@@ -48,23 +51,17 @@ export async function reportCompletion(report: CompletionReport): Promise<void> 
 }
 
 async function post({ spawner, completion, messageId, listenerToken }: CompletionReport): Promise<PostOutcome> {
-  const message = {
-    messageId,
-    role: 'user',
-    parts: [{ text: encodeCompletion(completion) }],
-    contextId: spawner.context_id,
-  };
+  const text = encodeCompletion(completion);
+  const params = encodeMessage({ messageId, role: 'user', text, contextId: spawner.context_id });
+  const { trust, session_id: sessionId, delegation_id: delegationId } = spawner;
   return await postJson({
     url: new URL('/', spawner.url),
     timeoutMs,
     headers: {
-      'x-svc-task-origin': 'completion',
-      'x-svc-task-trust': spawner.trust,
-      'x-svc-delegation-id': spawner.delegation_id,
-      'x-svc-completion-session': spawner.session_id,
+      ...encodeTaskOrigin({ kind: 'completion', trust, sessionId, delegationId }),
       ...(listenerToken === null ? {} : { authorization: `Bearer ${listenerToken.reveal()}` }),
     },
-    body: { jsonrpc: '2.0', id: messageId, method: 'message/send', params: { message } },
+    body: encodeJsonRpcRequest(messageId, 'message/send', params),
   });
 }
 
@@ -73,9 +70,9 @@ function refusalOf(outcome: PostOutcome): string | null {
   if (outcome.kind === 'failed') return `the parent cannot be reached: ${outcome.reason}`;
   const { status, body } = outcome;
   if (status !== 200) return `the parent answered with status ${status}`;
-  const answer = answerOf(body);
+  const answer = decodeJsonRpcAnswer(body);
   if (answer?.kind === 'error') return `the parent refused it: ${answer.message}`;
-  const task = answer === null ? null : taskOf(answer.result);
+  const task = answer === null ? null : decodeTask(answer.result);
   if (task === null) return 'the parent gave no answer that can be read';
   return task.state === 'rejected' ? `the parent refused it: ${task.message ?? 'rejected'}` : null;
 }

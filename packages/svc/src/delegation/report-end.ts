@@ -1,6 +1,6 @@
 import { pause } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { type Completion, completionFile, encodeCompletion, encodeCompletionRecord } from './completion-record.ts';
+import { type Completion, completionFile, encodeCompletion, encodeCompletionRecord } from '@svc/protocol/completion.ts';
 import type { CompletionDelivery, DelegationsDeps } from './delegations-deps.ts';
 
 type Deps = Pick<DelegationsDeps, 'deliver' | 'writeChildFile' | 'warn' | 'clock'>;

@@ -1,9 +1,9 @@
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import { parseJsonObject } from '@svc/protocol/json-object.ts';
+import { decodeRunLine } from '@svc/protocol/run-line.ts';
 
 /** What a child says once its listener is up (D1 "Run result line"). */
-export interface RunLine {
+export interface ChildLine {
   /** Of the child's `POST /`, on this machine. */
   readonly endpoint: URL;
 }
@@ -16,20 +16,20 @@ export interface ExpectedLine {
 }
 
 export type RunLineReading =
-  | { readonly kind: 'ready'; readonly line: RunLine }
+  | { readonly kind: 'ready'; readonly line: ChildLine }
   /** `reason` is a clause for a person. */
   | { readonly kind: 'unusable'; readonly reason: string };
 
 /** Reads the first line of a child. It has to be that of the capsule that was approved. */
 export function parseRunLine(text: string, expected: ExpectedLine): RunLineReading {
-  const fields = parseJsonObject(text);
-  if (fields === null) return unusable(`the first line it printed is no JSON object: ${quoted(text)}`);
-  const { url, pid, session_id: sessionId, name, version, workdir } = fields;
-  const port = typeof url === 'string' ? (localAddress.exec(url)?.[1] ?? null) : null;
+  const line = decodeRunLine(text);
+  if (line === null) return unusable(`the first line it printed is no JSON object: ${quoted(text)}`);
+  const { url, pid, sessionId, name, version, workdir } = line;
+  const port = localAddress.exec(url ?? '')?.[1] ?? null;
   if (port === null || Number(port) > 65_535) return unusable('the url of its first line is no port of this machine');
   if (sessionId !== expected.sessionId) return unusable('the session_id of its first line is not the one it was given');
-  if (!Number.isSafeInteger(pid)) return unusable('the pid of its first line is no number');
-  if (typeof workdir !== 'string') return unusable('the workdir of its first line is missing');
+  if (pid === null) return unusable('the pid of its first line is no number');
+  if (workdir === null) return unusable('the workdir of its first line is missing');
   if (name !== expected.name || version !== expected.version) {
     return unusable(`its first line is not that of ${expected.name} ${expected.version}`);
   }

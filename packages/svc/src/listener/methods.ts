@@ -1,12 +1,15 @@
 import type { Session } from '../session/session.ts';
 import type { PreparedText } from '../trace/trace.ts';
 import type { Submission } from '../session/task-board.ts';
-import { type Task, isTerminal, type TaskState, type TaskSource, type Trust } from '../session/task.ts';
+import { type Task, isTerminal, type TaskSource, type Trust } from '../session/task.ts';
 import { EncodedJson, JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import { parseMessage, type InboundMessage, type ParsedMessage } from '@svc/protocol/message.ts';
 import { rejectedMessage } from '@svc/protocol/frames.ts';
 import { singleHeader } from '@svc/kit/http/single-header.ts';
 import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
+import { encodeStopReport } from '@svc/protocol/stop-report.ts';
+import { encodeTask, parseTaskId, type TaskObject } from '@svc/protocol/task-object.ts';
+import { decodeTaskOrigin, type TaskOrigin } from '@svc/protocol/task-origin.ts';
 
 export interface MethodDeps {
   readonly session: Session;
@@ -20,12 +23,6 @@ export interface ReceivedMessage {
   readonly parsed: ParsedMessage;
   /** Of a text of megabytes. */
   readonly prepared?: PreparedText;
-}
-
-export interface StopReport {
-  readonly session_id: string;
-  readonly canceled: readonly string[];
-  readonly residue: readonly unknown[];
 }
 
 /** `message/send`: answers the task that waits for input, else starts one (contracts §6). */
@@ -96,9 +93,9 @@ export async function cancelTask(params: unknown, { session }: MethodDeps): Prom
 }
 
 /** `session/stop`: cancels every live task and reports what stays (D1 "Agent card"). */
-export async function stopSession({ session, residue }: MethodDeps): Promise<StopReport> {
+export async function stopSession({ session, residue }: MethodDeps): Promise<unknown> {
   const canceled = await session.board.cancelAll();
-  return { session_id: session.id, canceled, residue: residue() };
+  return encodeStopReport({ sessionId: session.id, canceled, residue: residue() });
 }
 
 /** Of an id that is none; each of ours has 36 characters. */
@@ -113,49 +110,27 @@ function known(task: Task | null | undefined, id: string | undefined): Task {
 }
 
 function taskId(params: unknown): string | undefined {
-  if (params === undefined) return undefined;
-  if (typeof params !== 'object' || params === null || Array.isArray(params)) {
-    throw new JsonRpcFault('invalid-params', 'Invalid params: params must be an object');
-  }
-  const id = (params as Readonly<Record<string, unknown>>)['id'];
-  if (id === undefined || typeof id === 'string') return id;
-  throw new JsonRpcFault('invalid-params', 'Invalid params: id must be a string');
+  const parsed = parseTaskId(params);
+  if (parsed.kind === 'id') return parsed.id;
+  throw new JsonRpcFault('invalid-params', `Invalid params: ${parsed.problem}`);
 }
 
-/** A task as `message/send`, `tasks/get` and `tasks/cancel` answer it (contracts §6). */
-export interface TaskObject {
-  readonly id: string;
-  readonly contextId: string;
-  readonly status: { readonly state: TaskState | 'rejected'; readonly message?: string };
-  readonly artifacts?: readonly TaskArtifact[];
-}
-
-export interface TaskArtifact {
-  readonly name: 'prompt' | 'response';
-  readonly parts: readonly { readonly text: string }[];
-}
-
-/** The task as it stands: the prompt while it waits for input, the result text once completed. */
+/** The task as it stands: the prompt while it waits for input, the result text once completed (contracts §6). */
 function taskObject(task: Task): TaskObject {
   const { id, contextId, toldState: state } = task;
-  const prompt = task.inputWait?.prompt;
-  if (state === 'input-required' && prompt !== undefined) {
-    return { id, contextId, status: { state }, artifacts: [textArtifact('prompt', prompt)] };
-  }
-  if (!isTerminal(state)) return { id, contextId, status: { state } };
-  const status = { state, ...(task.statusMessage === null ? {} : { message: task.statusMessage }) };
-  if (state !== 'completed') return { id, contextId, status };
-  return { id, contextId, status, artifacts: [textArtifact('response', task.result ?? '')] };
+  return encodeTask({
+    id,
+    contextId,
+    state,
+    message: isTerminal(state) ? task.statusMessage : null,
+    prompt: state === 'input-required' ? (task.inputWait?.prompt ?? null) : null,
+    response: state === 'completed' ? (task.result ?? '') : null,
+  });
 }
 
 /** A task there was no room for; `tasks/get` does not know it later. */
-function rejectedTaskObject(task: Task): TaskObject {
-  const status = { state: 'rejected', message: rejectedMessage } as const;
-  return { id: task.id, contextId: task.contextId, status };
-}
-
-function textArtifact(name: TaskArtifact['name'], text: string): TaskArtifact {
-  return { name, parts: [{ text }] };
+function rejectedTaskObject({ id, contextId }: Task): TaskObject {
+  return encodeTask({ id, contextId, state: 'rejected', message: rejectedMessage, prompt: null, response: null });
 }
 
 /** The headers that tell how a task reached the capsule, in lower case as node gives them. */
@@ -187,36 +162,31 @@ export interface SourcedTask {
 
 /** Origin and trust of a message (contracts §7). Throws the fault `-32004` for a completion that is not this session's. */
 function taskSource(message: InboundMessage, headers: OriginHeaders, context: SourceContext): SourcedTask {
-  const origin = singleHeader(headers['x-svc-task-origin']);
+  const told = decodeTaskOrigin((name) => singleHeader(headers[name]));
   const { text } = message;
-  if (origin === 'completion') {
-    const delegation = delegationOf(headers, context);
+  if (told.kind === 'completion') {
+    const { kind: origin } = told;
+    const delegation = delegationOf(told, context);
     // A child that was given an untrusted task cannot give a trusted one back.
-    const trust = delegation.trust === 'trusted' ? trustOf(headers) : 'untrusted';
+    const trust = delegation.trust === 'trusted' ? told.trust : 'untrusted';
     return { source: { text, origin, trust, contextId: delegation.contextId }, delegation };
   }
   const common = message.contextId === undefined ? { text } : { text, contextId: message.contextId as ContextId };
-  const source: TaskSource =
-    origin === 'peer'
-      ? { ...common, origin, trust: trustOf(headers) }
-      : { ...common, origin: 'message', trust: 'untrusted' };
-  return { source, delegation: null };
+  const trust = told.kind === 'peer' ? told.trust : 'untrusted';
+  return { source: { ...common, origin: told.kind, trust }, delegation: null };
 }
 
-/** The delegation headers are read only for a completion (D2 "Events" 3). */
-function delegationOf(headers: OriginHeaders, { sessionId, delegation }: SourceContext): OpenDelegation {
-  if (singleHeader(headers['x-svc-completion-session']) !== sessionId) {
+function delegationOf(
+  origin: Extract<TaskOrigin, { kind: 'completion' }>,
+  { sessionId, delegation }: SourceContext,
+): OpenDelegation {
+  if (origin.sessionId !== sessionId) {
     throw new JsonRpcFault(
       'completion-refused',
       'The completion is addressed to a session that is not the one running',
     );
   }
-  const delegationId = singleHeader(headers['x-svc-delegation-id']);
-  const open = delegationId === undefined ? null : delegation.open(delegationId);
+  const open = origin.delegationId === undefined ? null : delegation.open(origin.delegationId);
   if (open !== null) return open;
   throw new JsonRpcFault('completion-refused', 'The completion names no delegation that this session has open');
-}
-
-function trustOf(headers: OriginHeaders): Trust {
-  return singleHeader(headers['x-svc-task-trust']) === 'trusted' ? 'trusted' : 'untrusted';
 }

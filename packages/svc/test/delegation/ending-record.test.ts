@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { type ChildBehaviour, DelegationsFixture } from '../../../../test/support/delegations-fixture.ts';
 
-const delegationId = 'dlg_0199c82cc00070609c20260b0c0d0e01';
+const delegationId = 'dlg_0199c82cc00070018203040506070801';
 const childWorkdir = '.svc/children/worker-0001020304050602';
 
 let fixture: DelegationsFixture;

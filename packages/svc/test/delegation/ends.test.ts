@@ -8,7 +8,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Arrivals } from '../../../../test/support/arrivals.ts';
 import { type ChildBehaviour, childSession, DelegationsFixture } from '../../../../test/support/delegations-fixture.ts';
 
-const delegationId = 'dlg_0199c82cc00070609c20260b0c0d0e01';
+const delegationId = 'dlg_0199c82cc00070018203040506070801';
 const childWorkdir = '.svc/children/worker-0001020304050602';
 
 let fixture: DelegationsFixture;

@@ -225,7 +225,7 @@ describe('a call that is canceled', () => {
     const abort = new AbortController();
     const call = start(abort.signal).catch((error: unknown) => error);
     await fixture.referee.noted('asked');
-    fixture.delegations.open('dlg_0199c82cc00070609c20260b0c0d0e01')?.complete('{"status":"ok"}');
+    fixture.delegations.open('dlg_0199c82cc00070018203040506070801')?.complete('{"status":"ok"}');
     abort.abort(new Error('the task was canceled'));
     expect(await call).toEqual(new Error('the task was canceled'));
     await fixture.delegations.stop();
@@ -255,7 +255,7 @@ describe('a call that is canceled', () => {
     await fixture.referee.noted('asked');
     abort.abort(new Error('the task was canceled'));
     expect(await call).toEqual(new Error('the task was canceled'));
-    expect(fixture.delegations.open('dlg_0199c82cc00070609c20260b0c0d0e01')).toBeNull();
+    expect(fixture.delegations.open('dlg_0199c82cc00070018203040506070801')).toBeNull();
     await fixture.referee.noted('signaled');
     expect(await fixture.lines.next()).toMatchObject({ status: 'terminated', child_session_id: childSession });
     expect(fixture.delivered.all).toEqual([]);
@@ -267,6 +267,6 @@ describe('a call that is canceled', () => {
     expect((await start(abort.signal)).kind).toBe('started');
     abort.abort(new Error('the task was canceled'));
     expect(fixture.delegations.running).toHaveLength(1);
-    expect(fixture.delegations.open('dlg_0199c82cc00070609c20260b0c0d0e01')).not.toBeNull();
+    expect(fixture.delegations.open('dlg_0199c82cc00070018203040506070801')).not.toBeNull();
   });
 });

@@ -5,7 +5,7 @@ import { type ChildBehaviour, childSession, DelegationsFixture } from '../../../
 import { approvalOfTest } from '../../../../test/support/stand-in-referee.ts';
 
 const request = { capsule: 'worker', version: '1.2.3', task: 'Count the files.' };
-const [delegationId, childWorkdir] = ['dlg_0199c82cc00070609c20260b0c0d0e01', '.svc/children/worker-0001020304050602'];
+const [delegationId, childWorkdir] = ['dlg_0199c82cc00070018203040506070801', '.svc/children/worker-0001020304050602'];
 
 let fixture: DelegationsFixture;
 afterEach(async () => await fixture.dispose());

@@ -15,7 +15,7 @@ import { LogBudget } from '@svc/kit/log-budget.ts';
 import { recordingContext } from './tool-context.ts';
 
 /** The first id that a fresh clock gives. */
-const firstId = 'wrk_0199c82ce71070609c20260b0c0d0e01';
+const firstId = 'wrk_0199c82ce71070018203040506070801';
 
 let sessionDirectory: string;
 let clock: FakeClock;
