@@ -1,18 +1,7 @@
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { Packaging, Role } from './artifact-record.ts';
+import { encodeIndex, type IndexObject } from '@svc/protocol/registry-messages.ts';
 import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
-
-/** An entry of `GET /v1/artifacts` (D3 "Registry index object"). */
-export interface IndexObject {
-  readonly name: string;
-  readonly version: string;
-  readonly runtime: Packaging;
-  readonly artifact_runtime: Role;
-  readonly platforms: readonly (readonly string[])[];
-  readonly description: string | null;
-  readonly tags: readonly string[];
-}
 
 export interface EncodedIndex {
   readonly json: Buffer;
@@ -39,7 +28,7 @@ export class ArtifactIndex {
     if (performance.now() - this.#readAtMs > freshMs) await this.#readOnce();
     const { count } = this.#records;
     if (this.#encoded?.count === count) return this.#encoded;
-    const json = Buffer.from(JSON.stringify(indexOf(this.#records.all())));
+    const json = Buffer.from(encodeIndex(indexOf(this.#records.all())));
     this.#encoded = { json, count, sha256: sha256Hex(json) };
     return this.#encoded;
   }
@@ -81,10 +70,16 @@ function indexObject(records: readonly KeptRecord[]): IndexObject {
     version,
     runtime,
     artifact_runtime,
-    platforms: platforms.map((platform) => platform.split('-')),
+    platforms: platforms.map(pairOf),
     description,
     tags,
   };
+}
+
+/** A platform is `os-arch`. */
+function pairOf(platform: string): readonly [string, string] {
+  const [system = '', architecture = ''] = platform.split('-');
+  return [system, architecture];
 }
 
 function byIdentity(left: IndexObject, right: IndexObject): number {

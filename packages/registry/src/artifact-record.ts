@@ -2,15 +2,8 @@ import * as z from 'zod/mini';
 
 import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
 import { platformShape } from '@svc/artifacts/store/artifact-ref.ts';
+import { packagings, roles } from '@svc/protocol/registry-messages.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
-
-/** How an artifact is packaged: the query parameter and index field `runtime` (D3 "Registry index object"). */
-export const packagings = ['wasm', 'native', 'static'] as const;
-export type Packaging = (typeof packagings)[number];
-
-/** What an artifact is for: the index field `artifact_runtime`. */
-export const roles = ['tool', 'hook', 'driver', 'skill'] as const;
-export type Role = (typeof roles)[number];
 
 const recordVersion = 1;
 

@@ -7,13 +7,14 @@ import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
 import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
 import { parseRange } from './byte-range.ts';
-import { entityTag, namesTag } from './entity-tag.ts';
+import { encodeEntityTag, namesTag } from '@svc/protocol/entity-tag.ts';
+import { artifactsPath, decodeArchivePath, sha256Header } from '@svc/protocol/registry-messages.ts';
 import type { ByteSpan, ObjectStore } from './object-store.ts';
 import { parsePlatform } from './publish-query.ts';
-import { decoded, parseQuery } from './query.ts';
+import { parseQuery } from './query.ts';
 import { badInput, notFound } from './refusals.ts';
 
-export const downloadPrefix = '/v1/artifacts/';
+export const downloadPrefix = `${artifactsPath}/`;
 
 /** `GET /v1/artifacts/{name}/{version}`: the variant for the platform, else the generic file (D3 "Registry" download). */
 export async function download(head: RequestHead, records: ArtifactRecords, store: ObjectStore): Promise<Reply> {
@@ -23,8 +24,8 @@ export async function download(head: RequestHead, records: ArtifactRecords, stor
   const record = await find(records, ref, platform);
   if (record === null) throw notFound(spell(ref), platform);
   const { sha256, bytes, key } = record;
-  const tag = entityTag(sha256);
-  const headers = { etag: tag, 'x-svc-sha256': sha256, 'accept-ranges': 'bytes' };
+  const tag = encodeEntityTag(sha256);
+  const headers = { etag: tag, [sha256Header]: sha256, 'accept-ranges': 'bytes' };
   const known = head.headers['if-none-match'];
   if (known !== undefined && namesTag(known, tag)) return emptyReply(304, headers);
 
@@ -65,9 +66,9 @@ async function openedReply({ store, key, headers }: Opened, { status, length, sp
 
 /** Decoded once and then held to the shapes, so that nothing that leads anywhere else gets through; null for such a path. */
 function parsePath(path: string): ArtifactRef | null {
-  const [name, version, ...more] = path.slice(downloadPrefix.length).split('/').map(decoded);
-  if (typeof name !== 'string' || typeof version !== 'string' || more.length > 0) return null;
-  return artifactName.safeParse(name).success && exactVersion.safeParse(version).success ? { name, version } : null;
+  const ref = decodeArchivePath(path);
+  const isSound = artifactName.safeParse(ref?.name).success && exactVersion.safeParse(ref?.version).success;
+  return isSound ? ref : null;
 }
 
 function askedPlatform(query: string): string | null {

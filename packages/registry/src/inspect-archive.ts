@@ -9,7 +9,7 @@ import { readArchive, type Archive } from '@svc/artifacts/store/archive.ts';
 import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { manifestFile } from '@svc/artifacts/store/inspect-content.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
-import { roles, type Role } from './artifact-record.ts';
+import { roles, type Role } from '@svc/protocol/registry-messages.ts';
 import { badInput } from './refusals.ts';
 
 /** What the manifest in an archive says beside name and version. */

@@ -1,6 +1,6 @@
 import { artifactName, artifactVersion, exactVersion } from '@svc/artifacts/manifest/names.ts';
 import { type ArtifactRef, platformShape } from '@svc/artifacts/store/artifact-ref.ts';
-import { packagings, type Packaging } from './artifact-record.ts';
+import { packagings, type Packaging } from '@svc/protocol/registry-messages.ts';
 import { parseQuery } from './query.ts';
 import { badInput, reservedVersion } from './refusals.ts';
 

@@ -1,6 +1,7 @@
 import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { StreamedRequest } from '@svc/kit/http/route.ts';
 import { spell } from '@svc/artifacts/store/artifact-ref.ts';
+import { encodeReceipt } from '@svc/protocol/registry-messages.ts';
 import type { ArtifactRecord } from './artifact-record.ts';
 import type { ArtifactRecords } from './artifact-records.ts';
 import { inspectArchive } from './inspect-archive.ts';
@@ -39,7 +40,7 @@ export async function publish(request: StreamedRequest, publishing: Publishing):
       tags: [...tags],
     };
     await records.add(record, archive, (present) => refuseBeside(record, present));
-    return jsonReply({ artifact_id: spell(query.ref), sha256 }, 201);
+    return jsonReply(encodeReceipt(query.ref.name, query.ref.version, sha256), 201);
   } finally {
     await staging.discard(archive);
   }

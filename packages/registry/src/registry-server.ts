@@ -8,7 +8,8 @@ import { ArtifactIndex } from './artifact-index.ts';
 import { ArtifactRecords } from './artifact-records.ts';
 import { renderAddress } from './bind-address.ts';
 import { download, downloadPrefix } from './download.ts';
-import { entityTag, namesTag } from './entity-tag.ts';
+import { encodeEntityTag, namesTag } from '@svc/protocol/entity-tag.ts';
+import { artifactsPath } from '@svc/protocol/registry-messages.ts';
 import type { ObjectStore } from './object-store.ts';
 import type { SlowestPace } from './paced-body.ts';
 import { publish, type Publishing } from './publish.ts';
@@ -94,13 +95,13 @@ export class RegistryServer {
       health,
       {
         method: 'GET',
-        path: '/v1/artifacts',
+        path: artifactsPath,
         body: 'unread',
         handle: this.#guarded((head) => this.#listing(head)),
       },
       {
         method: 'POST',
-        path: '/v1/artifacts',
+        path: artifactsPath,
         body: 'streamed',
         maxBytes,
         handle: this.#guarded((request) => publish(request, publishing)),
@@ -117,7 +118,7 @@ export class RegistryServer {
 
   async #listing({ headers }: RequestHead): Promise<Reply> {
     const { json, sha256 } = await this.#index.current();
-    const tag = { etag: entityTag(sha256) };
+    const tag = { etag: encodeEntityTag(sha256) };
     const known = headers['if-none-match'];
     if (known !== undefined && namesTag(known, tag.etag)) return emptyReply(304, tag);
     return { kind: 'bytes', status: 200, headers: tag, contentType: 'application/json', bytes: json };

@@ -5,7 +5,7 @@ import { type Archive, readArchive } from './archive.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import { type ArtifactKind, type InspectedContent, inspectContent, requiredFile } from './inspect-content.ts';
 import { RegularFile, chunksOfFile } from '@svc/kit/files/regular-file.ts';
-import type { Packaging } from './sources/registry-client.ts';
+import type { Packaging } from '@svc/protocol/registry-messages.ts';
 import { readVariant } from './store-layout.ts';
 import { putArchive } from './store-put.ts';
 

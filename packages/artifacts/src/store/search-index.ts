@@ -6,7 +6,7 @@ import { type ArtifactKind, manifestFile, readManifestText } from './inspect-con
 import { type ListedArchive, listStored } from './list-stored.ts';
 import { localPlaces, type StorePlaces } from './locate.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
-import type { IndexObject } from './sources/registry-client.ts';
+import type { IndexObject } from '@svc/protocol/registry-messages.ts';
 
 /** One version of an artifact that can be found. */
 export interface SearchEntry extends ArtifactRef {

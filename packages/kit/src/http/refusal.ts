@@ -1,3 +1,4 @@
+import { encodeRefusal } from '@svc/protocol/refusal.ts';
 import { jsonReply, type Reply, type ReplyHeaders } from './reply.ts';
 
 /**
@@ -47,7 +48,7 @@ export class HttpRefusal extends Error {
   }
 
   get reply(): Reply {
-    return jsonReply({ error: this.code, message: this.message }, this.status, this.headers);
+    return jsonReply(encodeRefusal({ error: this.code, message: this.message }), this.status, this.headers);
   }
 }
 

@@ -2,7 +2,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { wholeMs } from '@svc/artifacts/manifest/units.ts';
 import { ExportRoot, normalizedRoot } from '../resources/export-root.ts';
-import { audienceOf } from '../resources/peer-address.ts';
+import { audienceOf } from '@svc/protocol/audience.ts';
 import { PeerHandles } from '../resources/peer-handles.ts';
 import type { ResourcePlanesOptions } from '../resources/resource-routes.ts';
 import type { Clock } from '@svc/kit/clock.ts';

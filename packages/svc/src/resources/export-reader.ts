@@ -3,7 +3,9 @@ import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { release } from '@svc/kit/files/descriptor-io.ts';
 import { ExportRoot, systemRefusal, type OpenedFile } from './export-root.ts';
 import type { FileContent, FileContents } from './file-content.ts';
-import { resourceRefusal, type ResourceRefusalCode } from './resource-refusal.ts';
+import { encodeFileFacts, type FileFacts } from '@svc/protocol/resource-files.ts';
+import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
+import { resourceRefusal } from './resource-refusal.ts';
 
 /** One block of `exports`, as configured. */
 export interface ExportedFiles {
@@ -37,12 +39,10 @@ export interface PlaneAnswer {
 export class ExportReader {
   readonly root: ExportRoot;
   readonly #options: ExportReaderOptions;
-  readonly #constantHeaders: ReplyHeaders;
 
   constructor(options: ExportReaderOptions) {
     this.#options = options;
     this.root = new ExportRoot(options);
-    this.#constantHeaders = { 'x-svc-containment': options.achieved, connection: 'close' };
   }
 
   /** The file at a sound path (`isSoundPath`). `ownHeaders` are the plane's, beside the validators. */
@@ -54,22 +54,19 @@ export class ExportReader {
       release(file.descriptor);
       return refused('too_large');
     }
-    const headers = { ...this.#validators(file), ...ownHeaders };
+    const facts = this.#factsOf(file);
     try {
       const content = this.#options.contents.read(file);
-      if (!(content instanceof Promise)) return served(content, headers);
-      return content.then((ready) => served(ready, headers)).catch(ioError);
+      if (!(content instanceof Promise)) return served(content, facts, ownHeaders);
+      return content.then((ready) => served(ready, facts, ownHeaders)).catch(ioError);
     } catch (error) {
       return ioError(error);
     }
   }
 
-  #validators(file: OpenedFile): ReplyHeaders {
-    return {
-      'x-svc-mtime-ms': String(file.mtimeMs),
-      'x-svc-generation': String(this.#options.generation()),
-      ...this.#constantHeaders,
-    };
+  #factsOf({ mtimeMs }: OpenedFile): Omit<FileFacts, 'sha256'> {
+    const { achieved: containment, generation } = this.#options;
+    return { mtimeMs, generation: generation(), containment };
   }
 }
 
@@ -83,8 +80,12 @@ export function ioError(error: unknown): PlaneAnswer {
   return refused('io_error');
 }
 
-function served({ sha256, length, body, onDone }: FileContent, validators: ReplyHeaders): PlaneAnswer {
-  const headers = { etag: `"sha256:${sha256}"`, ...validators };
+function served(
+  { sha256, length, body, onDone }: FileContent,
+  facts: Omit<FileFacts, 'sha256'>,
+  ownHeaders: ReplyHeaders,
+): PlaneAnswer {
+  const headers = { ...encodeFileFacts({ sha256, ...facts }), connection: 'close', ...ownHeaders };
   const head = { status: 200, contentType: 'application/octet-stream', headers };
   const reply: Reply = Buffer.isBuffer(body)
     ? { kind: 'bytes', bytes: body, onDone, ...head }

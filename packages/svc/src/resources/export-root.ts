@@ -5,7 +5,8 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { readFlags } from '@svc/kit/files/held-directory.ts';
 import { isBeneath, join, resolveBeneath, type Resolution } from '@svc/kit/files/resolve-beneath.ts';
-import { refusalOfSystemError, type ResourceRefusalCode } from './resource-refusal.ts';
+import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
+import { refusalOfSystemError } from './resource-refusal.ts';
 
 /** A regular file, opened once. Whoever holds it closes the descriptor. */
 export interface OpenedFile {

@@ -2,6 +2,8 @@ import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { neverReached } from '../tools/dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from '../tools/tool.ts';
+import { audienceHeader } from '@svc/protocol/audience.ts';
+import { resourcesPath } from '@svc/protocol/resource-files.ts';
 import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
 import { handleId } from './handle-id.ts';
 import { inboxName } from './inbox-name.ts';
@@ -77,8 +79,8 @@ async function fetchFile(
   const exchange = await askPeer(
     {
       url: address.url,
-      path: `/resources/peer/${handle}`,
-      headers: { 'x-svc-audience': audience },
+      path: `${resourcesPath}peer/${handle}`,
+      headers: { [audienceHeader]: audience },
       allow,
       times,
       signal,

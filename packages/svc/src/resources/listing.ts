@@ -3,35 +3,16 @@ import { opendir } from 'node:fs/promises';
 
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
-import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import type { ListedFile } from '@svc/protocol/resource-files.ts';
 import { release } from '@svc/kit/files/descriptor-io.ts';
 import { openFile, type OpenedFile } from './export-root.ts';
 import { hashFile, readAtOnce, smallFileBytes } from './file-content.ts';
 import { join } from '@svc/kit/files/resolve-beneath.ts';
 import { sortNames } from './sort-names.ts';
 
-/** One regular file (D3 "Listing document"). */
-export interface ListedFile {
-  readonly path: string;
-  readonly size_bytes: number;
-  readonly mtime_ms: number;
-  readonly sha256: string;
-}
-
-/** The listing document without its entries. */
-export interface ListingHead {
-  readonly root: string;
-  readonly mode: 'read-only';
-  readonly max_bytes: number;
-  readonly generation: number;
-  readonly containment_achieved: ContainmentClass;
-}
-
 /** What is done between two turns of the event loop. An open counts like the hashing of so many bytes. */
 const turnBytes = 512 * 1024;
 const openCostBytes = 4 * 1024;
-
-const pieceLength = 32 * 1024;
 
 /** Directory entries fetched at a time. */
 const directoryBatch = 1024;
@@ -52,20 +33,6 @@ export async function* listFiles(root: string): AsyncGenerator<ListedFile> {
     spent = 0;
     await ownTurn();
   }
-}
-
-/** The document as JSON text, in pieces of some size. */
-export async function* encodeListing(head: ListingHead, files: AsyncIterable<ListedFile>): AsyncGenerator<string> {
-  let text = `${JSON.stringify(head).slice(0, -1)},"entries":[`;
-  let separator = '';
-  for await (const file of files) {
-    text += separator + JSON.stringify(file);
-    separator = ',';
-    if (text.length < pieceLength) continue;
-    yield text;
-    text = '';
-  }
-  yield `${text}]}`;
 }
 
 /**

@@ -3,8 +3,9 @@ import { Readable } from 'node:stream';
 import type { Reply, ReplyHeaders } from '@svc/kit/http/reply.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { type ExportedFiles, type ExportReader, ioError, type PlaneAnswer, refused } from './export-reader.ts';
-import { encodeListing, listFiles, type ListedFile } from './listing.ts';
-import { parseResourcePath } from './resource-path.ts';
+import { encodeExportRoot, encodeListing, type ListedFile } from '@svc/protocol/resource-files.ts';
+import { listFiles } from './listing.ts';
+import { parseResourcePath } from '@svc/protocol/resource-path.ts';
 
 export interface OperatorPlaneOptions {
   /** `exports.files`. */
@@ -32,9 +33,7 @@ export class OperatorPlane {
 
   constructor(options: OperatorPlaneOptions) {
     this.#options = options;
-    // One character a byte is how a header carries UTF-8.
-    const root = Buffer.from(options.files.root, 'utf8').toString('latin1');
-    this.#readHeaders = { 'x-svc-export-root': root };
+    this.#readHeaders = encodeExportRoot(options.files.root);
   }
 
   /** One file, by the rest of the request target as sent. */

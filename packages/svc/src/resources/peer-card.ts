@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 
 import { agentCardPath, decodeAgentCard } from '@svc/protocol/agent-card.ts';
-import { audienceOf } from './peer-address.ts';
+import { audienceOf } from '@svc/protocol/audience.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { askPeer, type PeerRequest, type PeerTimes } from './peer-client.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 
@@ -33,20 +34,12 @@ async function takeAudience(response: IncomingMessage): Promise<PeerAudience> {
   if (response.statusCode !== 200) return unreachable(`it answered ${response.statusCode} when asked for its card`);
   const bytes = await readUpTo(response, largestCardBytes);
   if (bytes === undefined) return unreachable(`its card is larger than ${largestCardBytes} bytes`);
-  const card = decodeAgentCard(parsedJson(bytes));
+  const text = parseJsonText(bytes.toString('utf8'));
+  const card = text.kind === 'json' ? decodeAgentCard(text.value) : undefined;
   if (card === undefined) return unreachable('its card has no name and url');
   const audience = audienceOf(card);
   if (audience === undefined) return unreachable('its card has a name or url that it cannot say in a header');
   return { kind: 'audience', audience };
-}
-
-function parsedJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'));
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }
 
 function unreachable(reason: string): PeerAudience {

@@ -1,10 +1,12 @@
 import type { RequestHead } from '@svc/kit/http/route.ts';
 import { singleHeader } from '@svc/kit/http/single-header.ts';
+import { audienceHeader } from '@svc/protocol/audience.ts';
 import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
+import { encodeHandleId } from '@svc/protocol/resource-files.ts';
 import { type ExportReader, type PlaneAnswer, refused } from './export-reader.ts';
 import { handleId } from './handle-id.ts';
 import type { PeerHandles } from './peer-handles.ts';
-import { isSoundPath } from './resource-path.ts';
+import { isSoundPath } from '@svc/protocol/resource-path.ts';
 
 export interface PeerPlaneOptions {
   readonly handles: PeerHandles;
@@ -30,12 +32,12 @@ export class PeerPlane {
   redeem(token: string, { headers }: RequestHead): PlaneAnswer | Promise<PlaneAnswer> {
     const handle = parsePeerHandle(token);
     if (handle === undefined) return refused('malformed_handle');
-    const audience = singleHeader(headers['x-svc-audience']) ?? '';
+    const audience = singleHeader(headers[audienceHeader]) ?? '';
     if (audience === '') return refused('missing_audience');
     const payload = this.#handles.verify(handle, audience);
     if (payload === undefined) return refused('handle_not_valid');
     if (this.#handles.isExpired(payload)) return refused('handle_expired');
     if (!isSoundPath(payload.p)) return refused('outside_root');
-    return this.#reader.read(payload.p, { 'x-svc-handle-id': handleId(token) });
+    return this.#reader.read(payload.p, encodeHandleId(handleId(token)));
   }
 }

@@ -2,9 +2,13 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { singleHeader } from '@svc/kit/http/single-header.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
+import { decodeRefusal } from '@svc/protocol/refusal.ts';
+import { decodeFileFacts } from '@svc/protocol/resource-files.ts';
 import { IncomingFile } from './peer-inbox.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
-import type { ResourceRefusalCode } from './resource-refusal.ts';
+import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
 
 export interface ReceivedFile {
   readonly bytes: number;
@@ -36,15 +40,14 @@ export interface ReceiveSettings {
  */
 export async function receiveFile(response: IncomingMessage, settings: ReceiveSettings): Promise<Reception> {
   if (response.statusCode !== 200) return await refusalOfPeer(response);
-  const sha256 = /^"sha256:([0-9a-f]{64})"$/.exec(response.headers.etag ?? '')?.[1];
-  const generation = /^\d{1,15}$/.exec(String(response.headers['x-svc-generation'] ?? ''))?.[0];
-  if (sha256 === undefined || generation === undefined) {
+  const facts = decodeFileFacts((name) => singleHeader(response.headers[name]));
+  if (facts === null) {
     return refusedFetch('answer_not_valid', 'The peer answered without the etag and generation of a file.');
   }
   // The parser holds a body to the length that it was announced with.
   if (Number(response.headers['content-length'] ?? 0) > settings.maxBytes) return tooLarge(settings);
   try {
-    return await store(response, { ...settings, sha256, generation: Number(generation) });
+    return await store(response, { ...settings, ...facts });
   } catch (error) {
     if (!(error instanceof StorageFailure)) throw error;
     return refusedFetch('io_error', `The file cannot be kept in the workdir: ${error.message}.`);
@@ -113,9 +116,10 @@ const noToken = 'its listener asks for a bearer token (SVC_LISTENER_TOKEN there)
 async function refusalOfPeer(response: IncomingMessage): Promise<FetchRefusal> {
   const status = response.statusCode ?? 0;
   const body = await readUpTo(response, largestRefusalBytes);
-  const told = body === undefined ? undefined : codeIn(body.toString('utf8'));
-  const meaning = told === undefined ? undefined : meanings.get(told);
-  if (told !== undefined && meaning !== undefined) return refusedByPeer(status, told, `: ${meaning}`);
+  const json = parseJsonText(body?.toString('utf8') ?? '');
+  const told = json.kind === 'json' ? decodeRefusal(json.value)?.error : null;
+  const meaning = meanings.get(told ?? '');
+  if (typeof told === 'string' && meaning !== undefined) return refusedByPeer(status, told, `: ${meaning}`);
   return status === 401
     ? refusedByPeer(status, 'unauthorized', `: ${noToken}`)
     : refusedByPeer(status, `status_${status}`);
@@ -123,17 +127,6 @@ async function refusalOfPeer(response: IncomingMessage): Promise<FetchRefusal> {
 
 function refusedByPeer(status: number, code: string, why = ''): FetchRefusal {
   return refusedFetch(code, `The peer answered ${status} ${code}${why}.`);
-}
-
-function codeIn(text: string): string | undefined {
-  try {
-    const { error } = JSON.parse(text) as { error?: unknown };
-    return typeof error === 'string' ? error : undefined;
-  } catch (error) {
-    // Not JSON, or null.
-    if (error instanceof SyntaxError || error instanceof TypeError) return undefined;
-    throw error;
-  }
 }
 
 function tooLarge({ maxBytes }: Pick<ReceiveSettings, 'maxBytes'>): FetchRefusal {

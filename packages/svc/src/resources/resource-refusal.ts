@@ -1,29 +1,10 @@
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import { resourceRefusals, type ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
 
-/** Every refusal of both planes (D3 "Errors"). */
-const refusals = {
-  no_resource_plane: [404, 'This capsule exports no files.'],
-  no_peer_plane: [404, 'This capsule exports no files to peers.'],
-  not_found: [404, 'There is nothing at this path.'],
-  outside_root: [403, 'The path leaves the export root.'],
-  symlink_refused: [403, 'The path goes through a symbolic link, which this containment class refuses.'],
-  not_a_regular_file: [403, 'The path names something that is not a regular file.'],
-  too_large: [413, 'The file exceeds the largest size served.'],
-  method_not_allowed: [405, 'Resources can only be read, with GET.'],
-  io_error: [500, 'The file could not be read.'],
-  malformed_handle: [400, 'The path holds no peer handle of a version that is known here.'],
-  missing_audience: [400, 'The header x-svc-audience is missing.'],
-  // One text for every reason: it must not tell which of them it was.
-  handle_not_valid: [403, 'The handle is not valid here for this audience.'],
-  handle_expired: [410, 'The handle has expired.'],
-} as const satisfies Record<string, readonly [number, string]>;
-
-export type ResourceRefusalCode = keyof typeof refusals;
-
-/** The refusal with its status and one fixed text, so that nothing of the host is told. */
+/** The refusal as a server answers it. */
 export function resourceRefusal(code: ResourceRefusalCode): HttpRefusal {
-  const [status, message] = refusals[code];
+  const [status, message] = resourceRefusals[code];
   return new HttpRefusal(status, code, message, code === 'method_not_allowed' ? { allow: 'GET' } : undefined);
 }
 

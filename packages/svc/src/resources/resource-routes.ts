@@ -10,7 +10,8 @@ import { OperatorPlane } from './operator-plane.ts';
 import type { PeerHandles } from './peer-handles.ts';
 import { PeerPlane } from './peer-plane.ts';
 import type { RefusedRequest, RefusedRequests } from './refused-requests.ts';
-import { parseResourcePath } from './resource-path.ts';
+import { resourcesPath } from '@svc/protocol/resource-files.ts';
+import { parseResourcePath } from '@svc/protocol/resource-path.ts';
 import { Spool } from './spool.ts';
 
 export type ResourceEvent = RefusedRequest;
@@ -33,8 +34,6 @@ export interface ResourcePlanesOptions {
   readonly refusals: RefusedRequests;
 }
 
-const prefix = '/resources/';
-
 /** What `resourceRoute` needs: who answers, and who records what never got that far. */
 export interface ResourceDoor {
   readonly answer: Handler<RequestHead>;
@@ -46,7 +45,7 @@ export interface ResourceDoor {
 
 /** Everything under `/resources/`, every method included (D3 "Endpoints"). */
 export function resourceRoute({ answer, refused: onRefused }: Pick<ResourceDoor, 'answer' | 'refused'>): Route {
-  return { method: '*', path: prefix, prefix: true, body: 'unread', handle: answer, onRefused };
+  return { method: '*', path: resourcesPath, prefix: true, body: 'unread', handle: answer, onRefused };
 }
 
 /** Neither plane exists unless it is declared. */
@@ -128,7 +127,7 @@ class ResourcePlanes {
 }
 
 function targetOf(path: string): Target {
-  const rest = path.slice(prefix.length);
+  const rest = path.slice(resourcesPath.length);
   if (rest === 'files') return { kind: 'list' };
   if (rest.startsWith('files/')) return { kind: 'read', raw: rest.slice('files/'.length) };
   if (rest === 'peer') return { kind: 'peer', handle: '' };
@@ -146,7 +145,7 @@ function eventOf(target: Target, { reply, outcome, bytes, entries }: Outcome): R
     case 'list':
       return { event_type: 'resource_list', ...common, ...(entries === undefined ? {} : { entries }) };
     case 'peer':
-      if (target.handle === '') return { event_type: 'resource_read', path: `${prefix}peer`, ...common };
+      if (target.handle === '') return { event_type: 'resource_read', path: `${resourcesPath}peer`, ...common };
       return { event_type: 'peer_handle_redeem', handle_id: handleId(target.handle), ...common, ...served };
     case 'read':
       return { event_type: 'resource_read', path: record(target.raw), ...common, ...served };

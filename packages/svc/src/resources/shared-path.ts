@@ -1,7 +1,7 @@
 import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 import { release } from '@svc/kit/files/descriptor-io.ts';
 import type { ExportRoot } from './export-root.ts';
-import type { ResourceRefusalCode } from './resource-refusal.ts';
+import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
 
 export type SharedPath =
   /** Canonical and relative to the root. */

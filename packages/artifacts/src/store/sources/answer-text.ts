@@ -1,6 +1,7 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { decodeRefusal } from '@svc/protocol/refusal.ts';
 import type { HttpAnswer } from '@svc/kit/net/http-client.ts';
 
 const maxErrorBytes = 64 * 1024;
@@ -16,14 +17,10 @@ export interface ErrorText {
 
 /** Reads the body of a refusal. Never fails: the status counts, whatever comes after it. The key is not shown, should it be echoed. */
 export async function readErrorText(answer: HttpAnswer, key: Secret | null): Promise<ErrorText> {
-  const body = parseJson((await textOf(answer)) ?? '');
-  const said = (name: string): string => {
-    const value = typeof body === 'object' && body !== null ? (body as Record<string, unknown>)[name] : undefined;
-    return typeof value === 'string' ? value : '';
-  };
-  const both = [said('error'), said('message')].filter((text) => text !== '').join('. ');
+  const { error, message } = decodeRefusal(parseJson((await textOf(answer)) ?? '')) ?? { error: null, message: null };
+  const both = [error ?? '', message ?? ''].filter((text) => text !== '').join('. ');
   const safe = key === null ? both : both.replaceAll(key.reveal(), '[secret]');
-  return { error: said('error'), shown: safe === '' ? '' : `: ${printable(safe.slice(0, longestShown))}` };
+  return { error: error ?? '', shown: safe === '' ? '' : `: ${printable(safe.slice(0, longestShown))}` };
 }
 
 /** Undefined for what is no JSON. */

@@ -1,18 +1,18 @@
 import { expect, it } from 'vitest';
 
-import { parseIndex } from './registry-client.ts';
+import { decodeIndex } from './registry-messages.ts';
 
 it('an artifact with hundreds of thousands of tags makes an index that cannot be understood', () => {
   const tags = Array.from({ length: 300_000 }, () => 0);
   const artifact = { name: 'a', version: '1.0.0', runtime: 'wasm', artifact_runtime: 'tool', tags };
-  expect(parseIndex(JSON.stringify([artifact]))).toEqual({
+  expect(decodeIndex(JSON.stringify([artifact]))).toEqual({
     kind: 'unparsable',
     reason: '0.tags is missing, or not what it should be',
   });
 });
 
 it('of a list of millions that are no artifacts, the first is looked at', () => {
-  expect(parseIndex(`[${'{},'.repeat(3_000_000)}5]`)).toEqual({
+  expect(decodeIndex(`[${'{},'.repeat(3_000_000)}5]`)).toEqual({
     kind: 'unparsable',
     reason: '0.name is missing, or not what it should be',
   });
@@ -22,5 +22,5 @@ it.each([
   ['{"artifacts":[]}', 'it is no list'],
   ['[5]', '0 is missing, or not what it should be'],
 ])('the index %s cannot be understood: %s', (text, reason) => {
-  expect(parseIndex(text)).toEqual({ kind: 'unparsable', reason });
+  expect(decodeIndex(text)).toEqual({ kind: 'unparsable', reason });
 });

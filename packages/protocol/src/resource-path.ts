@@ -1,6 +1,11 @@
-import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
+import { decodeStrictUtf8 } from './strict-utf8.ts';
 
 const percent = 0x25;
+
+/** A sound path as a request target holds it. */
+export function encodeResourcePath(path: string): string {
+  return path.split('/').map(encodeURIComponent).join('/');
+}
 
 /**
  * The path below an export root that a raw request target names: percent-decoded once, then refused as a whole (undefined) when it is
@@ -20,7 +25,7 @@ export function isSoundPath(path: string): boolean {
 
 function percentDecode(raw: string): string | undefined {
   if (!raw.includes('%')) return raw;
-  const bytes = Buffer.alloc(raw.length);
+  const bytes = new Uint8Array(raw.length);
   let length = 0;
   for (let index = 0; index < raw.length; index += 1) {
     let byte = raw.charCodeAt(index);
