@@ -1,0 +1,180 @@
+/** A running capsule, as another program drives it. */
+
+import { agentCardPath, decodeAgentCard, type DecodedCard } from '@svc/protocol/agent-card.ts';
+import { audienceHeader } from '@svc/protocol/audience.ts';
+import { decodeJsonRpcAnswer, encodeJsonRpcRequest } from '@svc/protocol/json-rpc.ts';
+import { encodeMessage } from '@svc/protocol/message.ts';
+import {
+  decodeFileFacts,
+  decodeListing,
+  resourcesPath,
+  type DecodedFileFacts,
+  type Listing,
+} from '@svc/protocol/resource-files.ts';
+import { encodeResourcePath } from '@svc/protocol/resource-path.ts';
+import { decodeStopReport, type StopReport } from '@svc/protocol/stop-report.ts';
+import { decodeTask, type TaskFacts } from '@svc/protocol/task-object.ts';
+import { encodeTaskOrigin, type TaskOrigin } from '@svc/protocol/task-origin.ts';
+import { ClientError } from './client-error.ts';
+import { faultOf } from './event-stream.ts';
+import { type DoorOptions, HttpDoor } from './http-door.ts';
+import { runTask, type RunOptions, type TaskEvent } from './run-task.ts';
+import { sha256Hex } from './sha256.ts';
+import { watchCapsule, type WatchEvent } from './watch-capsule.ts';
+
+export interface CapsuleOptions extends DoorOptions {
+  /** What the card must say: another capsule may listen where one was. */
+  readonly expect?: Partial<Pick<DecodedCard, 'name' | 'version' | 'sessionId'>>;
+  /** False asks without a look at the card, which a capsule behind a proxy may not show. */
+  readonly isGated?: boolean;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface SendOptions extends CallOptions {
+  readonly contextId?: string | undefined;
+  /** How it reaches the capsule; a message as any other when absent. */
+  readonly origin?: TaskOrigin;
+}
+
+export interface CapsuleFile extends DecodedFileFacts {
+  /** They hash to `sha256`. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/**
+ * Talks to one capsule. Before the first call the card is read: a method or plane that it does not list is `not-served`, and nothing is
+ * sent. A card without `serves` is of a runtime that told nobody what it serves; its answers tell. Every method takes an AbortSignal, and rejects with its
+ * reason once that is aborted; any other failure is a `ClientError`.
+ */
+export class CapsuleClient {
+  readonly #door: HttpDoor;
+  readonly #expect: NonNullable<CapsuleOptions['expect']>;
+  readonly #isGated: boolean;
+  #card: DecodedCard | null = null;
+  #messages = 0;
+
+  constructor({ expect = {}, isGated = true, ...options }: CapsuleOptions) {
+    this.#door = new HttpDoor(options);
+    this.#expect = expect;
+    this.#isGated = isGated;
+  }
+
+  /** The card as it is now. Throws `another-capsule` when it does not say what is expected. */
+  async card({ signal }: CallOptions = {}): Promise<DecodedCard> {
+    const card = decodeAgentCard(await this.#door.json({ method: 'GET', target: agentCardPath, signal }));
+    if (card === undefined) throw new ClientError('bad-answer', `${this.#door.url} shows no card of a capsule`);
+    for (const key of ['name', 'version', 'sessionId'] as const) {
+      const expected = this.#expect[key];
+      if (expected === undefined || expected === card[key]) continue;
+      throw new ClientError('another-capsule', `the ${key} of ${this.#door.url} is ${card[key]}, not ${expected}`);
+    }
+    return card;
+  }
+
+  /** One JSON-RPC call; its result. Throws `fault` for an error. */
+  async call(
+    method: string,
+    params: unknown,
+    { signal, headers = {} }: CallOptions & { readonly headers?: Readonly<Record<string, string>> } = {},
+  ): Promise<unknown> {
+    await this.#gate('methods', method, signal);
+    const answer = decodeJsonRpcAnswer(
+      await this.#door.json({
+        method: 'POST',
+        target: '/',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: encodeJsonRpcRequest(1, method, params),
+        signal,
+      }),
+    );
+    if (answer === null) throw new ClientError('bad-answer', `${this.#door.url} did not answer with JSON-RPC`);
+    if (answer.kind === 'error') throw faultOf(method, answer);
+    return answer.result;
+  }
+
+  /** Starts a task, or answers the one that waits for input. A capsule with no room answers a task with state `rejected`. */
+  async send(text: string, { contextId, origin = { kind: 'message' }, signal }: SendOptions = {}): Promise<TaskFacts> {
+    this.#messages += 1;
+    const message = { messageId: `message-${this.#messages}`, role: 'user', text };
+    const params = encodeMessage(contextId === undefined ? message : { ...message, contextId });
+    return this.#taskIn(await this.call('message/send', params, { signal, headers: encodeTaskOrigin(origin) }));
+  }
+
+  /** The task as it stands; without an id the running one, else the last. */
+  async task(id?: string, options: CallOptions = {}): Promise<TaskFacts> {
+    return this.#taskIn(await this.call('tasks/get', { id }, options));
+  }
+
+  /** The task as it then stands; one that has ended stays as it is. */
+  async cancel(id: string, options: CallOptions = {}): Promise<TaskFacts> {
+    return this.#taskIn(await this.call('tasks/cancel', { id }, options));
+  }
+
+  /** Cancels every live task. */
+  async stop(options: CallOptions = {}): Promise<StopReport> {
+    const report = decodeStopReport(await this.call('session/stop', {}, options));
+    if (report !== null) return report;
+    throw new ClientError('bad-answer', `${this.#door.url} answered session/stop with an unknown shape`);
+  }
+
+  /** Follows everything the capsule does. See `watchCapsule`. */
+  async *watch({ signal }: CallOptions = {}): AsyncGenerator<WatchEvent, void> {
+    await this.#gate('methods', 'stream/watch', signal);
+    yield* watchCapsule(this.#door, signal);
+  }
+
+  /** Sends a message and follows its task to its end. See `runTask`. */
+  run(text: string, options: RunOptions = {}): AsyncGenerator<TaskEvent, TaskFacts> {
+    return runTask(this, text, options);
+  }
+
+  /** The files of the operator plane. */
+  async files({ signal }: CallOptions = {}): Promise<Listing> {
+    await this.#gate('planes', 'files', signal);
+    const listing = decodeListing(await this.#door.json({ method: 'GET', target: `${resourcesPath}files`, signal }));
+    if (listing !== null) return listing;
+    throw new ClientError('bad-answer', `${this.#door.url} answered with no listing of files`);
+  }
+
+  /** One file, by its path in the listing. */
+  async file(path: string, { signal }: CallOptions = {}): Promise<CapsuleFile> {
+    await this.#gate('planes', 'files', signal);
+    return await this.#read(`files/${encodeResourcePath(path)}`, {}, signal);
+  }
+
+  /** The file that a peer handle is for. `audience` is who it was shared with: `<name>@<host:port>`. */
+  async sharedFile(handle: string, audience: string, { signal }: CallOptions = {}): Promise<CapsuleFile> {
+    await this.#gate('planes', 'peer_files', signal);
+    return await this.#read(`peer/${encodeURIComponent(handle)}`, { [audienceHeader]: audience }, signal);
+  }
+
+  async #read(rest: string, headers: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<CapsuleFile> {
+    const { mostFileBytes, idleMs } = this.#door.limits;
+    const asked = { method: 'GET', target: resourcesPath + rest, headers, signal } as const;
+    return await this.#door.ask(asked, async (answer) => {
+      if (answer.status !== 200) throw await this.#door.refusal(answer);
+      const facts = decodeFileFacts(answer.header);
+      if (facts === null) throw new ClientError('bad-answer', 'the answer has not the etag and generation of a file');
+      const bytes = await answer.bytes(mostFileBytes, idleMs);
+      if ((await sha256Hex(bytes)) === facts.sha256) return { ...facts, bytes };
+      throw new ClientError('bad-answer', 'the bytes that came are not those that were announced');
+    });
+  }
+
+  async #gate(kind: 'methods' | 'planes', name: string, signal: AbortSignal | undefined): Promise<void> {
+    if (!this.#isGated) return;
+    this.#card ??= await this.card({ signal });
+    const { serves } = this.#card;
+    if (serves === null || serves[kind].includes(name)) return;
+    throw new ClientError('not-served', `${this.#door.url} does not serve ${name}, as its card says`);
+  }
+
+  #taskIn(result: unknown): TaskFacts {
+    const task = decodeTask(result);
+    if (task !== null) return task;
+    throw new ClientError('bad-answer', `${this.#door.url} answered with no task`);
+  }
+}

@@ -1,0 +1,46 @@
+/** Why something cannot be had. The codes do not change their meaning. */
+export type ClientErrorCode =
+  /** No whole answer came: nothing listens there, or the connection broke. */
+  | 'unreachable'
+  /** No answer, or nothing more of one, came in time. */
+  | 'timeout'
+  /** An answer, a frame or a file is larger than it may be. */
+  | 'too-large'
+  /** Answered with a status that refuses; `status` has it, `refusal` what was said. */
+  | 'refused'
+  /** Answered with a JSON-RPC error, whose code is `fault`. */
+  | 'fault'
+  /** The answer is not what is answered to this. */
+  | 'bad-answer'
+  /** The card does not list it. */
+  | 'not-served'
+  /** The card is not that of the capsule that is expected. */
+  | 'another-capsule'
+  /** A stream broke, and could not be taken up again. */
+  | 'lost';
+
+export interface ClientErrorDetails {
+  readonly status?: number;
+  /** The code or sentence of a refusal. */
+  readonly refusal?: string | null;
+  /** The code of a JSON-RPC error. */
+  readonly fault?: number | null;
+  readonly cause?: unknown;
+}
+
+/** Everything that a client throws, but for the reason of a signal that was aborted. What others said is in its message as they said it. */
+export class ClientError extends Error {
+  readonly code: ClientErrorCode;
+  readonly status: number | null;
+  readonly refusal: string | null;
+  readonly fault: number | null;
+
+  constructor(code: ClientErrorCode, message: string, details: ClientErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'ClientError';
+    this.code = code;
+    this.status = details.status ?? null;
+    this.refusal = details.refusal ?? null;
+    this.fault = details.fault ?? null;
+  }
+}

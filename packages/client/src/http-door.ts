@@ -1,0 +1,260 @@
+/** Requests over whatever is shaped like `fetch`, with a bound on all that is waited for and kept. */
+
+import { parseJsonText } from '@svc/protocol/json-text.ts';
+import { decodeRefusal } from '@svc/protocol/refusal.ts';
+import { ClientError } from './client-error.ts';
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST';
+  readonly headers: Record<string, string>;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
+  readonly signal: AbortSignal;
+  /** None is followed: a token is for one address. */
+  readonly redirect: 'manual';
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: { getReader(): BodyReader } | null;
+}
+
+interface BodyReader {
+  read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+  cancel(): Promise<unknown>;
+}
+
+/** `fetch`, or what stands for it. */
+export type Http = (url: string, request: HttpRequest) => Promise<HttpResponse>;
+
+export interface Limits {
+  /** For an answer to begin, and for the whole of one that is no stream and no file. */
+  readonly callMs: number;
+  /** Without a byte in a stream or a file. A capsule says something every 15 seconds, but for a busy one. */
+  readonly idleMs: number;
+  readonly mostAnswerBytes: number;
+  readonly mostFileBytes: number;
+  /** Of one frame, in characters. */
+  readonly longestFrame: number;
+  /** One after the other, without a new frame between them. */
+  readonly mostReconnects: number;
+  /** Before the first; each waits twice as long as the one before, 5 seconds at most. */
+  readonly reconnectMs: number;
+}
+
+const usualLimits: Limits = {
+  callMs: 30_000,
+  idleMs: 60_000,
+  mostAnswerBytes: 16 * 1024 * 1024,
+  mostFileBytes: 512 * 1024 * 1024,
+  longestFrame: 128 * 1024 * 1024,
+  mostReconnects: 8,
+  reconnectMs: 100,
+};
+
+export interface DoorOptions {
+  /** `host:port`, which is asked over http, or `http(s)://host[:port]`, with a path before all others if there is one. */
+  readonly url: string;
+  /** Sent as a bearer token. */
+  readonly token?: string | undefined;
+  /** The platform's own when absent. */
+  readonly fetch?: Http;
+  readonly limits?: Partial<Limits>;
+}
+
+export interface Asked {
+  readonly method: 'GET' | 'POST';
+  /** Path and query, from the slash on. */
+  readonly target: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The head of an answer, with its body behind it. */
+export interface OpenAnswer {
+  readonly status: number;
+  readonly header: (name: string) => string | undefined;
+  /** In lower case, without parameters. */
+  readonly mediaType: string;
+  /**
+   * The body in the pieces it comes in. Throws `timeout` after `idleMs` without one, `unreachable` when the connection breaks. Who stops
+   * reading ends the connection.
+   */
+  pieces(idleMs: number): AsyncGenerator<Uint8Array, void>;
+  /** The body, of at most so many bytes: `too-large` for more. */
+  bytes(mostBytes: number, idleMs: number): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+/** One server, as it is asked. */
+export class HttpDoor {
+  readonly limits: Limits;
+  /** Without a slash at its end. */
+  readonly url: string;
+  readonly #token: string | undefined;
+  readonly #fetch: Http;
+
+  constructor({ url, token, fetch, limits = {} }: DoorOptions) {
+    const whole = /^https?:\/\//i.test(url) ? url : `http://${url}`;
+    if (!URL.canParse(whole)) throw new TypeError(`${url} is no address of a server`);
+    this.url = new URL(whole).href.replace(/\/$/, '');
+    this.#token = token;
+    // Called as a function of the platform's, which it insists on.
+    this.#fetch = fetch ?? (async (target, request) => await globalThis.fetch(target, request));
+    this.limits = { ...usualLimits, ...limits };
+  }
+
+  /** Asks, and hands the answer to `take`; afterwards the connection is done with, whatever was read. Rejects with the reason of an aborted signal. */
+  async ask<Value>(asked: Asked, take: (answer: OpenAnswer) => Promise<Value>): Promise<Value> {
+    const { answer, close } = await this.open(asked);
+    try {
+      return await take(answer);
+    } finally {
+      close();
+    }
+  }
+
+  /** The same for an answer that stays open; the caller closes it. */
+  async open({ method, target, headers, body, signal }: Asked): Promise<{ answer: OpenAnswer; close: () => void }> {
+    signal?.throwIfAborted();
+    const own = new AbortController();
+    const close = (): void => {
+      signal?.removeEventListener('abort', close);
+      own.abort();
+    };
+    signal?.addEventListener('abort', close, { once: true });
+    const authorization = this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` };
+    const asking = this.#fetch(`${this.url}${target}`, {
+      method,
+      headers: { ...headers, ...authorization },
+      ...(body === undefined ? {} : { body }),
+      signal: own.signal,
+      redirect: 'manual',
+    });
+    try {
+      const response = await within(asking, { ms: this.limits.callMs, signal });
+      return { answer: answerOf(response, signal), close };
+    } catch (error) {
+      close();
+      throw error;
+    }
+  }
+
+  /** An answer of JSON. Throws `refused` for any status but these. */
+  async json(asked: Asked, statuses: readonly number[] = [200]): Promise<unknown> {
+    const { callMs, mostAnswerBytes } = this.limits;
+    const late = AbortSignal.timeout(callMs);
+    const signal = asked.signal === undefined ? late : AbortSignal.any([asked.signal, late]);
+    try {
+      return await this.ask({ ...asked, signal }, async (answer) => {
+        if (!statuses.includes(answer.status)) throw await this.refusal(answer);
+        const text = new TextDecoder().decode(await answer.bytes(mostAnswerBytes, callMs));
+        const parsed = parseJsonText(text);
+        if (parsed.kind === 'json') return parsed.value;
+        throw new ClientError('bad-answer', `${this.url} did not answer with JSON`);
+      });
+    } catch (error) {
+      asked.signal?.throwIfAborted();
+      if (!late.aborted) throw error;
+      throw new ClientError('timeout', `no answer within ${callMs / 1000} s`, { cause: error });
+    }
+  }
+
+  /** The `refused` of an answer, with what it says of why. */
+  async refusal(answer: OpenAnswer): Promise<ClientError> {
+    const parsed = parseJsonText(new TextDecoder().decode(await answer.bytes(longestRefusal, this.limits.callMs)));
+    const { error = null, message = null } = (parsed.kind === 'json' ? decodeRefusal(parsed.value) : null) ?? {};
+    const said = [error, message].filter((text) => text !== null).join(': ');
+    const { status } = answer;
+    const text = `${this.url} answered ${status}${said === '' ? '' : ` ${said}`}`;
+    return new ClientError('refused', text, { status, refusal: error });
+  }
+}
+
+const longestRefusal = 64 * 1024;
+
+function answerOf(response: HttpResponse, signal: AbortSignal | undefined): OpenAnswer {
+  const header = (name: string): string | undefined => response.headers.get(name) ?? undefined;
+  const pieces = (idleMs: number): AsyncGenerator<Uint8Array, void> => piecesOf(response, { ms: idleMs, signal });
+  return {
+    status: response.status,
+    header,
+    mediaType: (header('content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase(),
+    pieces,
+    bytes: async (mostBytes, idleMs) => {
+      if (Number(header('content-length') ?? 0) > mostBytes) throw tooLarge(mostBytes);
+      return await gathered(pieces(idleMs), mostBytes);
+    },
+  };
+}
+
+async function* piecesOf({ body }: HttpResponse, wait: Wait): AsyncGenerator<Uint8Array, void> {
+  if (body === null) return;
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await within(reader.read(), wait);
+      if (done) return;
+      if (value !== undefined) yield value;
+    }
+  } finally {
+    // What is left of a body that broke is nobody's concern.
+    reader.cancel().catch(() => {});
+  }
+}
+
+async function gathered(pieces: AsyncIterable<Uint8Array>, mostBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  let bytes = new Uint8Array(0);
+  let length = 0;
+  for await (const piece of pieces) {
+    if (length + piece.length > mostBytes) throw tooLarge(mostBytes);
+    if (length + piece.length > bytes.length) {
+      const larger = new Uint8Array(Math.max(2 * bytes.length, length + piece.length));
+      larger.set(bytes.subarray(0, length));
+      bytes = larger;
+    }
+    bytes.set(piece, length);
+    length += piece.length;
+  }
+  return bytes.subarray(0, length);
+}
+
+interface Wait {
+  readonly ms: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** What a promise of the connection's comes to. Rejects with the signal's reason, `timeout` or `unreachable`. */
+export async function within<Value>(promise: Promise<Value>, { ms, signal }: Wait): Promise<Value> {
+  let stop = (): void => {};
+  const cut = new Promise<never>((_, reject) => {
+    const late = new ClientError('timeout', `nothing came for ${ms / 1000} s`);
+    const timer = Number.isFinite(ms) ? setTimeout(() => reject(late), ms) : undefined;
+    const onAbort = (): void => reject(signal?.reason as Error);
+    if (signal?.aborted === true) onAbort();
+    signal?.addEventListener('abort', onAbort, { once: true });
+    stop = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    };
+  });
+  try {
+    return await Promise.race([promise, cut]);
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof ClientError) throw error;
+    throw new ClientError('unreachable', `no whole answer came: ${reasonOf(error)}`, { cause: error });
+  } finally {
+    stop();
+    promise.catch(() => {});
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}
+
+function tooLarge(mostBytes: number): ClientError {
+  return new ClientError('too-large', `the answer is larger than ${mostBytes} bytes`);
+}

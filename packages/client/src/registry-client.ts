@@ -1,0 +1,77 @@
+/** An artifact registry (D3 "Registry"). */
+
+import {
+  artifactsPath,
+  decodeIndex,
+  decodeReceipt,
+  decodeSha256,
+  encodeArchiveTarget,
+  encodePublishQuery,
+  sha256Header,
+  type IndexObject,
+  type PublishQuery,
+} from '@svc/protocol/registry-messages.ts';
+import { ClientError } from './client-error.ts';
+import { type DoorOptions, HttpDoor } from './http-door.ts';
+import { sha256Hex } from './sha256.ts';
+
+export interface RegistryCall {
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Archive {
+  /** They hash to `sha256`. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly sha256: string;
+}
+
+const maxIndexBytes = 64 * 1024 * 1024;
+
+/** `url` is written without `/v1`, `token` is the client key. */
+export class RegistryClient {
+  readonly #door: HttpDoor;
+
+  constructor(options: DoorOptions) {
+    this.#door = new HttpDoor(options);
+  }
+
+  /** Every version that is published. */
+  async index({ signal }: RegistryCall = {}): Promise<readonly IndexObject[]> {
+    return await this.#door.ask({ method: 'GET', target: artifactsPath, signal }, async (answer) => {
+      if (answer.status !== 200) throw await this.#door.refusal(answer);
+      const reading = decodeIndex(
+        new TextDecoder().decode(await answer.bytes(maxIndexBytes, this.#door.limits.callMs)),
+      );
+      if (reading.kind === 'index') return reading.objects;
+      throw new ClientError('bad-answer', `the index of ${this.#door.url} cannot be understood: ${reading.reason}`);
+    });
+  }
+
+  /** The variant for a platform (`os-arch`) where there is one, else the generic file; null when there is neither. */
+  async archive(
+    name: string,
+    version: string,
+    { platform = null, signal }: RegistryCall & { readonly platform?: string | null } = {},
+  ): Promise<Archive | null> {
+    const asked = { method: 'GET', target: encodeArchiveTarget(name, version, platform), signal } as const;
+    return await this.#door.ask(asked, async (answer) => {
+      if (answer.status === 404) return null;
+      if (answer.status !== 200) throw await this.#door.refusal(answer);
+      const { mostFileBytes, idleMs } = this.#door.limits;
+      const sha256 = decodeSha256(answer.header(sha256Header));
+      if (sha256 === null) throw new ClientError('bad-answer', `${this.#door.url} names no hash of ${name}@${version}`);
+      const bytes = await answer.bytes(mostFileBytes, idleMs);
+      if ((await sha256Hex(bytes)) === sha256) return { bytes, sha256 };
+      throw new ClientError('bad-answer', `${name}@${version} from ${this.#door.url} is not what its hash says`);
+    });
+  }
+
+  /** Publishes an archive and checks the receipt. Not tried again: nobody would know what became of the first try. */
+  async publish(query: PublishQuery, archive: Uint8Array<ArrayBuffer>, { signal }: RegistryCall = {}): Promise<void> {
+    const target = `${artifactsPath}?${encodePublishQuery(query)}`;
+    const headers = { 'content-type': 'application/octet-stream' };
+    const receipt = await this.#door.json({ method: 'POST', target, headers, body: archive, signal }, [201]);
+    if (decodeReceipt(receipt) === (await sha256Hex(archive))) return;
+    throw new ClientError('bad-answer', `${this.#door.url} confirms ${query.name}@${query.version} with another hash`);
+  }
+}

@@ -1,0 +1,324 @@
+import { createHash } from 'node:crypto';
+
+import { describe, expect, it } from 'vitest';
+
+import { CapsuleClient } from '@svc/client/capsule-client.ts';
+import type { WatchEvent } from '@svc/client/watch-capsule.ts';
+import { JsonRpcFault } from '@svc/protocol/json-rpc.ts';
+import { encodeFileFacts } from '@svc/protocol/resource-files.ts';
+import { acknowledgement, closed, FakeCapsule, gap, status, taskId, taskObject, text } from './fake-capsule.ts';
+
+const quick = { reconnectMs: 1, callMs: 2000, idleMs: 2000, mostReconnects: 3 };
+
+async function all(events: AsyncIterable<WatchEvent>): Promise<unknown[]> {
+  const seen: unknown[] = [];
+  for await (const event of events) seen.push(brief(event));
+  return seen;
+}
+
+/** What a test tells events apart by. */
+function brief(event: WatchEvent): unknown {
+  switch (event.kind) {
+    case 'connected':
+      return event.isAgain ? 'again' : 'connected';
+    case 'frame':
+      return 'text' in event.frame ? event.frame.text : event.frame.event === 'status' ? event.frame.state : 'artifact';
+    case 'gap':
+      return `gap ${event.firstAvailableId}`;
+    case 'closed':
+      return 'closed';
+  }
+}
+
+describe('a watch', () => {
+  it('gives every frame once, however often the connection breaks', async () => {
+    const capsule = await FakeCapsule.open({
+      watch: (watcher, index) => {
+        watcher.write(acknowledgement);
+        if (index > 0) watcher.write(status(1n, 'working') + text(7n, 'one'));
+        if (index === 0) watcher.write(status(0n, 'working') + status(1n, 'working'));
+        if (index === 0) watcher.write(`${text(7n, 'one')}id: 8\nevent: te`);
+        // The same task, event and id again is no repeat: another attempt began.
+        if (index === 1) watcher.write(text(8n, 'two') + text(3n, 'lower') + status(0n, 'working'));
+        if (index === 2) watcher.write(text(8n, 'two') + text(3n, 'lower') + text(9n, 'three') + closed);
+        if (index < 2) setTimeout(() => watcher.cut(), 50);
+      },
+    });
+    const client = new CapsuleClient({ url: capsule.url, limits: quick });
+    expect(await all(client.watch())).toEqual(
+      [
+        ['connected', 'working', 'working', 'one'],
+        ['again', 'two', 'lower', 'working'],
+        ['again', 'three', 'closed'],
+      ].flat(),
+    );
+    expect(capsule.watchers.map(({ lastEventId }) => lastEventId)).toEqual(['0', '0', '0']);
+  });
+
+  it('says where frames may be lost: where the capsule says so first, later where nothing of before is held', async () => {
+    const capsule = await FakeCapsule.open({
+      watch: (watcher, index) => {
+        if (index === 0) watcher.write(acknowledgement + gap(5n) + text(5n, 'five') + text(6n, 'six'));
+        // It names a gap for its ids alone: what came before is still there.
+        if (index === 1) watcher.write(acknowledgement + gap(6n) + text(6n, 'six') + text(7n, 'seven'));
+        if (index === 2) watcher.write(acknowledgement + gap(90n) + text(90n, 'ninety') + closed);
+        if (index < 2) setTimeout(() => watcher.cut(), 50);
+      },
+    });
+    const client = new CapsuleClient({ url: capsule.url, limits: quick });
+    expect(await all(client.watch())).toEqual(
+      [
+        ['connected', 'gap 5', 'five', 'six'],
+        ['again', 'seven'],
+        ['again', 'gap 90', 'ninety', 'closed'],
+      ].flat(),
+    );
+  });
+
+  it('is made again when nothing comes for too long, and is lost when that goes on', async () => {
+    const capsule = await FakeCapsule.open({ watch: (watcher) => watcher.write(acknowledgement) });
+    const client = new CapsuleClient({ url: capsule.url, limits: { ...quick, idleMs: 30 } });
+    await expect(all(client.watch())).rejects.toMatchObject({ name: 'ClientError', code: 'lost' });
+    expect(capsule.watchers).toHaveLength(4);
+  });
+
+  it('takes heartbeats without end for a busy capsule, keeps none, and ends with its signal', async () => {
+    let written = 0;
+    const beats = ':heartbeat\n\n'.repeat(100_000);
+    const leave = new AbortController();
+    const capsule = await FakeCapsule.open({
+      watch: ({ response }) => {
+        response.write(acknowledgement);
+        const beat = (): void => {
+          written += beats.length;
+          if (written > 50_000_000) leave.abort(new Error('enough'));
+          if (!response.destroyed) response.write(beats, beat);
+        };
+        beat();
+      },
+    });
+    const client = new CapsuleClient({ url: capsule.url, limits: quick });
+    await expect(all(client.watch({ signal: leave.signal }))).rejects.toThrow('enough');
+    expect(capsule.watchers).toHaveLength(1);
+  });
+
+  it('gives frames without ids, as nothing tells them apart', async () => {
+    const bare = 'event: text\ndata: {"id":"tsk_1","text":"bare"}\n\n';
+    const odd = 'id: many\nevent: text\ndata: {"id":"tsk_1","text":"odd"}\n\nevent: later\ndata: {}\n\n';
+    const capsule = await FakeCapsule.open({
+      watch: (watcher) => watcher.write(acknowledgement + bare + bare + odd + closed),
+    });
+    const client = new CapsuleClient({ url: capsule.url, limits: quick });
+    expect(await all(client.watch())).toEqual(['connected', 'bare', 'bare', 'odd', 'closed']);
+  });
+
+  it.each([
+    ['a frame without end', 'too-large', (): string => `${acknowledgement}data: ${'x'.repeat(2_000_000)}`],
+    ['another beginning', 'bad-answer', (): string => text(1n, 'a')],
+  ])('is given up for %s: %s', async (_name, code, written) => {
+    const capsule = await FakeCapsule.open({ watch: (watcher) => watcher.write(written()) });
+    const client = new CapsuleClient({ url: capsule.url, limits: { ...quick, longestFrame: 1_000_000 } });
+    await expect(all(client.watch())).rejects.toMatchObject({ code });
+    expect(capsule.watchers).toHaveLength(1);
+  });
+
+  it.each([
+    [200, 'text/html', '<html>', 'bad-answer'],
+    [200, 'application/json', '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}', 'fault'],
+    [401, 'application/json', '{"error":"unauthorized","message":"A token is missing."}', 'refused'],
+  ])('is given up where %i %s comes in its place', async (code, type, body, error) => {
+    const capsule = await FakeCapsule.open({});
+    const fetch = async (url: string, request: RequestInit): Promise<Response> =>
+      url.endsWith('.json')
+        ? await globalThis.fetch(url, request)
+        : new Response(body, { status: code, headers: { 'content-type': type } });
+    const client = new CapsuleClient({ url: capsule.url, limits: quick, fetch });
+    await expect(all(client.watch())).rejects.toMatchObject({ code: error });
+  });
+});
+
+describe('a run of a task', () => {
+  it('follows its task alone, over a connection that breaks, to what the capsule says it came to', async () => {
+    const other = 'tsk_2' as typeof taskId;
+    const capsule = await FakeCapsule.open({
+      watch: (watcher, index) => {
+        watcher.write(acknowledgement + gap(40n) + status(40n, 'completed', { task: other }));
+        if (index === 1) watcher.write(status(1n, 'working') + text(2n, 'reply') + status(3n, 'completed'));
+      },
+      call: (method) => {
+        const isOver = capsule.watchers.length === 2;
+        if (method === 'tasks/get') return taskObject(isOver ? { state: 'completed', response: 'reply' } : {});
+        capsule.watchers[0]?.write(status(1n, 'working'));
+        setTimeout(() => capsule.watchers[0]?.cut(), 50);
+        return taskObject({ state: 'submitted' });
+      },
+    });
+    const run = new CapsuleClient({ url: capsule.url, limits: quick }).run('do it');
+    const events: unknown[] = [];
+    let next = await run.next();
+    for (; next.done !== true; next = await run.next()) events.push(brief(next.value));
+    expect(events).toEqual(['working']);
+    expect(next.value).toMatchObject({ id: taskId, state: 'completed', response: 'reply' });
+  });
+
+  it('asks for input once, and sends the answer', async () => {
+    let state = 'working';
+    const capsule = await FakeCapsule.open({
+      watch: (watcher) => watcher.write(acknowledgement),
+      call: (method, params) => {
+        const [watcher] = capsule.watchers;
+        if (method === 'tasks/get') return taskObject({ state, prompt: state === 'input-required' ? 'Which?' : null });
+        const said = JSON.stringify(params);
+        if (said.includes('this one')) {
+          watcher?.write(status(2n, 'working', { message: 'resumed' }) + status(3n, 'completed'));
+          state = 'completed';
+        } else {
+          state = 'input-required';
+          watcher?.write(status(0n, 'working') + status(1n, 'input-required'));
+        }
+        return taskObject({ state: 'working' });
+      },
+    });
+    const asked: string[] = [];
+    const client = new CapsuleClient({ url: capsule.url, limits: quick });
+    const run = client.run('do it', {
+      onInput: ({ prompt }) => {
+        asked.push(prompt);
+        return 'this one';
+      },
+    });
+    let next = await run.next();
+    while (next.done !== true) next = await run.next();
+    expect(asked).toEqual(['Which?']);
+    expect(next.value.state).toBe('completed');
+    expect(capsule.calls.filter(({ method }) => method === 'message/send')).toHaveLength(2);
+  });
+
+  it('fails of what an answer fails of, and ends with its signal', async () => {
+    const capsule = await FakeCapsule.open({
+      watch: (watcher) => watcher.write(acknowledgement),
+      call: (method) => {
+        if (method === 'message/send') capsule.watchers.at(-1)?.write(status(1n, 'input-required'));
+        return taskObject({ state: 'input-required', prompt: 'Which?' });
+      },
+    });
+    const client = new CapsuleClient({ url: capsule.url, limits: quick });
+    const broken = client.run('a', { onInput: () => Promise.reject(new Error('no answer')) });
+    await expect(drained(broken)).rejects.toThrow('no answer');
+    const leave = new AbortController();
+    const waiting = client.run('a', {
+      signal: leave.signal,
+      onInput: () => {
+        leave.abort(new Error('left'));
+        return null;
+      },
+    });
+    await expect(drained(waiting)).rejects.toThrow('left');
+  });
+});
+
+async function drained(events: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of events);
+}
+
+describe('a call', () => {
+  it('goes with the token, and gives what is answered', async () => {
+    const capsule = await FakeCapsule.open({ call: () => taskObject({ state: 'canceled' }) });
+    const client = new CapsuleClient({ url: capsule.url, token: 'secret', limits: quick });
+    expect(await client.cancel(taskId)).toMatchObject({ id: taskId, state: 'canceled' });
+    expect(capsule.calls).toMatchObject([
+      { method: 'tasks/cancel', params: { id: taskId }, headers: { authorization: 'Bearer secret' } },
+    ]);
+  });
+
+  it('is refused as the capsule refuses it', async () => {
+    const capsule = await FakeCapsule.open({
+      call: () => {
+        throw new JsonRpcFault('task-not-found');
+      },
+    });
+    const client = new CapsuleClient({ url: capsule.url, limits: quick });
+    await expect(client.task('tsk_9')).rejects.toMatchObject({ code: 'fault', fault: -32001 });
+  });
+
+  it.each([
+    ['does not list it', { serves: { methods: ['tasks/get'], planes: [] } }, {}, 'not-served'],
+    ['is that of another version', {}, { version: '2.0.0' }, 'another-capsule'],
+    ['is that of another session', {}, { sessionId: 'ses_2' }, 'another-capsule'],
+    ['is none', { name: '' }, {}, 'bad-answer'],
+  ])('is not sent when the card %s', async (_name, shown, expect_, code) => {
+    const capsule = await FakeCapsule.open({ card: (usual) => ({ ...usual, ...shown }) });
+    const client = new CapsuleClient({ url: capsule.url, limits: quick, expect: expect_ });
+    await expect(client.send('a')).rejects.toMatchObject({ code });
+    await expect(client.files()).rejects.toMatchObject({ code });
+    expect(capsule.calls).toEqual([]);
+  });
+
+  it('is sent to a runtime that does not say what it serves', async () => {
+    const capsule = await FakeCapsule.open({
+      card: ({ serves: _, ...old }) => old,
+      call: () => ({ session_id: 'ses_1', canceled: [taskId], residue: [] }),
+    });
+    const client = new CapsuleClient({ url: `http://${capsule.url}/`, limits: quick });
+    expect(await client.stop()).toEqual({ sessionId: 'ses_1', canceled: [taskId], residue: [] });
+  });
+
+  it.each([
+    ['is no JSON', 'unparsable', 'bad-answer'],
+    ['is too large', `"${'x'.repeat(3000)}"`, 'too-large'],
+  ])('fails when the answer %s', async (_name, body, code) => {
+    const capsule = await FakeCapsule.open({ other: (_request, response) => response.end(body) });
+    const client = new CapsuleClient({ url: capsule.url, limits: { ...quick, mostAnswerBytes: 2000 } });
+    await expect(client.files()).rejects.toMatchObject({ code });
+  });
+
+  it('fails where nothing listens, and where no answer comes', async () => {
+    const gone = new CapsuleClient({ url: '127.0.0.1:1', limits: quick });
+    await expect(gone.card()).rejects.toMatchObject({ code: 'unreachable' });
+    const capsule = await FakeCapsule.open({ other: () => {} });
+    const client = new CapsuleClient({ url: capsule.url, limits: { ...quick, callMs: 50 } });
+    await expect(client.files()).rejects.toMatchObject({ code: 'timeout' });
+    const late = AbortSignal.timeout(20);
+    const patient = new CapsuleClient({ url: capsule.url, limits: quick });
+    await expect(patient.files({ signal: late })).rejects.toMatchObject({ name: 'TimeoutError' });
+  });
+});
+
+describe('a file', () => {
+  const bytes = Buffer.from('content');
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const facts = { sha256, mtimeMs: 5, generation: 2, containment: 'sealed' } as const;
+
+  it('comes whole, with what its headers say', async () => {
+    const asked: unknown[] = [];
+    const capsule = await FakeCapsule.open({
+      other: (request, response) => {
+        asked.push([request.url, request.headers['x-svc-audience']]);
+        response.writeHead(200, encodeFileFacts(facts)).end(bytes);
+      },
+    });
+    const client = new CapsuleClient({ url: capsule.url, limits: quick });
+    const file = await client.file('a b/c.txt');
+    expect(Buffer.from(file.bytes).toString()).toBe('content');
+    expect(file).toMatchObject({ sha256, generation: 2, mtimeMs: 5, containment: 'sealed' });
+    await client.sharedFile('mh1.a.b', 'me@localhost:1');
+    expect(asked).toEqual([
+      ['/resources/files/a%20b/c.txt', undefined],
+      ['/resources/peer/mh1.a.b', 'me@localhost:1'],
+    ]);
+  });
+
+  it.each([
+    ['is refused', 403, { error: 'outside_root', message: 'No.' }, 'refused', 'outside_root'],
+    ['has other bytes than announced', 200, 'other', 'bad-answer', null],
+  ])('that %s does not come', async (_name, answered, body, code, refusal) => {
+    const capsule = await FakeCapsule.open({
+      other: (_request, response) =>
+        response
+          .writeHead(answered, encodeFileFacts(facts))
+          .end(typeof body === 'string' ? body : JSON.stringify(body)),
+    });
+    const client = new CapsuleClient({ url: capsule.url, limits: quick });
+    await expect(client.file('a')).rejects.toMatchObject({ code, refusal });
+  });
+});
