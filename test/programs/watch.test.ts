@@ -53,8 +53,8 @@ describe('svc watch', () => {
     const { capsule } = await watchPlayed(args, { env });
     const { request } = await capsule.connection();
     expect(request).toBe(
-      `POST / HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: 60\r\n${authorization}` +
-        `Accept: text/event-stream\r\nLast-Event-ID: 0\r\nHost: ${capsule.address}\r\nConnection: close\r\n\r\n` +
+      'POST / HTTP/1.1\r\ncontent-type: application/json\r\naccept: text/event-stream\r\nlast-event-id: 0\r\n' +
+        `${authorization}content-length: 60\r\nHost: ${capsule.address}\r\nConnection: close\r\n\r\n` +
         '{"jsonrpc":"2.0","id":1,"method":"stream/watch","params":{}}',
     );
   });

@@ -16,7 +16,7 @@ import { decodeStopReport, type StopReport } from '@svc/protocol/stop-report.ts'
 import { decodeTask, type TaskFacts } from '@svc/protocol/task-object.ts';
 import { encodeTaskOrigin, type TaskOrigin } from '@svc/protocol/task-origin.ts';
 import { ClientError } from './client-error.ts';
-import { faultOf } from './event-stream.ts';
+import { faultOf, oddAnswer } from './event-stream.ts';
 import { type DoorOptions, HttpDoor } from './http-door.ts';
 import { runTask, type RunOptions, type TaskEvent } from './run-task.ts';
 import { sha256Hex } from './sha256.ts';
@@ -81,16 +81,15 @@ export class CapsuleClient {
     { signal, headers = {} }: CallOptions & { readonly headers?: Readonly<Record<string, string>> } = {},
   ): Promise<unknown> {
     await this.#gate('methods', method, signal);
-    const answer = decodeJsonRpcAnswer(
-      await this.#door.json({
-        method: 'POST',
-        target: '/',
-        headers: { ...headers, 'content-type': 'application/json' },
-        body: encodeJsonRpcRequest(1, method, params),
-        signal,
-      }),
-    );
-    if (answer === null) throw new ClientError('bad-answer', `${this.#door.url} did not answer with JSON-RPC`);
+    const json = await this.#door.json({
+      method: 'POST',
+      target: '/',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: encodeJsonRpcRequest(1, method, params),
+      signal,
+    });
+    const answer = decodeJsonRpcAnswer(json);
+    if (answer === null) throw oddAnswer(this.#door, json);
     if (answer.kind === 'error') throw faultOf(method, answer);
     return answer.result;
   }

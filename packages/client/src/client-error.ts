@@ -10,6 +10,10 @@ export type ClientErrorCode =
   | 'refused'
   /** Answered with a JSON-RPC error, whose code is `fault`. */
   | 'fault'
+  /** The answer is no JSON. */
+  | 'not-json'
+  /** A stream was asked for, and something else came. */
+  | 'no-stream'
   /** The answer is not what is answered to this. */
   | 'bad-answer'
   /** The card does not list it. */
@@ -21,7 +25,7 @@ export type ClientErrorCode =
 
 export interface ClientErrorDetails {
   readonly status?: number;
-  /** The code or sentence of a refusal. */
+  /** What was said of why: the code or sentence of a refusal, the message of an error. */
   readonly refusal?: string | null;
   /** The code of a JSON-RPC error. */
   readonly fault?: number | null;

@@ -1,8 +1,7 @@
 /** One connection that carries the frames of a capsule. */
 
 import { FrameReader, type ReceivedFrame } from '@svc/protocol/frame-reader.ts';
-import { decodeJsonRpcAnswer, encodeJsonRpcRequest } from '@svc/protocol/json-rpc.ts';
-import { parseJsonText } from '@svc/protocol/json-text.ts';
+import { decodeJsonRpcAnswer, encodeJsonRpcRequest, faultText } from '@svc/protocol/json-rpc.ts';
 import { ClientError } from './client-error.ts';
 import type { HttpDoor, OpenAnswer } from './http-door.ts';
 
@@ -14,23 +13,28 @@ export interface StreamRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * The frames of a streaming method, as many at a time as came together. The connection ends with the reading of it, and the reading with the
- * connection. Throws `refused`, `fault` and `bad-answer` when no event stream is answered, `too-large` for a frame that is too long, and what
- * `OpenAnswer.pieces` does.
- */
-export async function* streamFrames(
+/** A connection that is open; the caller closes it. */
+export interface EventStream {
+  /** As many at a time as came together, until the connection ends. Throws `too-large` for a frame that is too long, and what `OpenAnswer.pieces` does. */
+  readonly frames: AsyncGenerator<readonly ReceivedFrame[], void>;
+  close(): void;
+}
+
+/** Calls a streaming method. Throws `refused`, `fault`, `bad-answer` and `no-stream` when no event stream is answered. */
+export async function openStream(
   door: HttpDoor,
   { method, params, lastEventId, signal }: StreamRequest,
-): AsyncGenerator<readonly ReceivedFrame[], void> {
+): Promise<EventStream> {
   const resume = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
-  const headers = { accept: 'text/event-stream', 'content-type': 'application/json', ...resume };
+  const headers = { 'content-type': 'application/json', accept: 'text/event-stream', ...resume };
   const body = encodeJsonRpcRequest(1, method, params);
   const { answer, close } = await door.open({ method: 'POST', target: '/', headers, body, signal });
+  const { idleMs, longestFrame } = door.limits;
+  if (answer.status === 200 && answer.mediaType === 'text/event-stream') {
+    return { frames: framesIn(answer.pieces(idleMs), longestFrame), close };
+  }
   try {
-    if (answer.status !== 200) throw await door.refusal(answer);
-    if (answer.mediaType !== 'text/event-stream') throw await noStream(door, answer, method);
-    yield* framesIn(answer.pieces(door.limits.idleMs), door.limits.longestFrame);
+    throw answer.status === 200 ? await noStream(door, answer, method) : await door.refusal(answer);
   } finally {
     close();
   }
@@ -49,20 +53,23 @@ export async function* framesIn(
   }
 }
 
-const longestRefusal = 64 * 1024;
-
 async function noStream(door: HttpDoor, answer: OpenAnswer, method: string): Promise<ClientError> {
-  const { callMs } = door.limits;
-  if (answer.mediaType === 'application/json') {
-    const json = parseJsonText(new TextDecoder().decode(await answer.bytes(longestRefusal, callMs)));
-    const refusal = json.kind === 'json' ? decodeJsonRpcAnswer(json.value) : null;
-    if (refusal?.kind === 'error') return faultOf(method, refusal);
+  const { status } = answer;
+  const json = answer.mediaType === 'application/json' ? await door.jsonIn(answer) : undefined;
+  if (json === undefined) {
+    return new ClientError('no-stream', `${door.url} answered ${method} with no event stream`, { status });
   }
-  return new ClientError('bad-answer', `${door.url} answered ${method} with no event stream`, {
-    status: answer.status,
-  });
+  const decoded = decodeJsonRpcAnswer(json);
+  return decoded?.kind === 'error' ? faultOf(method, decoded) : oddAnswer(door, json);
 }
 
+/** The `bad-answer` of JSON that is no JSON-RPC, or not the kind of it. */
+export function oddAnswer(door: HttpDoor, json: unknown): ClientError {
+  const refusal = faultText(json);
+  return new ClientError('bad-answer', `${door.url} did not answer with what was called for`, { refusal });
+}
+
+/** The `fault` of a JSON-RPC error. */
 export function faultOf(method: string, { code, message }: { code: number | null; message: string }): ClientError {
-  return new ClientError('fault', `${method} was refused: ${message}`, { fault: code });
+  return new ClientError('fault', `${method} was refused: ${message}`, { fault: code, refusal: message });
 }

@@ -28,7 +28,7 @@ interface BodyReader {
 export type Http = (url: string, request: HttpRequest) => Promise<HttpResponse>;
 
 export interface Limits {
-  /** For an answer to begin, and for the whole of one that is no stream and no file. */
+  /** For an answer to begin, and for the whole of one that is no stream and no file. Infinity waits for ever, here and below. */
   readonly callMs: number;
   /** Without a byte in a stream or a file. A capsule says something every 15 seconds, but for a busy one. */
   readonly idleMs: number;
@@ -95,9 +95,7 @@ export class HttpDoor {
   readonly #fetch: Http;
 
   constructor({ url, token, fetch, limits = {} }: DoorOptions) {
-    const whole = /^https?:\/\//i.test(url) ? url : `http://${url}`;
-    if (!URL.canParse(whole)) throw new TypeError(`${url} is no address of a server`);
-    this.url = new URL(whole).href.replace(/\/$/, '');
+    this.url = (/^https?:\/\//i.test(url) ? url : `http://${url}`).replace(/\/+$/, '');
     this.#token = token;
     // Called as a function of the platform's, which it insists on.
     this.#fetch = fetch ?? (async (target, request) => await globalThis.fetch(target, request));
@@ -143,7 +141,7 @@ export class HttpDoor {
   /** An answer of JSON. Throws `refused` for any status but these. */
   async json(asked: Asked, statuses: readonly number[] = [200]): Promise<unknown> {
     const { callMs, mostAnswerBytes } = this.limits;
-    const late = AbortSignal.timeout(callMs);
+    const late = AbortSignal.timeout(Math.min(Math.ceil(callMs), longestTimer));
     const signal = asked.signal === undefined ? late : AbortSignal.any([asked.signal, late]);
     try {
       return await this.ask({ ...asked, signal }, async (answer) => {
@@ -151,7 +149,7 @@ export class HttpDoor {
         const text = new TextDecoder().decode(await answer.bytes(mostAnswerBytes, callMs));
         const parsed = parseJsonText(text);
         if (parsed.kind === 'json') return parsed.value;
-        throw new ClientError('bad-answer', `${this.url} did not answer with JSON`);
+        throw new ClientError('not-json', `${this.url} did not answer with JSON`);
       });
     } catch (error) {
       asked.signal?.throwIfAborted();
@@ -160,10 +158,20 @@ export class HttpDoor {
     }
   }
 
-  /** The `refused` of an answer, with what it says of why. */
+  /** The JSON that something else was answered with than was asked for; undefined for what is none, too long or late. */
+  async jsonIn(answer: OpenAnswer): Promise<unknown> {
+    try {
+      const parsed = parseJsonText(new TextDecoder().decode(await answer.bytes(longestRefusal, refusalMs)));
+      return parsed.kind === 'json' ? parsed.value : undefined;
+    } catch (error) {
+      if (error instanceof ClientError) return undefined;
+      throw error;
+    }
+  }
+
+  /** The `refused` of an answer, with what it says of why, if that comes soon. */
   async refusal(answer: OpenAnswer): Promise<ClientError> {
-    const parsed = parseJsonText(new TextDecoder().decode(await answer.bytes(longestRefusal, this.limits.callMs)));
-    const { error = null, message = null } = (parsed.kind === 'json' ? decodeRefusal(parsed.value) : null) ?? {};
+    const { error = null, message = null } = decodeRefusal(await this.jsonIn(answer)) ?? {};
     const said = [error, message].filter((text) => text !== null).join(': ');
     const { status } = answer;
     const text = `${this.url} answered ${status}${said === '' ? '' : ` ${said}`}`;
@@ -171,7 +179,11 @@ export class HttpDoor {
   }
 }
 
+/** Timers take no more, 25 days. */
+const longestTimer = 2 ** 31 - 1;
+
 const longestRefusal = 64 * 1024;
+const refusalMs = 2000;
 
 function answerOf(response: HttpResponse, signal: AbortSignal | undefined): OpenAnswer {
   const header = (name: string): string | undefined => response.headers.get(name) ?? undefined;
@@ -229,7 +241,7 @@ export async function within<Value>(promise: Promise<Value>, { ms, signal }: Wai
   let stop = (): void => {};
   const cut = new Promise<never>((_, reject) => {
     const late = new ClientError('timeout', `nothing came for ${ms / 1000} s`);
-    const timer = Number.isFinite(ms) ? setTimeout(() => reject(late), ms) : undefined;
+    const timer = ms > longestTimer ? undefined : setTimeout(() => reject(late), ms);
     const onAbort = (): void => reject(signal?.reason as Error);
     if (signal?.aborted === true) onAbort();
     signal?.addEventListener('abort', onAbort, { once: true });

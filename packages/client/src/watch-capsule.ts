@@ -10,7 +10,7 @@ import { parseLastEventId } from '@svc/protocol/event-id.ts';
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
 import type { EventId } from '@svc/protocol/frames.ts';
 import { ClientError } from './client-error.ts';
-import { streamFrames } from './event-stream.ts';
+import { openStream } from './event-stream.ts';
 import { type HttpDoor, within } from './http-door.ts';
 import { SeenFrames } from './seen-frames.ts';
 
@@ -88,14 +88,19 @@ async function* connection(
   // From 0, not from the last id: later tasks have lower ids, and would be left out (D1 "Replay" 5).
   const request = { method: 'stream/watch', params: {}, lastEventId: '0', signal };
   let isFirst = true;
-  for await (const frames of streamFrames(door, request)) {
-    for (const received of frames) {
-      if (isFirst && received.event !== 'connection-ack') {
-        throw new ClientError('bad-answer', `the stream of ${door.url} does not begin as that of a capsule`);
+  const stream = await openStream(door, request);
+  try {
+    for await (const frames of stream.frames) {
+      for (const received of frames) {
+        if (isFirst && received.event !== 'connection-ack') {
+          throw new ClientError('bad-answer', `the stream of ${door.url} does not begin as that of a capsule`);
+        }
+        isFirst = false;
+        yield* eventsOf(received, seen, isAgain);
       }
-      isFirst = false;
-      yield* eventsOf(received, seen, isAgain);
     }
+  } finally {
+    stream.close();
   }
 }
 

@@ -61,7 +61,8 @@ describe('a watch', () => {
         if (index === 0) watcher.write(acknowledgement + gap(5n) + text(5n, 'five') + text(6n, 'six'));
         // It names a gap for its ids alone: what came before is still there.
         if (index === 1) watcher.write(acknowledgement + gap(6n) + text(6n, 'six') + text(7n, 'seven'));
-        if (index === 2) watcher.write(acknowledgement + gap(90n) + text(90n, 'ninety') + closed);
+        if (index === 2)
+          watcher.write(acknowledgement + gap(90n) + text(90n, 'ninety') + text(6n, 'another six') + closed);
         if (index < 2) setTimeout(() => watcher.cut(), 50);
       },
     });
@@ -70,9 +71,34 @@ describe('a watch', () => {
       [
         ['connected', 'gap 5', 'five', 'six'],
         ['again', 'seven'],
-        ['again', 'gap 90', 'ninety', 'closed'],
+        ['again', 'gap 90', 'ninety', 'another six', 'closed'],
       ].flat(),
     );
+  });
+
+  it('drops the first status of a task too where a capsule replays all that it holds', async () => {
+    const capsule = await FakeCapsule.open({
+      watch: (watcher, index) => {
+        watcher.write(acknowledgement + gap(8n) + text(8n, 'eight') + status(0n, 'working'));
+        if (index === 0) setTimeout(() => watcher.cut(), 50);
+        else watcher.write(text(9n, 'nine') + closed);
+      },
+    });
+    const client = new CapsuleClient({ url: capsule.url, limits: quick });
+    expect(await all(client.watch())).toEqual(['connected', 'gap 8', 'eight', 'working', 'again', 'nine', 'closed']);
+  });
+
+  it('goes on for as long as each connection brings something new', async () => {
+    const capsule = await FakeCapsule.open({
+      watch: (watcher, index) => {
+        const held = Array.from({ length: index + 1 }, (_, at) => text(BigInt(at + 1), String(at)));
+        watcher.write(acknowledgement + held.join('') + (index === 9 ? closed : ''));
+        if (index < 9) setTimeout(() => watcher.cut(), 20);
+      },
+    });
+    const client = new CapsuleClient({ url: capsule.url, limits: quick });
+    const said = (await all(client.watch())).filter((each) => each !== 'again');
+    expect(said).toEqual(['connected', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'closed']);
   });
 
   it('is made again when nothing comes for too long, and is lost when that goes on', async () => {
@@ -123,7 +149,8 @@ describe('a watch', () => {
   });
 
   it.each([
-    [200, 'text/html', '<html>', 'bad-answer'],
+    [200, 'text/html', '<html>', 'no-stream'],
+    [200, 'application/json', '{"error":"odd"}', 'bad-answer'],
     [200, 'application/json', '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}', 'fault'],
     [401, 'application/json', '{"error":"unauthorized","message":"A token is missing."}', 'refused'],
   ])('is given up where %i %s comes in its place', async (code, type, body, error) => {
@@ -256,7 +283,7 @@ describe('a call', () => {
 
   it('is sent to a runtime that does not say what it serves', async () => {
     const capsule = await FakeCapsule.open({
-      card: ({ serves: _, ...old }) => old,
+      card: (usual) => ({ ...usual, serves: undefined }),
       call: () => ({ session_id: 'ses_1', canceled: [taskId], residue: [] }),
     });
     const client = new CapsuleClient({ url: `http://${capsule.url}/`, limits: quick });
@@ -264,7 +291,7 @@ describe('a call', () => {
   });
 
   it.each([
-    ['is no JSON', 'unparsable', 'bad-answer'],
+    ['is no JSON', 'unparsable', 'not-json'],
     ['is too large', `"${'x'.repeat(3000)}"`, 'too-large'],
   ])('fails when the answer %s', async (_name, body, code) => {
     const capsule = await FakeCapsule.open({ other: (_request, response) => response.end(body) });

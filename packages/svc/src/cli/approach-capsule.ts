@@ -1,6 +1,9 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { agentCardPath, decodeAgentCard } from '@svc/protocol/agent-card.ts';
-import { getJson } from './capsule-client.ts';
+import { CapsuleClient } from '@svc/client/capsule-client.ts';
+import { ClientError } from '@svc/client/client-error.ts';
+import type { DecodedCard } from '@svc/protocol/agent-card.ts';
+import { doorOf } from './capsule-door.ts';
+import { faultOf } from './capsule-faults.ts';
 import type { CommandContext } from './command-context.ts';
 import type { LocatedCapsule } from './locate-capsule.ts';
 
@@ -49,11 +52,24 @@ export async function approachCapsule(
     const isTokenKept = token !== '' && !isSentAnywhere;
     return { address, token: token === '' || isTokenKept ? undefined : token, isTokenKept };
   }
-  const card = decodeAgentCard(await getJson({ address, path: agentCardPath, timeoutMs }));
+  const card = await cardOf({ address, method, timeoutMs });
   if (card?.sessionId !== record.session_id) throw strangerAnswered(address, record.session_id, card?.sessionId);
   // A card without `serves` is of a runtime that told nobody what it serves; its answer will tell.
   if (card.serves !== null && !card.serves.methods.includes(method)) throw notServed(address, method);
   return { address, token: token === '' ? undefined : token, isTokenKept: false };
+}
+
+/** Null when what answers shows no card. */
+async function cardOf({
+  address,
+  ...asked
+}: Pick<TokenChoice, 'method' | 'timeoutMs'> & { readonly address: string }): Promise<DecodedCard | null> {
+  try {
+    return await new CapsuleClient(doorOf({ address, ...asked })).card();
+  } catch (error) {
+    if (error instanceof ClientError && error.code === 'bad-answer') return null;
+    throw faultOf(error, { address, ...asked });
+  }
 }
 
 function notServed(address: string, method: string): Diagnostic {

@@ -1,6 +1,7 @@
+import { ClientError } from '@svc/client/client-error.ts';
+import { errorCode, isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { EventId } from '@svc/protocol/frames.ts';
-import { faultText } from '@svc/protocol/json-rpc.ts';
 
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
@@ -11,18 +12,17 @@ const reasons: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'it does not answer',
 };
 
-/** The `E-IO-003` of a call that found no capsule, or lost it before the whole answer was there. */
-export function unreachable(address: string, error: Error & { readonly code: unknown }, timeoutMs: number): Diagnostic {
-  return new Diagnostic('E-IO-003', `the capsule at ${address} cannot be reached: ${reasonOf(error, timeoutMs)}`, {
+/** The `E-IO-003` of a call that found no capsule, or lost it before the whole answer was there. `reason` is a clause. */
+function unreachable(address: string, reason: string, cause: unknown): Diagnostic {
+  return new Diagnostic('E-IO-003', `the capsule at ${address} cannot be reached: ${reason}`, {
     hint: 'svc ps lists the running capsules',
-    cause: error,
+    cause,
   });
 }
 
-function reasonOf({ code, message }: Error & { readonly code: unknown }, timeoutMs: number): string {
-  if (code === 'ABORT_ERR') return `no answer within ${timeoutMs / 1000} s`;
-  if (String(code).startsWith('HPE_')) return 'what listens there does not speak HTTP';
-  return reasons[String(code)] ?? (message === '' ? String(code) : message);
+function reasonOf({ code, message }: Error & { readonly code: string }): string {
+  if (code.startsWith('HPE_')) return 'what listens there does not speak HTTP';
+  return reasons[code] ?? (message === '' ? code : message);
 }
 
 const statusHints: Readonly<Record<number, string>> = {
@@ -41,11 +41,7 @@ export interface Callee {
  * The `E-IO-003` of an answer that no capsule gives, or that asks for a token; `E-IO-005` where there is one that was kept back. `what` says
  * what came: `404`, `200 and no event stream`.
  */
-export function unexpectedAnswer(
-  { address, isTokenKept }: Callee,
-  status: number | undefined,
-  what: string,
-): Diagnostic {
+function unexpectedAnswer({ address, isTokenKept }: Callee, status: number | null, what: string): Diagnostic {
   if (status === 401 && isTokenKept === true) return tokenKept(address);
   return new Diagnostic('E-IO-003', `the capsule at ${address} answered ${what}`, {
     hint: statusHints[status ?? 0] ?? 'is it a capsule? svc ps lists the running ones',
@@ -61,13 +57,53 @@ function tokenKept(address: string): Diagnostic {
 
 const longestFault = 500;
 
-/** The `E-IO-003` of a JSON-RPC answer without the result that was asked for; what it says comes from outside. */
-export function refusedCall(address: string, method: string, answer: unknown): Diagnostic {
-  const said = faultText(answer) ?? 'neither a result nor an error';
-  const shown = said.length > longestFault ? `${said.slice(0, longestFault)}\u2026` : said;
+/** The `E-IO-003` of a JSON-RPC answer without the result that was asked for. `said` is what it says of why, null for nothing. */
+function refusedCall(address: string, method: string, said: string | null): Diagnostic {
+  const fault = said ?? 'neither a result nor an error';
+  const shown = fault.length > longestFault ? `${fault.slice(0, longestFault)}\u2026` : fault;
   return new Diagnostic('E-IO-003', `${method} was refused by the capsule at ${address}: ${shown}`, {
     hint: 'it may be another version of svc, or no capsule at all',
   });
+}
+
+export interface AskedCapsule extends Callee {
+  /** What it was asked for: a JSON-RPC method. */
+  readonly method: string;
+  readonly timeoutMs?: number;
+}
+
+/** What a call failed of, as a command says it. Anything that is no failure of the other side is thrown as it is. */
+export function faultOf(error: unknown, { method, timeoutMs = 0, ...callee }: AskedCapsule): Diagnostic {
+  if (!(error instanceof ClientError)) throw error;
+  const { address } = callee;
+  const { cause, status } = error;
+  switch (error.code) {
+    case 'unreachable':
+      if (!isCoded(cause)) throw cause;
+      return unreachable(address, reasonOf(cause), cause);
+    case 'timeout':
+      return unreachable(address, `no answer within ${timeoutMs / 1000} s`, cause);
+    case 'too-large':
+      return new Diagnostic('E-IO-003', `the capsule at ${address} answered more than 4 MiB`);
+    case 'refused':
+      return unexpectedAnswer(callee, status, String(status));
+    case 'not-json':
+      return new Diagnostic('E-IO-003', `the capsule at ${address} did not answer with JSON`);
+    case 'fault':
+    case 'bad-answer':
+      return refusedCall(address, method, error.refusal);
+    default:
+      throw error;
+  }
+}
+
+/** The same where a stream was asked for. */
+export function streamFaultOf(error: unknown, asked: AskedCapsule): Diagnostic {
+  if (!(error instanceof ClientError)) throw error;
+  const { status } = error;
+  if (errorCode(error.cause) === 'ECONNRESET') return connectionLost(asked.address, null);
+  const isOther = error.code === 'refused' || error.code === 'no-stream';
+  return isOther ? unexpectedAnswer(asked, status, `${status} and no event stream`) : faultOf(error, asked);
 }
 
 /** The `E-IO-003` of a stream that ended without `capsule-closed` (D1 "`svc watch` behaviour"). */

@@ -3,6 +3,8 @@ import { PassThrough, Readable, Writable } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
 
 import { writtenText } from '../../../../test/support/written-text.ts';
+import { ClientError } from '@svc/client/client-error.ts';
+import { type EventStream, framesIn } from '@svc/client/event-stream.ts';
 import { followStream, type StreamEnd } from './follow-stream.ts';
 import { Output } from './terminal/output.ts';
 
@@ -21,10 +23,27 @@ async function follow(source: Readable, json = false, onPrinted: () => void = ()
     printed += text;
     onPrinted();
   });
-  const end = await followStream(source, { json, stdout: new Output(() => stdout), stderr: new Output(() => stderr) });
+  const end = await followStream(eventStream(source), {
+    json,
+    stdout: new Output(() => stdout),
+    stderr: new Output(() => stderr),
+  });
   stdout.end();
   await new Promise((resolve) => stdout.once('end', resolve));
   return { end, stdout: printed, stderr: writtenText(stderr) };
+}
+
+function eventStream(source: Readable): EventStream {
+  return { frames: framesIn(piecesOf(source)), close: () => source.destroy() };
+}
+
+/** As the client has them: what breaks a connection is the cause of its error. */
+async function* piecesOf(source: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const piece of source) yield piece as Buffer;
+  } catch (error) {
+    throw new ClientError('unreachable', 'cut', { cause: error });
+  }
 }
 
 function outputs(stdout: Writable): { readonly stdout: Output; readonly stderr: Output } {
@@ -139,7 +158,7 @@ describe('stdout that holds back', () => {
         yield frame;
       }
     }
-    const end = await followStream(Readable.from(frames()), { json: false, ...outputs(stdout) });
+    const end = await followStream(eventStream(Readable.from(frames())), { json: false, ...outputs(stdout) });
     expect(end).toEqual({ kind: 'lost', lastId: 1n });
     stdout.end();
     await once(stdout, 'finish');
@@ -159,7 +178,7 @@ describe('stdout that holds back', () => {
       },
     });
     source.push(Buffer.from(hello.repeat(10)));
-    const end = await followStream(source, { json: false, ...outputs(stdout) });
+    const end = await followStream(eventStream(source), { json: false, ...outputs(stdout) });
     expect(end).toEqual({ kind: 'unread' });
     expect(source.destroyed).toBe(true);
   });

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
-import type { Readable } from 'node:stream';
 
+import { ClientError } from '@svc/client/client-error.ts';
+import type { EventStream } from '@svc/client/event-stream.ts';
 import { parseLastEventId } from '@svc/protocol/event-id.ts';
 import type { EventId } from '@svc/protocol/frames.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { renderFrameJson } from './frame-json.ts';
-import { FrameReader, type ReceivedFrame } from '@svc/protocol/frame-reader.ts';
+import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
 import type { Output } from './terminal/output.ts';
 import { pageOf } from './terminal/page.ts';
 import { joined, Shown } from './terminal/shown.ts';
@@ -26,23 +27,21 @@ export type StreamEnd =
   | { readonly kind: 'unread' };
 
 /**
- * Prints the frames of an event stream until it ends, and takes no more of it while stdout holds back. Closes `source`. Throws `E-IO-003`
+ * Prints the frames of an event stream until it ends, and takes no more of it while stdout holds back. Closes it. Throws `E-IO-003`
  * on a frame that is too long.
  */
-export async function followStream(source: Readable, output: WatchOutput): Promise<StreamEnd> {
+export async function followStream(stream: EventStream, output: WatchOutput): Promise<StreamEnd> {
   const unread = new AbortController();
   output.stdout.stream.once('error', () => {
     unread.abort();
-    source.destroy();
+    stream.close();
   });
   const isUnread = (): boolean => unread.signal.aborted;
   const printer = new Printer(output, unread.signal);
-  const reader = new FrameReader();
   let lastId: EventId | null = null;
-  for await (const bytes of untilCut(source)) {
+  for await (const received of untilCut(stream)) {
     if (isUnread()) break;
-    const { frames, isLast } = untilClosed(reader.read(bytes));
-    if (reader.isTooLong) throw new Diagnostic('E-IO-003', 'the capsule sent a frame of more than 128 Mi characters');
+    const { frames, isLast } = untilClosed(received);
     lastId = frames.reduce((last: EventId | null, { id }) => parseLastEventId(id) ?? last, lastId);
     await printer.print(frames);
     if (isLast && !isUnread()) return { kind: 'closed' };
@@ -57,13 +56,18 @@ function untilClosed(frames: readonly ReceivedFrame[]): { frames: readonly Recei
   return closing === -1 ? { frames, isLast: false } : { frames: frames.slice(0, closing + 1), isLast: true };
 }
 
-/** The chunks of a stream; a connection that is cut ends them like one that is closed. */
-async function* untilCut(source: Readable): AsyncGenerator<Uint8Array> {
+/** The frames of a stream; a connection that is cut ends them like one that is closed. */
+async function* untilCut(stream: EventStream): AsyncGenerator<readonly ReceivedFrame[]> {
   try {
-    for await (const chunk of source) yield chunk as Uint8Array;
+    yield* stream.frames;
   } catch (error) {
+    if (!(error instanceof ClientError)) throw error;
+    if (error.code === 'too-large')
+      throw new Diagnostic('E-IO-003', 'the capsule sent a frame of more than 128 Mi characters');
     // Reset, timed out, unreachable by now, or ended by us.
-    if (!isCoded(error)) throw error;
+    if (!isCoded(error.cause)) throw error.cause;
+  } finally {
+    stream.close();
   }
 }
 

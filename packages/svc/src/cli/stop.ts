@@ -6,8 +6,16 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isAlive } from '@svc/kit/process-stat.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { decodeStopReport, type StopReport } from '@svc/protocol/stop-report.ts';
-import { callCapsule } from './capsule-client.ts';
-import { approachCapsule, sendTokenHelp, tokenChoice, type TokenChoice } from './approach-capsule.ts';
+import { CapsuleClient } from '@svc/client/capsule-client.ts';
+import { doorOf } from './capsule-door.ts';
+import { faultOf } from './capsule-faults.ts';
+import {
+  approachCapsule,
+  type ApproachedCapsule,
+  sendTokenHelp,
+  tokenChoice,
+  type TokenChoice,
+} from './approach-capsule.ts';
 import type { CommandContext } from './command-context.ts';
 import { locateCapsule, type LocatedCapsule } from './locate-capsule.ts';
 import { say, type Shown } from './terminal/shown.ts';
@@ -47,8 +55,7 @@ async function askToStop(located: LocatedCapsule, choice: TokenChoice): Promise<
   try {
     const capsule = await approachCapsule(located, choice);
     const { address } = capsule;
-    const call = { ...capsule, method: 'session/stop', params: {}, timeoutMs: answerMs };
-    const report = decodeStopReport(await callCapsule(call));
+    const report = decodeStopReport(await callStop({ ...capsule, timeoutMs: answerMs }));
     if (report === null) return failed(`the capsule at ${address} answered session/stop with an unknown shape`);
     const { sessionId: answered } = report;
     if (located.record !== null && answered !== located.record.session_id) {
@@ -58,6 +65,15 @@ async function askToStop(located: LocatedCapsule, choice: TokenChoice): Promise<
   } catch (error) {
     if (!(error instanceof Diagnostic)) throw error;
     return { kind: 'failed', failure: error };
+  }
+}
+
+async function callStop(capsule: ApproachedCapsule & { readonly timeoutMs: number }): Promise<unknown> {
+  const method = 'session/stop';
+  try {
+    return await new CapsuleClient({ ...doorOf(capsule), isGated: false }).call(method, {});
+  } catch (error) {
+    throw faultOf(error, { ...capsule, method });
   }
 }
 

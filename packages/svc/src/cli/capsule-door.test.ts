@@ -3,7 +3,9 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { callCapsule, openCall } from './capsule-client.ts';
+import { CapsuleClient } from '@svc/client/capsule-client.ts';
+import { doorOf, ownConnections } from './capsule-door.ts';
+import { faultOf } from './capsule-faults.ts';
 
 const servers: Server[] = [];
 
@@ -34,27 +36,42 @@ async function unusedAddress(): Promise<string> {
   return address;
 }
 
-const call = { method: 'tasks/get', params: {}, token: undefined };
+async function callCapsule(asked: { readonly address: string; readonly timeoutMs?: number }): Promise<unknown> {
+  const method = 'tasks/get';
+  try {
+    return await new CapsuleClient({ ...doorOf(asked), isGated: false }).call(method, {});
+  } catch (error) {
+    throw faultOf(error, { ...asked, method });
+  }
+}
+
+function opening(
+  address: string,
+  wait: (ms: number) => Promise<unknown>,
+): ReturnType<ReturnType<typeof ownConnections>> {
+  const { signal } = new AbortController();
+  const asked = { method: 'GET', headers: {}, signal, redirect: 'manual' } as const;
+  return ownConnections(address, wait)(`http://${address}/`, asked);
+}
 
 describe('a call to a capsule', () => {
   it('is tried again with growing waits while the port is not there yet', async () => {
     const address = await unusedAddress();
     const server = answering('{}');
     const waits: number[] = [];
-    const response = await openCall({ ...call, address }, async (ms) => {
+    const response = await opening(address, async (ms) => {
       waits.push(ms);
       if (waits.length === 2) await listen(server, Number(address.split(':')[1]));
     });
-    response.resume();
-    expect(response.statusCode).toBe(200);
+    await response.body?.getReader().cancel();
+    expect(response.status).toBe(200);
     expect(waits).toEqual([50, 100]);
   });
 
   it('gives up on an address where nothing listens', async () => {
     const address = await unusedAddress();
     const waits: number[] = [];
-    const opening = openCall({ ...call, address }, async (ms) => waits.push(ms));
-    await expect(opening).rejects.toMatchObject({ code: 'E-IO-003' });
+    await expect(opening(address, async (ms) => waits.push(ms))).rejects.toMatchObject({ code: 'ECONNREFUSED' });
     expect(waits).toEqual([50, 100, 200, 400]);
   });
 
@@ -70,7 +87,7 @@ describe('a call to a capsule', () => {
     ['a missing token', '', 401, 'answered 401'],
   ])('fails with E-IO-003 on %s', async (_name, text, status, message) => {
     const address = await listen(answering(text, status));
-    await expect(callCapsule({ ...call, address })).rejects.toMatchObject({
+    await expect(callCapsule({ address })).rejects.toMatchObject({
       code: 'E-IO-003',
       message: expect.stringContaining(message),
     });
@@ -80,7 +97,7 @@ describe('a call to a capsule', () => {
     const server = createServer(() => {});
     servers.push(server);
     const address = await listen(server);
-    await expect(callCapsule({ ...call, address, timeoutMs: 30 })).rejects.toMatchObject({
+    await expect(callCapsule({ address, timeoutMs: 30 })).rejects.toMatchObject({
       code: 'E-IO-003',
       message: expect.stringContaining('no answer within 0.03 s'),
     });
@@ -99,7 +116,7 @@ describe('a call to a capsule', () => {
     });
     servers.push(server);
     const address = await listen(server);
-    await expect(callCapsule({ ...call, address, timeoutMs: end === undefined ? 50 : 5000 })).rejects.toMatchObject({
+    await expect(callCapsule({ address, timeoutMs: end === undefined ? 50 : 5000 })).rejects.toMatchObject({
       code: 'E-IO-003',
       message: expect.stringContaining(message),
     });
@@ -108,6 +125,6 @@ describe('a call to a capsule', () => {
 
   it('takes a result with keys it does not know', async () => {
     const address = await listen(answering('{"jsonrpc":"2.0","id":1,"result":{"later":true},"extra":1}'));
-    expect(await callCapsule({ ...call, address })).toEqual({ later: true });
+    expect(await callCapsule({ address })).toEqual({ later: true });
   });
 });
