@@ -2,7 +2,6 @@ import { request } from 'node:http';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { postJson } from '../../src/net/post-json.ts';
 import { responseOf } from '../../src/net/response-of.ts';
 
 const servers: Server[] = [];
@@ -42,33 +41,5 @@ describe('the answer to a request', () => {
     asked.end();
     expect((await response).statusCode).toBe(200);
     asked.destroy();
-  });
-});
-
-describe('JSON that is posted', () => {
-  it('to a server that would speak another protocol fails, and is not waited for', async () => {
-    const url = new URL(`http://127.0.0.1:${await answering(upgrade)}/`);
-    expect(await postJson({ url, body: '{}', timeoutMs: 20_000 })).toEqual({
-      kind: 'failed',
-      code: 'ECONNRESET',
-      reason: 'the connection was closed',
-    });
-  });
-
-  it('to nobody, to silence and to no JSON comes back as what it is', async () => {
-    const silent = new URL(`http://127.0.0.1:${await answering('')}/`);
-    expect(await postJson({ url: silent, body: '{}', timeoutMs: 50 })).toEqual({
-      kind: 'failed',
-      code: null,
-      reason: 'no answer within 0.05 s',
-    });
-    const text = new URL(`http://127.0.0.1:${await answering('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno')}/`);
-    expect(await postJson({ url: text, body: '{}', timeoutMs: 20_000 })).toEqual({
-      kind: 'answered',
-      status: 200,
-      body: undefined,
-    });
-    const nobody = new URL('http://127.0.0.1:9/');
-    expect(await postJson({ url: nobody, body: '{}', timeoutMs: 20_000 })).toMatchObject({ code: 'ECONNREFUSED' });
   });
 });

@@ -3,9 +3,11 @@ import type { AddressInfo } from 'node:net';
 
 import { afterAll, beforeAll, describe } from 'vitest';
 
+import { ClientError } from '@svc/client/client-error.ts';
+import { HttpDoor } from '@svc/client/http-door.ts';
 import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
 import { HttpClient } from '../../src/net/http-client.ts';
-import { postJson } from '../../src/net/post-json.ts';
+import { ownConnection } from '../../src/net/own-connection.ts';
 
 let server: Server;
 let url: URL;
@@ -35,14 +37,17 @@ describe('the answer of a server', () => {
     },
   });
 
-  boundedReadContract('a post of JSON', {
+  boundedReadContract('a client on connections of their own', {
     maxBytes: 16 * 1024 * 1024,
     content: (bytes) => JSON.stringify('x'.repeat(bytes - 2)),
     read: async (pieces) => {
       answer = pieces;
-      const outcome = await postJson({ url, body: '{}', timeoutMs: 30_000 });
-      if (outcome.kind === 'answered') return JSON.stringify(outcome.body);
-      return outcome.reason === 'the answer is larger than 16 MiB' ? null : outcome.reason;
+      const door = new HttpDoor({ url: url.href, fetch: ownConnection });
+      try {
+        return JSON.stringify(await door.json({ method: 'POST', target: '/', body: '{}' }));
+      } catch (error) {
+        return error instanceof ClientError && error.code === 'too-large' ? null : String(error);
+      }
     },
   });
 });

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
-import { doorOf, ownConnections } from './capsule-door.ts';
+import { doorOf, patientConnections } from './capsule-door.ts';
 import { faultOf } from './capsule-faults.ts';
 
 const servers: Server[] = [];
@@ -48,10 +48,10 @@ async function callCapsule(asked: { readonly address: string; readonly timeoutMs
 function opening(
   address: string,
   wait: (ms: number) => Promise<unknown>,
-): ReturnType<ReturnType<typeof ownConnections>> {
+): ReturnType<ReturnType<typeof patientConnections>> {
   const { signal } = new AbortController();
   const asked = { method: 'GET', headers: {}, signal, redirect: 'manual' } as const;
-  return ownConnections(address, wait)(`http://${address}/`, asked);
+  return patientConnections(wait)(`http://${address}/`, asked);
 }
 
 describe('a call to a capsule', () => {

@@ -1,17 +1,19 @@
+import { CapsuleClient } from '@svc/client/capsule-client.ts';
+import { ClientError } from '@svc/client/client-error.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { postJson } from '@svc/kit/net/post-json.ts';
-import { decodeJsonRpcAnswer, encodeJsonRpcRequest, type JsonRpcAnswer } from '@svc/protocol/json-rpc.ts';
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+import { ownConnection } from '@svc/kit/net/own-connection.ts';
 
-/** A running child, as its parent speaks to it. */
-export interface ChildDoor {
+/** A running capsule, as its parent or its child speaks to it. */
+export interface CapsuleDoor {
   readonly endpoint: URL;
-  /** What the child's listener asks for; null when it asks for nothing. */
+  /** What its listener asks for; null when it asks for nothing. */
   readonly token: Secret | null;
 }
 
 export interface CapsuleCall {
   readonly method: string;
-  readonly params: Readonly<Record<string, unknown>>;
+  readonly params: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /** For the whole exchange. */
   readonly timeoutMs: number;
@@ -19,24 +21,35 @@ export interface CapsuleCall {
 }
 
 export type CapsuleAnswer =
-  | JsonRpcAnswer
-  /** Nothing, or nothing that is JSON-RPC. `reason` is a clause for a person. */
+  | { readonly kind: 'result'; readonly result: unknown }
+  /** A JSON-RPC error. */
+  | { readonly kind: 'error'; readonly message: string }
+  /** Nothing that is JSON-RPC. */
+  | { readonly kind: 'other'; readonly status: number }
+  /** Nothing. `reason` is a clause for a person. */
   | { readonly kind: 'none'; readonly reason: string };
 
 /** One JSON-RPC call. Never rejects but with the signal's reason. */
-export async function callCapsule(door: ChildDoor, call: CapsuleCall): Promise<CapsuleAnswer> {
-  const { method, params, headers = {}, ...exchange } = call;
-  const outcome = await postJson({
-    url: door.endpoint,
-    headers: { ...headers, ...(door.token === null ? {} : { authorization: `Bearer ${door.token.reveal()}` }) },
-    body: encodeJsonRpcRequest(1, method, params),
-    ...exchange,
-  });
-  if (outcome.kind === 'failed') return { kind: 'none', reason: outcome.reason };
-  return (
-    decodeJsonRpcAnswer(outcome.body) ?? {
-      kind: 'none',
-      reason: `it answered ${outcome.status}, and not with JSON-RPC`,
-    }
-  );
+export async function callCapsule({ endpoint, token }: CapsuleDoor, call: CapsuleCall): Promise<CapsuleAnswer> {
+  const { method, params, timeoutMs: callMs, ...options } = call;
+  const door = { url: endpoint.href, token: token?.reveal(), fetch: ownConnection, limits: { callMs } };
+  try {
+    const result = await new CapsuleClient({ ...door, isGated: false }).call(method, params, options);
+    return { kind: 'result', result };
+  } catch (error) {
+    if (!(error instanceof ClientError)) throw error;
+    if (error.code === 'fault') return { kind: 'error', message: error.refusal ?? '' };
+    const isOther = ['refused', 'not-json', 'bad-answer'].includes(error.code);
+    return isOther ? { kind: 'other', status: error.status ?? 200 } : { kind: 'none', reason: silence(error, callMs) };
+  }
+}
+
+/** Why no whole answer came, as a clause for a person. */
+export function silence({ code, cause, message }: ClientError, timeoutMs: number): string {
+  if (code === 'timeout') return `no answer within ${timeoutMs / 1000} s`;
+  if (code === 'too-large') return 'the answer is larger than 16 MiB';
+  if (errorCode(cause) === 'ECONNREFUSED') return 'nothing listens there';
+  if (errorCode(cause) === 'ECONNRESET') return 'the connection was closed';
+  if (!(cause instanceof Error)) return message;
+  return cause.message === '' ? (errorCode(cause) ?? cause.name) : cause.message;
 }

@@ -3,7 +3,7 @@ import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { encodeMessage } from '@svc/protocol/message.ts';
 import { encodeTaskOrigin } from '@svc/protocol/task-origin.ts';
 import { decodeTask } from '@svc/protocol/task-object.ts';
-import { callCapsule, type ChildDoor } from './capsule-call.ts';
+import { callCapsule, type CapsuleDoor } from './capsule-call.ts';
 import type { Trust } from '@svc/protocol/task-origin.ts';
 
 /** How long the listener of a child may take to come up (D2 "Limits"). */
@@ -13,7 +13,7 @@ const firstPauseMs = 50;
 const longestPauseMs = 1000;
 
 export interface TaskDelivery {
-  readonly door: ChildDoor;
+  readonly door: CapsuleDoor;
   readonly task: string;
   /** Of the delegating task. */
   readonly trust: Trust;
@@ -46,9 +46,10 @@ export async function deliverTask(delivery: TaskDelivery): Promise<TaskDelivered
     const answer = await callCapsule(door, { method: 'message/send', params, headers, timeoutMs, signal });
     if (answer.kind === 'error') return undelivered(`it refused its task: ${printable(answer.message)}`);
     if (answer.kind === 'result') return accepted(answer.result);
+    const reason = answer.kind === 'none' ? answer.reason : `it answered ${answer.status}, and not with JSON-RPC`;
     if (isOver()) return undelivered('it ended before it had its task');
     if (clock.monotonicMs() + pauseMs > lateMs) {
-      return undelivered(`its task could not be delivered within ${boundMs / 1000} s: ${answer.reason}`);
+      return undelivered(`its task could not be delivered within ${boundMs / 1000} s: ${reason}`);
     }
     await pause(clock, pauseMs, signal);
   }

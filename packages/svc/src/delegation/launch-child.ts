@@ -3,7 +3,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { mintSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import type { ChildArtifact } from './approve-child.ts';
-import type { ChildDoor } from './capsule-call.ts';
+import type { CapsuleDoor } from './capsule-call.ts';
 import { childEnvironment } from './child-environment.ts';
 import { ChildProcess, describeEnd, type FirstLine } from './child-process.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
@@ -29,7 +29,7 @@ export interface ChildLaunch extends ChildArtifact {
 export interface ReadyChild {
   readonly program: ChildProcess;
   readonly sessionId: SessionId;
-  readonly door: ChildDoor;
+  readonly door: CapsuleDoor;
   /** Its workdir, absolute. */
   readonly directory: string;
   /** The same below the parent's workdir. */

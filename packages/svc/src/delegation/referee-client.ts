@@ -1,15 +1,8 @@
+import { ClientError } from '@svc/client/client-error.ts';
+import { RefereeClient as Client } from '@svc/client/referee-client.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { postJson, type JsonPost, type PostOutcome } from '@svc/kit/net/post-json.ts';
-import {
-  approvalHeader,
-  credentialHeader,
-  decodeCredential,
-  decodeGrant,
-  encodeDeregisterRequest,
-  encodeRegisterRequest,
-  encodeSpawnRequest,
-} from '@svc/protocol/referee-messages.ts';
-import { decodeRefusal } from '@svc/protocol/refusal.ts';
+import { ownConnection } from '@svc/kit/net/own-connection.ts';
+import { silence } from './capsule-call.ts';
 
 /** What every question to the referee can come to beside its answer. `sentence` is the referee's own, `reason` a clause for a person. */
 export type Unanswered =
@@ -64,64 +57,48 @@ const farewellMs = 2000;
 export class RefereeClient {
   /** The base URL, as children are given it. */
   readonly url: string;
-  readonly #base: URL;
 
   constructor(url: string) {
     this.url = url;
-    this.#base = new URL(url.endsWith('/') ? url : `${url}/`);
   }
 
   async register({ sessionId, name, version, approval }: RegisterRequest): Promise<Registered> {
-    const outcome = await this.#post('register', {
-      headers: approval === null ? {} : { [approvalHeader]: approval.reveal() },
-      body: encodeRegisterRequest({ sessionId, name, version }),
-    });
-    const answer = answerOf(outcome);
-    if (answer.kind !== 'answer') return answer;
-    const credential = decodeCredential(answer.body);
-    return credential === null ? noReferee : { kind: 'registered', credential: new Secret(credential) };
+    const shown = approval === null ? {} : { approval: approval.reveal() };
+    const answer = await this.#ask((referee) => referee.register({ sessionId, name, version }, shown));
+    return answer.kind === 'answer' ? { kind: 'registered', credential: new Secret(answer.value) } : answer;
   }
 
   async spawn({ credential, name, version, signal }: SpawnRequest): Promise<Granted> {
-    const headers = shown(credential);
-    const body = encodeSpawnRequest({ name, version });
-    const answer = answerOf(await this.#post('spawn', { headers, body, signal }));
+    const shown = { credential: credential.reveal(), signal };
+    const answer = await this.#ask((referee) => referee.spawn({ name, version }, shown));
     if (answer.kind !== 'answer') return answer;
-    const grant = decodeGrant(answer.body);
-    if (grant === null || grant.name !== name || grant.version !== version) return noReferee;
-    return { kind: 'granted', approval: new Secret(grant.approval), name, version, sha256: grant.sha256 };
+    const { approval, sha256, ...granted } = answer.value;
+    if (granted.name !== name || granted.version !== version) return noReferee;
+    return { kind: 'granted', approval: new Secret(approval), name, version, sha256 };
   }
 
   /** Best effort: a finished session is not failed because the referee is gone (D2 "`POST /deregister`"). */
   async deregister({ credential, outcome, child }: DeregisterRequest): Promise<Deregistered> {
-    const body = encodeDeregisterRequest({ outcome, child });
-    const answer = answerOf(
-      await this.#post('deregister', { headers: shown(credential), body, timeoutMs: farewellMs }),
-    );
+    const shown = { credential: credential.reveal() };
+    const answer = await this.#ask((referee) => referee.deregister({ outcome, child }, shown), farewellMs);
     return answer.kind === 'answer' ? { kind: 'deregistered' } : answer;
   }
 
-  async #post(
-    endpoint: string,
-    request: Pick<JsonPost, 'headers' | 'body' | 'signal'> & { readonly timeoutMs?: number },
-  ): Promise<PostOutcome> {
-    return await postJson({ url: new URL(endpoint, this.#base), timeoutMs, ...request });
+  async #ask<Value>(ask: (referee: Client) => Promise<Value>, callMs: number = timeoutMs): Promise<Answer<Value>> {
+    try {
+      const value = await ask(new Client({ url: this.url, fetch: ownConnection, limits: { callMs } }));
+      return { kind: 'answer', value };
+    } catch (error) {
+      if (!(error instanceof ClientError)) throw error;
+      const { code, status, refusal } = error;
+      if (code === 'refused' && status !== null && refusal !== null)
+        return { kind: 'refused', status, sentence: refusal };
+      const isOther = code === 'refused' || code === 'not-json' || code === 'bad-answer';
+      return isOther ? noReferee : { kind: 'unreachable', reason: silence(error, callMs) };
+    }
   }
 }
 
-type Answer = { readonly kind: 'answer'; readonly body: unknown } | Unanswered;
+type Answer<Value> = { readonly kind: 'answer'; readonly value: Value } | Unanswered;
 
 const noReferee: Unanswered = { kind: 'unreachable', reason: 'what answers there is no referee' };
-
-function answerOf(outcome: PostOutcome): Answer {
-  if (outcome.kind === 'failed') return { kind: 'unreachable', reason: outcome.reason };
-  const { status, body } = outcome;
-  const refusal = decodeRefusal(body);
-  if (refusal === null) return noReferee;
-  if (status === 200) return { kind: 'answer', body };
-  return refusal.error === null ? noReferee : { kind: 'refused', status, sentence: refusal.error };
-}
-
-function shown(credential: Secret): Readonly<Record<string, string>> {
-  return { [credentialHeader]: credential.reveal() };
-}

@@ -85,7 +85,7 @@ async function report(
 
 function taskWith(state: string, message?: string): (response: ServerResponse) => void {
   return (response) => {
-    response.end(JSON.stringify({ jsonrpc: '2.0', id: 'm1', result: { id: 'tsk_1', status: { state, message } } }));
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { id: 'tsk_1', status: { state, message } } }));
   };
 }
 
@@ -99,7 +99,7 @@ describe('a child that ends', () => {
     expect(received[0]?.request.url).toBe('/');
     expect(received[0]?.body).toEqual({
       jsonrpc: '2.0',
-      id: 'm1',
+      id: 1,
       method: 'message/send',
       params: { message: { messageId: 'm1', role: 'user', parts: [{ text }], contextId: 'ctx_made_here' } },
     });

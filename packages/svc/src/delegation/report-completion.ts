@@ -1,6 +1,4 @@
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { postJson, type PostOutcome } from '@svc/kit/net/post-json.ts';
-import { decodeJsonRpcAnswer, encodeJsonRpcRequest } from '@svc/protocol/json-rpc.ts';
 import { encodeMessage } from '@svc/protocol/message.ts';
 import { encodeTaskOrigin } from '@svc/protocol/task-origin.ts';
 import { decodeTask } from '@svc/protocol/task-object.ts';
@@ -10,6 +8,7 @@ import {
   type Completion,
   type CompletionRecord,
 } from '@svc/protocol/completion.ts';
+import { callCapsule, type CapsuleAnswer } from './capsule-call.ts';
 import type { SpawnerHandle } from '@svc/protocol/spawner-handle.ts';
 
 export interface CompletionReport {
@@ -50,29 +49,27 @@ export async function reportCompletion(report: CompletionReport): Promise<void> 
   if (refusal !== null) warn(`the completion of ${completion.delegation_id} was not delivered: ${refusal}`);
 }
 
-async function post({ spawner, completion, messageId, listenerToken }: CompletionReport): Promise<PostOutcome> {
+async function post({ spawner, completion, messageId, listenerToken }: CompletionReport): Promise<CapsuleAnswer> {
   const text = encodeCompletion(completion);
   const params = encodeMessage({ messageId, role: 'user', text, contextId: spawner.context_id });
   const { trust, session_id: sessionId, delegation_id: delegationId } = spawner;
-  return await postJson({
-    url: new URL('/', spawner.url),
-    timeoutMs,
-    headers: {
-      ...encodeTaskOrigin({ kind: 'completion', trust, sessionId, delegationId }),
-      ...(listenerToken === null ? {} : { authorization: `Bearer ${listenerToken.reveal()}` }),
+  return await callCapsule(
+    { endpoint: new URL('/', spawner.url), token: listenerToken },
+    {
+      method: 'message/send',
+      params,
+      headers: encodeTaskOrigin({ kind: 'completion', trust, sessionId, delegationId }),
+      timeoutMs,
     },
-    body: encodeJsonRpcRequest(messageId, 'message/send', params),
-  });
+  );
 }
 
 /** Null when the parent has it in its queue. */
-function refusalOf(outcome: PostOutcome): string | null {
-  if (outcome.kind === 'failed') return `the parent cannot be reached: ${outcome.reason}`;
-  const { status, body } = outcome;
-  if (status !== 200) return `the parent answered with status ${status}`;
-  const answer = decodeJsonRpcAnswer(body);
-  if (answer?.kind === 'error') return `the parent refused it: ${answer.message}`;
-  const task = answer === null ? null : decodeTask(answer.result);
+function refusalOf(answer: CapsuleAnswer): string | null {
+  if (answer.kind === 'none') return `the parent cannot be reached: ${answer.reason}`;
+  if (answer.kind === 'error') return `the parent refused it: ${answer.message}`;
+  if (answer.kind === 'other' && answer.status !== 200) return `the parent answered with status ${answer.status}`;
+  const task = answer.kind === 'result' ? decodeTask(answer.result) : null;
   if (task === null) return 'the parent gave no answer that can be read';
   return task.state === 'rejected' ? `the parent refused it: ${task.message ?? 'rejected'}` : null;
 }

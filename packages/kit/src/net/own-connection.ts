@@ -1,0 +1,39 @@
+import { request, type IncomingMessage } from 'node:http';
+import { request as secureRequest } from 'node:https';
+
+import type { HttpRequest, HttpResponse } from '@svc/client/http-door.ts';
+import { responseOf } from './response-of.ts';
+
+/** A host that vanished sends no word; the kernel asks it. Silence of a busy capsule is no reason to go (D1 "Heartbeat"). */
+const keepAliveMs = 30_000;
+
+/** What stands for `fetch`: each request has a connection of its own. Rejects with the error of that connection. */
+export async function ownConnection(
+  url: string,
+  { method, headers, body, signal }: HttpRequest,
+): Promise<HttpResponse> {
+  const open = url.startsWith('https:') ? secureRequest : request;
+  const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+  const outgoing = open(url, { method, agent: false, signal, headers: { ...headers, ...length } });
+  const response = responseOf(outgoing);
+  outgoing.end(body);
+  return responseFrom(await response);
+}
+
+function responseFrom(response: IncomingMessage): HttpResponse {
+  response.socket.setKeepAlive(true, keepAliveMs);
+  const pieces = response[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, undefined>;
+  return {
+    status: response.statusCode ?? 0,
+    headers: { get: (name) => [response.headers[name] ?? null].flat()[0] ?? null },
+    body: {
+      getReader: () => ({
+        read: async () => {
+          const { done = false, value } = await pieces.next();
+          return { done, value };
+        },
+        cancel: async () => response.destroy(),
+      }),
+    },
+  };
+}

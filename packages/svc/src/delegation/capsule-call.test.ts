@@ -1,0 +1,60 @@
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+
+import { expect, it, onTestFinished } from 'vitest';
+
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { callCapsule, type CapsuleAnswer } from './capsule-call.ts';
+
+/** A call to a server that answers the first bytes of each connection with these, and leaves it open; and what it was sent. */
+async function called(bytes: string, timeoutMs = 20_000): Promise<{ answer: CapsuleAnswer; sent: string }> {
+  const sockets = new Set<Socket>();
+  let sent = '';
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (chunk) => (sent += chunk.toString()));
+    socket.once('data', () => socket.write(bytes));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const endpoint = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  const headers = { 'x-svc-task-origin': 'peer' };
+  const call = { method: 'tasks/get', params: { id: 't' }, headers, timeoutMs };
+  return { answer: await callCapsule({ endpoint, token: new Secret('token') }, call), sent };
+}
+
+const json = (body: string, status = '200 OK'): string =>
+  `HTTP/1.1 ${status}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+
+it.each([
+  [json('{"jsonrpc":"2.0","id":1,"result":{"a":1}}'), { kind: 'result', result: { a: 1 } }],
+  [json('{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"none"}}'), { kind: 'error', message: 'none' }],
+  [json('{"result":{"a":1}}'), { kind: 'other', status: 200 }],
+  [json('no'), { kind: 'other', status: 200 }],
+  [json('{"error":"unauthorized"}', '401 Unauthorized'), { kind: 'other', status: 401 }],
+  [
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n',
+    { kind: 'none', reason: 'the connection was closed' },
+  ],
+])('a call that is answered %j comes to %j', async (bytes, expected) => {
+  expect((await called(bytes)).answer).toEqual(expected);
+});
+
+it('a call says who asks, and what', async () => {
+  const { sent } = await called(json('{}'));
+  expect(sent).toContain('authorization: Bearer token\r\n');
+  expect(sent).toContain('x-svc-task-origin: peer\r\n');
+  expect(sent).toContain('\r\n\r\n{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"t"}}');
+});
+
+it('a call to silence, and one to nobody, come to nothing', async () => {
+  expect((await called('', 50)).answer).toEqual({ kind: 'none', reason: 'no answer within 0.05 s' });
+  const call = { method: 'tasks/get', params: {}, timeoutMs: 20_000 };
+  expect(await callCapsule({ endpoint: new URL('http://127.0.0.1:9/'), token: null }, call)).toEqual({
+    kind: 'none',
+    reason: 'nothing listens there',
+  });
+});
