@@ -1,37 +1,19 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { createServer as createProxy, type IncomingMessage, type Server } from 'node:http';
 import { createServer } from 'node:https';
 import { connect, type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
 import { hasProgram } from '../containment/use-capsule.ts';
-import { temporaryDirectory } from '../../packages/artifacts/test/store/artifacts.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
+import { type Authority, certify, shown } from '../support/certify.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 const capsule = useCapsules();
 
 const index = JSON.stringify([{ name: 'echo', version: '1.0.0', runtime: 'wasm', artifact_runtime: 'tool' }]);
-
-interface Authority {
-  readonly certificate: string;
-  readonly key: string;
-}
-
-/** A certificate that vouches for itself, for one host name. */
-function certify(name: string): Authority {
-  const directory = temporaryDirectory();
-  const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')];
-  const request = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'];
-  const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`];
-  execFileSync('openssl', ['req', ...request, '-keyout', key, '-out', certificate, ...subject], { stdio: 'ignore' });
-  return { certificate, key };
-}
 
 async function listening(server: Server | ReturnType<typeof createServer>): Promise<number> {
   onTestFinished(() => {
@@ -50,9 +32,9 @@ interface Network {
   readonly keys: (string | undefined)[];
 }
 
-async function network({ certificate, key }: Authority, proxyStatus = 200, location?: string): Promise<Network> {
+async function network(authority: Authority, proxyStatus = 200, location?: string): Promise<Network> {
   const keys: (string | undefined)[] = [];
-  const secure = createServer({ cert: readFileSync(certificate), key: readFileSync(key) }, (request, response) => {
+  const secure = createServer(shown(authority), (request, response) => {
     keys.push(request.headers.authorization);
     if (location === undefined) response.writeHead(200).end(index);
     else response.writeHead(307, { location }).end();
@@ -165,7 +147,7 @@ describe.skipIf(!hasProgram('openssl'))('a registry behind TLS and a proxy (skip
     const { port } = gone.address() as AddressInfo;
     await new Promise((resolve) => gone.close(resolve));
     expect((await search({ HTTPS_PROXY: `http://127.0.0.1:${port}` })).stderr).toBe(
-      `error[E-IO-003]: the proxy 127.0.0.1:${port}: connection refused\n`,
+      `error[E-IO-003]: the proxy 127.0.0.1:${port}: nothing listens there\n`,
     );
   });
 });

@@ -3,7 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { networkReason, notAnswering } from './s3-faults.ts';
+import { networkReason } from '@svc/kit/net/network-reason.ts';
+import { notAnswering, unansweredReason } from './s3-faults.ts';
 
 export interface ExpectedBody {
   /** For a message that begins with `cannot`. */
@@ -37,7 +38,7 @@ export class S3Body extends Readable {
     response.on('end', () => this.#finish());
     response.on('error', (error) => this.#fail(error));
     response.on('close', () => {
-      if (!response.complete) this.#cut('the connection was cut');
+      if (!response.complete) this.#cut(networkReason({ code: 'ECONNRESET' }));
     });
   }
 
@@ -91,7 +92,7 @@ export class S3Body extends Readable {
   }
 
   #fail(error: unknown): void {
-    const reason = networkReason(error);
+    const reason = unansweredReason(error);
     if (reason === null) this.destroy(error instanceof Error ? error : new Error(String(error)));
     else this.#cut(reason);
   }

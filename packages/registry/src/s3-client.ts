@@ -16,7 +16,7 @@ import {
   type S3Limits,
   type SignedRequest,
 } from './s3-exchange.ts';
-import { isPassing, networkReason, notAnswering, refused, type S3Refusal } from './s3-faults.ts';
+import { isPassing, notAnswering, refused, type S3Refusal, unansweredReason } from './s3-faults.ts';
 import type { S3Settings } from './s3-settings.ts';
 
 export interface S3Call {
@@ -102,7 +102,7 @@ export class S3Client {
           throw notAnswering(call.attempt, `the service answered ${refusal.status} ${refusal.code ?? ''}`.trimEnd());
       } catch (error) {
         if (error instanceof UnreadableBody) throw ioFault(error.cause, `cannot ${call.attempt}`);
-        const reason = networkReason(error);
+        const reason = unansweredReason(error);
         if (reason === null) throw error;
         if (last) throw notAnswering(call.attempt, reason, error);
       }

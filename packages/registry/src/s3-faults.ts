@@ -1,5 +1,5 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isCoded, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 
 /** A refusal as it came over the wire. */
 export interface S3Refusal {
@@ -31,26 +31,10 @@ export function notAnswering(attempt: string, reason: string, cause?: unknown): 
 }
 
 /** What kept an answer from coming, as a clause. Null for an error that is not of the network: it is a bug. */
-export function networkReason(error: unknown): string | null {
+export function unansweredReason(error: unknown): string | null {
   if (error instanceof Unanswered) return error.message;
-  if (!isCoded(error)) return null;
-  const known = networkReasons[error.code];
-  if (known !== undefined) return known;
-  const isNetwork = /^(E[A-Z]+$|HPE_|ERR_(SSL|TLS|STREAM_PREMATURE)_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/.test(
-    error.code,
-  );
-  return isNetwork ? systemReason({ code: error.code }) : null;
+  return isNetworkError(error) ? networkReason(error) : null;
 }
-
-const networkReasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'the connection was refused',
-  ECONNRESET: 'the connection was cut',
-  EPIPE: 'the connection was cut',
-  ERR_STREAM_PREMATURE_CLOSE: 'the connection was cut',
-  ENOTFOUND: 'the name of the host is not known',
-  EAI_AGAIN: 'the name of the host cannot be looked up now',
-  ETIMEDOUT: 'the host does not answer',
-};
 
 /** `E-REG-024`: what will not get better by asking again, in words for who runs the server. */
 export function refused(attempt: string, refusal: S3Refusal): Diagnostic {

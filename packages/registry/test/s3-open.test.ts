@@ -79,7 +79,7 @@ describe('the store on S3 is not opened', () => {
     standIn.stop();
     const settings = s3Settings('s3://bucket', endpoint, standInUser);
     const opening = S3Store.open(settings, { now, onFault: () => {}, limits: shortLimits });
-    expect(await faultOf(opening)).toBe('E-REG-025 cannot list the bucket: the connection was refused');
+    expect(await faultOf(opening)).toBe('E-REG-025 cannot list the bucket: nothing listens there');
   });
 
   it('but is when the answer to a write of the try was lost', async () => {

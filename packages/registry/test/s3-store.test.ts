@@ -68,7 +68,7 @@ describe('the store on S3, of a service that fails', () => {
   it('gives up after three attempts, says why, and has stored nothing that shows', async () => {
     const cases: [string, Misbehaviour, string][] = [
       ['PUT p/archives/', refusing(500, 'InternalError'), 'the service answered 500 InternalError'],
-      ['PUT p/archives/', cutting, 'the connection was cut'],
+      ['PUT p/archives/', cutting, 'the connection was closed before everything had gone over it'],
       ['PUT p/records/', refusing(503, 'SlowDown'), 'the service answered 503 SlowDown'],
       ['PUT p/records/', silent, 'nothing came for 0.3 s'],
     ];
@@ -144,7 +144,11 @@ describe('the store on S3, of a service that fails', () => {
   });
 
   it.each([
-    ['is cut', (response: ServerResponse) => void response.destroy(), /the connection was cut$/],
+    [
+      'is cut',
+      (response: ServerResponse) => void response.destroy(),
+      /the connection was closed before everything had gone over it$/,
+    ],
     ['stalls', () => {}, /nothing came for 0.3 s$/],
   ])('ends a download that %s in an error, and tells', async (_name, stop, message) => {
     await put('a@1@1', 'x'.repeat(700_000));

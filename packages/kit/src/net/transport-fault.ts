@@ -1,5 +1,6 @@
 import { isCoded } from '../diagnostics/system-reason.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { type NetworkFault, networkFault, networkReason } from './network-reason.ts';
 
 /** How far a request had got. */
 export interface Transfer {
@@ -22,24 +23,10 @@ export interface FaultContext {
   readonly ending: Ending;
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'connection refused',
-  ENOTFOUND: 'its name cannot be resolved',
-  EAI_AGAIN: 'its name cannot be resolved at the moment',
-  ECONNRESET: 'the connection was closed before everything had gone over it',
-  EPIPE: 'the connection was closed before everything had gone over it',
-  ETIMEDOUT: 'the connection timed out',
-  EHOSTUNREACH: 'there is no route to it',
-  ENETUNREACH: 'there is no route to it',
-  EPROTO: 'it does not speak TLS at this address',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS at this address',
-};
-
-const certificateFault = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS_CERT|HOSTNAME_MISMATCH)/;
 const hints = {
   certificate: 'name the file of your own certificate authority in NODE_EXTRA_CA_CERTS',
   reach: 'check the address, and that this machine reaches it, through HTTPS_PROXY if need be',
-  refused: 'nothing serves there: check address and port, and that the server runs',
+  refused: 'check address and port, and that the server runs',
   plain: 'a registry without TLS is reached from its own machine alone, with http:// in its address',
   slow: 'a request to a registry may take 30 seconds in all; try again on a faster line',
 };
@@ -54,26 +41,17 @@ export function transportFault(error: unknown, { label, timeoutMs, transfer, end
     return new Diagnostic('E-IO-003', message, { hint: hints.slow });
   }
   if (!isCoded(error)) return error;
-  const { code } = error;
-  if (certificateFault.test(code)) {
-    return fault(`${label}: its certificate cannot be verified (${code})`, hints.certificate, error);
-  }
-  if (code.startsWith('HPE_')) return fault(`${label}: what it answers is not HTTP (${code})`, hints.reach, error);
-  return fault(`${label}: ${networkReason(code)}${progressOf(transfer)}`, hintFor(code), error);
+  const fault = networkFault(error.code);
+  // What a stranger or no HTTP server was sent, and what came of it, is no progress.
+  const progress = fault === 'certificate' || fault === 'no-http' ? '' : progressOf(transfer);
+  const message = `${label}: ${networkReason(error)}${progress}`;
+  return new Diagnostic('E-IO-003', message, { hint: hintFor(fault), cause: error });
 }
 
-function hintFor(code: string): string {
-  if (code === 'ECONNREFUSED') return hints.refused;
-  return code === 'EPROTO' || code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? hints.plain : hints.reach;
-}
-
-/** Why the network refused, as a clause for a person. */
-export function networkReason(code: string): string {
-  return reasons[code] ?? code;
-}
-
-function fault(message: string, hint: string, cause: unknown): Diagnostic {
-  return new Diagnostic('E-IO-003', message, { hint, cause });
+function hintFor(fault: NetworkFault | undefined): string {
+  if (fault === 'certificate') return hints.certificate;
+  if (fault === 'refused') return hints.refused;
+  return fault === 'no-tls' ? hints.plain : hints.reach;
 }
 
 /** Nothing while nothing has gone over the line. */

@@ -3,8 +3,9 @@ import { isIP, type Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { isCoded } from '../diagnostics/system-reason.ts';
 import type { Proxy } from './proxy.ts';
-import { networkReason } from './transport-fault.ts';
+import { networkReason } from './network-reason.ts';
 
 /** A TLS connection to the host of `url` through a proxy, which sees nothing of what goes over it. Throws as the proxy fails. */
 export async function openTunnel(url: URL, proxy: Proxy, signal: AbortSignal): Promise<TLSSocket> {
@@ -18,10 +19,9 @@ async function askProxy(target: string, { host, port, authorization }: Proxy, si
   return await new Promise((resolve, reject) => {
     const headers = { host: target, ...(authorization === null ? {} : { 'proxy-authorization': authorization }) };
     const request = httpRequest({ method: 'CONNECT', host, port, path: target, headers, signal, agent: false });
-    request.on('error', (error: NodeJS.ErrnoException) => {
-      const { code } = error;
-      if (signal.aborted || code === undefined) reject(error);
-      else reject(new Diagnostic('E-IO-003', `the proxy ${host}:${port}: ${networkReason(code)}`, { cause: error }));
+    request.on('error', (error) => {
+      if (signal.aborted || !isCoded(error)) reject(error);
+      else reject(new Diagnostic('E-IO-003', `the proxy ${host}:${port}: ${networkReason(error)}`, { cause: error }));
     });
     request.once('connect', ({ statusCode = 0 }, socket: Socket) => {
       if (statusCode === 200) {

@@ -1,6 +1,7 @@
 import { request as startRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
+import { networkFault } from '@svc/kit/net/network-reason.ts';
 import { wantsKeepAlive, upstreamHeaders } from './forwarded-headers.ts';
 import { encodeInterim, encodeResponseHead, planResponse } from './forwarded-response.ts';
 import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
@@ -143,7 +144,8 @@ function chunk(piece: Buffer): Buffer {
 }
 
 function faultOf({ code = 'unknown' }: NodeJS.ErrnoException): ProxyRefusal {
-  if (code === 'ETIMEDOUT') return refuse(504, 'The server did not answer in time.');
-  if (code.startsWith('HPE_')) return refuse(502, 'The server answered with something that is not HTTP.');
+  const fault = networkFault(code);
+  if (fault === 'silent') return refuse(504, 'The server did not answer in time.');
+  if (fault === 'no-http') return refuse(502, 'The server answered with something that is not HTTP.');
   return refuse(502, `The server ended the connection before it answered (${code}).`);
 }

@@ -106,7 +106,7 @@ describe('a call to a capsule', () => {
 
   it.each([
     ['stays away', undefined, 'cannot be reached'],
-    ['is cut off by a reset', 'reset', 'aborted'],
+    ['is cut off by a reset', 'reset', 'the connection was closed before everything had gone over it'],
   ])('fails with E-IO-003 when the rest of the answer %s', async (_name, end, message) => {
     const server = createServer((_request, response) => {
       response.writeHead(200, { 'content-length': 100 });

@@ -1,16 +1,8 @@
 import { ClientError } from '@svc/client/client-error.ts';
 import { errorCode, isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { networkReason } from '@svc/kit/net/network-reason.ts';
 import type { EventId } from '@svc/protocol/frames.ts';
-
-const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
-  ENOTFOUND: 'no host has that name',
-  EAI_AGAIN: 'its name cannot be looked up now',
-  EHOSTUNREACH: 'there is no way to that host',
-  ENETUNREACH: 'there is no way to that host',
-  ETIMEDOUT: 'it does not answer',
-};
 
 /** The `E-IO-003` of a call that found no capsule, or lost it before the whole answer was there. `reason` is a clause. */
 function unreachable(address: string, reason: string, cause: unknown): Diagnostic {
@@ -18,11 +10,6 @@ function unreachable(address: string, reason: string, cause: unknown): Diagnosti
     hint: 'svc ps lists the running capsules',
     cause,
   });
-}
-
-function reasonOf({ code, message }: Error & { readonly code: string }): string {
-  if (code.startsWith('HPE_')) return 'what listens there does not speak HTTP';
-  return reasons[code] ?? (message === '' ? code : message);
 }
 
 const statusHints: Readonly<Record<number, string>> = {
@@ -80,7 +67,7 @@ export function faultOf(error: unknown, { method, timeoutMs = 0, ...callee }: As
   switch (error.code) {
     case 'unreachable':
       if (!isCoded(cause)) throw cause;
-      return unreachable(address, reasonOf(cause), cause);
+      return unreachable(address, networkReason(cause), cause);
     case 'timeout':
       return unreachable(address, `no answer within ${timeoutMs / 1000} s`, cause);
     case 'too-large':

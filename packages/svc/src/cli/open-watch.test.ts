@@ -145,7 +145,7 @@ describe('a capsule that cannot be reached', () => {
     const address = await speaking((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'));
     await expect(openWatch(unguarded(address))).rejects.toMatchObject({
       code: 'E-IO-003',
-      message: `the capsule at ${address} cannot be reached: what listens there does not speak HTTP`,
+      message: `the capsule at ${address} cannot be reached: what it answers is not HTTP (HPE_INVALID_CONSTANT)`,
     });
   });
 

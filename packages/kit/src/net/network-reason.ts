@@ -1,0 +1,86 @@
+import { isCoded, isSystemError, systemReason } from '../diagnostics/system-reason.ts';
+
+/** What keeps a connection from being made, or an answer from coming over it. */
+export type NetworkFault =
+  | 'refused'
+  | 'unknown-host'
+  | 'no-lookup'
+  | 'slow-lookup'
+  | 'prohibited-address'
+  | 'unreachable'
+  | 'silent'
+  | 'cut'
+  | 'no-tls'
+  | 'tls'
+  | 'certificate'
+  | 'no-http';
+
+const byCode: Readonly<Record<string, NetworkFault>> = {
+  ECONNREFUSED: 'refused',
+  ENOTFOUND: 'unknown-host',
+  ENODATA: 'unknown-host',
+  ETIMEOUT: 'slow-lookup',
+  ERR_ADDRESS_PROHIBITED: 'prohibited-address',
+  EADDRNOTAVAIL: 'unreachable',
+  EHOSTUNREACH: 'unreachable',
+  ENETUNREACH: 'unreachable',
+  ETIMEDOUT: 'silent',
+  ECONNRESET: 'cut',
+  EPIPE: 'cut',
+  ERR_STREAM_PREMATURE_CLOSE: 'cut',
+  EPROTO: 'no-tls',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'no-tls',
+};
+
+/** The first that fits decides. */
+const byShape: readonly (readonly [RegExp, NetworkFault])[] = [
+  [
+    /^(CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_)/,
+    'certificate',
+  ],
+  [/^ERR_(SSL|TLS)_/, 'tls'],
+  [/^EAI_/, 'no-lookup'],
+  [/^HPE_/, 'no-http'],
+];
+
+/** What an error code of Node, of the system or of a resolver means for a connection; undefined for a code that is none of the network's. */
+export function networkFault(code: string): NetworkFault | undefined {
+  return byCode[code] ?? byShape.find(([shape]) => shape.test(code))?.[1];
+}
+
+/** Whether an error is one of the network or the system, and no bug. */
+export function isNetworkError(error: unknown): error is Error & { readonly code: string } {
+  return isSystemError(error) || (isCoded(error) && networkFault(error.code) !== undefined);
+}
+
+/** Why nothing came of a connection, as a clause about the other side for a person: `nothing listens there`. Words any other code as the system's. */
+export function networkReason({ code }: { readonly code: string }): string {
+  switch (networkFault(code)) {
+    case 'refused':
+      return 'nothing listens there';
+    case 'unknown-host':
+      return systemReason({ code: 'ENOTFOUND' });
+    case 'no-lookup':
+      return 'its name cannot be looked up now';
+    case 'slow-lookup':
+      return 'its name could not be looked up in time';
+    case 'prohibited-address':
+      return 'its name resolves to an address that the grant does not name';
+    case 'unreachable':
+      return 'there is no route to it';
+    case 'silent':
+      return 'it does not answer';
+    case 'cut':
+      return 'the connection was closed before everything had gone over it';
+    case 'no-tls':
+      return 'it does not speak TLS at this address';
+    case 'tls':
+      return `no TLS connection to it can be made (${code})`;
+    case 'certificate':
+      return `its certificate cannot be verified (${code})`;
+    case 'no-http':
+      return `what it answers is not HTTP (${code})`;
+    case undefined:
+      return systemReason({ code });
+  }
+}

@@ -1,0 +1,32 @@
+import { describe, onTestFinished } from 'vitest';
+
+import { systemResolver } from '@svc/kit/net/resolver.ts';
+import { networkReasonContract } from '../../../test/support/network-reason-contract.ts';
+import { exchange, parseResponse } from '../../kit/test/http/raw-client.ts';
+import { EgressFixture, getBytes } from './egress-fixture.ts';
+
+const ended = /^502 The server ended the connection before it answered \(ECONNRESET\)\.$/m;
+
+describe('why nothing came of a connection', () => {
+  networkReasonContract('the proxy of contained programs', {
+    ask: async (url) => {
+      const setting = { allow: [url.hostname], resolver: systemResolver, limits: { idleMs: 300 } };
+      const proxy = await EgressFixture.open(setting);
+      onTestFinished(async () => await proxy.close());
+      const answer = await exchange({ port: proxy.port, bytes: [getBytes(url.href)] });
+      const { status, body } = parseResponse(answer);
+      return `${status} ${body}`;
+    },
+    says: {
+      'a closed port': /^502 http:\/\/127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\)\.$/m,
+      'a host that nobody knows': /^502 no-such-host\.invalid has no address here \((ENOTFOUND|EAI_AGAIN)\)\.$/m,
+      'a reset connection': ended,
+      'a connection closed without an answer': ended,
+      silence: /^504 The server did not answer in time\.$/m,
+      'another protocol': /^502 The server answered with something that is not HTTP\.$/m,
+      // What goes through a tunnel is between the two ends.
+      'a server without TLS': null,
+      'a certificate that nobody vouches for': null,
+    },
+  });
+});

@@ -1,0 +1,36 @@
+import { describe } from 'vitest';
+
+import { CapsuleClient } from '@svc/client/capsule-client.ts';
+
+import { networkReasonContract } from '../../../../test/support/network-reason-contract.ts';
+import { doorOf } from '../../src/cli/capsule-door.ts';
+import { faultOf } from '../../src/cli/capsule-faults.ts';
+import { callCapsule } from '../../src/delegation/capsule-call.ts';
+
+const asked = { method: 'tasks/get', timeoutMs: 2000 };
+
+describe('why nothing came of a connection', () => {
+  networkReasonContract('a command', {
+    ask: async ({ host: address }) => {
+      const capsule = new CapsuleClient({ ...doorOf({ address, timeoutMs: asked.timeoutMs }), isGated: false });
+      const answer = capsule.call(asked.method, {});
+      return await answer.then(
+        () => 'an answer',
+        (error: unknown) => faultOf(error, { ...asked, address }).message,
+      );
+    },
+    // It tries a closed port again for most of a second. Capsules are reached without TLS.
+    says: {
+      silence: /no answer within 2 s/,
+      'a server without TLS': null,
+      'a certificate that nobody vouches for': null,
+    },
+  });
+
+  networkReasonContract('a delegation', {
+    ask: async (endpoint) => {
+      const answer = await callCapsule({ endpoint, token: null }, { method: 'tasks/get', params: {}, timeoutMs: 300 });
+      return answer.kind === 'none' ? answer.reason : 'an answer';
+    },
+  });
+});
