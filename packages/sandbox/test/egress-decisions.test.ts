@@ -350,7 +350,7 @@ describe('a host that is granted and cannot be reached', () => {
     );
     expect([status, body]).toEqual([504, 'http://a.example did not answer in time.\n']);
     expect(proxy.decisions).toEqual([
-      { destination: 'http://a.example', verdict: 'failed', reason: 'a.example has no address here (ETIMEDOUT).' },
+      { destination: 'http://a.example', verdict: 'failed', reason: 'a.example has no address here (ETIMEOUT).' },
     ]);
   });
 });

@@ -1,8 +1,9 @@
 import { Agent as HttpAgent, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 
-import { type HostResolver, systemResolver } from '@svc/kit/net/resolver.ts';
-import { checkedLookup } from './checked-lookup.ts';
+import { addressFault } from '@svc/kit/net/address-rule.ts';
+import { destinationOf } from '@svc/kit/net/network-coverage.ts';
+import { checkedLookup, type HostResolver, systemResolver } from '@svc/kit/net/resolver.ts';
 import type { SendRequest } from './outbound-exchange.ts';
 import type { HttpGrants } from './request-plan.ts';
 
@@ -42,7 +43,7 @@ export class Connections {
       ...options,
       hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
       port: url.port,
-      lookup: checkedLookup({ url, grants, resolver, resolveMs }),
+      lookup: checkedLookup({ resolver, faultOf: (address) => prohibition(url, address, grants), resolveMs }),
     };
     return url.protocol === 'https:'
       ? requestHttps({ ...target, agent: this.#https })
@@ -53,4 +54,20 @@ export class Connections {
     this.#http.destroy();
     this.#https.destroy();
   }
+}
+
+class ProhibitedAddress extends Error {
+  readonly code = 'ERR_ADDRESS_PROHIBITED';
+}
+
+/** The endpoint is where it is; any other host is held to the rule of addresses. */
+function prohibition(url: URL, address: string, grants: HttpGrants): ProhibitedAddress | undefined {
+  if (url.origin === grants.endpointOrigin) return undefined;
+  const destination = destinationOf(url);
+  const port = url.port === '' ? '' : `:${url.port}`;
+  // Made anew: a URL whose host is set to what is none keeps the one it had, which is permitted.
+  const mayReach = ({ host }: { readonly host: string }): boolean =>
+    grants.mayReach(new URL(`${url.protocol}//${host}${port}/`));
+  const isPermitted = destination !== undefined && addressFault({ mayReach, destination, address }) === undefined;
+  return isPermitted ? undefined : new ProhibitedAddress(`${url.hostname} may not be at ${address}`);
 }

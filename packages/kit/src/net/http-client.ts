@@ -70,7 +70,7 @@ export class HttpClient {
         headers: { 'user-agent': 'svc', ...headers, ...authorization },
         body: body ?? null,
         proxy,
-        ...(source === null ? {} : { lookup: lookupWithin(source) }),
+        ...(source === null ? {} : { lookup: lookupWithin(source, this.#timeoutMs) }),
         signal: run.signal,
         transfer: run.transfer,
       });

@@ -1,10 +1,10 @@
-import { type LookupAddress, lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { printable } from '../diagnostics/printable.ts';
 import { type AddressClass, classifyAddress } from './address-class.ts';
 import { endpointFault } from './endpoint.ts';
+import { checkedLookup, systemResolver } from './resolver.ts';
 
 /** Where a redirect may lead, from who gave it. */
 export interface RedirectSource {
@@ -32,19 +32,13 @@ export function redirectTarget(location: string, source: RedirectSource): URL {
   return target;
 }
 
-/** Looks names up as the system does, and refuses those that lead where a redirect of `source` may not. */
-export function lookupWithin(source: RedirectSource): LookupFunction {
+/** Looks names up, and refuses those that lead where a redirect of `source` may not. `resolver` is the host's own when absent. */
+export function lookupWithin(source: RedirectSource, resolveMs: number, resolver = systemResolver): LookupFunction {
   const reach = reachOf(source);
-  return (hostname, options, callback) => {
-    systemLookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {
-      const outside = found?.find(({ address }) => !isWithin(reach, address));
-      const [first] = found ?? [];
-      if (error !== null || first === undefined) callback(error, '', 0);
-      else if (outside !== undefined) {
-        callback(refusal(hostname, source, `which is ${describe(outside.address)}`), '', 0);
-      } else if (options.all === true) callback(null, found);
-      else callback(null, first.address, first.family);
-    });
+  return (host, options, callback) => {
+    const faultOf = (address: string): Diagnostic | undefined =>
+      isWithin(reach, address) ? undefined : refusal(host, source, `which is ${describe(address)}`);
+    checkedLookup({ resolver, faultOf, resolveMs })(host, options, callback);
   };
 }
 

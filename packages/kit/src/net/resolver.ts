@@ -1,4 +1,5 @@
 import { lookup } from 'node:dns/promises';
+import { isIP, type LookupFunction } from 'node:net';
 
 import { errorCode } from '../diagnostics/system-reason.ts';
 import { fixedAddresses } from './address-rule.ts';
@@ -21,21 +22,76 @@ export const systemResolver: HostResolver = {
       return { kind: 'addresses', addresses: answers.map(({ address }) => address) };
     } catch (error) {
       // Whatever the resolver has against a name, the name has no address here.
-      return { kind: 'failed', reason: errorCode(error) ?? 'unknown' };
+      return { kind: 'failed', reason: errorCode(error) ?? 'ENOTFOUND' };
     }
   },
 };
 
+/** Each is tried in turn: a name server does not decide how many. */
+const mostAddresses = 8;
+
+export interface AddressCheck<Fault> {
+  readonly resolver: HostResolver;
+  /** What is against a connection to an address, as a resolver spells it; undefined when it may be made. */
+  readonly faultOf: (address: string) => Fault | undefined;
+}
+
+export type CheckedAddresses<Fault> = Resolution | { readonly kind: 'refused'; readonly fault: Fault };
+
 /**
- * The addresses of a host, at least one. Asks nobody about an address or `localhost`. `failed` with `ETIMEDOUT` once the signal is
- * aborted, with `ENODATA` for an answer that names none.
+ * The addresses that a connection to a host may go to, from one to eight. One that is refused refuses the whole answer (contracts §4).
+ * Asks nobody about an address or `localhost`. `failed` with `ETIMEOUT` once the signal is aborted, with `ENODATA` for an answer that
+ * names none.
  */
-export async function addressesOf(host: string, resolver: HostResolver, signal: AbortSignal): Promise<Resolution> {
+export async function checkedAddresses<Fault>(
+  host: string,
+  { resolver, faultOf }: AddressCheck<Fault>,
+  signal: AbortSignal,
+): Promise<CheckedAddresses<Fault>> {
+  const resolution = await addressesOf(host, resolver, signal);
+  if (resolution.kind === 'failed') return resolution;
+  const { addresses } = resolution;
+  for (const address of addresses) {
+    const fault = faultOf(address);
+    if (fault !== undefined) return { kind: 'refused', fault };
+  }
+  return { kind: 'addresses', addresses: addresses.slice(0, mostAddresses) };
+}
+
+/** A name without an address, told as Node tells it. */
+export class NoAddress extends Error {
+  readonly syscall = 'getaddrinfo';
+  readonly code: string;
+
+  constructor(host: string, code: string) {
+    super(`${host} has no address here (${code})`);
+    this.code = code;
+  }
+}
+
+export interface LookupCheck extends AddressCheck<Error> {
+  /** For the resolver's answer. */
+  readonly resolveMs: number;
+}
+
+/** Gives a socket its checked addresses, or the fault of one, or `NoAddress`. A socket for a host that is an address does not ask. */
+export function checkedLookup({ resolveMs, ...check }: LookupCheck): LookupFunction {
+  return (host, { all }, callback) => {
+    void checkedAddresses(host, check, AbortSignal.timeout(resolveMs)).then((checked) => {
+      if (checked.kind === 'refused') return callback(checked.fault, []);
+      if (checked.kind === 'failed') return callback(new NoAddress(host, checked.reason), []);
+      const found = checked.addresses.map((address) => ({ address, family: isIP(address) }));
+      return all === true ? callback(null, found) : callback(null, found[0]!.address, found[0]!.family);
+    });
+  };
+}
+
+async function addressesOf(host: string, resolver: HostResolver, signal: AbortSignal): Promise<Resolution> {
   const fixed = fixedAddresses(host);
   if (fixed !== undefined) return { kind: 'addresses', addresses: fixed };
   let stop = (): void => {};
   const aborted = new Promise<Resolution>((resolve) => {
-    stop = () => resolve({ kind: 'failed', reason: 'ETIMEDOUT' });
+    stop = () => resolve({ kind: 'failed', reason: 'ETIMEOUT' });
   });
   signal.addEventListener('abort', stop);
   if (signal.aborted) stop();

@@ -56,18 +56,6 @@ it('gives up all attempts when it is told to', async () => {
   expect(opened.has('127.0.0.1')).toBe(false);
 });
 
-it('tries at most eight addresses', async () => {
-  const tried: string[] = [];
-  const connect: Connect = ({ address }) => {
-    tried.push(address);
-    return connectDirectly({ address: '127.0.0.1', port: 1 });
-  };
-  const addresses = Array.from({ length: 20 }, (_, index) => `192.0.2.${index}`);
-  const { signal } = new AbortController();
-  expect(await dial({ addresses, port, connect, signal })).toEqual({ kind: 'failed', reason: 'ECONNREFUSED' });
-  expect(tried).toEqual(addresses.slice(0, 8));
-});
-
 it('opens connections that stay open for one direction when the other has ended', async () => {
   const ending = createServer({ allowHalfOpen: true }, (socket) => socket.end());
   ending.listen(0, '127.0.0.1');

@@ -19,7 +19,6 @@ export interface DialRequest {
   readonly signal: AbortSignal;
 }
 
-const mostAddresses = 8;
 const headStartMs = 250;
 
 /**
@@ -41,7 +40,7 @@ class Dial {
   constructor(request: DialRequest, resolve: (dialed: Dialed) => void) {
     this.#request = request;
     this.#resolve = resolve;
-    this.#waiting = request.addresses.slice(0, mostAddresses);
+    this.#waiting = [...request.addresses];
     request.signal.addEventListener('abort', this.#abort);
   }
 

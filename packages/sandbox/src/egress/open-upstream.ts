@@ -2,12 +2,12 @@ import type { Socket } from 'node:net';
 
 import { addressFault } from '@svc/kit/net/address-rule.ts';
 import { isCovered } from '@svc/kit/net/network-coverage.ts';
-import { formatDestination } from '@svc/kit/net/network-destination.ts';
+import { formatDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { dial } from './dial.ts';
 import type { EgressDecision, EgressRules } from './egress-rules.ts';
 import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
-import type { GrantableDestination, ProxyTarget } from './proxy-target.ts';
-import { addressesOf } from '@svc/kit/net/resolver.ts';
+import type { ProxyTarget } from './proxy-target.ts';
+import { checkedAddresses } from '@svc/kit/net/resolver.ts';
 
 export type Opening = { readonly kind: 'open'; readonly socket: Socket } | ProxyRefusal;
 
@@ -32,20 +32,23 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
   gone.addEventListener('abort', giveUp);
   if (gone.aborted) giveUp();
   try {
-    const resolution = await addressesOf(destination.host, rules.resolver, time.signal);
-    if (resolution.kind === 'failed') {
-      const reason = `${destination.host} has no address here (${resolution.reason}).`;
+    const { allow, resolver, connect } = rules;
+    const mayReach = (inner: NetworkDestination): boolean => isCovered(allow, inner);
+    const faultOf = (address: string): string | undefined => addressFault({ mayReach, destination, address });
+    const checked = await checkedAddresses(destination.host, { resolver, faultOf }, time.signal);
+    if (checked.kind === 'failed') {
+      const reason = `${destination.host} has no address here (${checked.reason}).`;
       decided('failed', reason);
       return time.signal.aborted ? tooSlow(name) : refuse(502, reason);
     }
-    const fault = faultOf(destination, rules, resolution.addresses);
-    if (fault !== undefined) {
-      decided('refused', fault);
-      return refuse(403, fault);
+    if (checked.kind === 'refused') {
+      const { fault } = checked;
+      const reason = `${destination.host} is refused: it ${fault}, which capabilities.network.allow reaches only by that address.`;
+      decided('refused', reason);
+      return refuse(403, reason);
     }
     decided('allowed', null);
-    const { addresses } = resolution;
-    const { connect } = rules;
+    const { addresses } = checked;
     const dialed = await dial({ addresses, port: destination.port, connect, signal: time.signal });
     if (dialed.kind === 'connected') return { kind: 'open', socket: dialed.socket };
     return time.signal.aborted ? tooSlow(name) : refuse(502, `${name} cannot be reached (${dialed.reason}).`);
@@ -73,18 +76,4 @@ function notGranted({ kind }: ProxyTarget, name: string): string {
 
 function tooSlow(name: string): ProxyRefusal {
   return refuse(504, `${name} did not answer in time.`);
-}
-
-function faultOf(
-  destination: GrantableDestination,
-  { allow }: EgressRules,
-  addresses: readonly string[],
-): string | undefined {
-  for (const address of addresses) {
-    const fault = addressFault({ mayReach: (inner) => isCovered(allow, inner), destination, address });
-    if (fault !== undefined) {
-      return `${destination.host} is refused: it ${fault}, which capabilities.network.allow reaches only by that address.`;
-    }
-  }
-  return undefined;
 }

@@ -11,7 +11,7 @@ afterEach(async () => {
   await new Promise((resolve) => (server === null ? resolve(null) : server.close(resolve)));
 });
 
-it('a peer that would speak another protocol is none that speaks HTTP, and is not waited for', async () => {
+it('a peer that would speak another protocol gives no answer, and is not waited for', async () => {
   server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => socket.destroy());
@@ -31,5 +31,8 @@ it('a peer that would speak another protocol is none that speaks HTTP, and is no
     },
     async () => await Promise.resolve('an answer'),
   );
-  expect(await asked).toEqual({ kind: 'failed', reason: 'it does not speak HTTP' });
+  expect(await asked).toEqual({
+    kind: 'failed',
+    reason: 'the connection was closed before everything had gone over it',
+  });
 });

@@ -135,7 +135,7 @@ describe('the peer of a fetch', () => {
   it('has to listen', async () => {
     const called = await fetching.fetch({ peer: `127.0.0.1:${await closedPort()}` });
     expect(fetching.refusal(called)).toBe(
-      'peer_unreachable: The file cannot be had from the peer: it refuses connections.',
+      'peer_unreachable: The file cannot be had from the peer: nothing listens there.',
     );
   });
 

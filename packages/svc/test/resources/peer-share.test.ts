@@ -289,7 +289,7 @@ describe('the peer to share with', () => {
 
   it('has to listen [D3-AUD-07] [D3-ERR-18]', async () => {
     expect(refusal(await share({ peer: `127.0.0.1:${await closedPort()}` }))).toBe(
-      'peer_unreachable: The peer cannot be reached: it refuses connections.',
+      'peer_unreachable: The peer cannot be reached: nothing listens there.',
     );
   });
 
@@ -344,9 +344,13 @@ describe('the peer to share with', () => {
       expect(refusal(await share({}, { times }))).toMatch(/^peer_unreachable: .* it does not answer in time\.$/);
     }
     answer = (_, response) => response.writeHead(200, { 'content-length': 100 }).end('{"name":').destroy();
-    expect(refusal(await share())).toMatch(/^peer_unreachable: .* it closed the connection\.$/);
+    expect(refusal(await share())).toMatch(
+      /^peer_unreachable: .* the connection was closed before everything had gone over it\.$/,
+    );
     answer = (request) => request.socket.end('SSH-2.0-OpenSSH\r\n');
-    expect(refusal(await share())).toMatch(/^peer_unreachable: .* it does not speak HTTP\.$/);
+    expect(refusal(await share())).toMatch(
+      /^peer_unreachable: .* what it answers is not HTTP \(HPE_INVALID_CONSTANT\)\.$/,
+    );
   });
 
   it('is left when the task is canceled, and nothing is minted', async () => {
