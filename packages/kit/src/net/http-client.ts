@@ -7,7 +7,7 @@ import { readUpTo } from '../files/read-up-to.ts';
 import { exchange, type OutgoingBody } from './http-exchange.ts';
 import type { Proxy } from './proxy.ts';
 import { lookupWithin, redirectTarget, type RedirectSource } from './redirect-rule.ts';
-import { type Ending, type Transfer, transportFault } from './transport-fault.ts';
+import { RequestRun } from './request-run.ts';
 
 export interface HttpSettings {
   /** For a request in all: its redirects, its body and the body of its answer (D3 "Limits"). */
@@ -47,7 +47,9 @@ export class HttpClient {
 
   /** The answer, whose body the caller reads or discards. */
   async send(outgoing: OutgoingRequest): Promise<HttpAnswer> {
-    const run = new RequestRun(outgoing, this.#timeoutMs, this.#signal);
+    const toSend = outgoing.body?.bytes ?? null;
+    const limits = { timeoutMs: this.#timeoutMs, interruption: this.#signal };
+    const run = new RequestRun({ label: outgoing.label, toSend, ...limits });
     try {
       return await this.#follow(outgoing, run);
     } catch (error) {
@@ -84,48 +86,6 @@ export class HttpClient {
       target = redirectTarget(location, source);
     }
     throw new Diagnostic('E-IO-003', `${label} redirects in circles`);
-  }
-}
-
-/** The one deadline of a request, and how far it has got. */
-class RequestRun {
-  readonly label: string;
-  readonly transfer: Transfer;
-  readonly #timeoutMs: number;
-  readonly #controller = new AbortController();
-  readonly #interruption: AbortSignal | undefined;
-  readonly #timer: NodeJS.Timeout;
-  #ending: Ending = null;
-
-  constructor({ label, body }: OutgoingRequest, timeoutMs: number, interruption: AbortSignal | undefined) {
-    this.label = label;
-    this.#timeoutMs = timeoutMs;
-    this.#interruption = interruption;
-    this.transfer = { toSend: body?.bytes ?? null, sent: 0, toReceive: null, received: 0 };
-    this.#timer = setTimeout(() => this.#abort('timeout'), timeoutMs);
-    interruption?.addEventListener('abort', this.#onInterruption);
-    if (interruption?.aborted === true) this.#onInterruption();
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  end(): void {
-    clearTimeout(this.#timer);
-    this.#interruption?.removeEventListener('abort', this.#onInterruption);
-  }
-
-  fault(error: unknown): unknown {
-    const { label, transfer } = this;
-    return transportFault(error, { label, timeoutMs: this.#timeoutMs, transfer, ending: this.#ending });
-  }
-
-  readonly #onInterruption = (): void => this.#abort('interrupted');
-
-  #abort(ending: Ending): void {
-    this.#ending ??= ending;
-    this.#controller.abort();
   }
 }
 

@@ -3,9 +3,8 @@ import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 
 import type { Chunks } from '../files/replace-file.ts';
-import type { Proxy } from './proxy.ts';
-import { openTunnel } from './tunnel.ts';
-import type { Transfer } from './transport-fault.ts';
+import { openTunnel, type Proxy } from './proxy.ts';
+import type { Transfer } from './request-run.ts';
 import { responseOf } from './response-of.ts';
 
 export interface OutgoingBody {

@@ -1,0 +1,98 @@
+import { isCoded } from '../diagnostics/system-reason.ts';
+import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { type NetworkFault, networkFault, networkReason } from './network-reason.ts';
+
+/** How far a request had got. */
+export interface Transfer {
+  /** Of the body that is sent; null without one. */
+  readonly toSend: number | null;
+  sent: number;
+  /** Announced for the answer; null before there is one, or when it announces nothing. */
+  toReceive: number | null;
+  received: number;
+}
+
+export interface RunSettings {
+  /** Who is asked, for messages. */
+  readonly label: string;
+  /** Of the body; null without one. */
+  readonly toSend: number | null;
+  readonly timeoutMs: number;
+  /** Aborted when the command is interrupted. */
+  readonly interruption: AbortSignal | undefined;
+}
+
+const hints = {
+  certificate: 'name the file of your own certificate authority in NODE_EXTRA_CA_CERTS',
+  reach: 'check the address, and that this machine reaches it, through HTTPS_PROXY if need be',
+  refused: 'check address and port, and that the server runs',
+  plain: 'a registry without TLS is reached from its own machine alone, with http:// in its address',
+  slow: 'a request to a registry may take 30 seconds in all; try again on a faster line',
+};
+
+/** The one deadline of a request, how far it has got, and what it failed of. */
+export class RequestRun {
+  readonly label: string;
+  readonly transfer: Transfer;
+  readonly #timeoutMs: number;
+  readonly #controller = new AbortController();
+  readonly #interruption: AbortSignal | undefined;
+  readonly #timer: NodeJS.Timeout;
+  /** Why `svc` itself ended the request; null when it did not. */
+  #ending: 'timeout' | 'interrupted' | null = null;
+
+  constructor({ label, toSend, timeoutMs, interruption }: RunSettings) {
+    this.label = label;
+    this.#timeoutMs = timeoutMs;
+    this.#interruption = interruption;
+    this.transfer = { toSend, sent: 0, toReceive: null, received: 0 };
+    this.#timer = setTimeout(() => this.#abort('timeout'), timeoutMs);
+    interruption?.addEventListener('abort', this.#onInterruption);
+    if (interruption?.aborted === true) this.#onInterruption();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#interruption?.removeEventListener('abort', this.#onInterruption);
+  }
+
+  /** `E-IO-003` for a request that failed on its way; anything that is no failure of the network is returned as it is. */
+  fault(error: unknown): unknown {
+    if (error instanceof Diagnostic) return error;
+    const progress = progressOf(this.transfer);
+    if (this.#ending === 'interrupted') return new Diagnostic('E-IO-003', `${this.label}: interrupted`);
+    if (this.#ending === 'timeout') {
+      const message = `${this.label} was given up after ${this.#timeoutMs / 1000} seconds${progress}`;
+      return new Diagnostic('E-IO-003', message, { hint: hints.slow });
+    }
+    if (!isCoded(error)) return error;
+    const fault = networkFault(error.code);
+    // What a stranger or no HTTP server was sent, and what came of it, is no progress.
+    const shown = fault === 'certificate' || fault === 'no-http' ? '' : progress;
+    const message = `${this.label}: ${networkReason(error)}${shown}`;
+    return new Diagnostic('E-IO-003', message, { hint: hintFor(fault), cause: error });
+  }
+
+  readonly #onInterruption = (): void => this.#abort('interrupted');
+
+  #abort(ending: 'timeout' | 'interrupted'): void {
+    this.#ending ??= ending;
+    this.#controller.abort();
+  }
+}
+
+function hintFor(fault: NetworkFault | undefined): string {
+  if (fault === 'certificate') return hints.certificate;
+  if (fault === 'refused') return hints.refused;
+  return fault === 'no-tls' ? hints.plain : hints.reach;
+}
+
+/** Nothing while nothing has gone over the line. */
+function progressOf({ toSend, sent, toReceive, received }: Transfer): string {
+  if (received > 0) return `, with ${received}${toReceive === null ? '' : ` of ${toReceive}`} bytes received`;
+  return toSend === null ? '' : `, with ${sent} of ${toSend} bytes sent`;
+}
