@@ -22,7 +22,7 @@ export class ScriptDriver {
     this.#ports = ports;
   }
 
-  /** The next response for this task. Which one is next travels in the continuation id, which a task starts without (contracts §11). */
+  /** The next response for this task. Which one is next travels in the continuation id, which a task starts without. */
   infer(request: DriverRequest): DriverResponse {
     const { name, responses: all } = this.#load(request.config);
     const task = taskOf(request);

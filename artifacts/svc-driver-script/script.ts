@@ -32,7 +32,7 @@ export interface ScriptedResponse {
 }
 
 /**
- * The responses of a script file, in the JSON spelling of the driver world (contracts §11). Throws an `Error` that names the
+ * The responses of a script file, in the JSON spelling of the driver world (docs/drivers.md "Requests and responses"). Throws an `Error` that names the
  * first entry and key at fault; entries count from 1, as turns do.
  */
 export function readScript(text: string, name: string): readonly ScriptedResponse[] {

@@ -26,7 +26,7 @@ export interface ComponentGrants {
    * whether an address that a name resolved to could be reached under its own name: it looks at the origin alone.
    */
   readonly mayReach: (url: URL) => boolean;
-  /** The driver's: whatever the host of this origin resolves to is permitted in requests to exactly it (contracts §4). */
+  /** The driver's: whatever the host of this origin resolves to is permitted in requests to exactly it (docs/manifest.md "Narrowing"). */
   readonly endpointOrigin?: string;
   /**
    * A header value that holds `placeholder` has it replaced by the secret in requests to exactly `origin`.

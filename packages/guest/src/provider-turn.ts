@@ -26,7 +26,7 @@ export interface ProviderTurn {
 
 /**
  * One turn at a streaming provider, with bounded retries until the first piece of the reply is out. Throws `ProviderFailure`;
- * a stream that ends before the provider said why it stopped is one, never a short success (contracts §5).
+ * a stream that ends before the provider said why it stopped is one, never a short success (ADR 0015).
  */
 export function runProviderTurn(turn: ProviderTurn, ports: DriverPorts): DriverResponse {
   const sink = new CountingSink(ports);

@@ -18,7 +18,7 @@ import { payloadOf } from './wit-error.ts';
 
 const readSize = 64 * 1024;
 
-/** Sends one POST over `wasi:http` and returns once the response head is there (contracts §4). */
+/** Sends one POST over `wasi:http` and returns once the response head is there. */
 export function post({ url, headers, body }: PostRequest): PostResponse {
   const encoder = new TextEncoder();
   const parts = typeof body === 'string' ? [body] : body;

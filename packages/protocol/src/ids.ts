@@ -34,7 +34,7 @@ export function mintTraceEventId(source: IdSource): TraceEventId {
   return `evt_${uuidV7Hex(source)}` as TraceEventId;
 }
 
-/** A command that runs in the background: `wrk_` and a UUIDv7 in hex (contracts §5). */
+/** A command that runs in the background: `wrk_` and a UUIDv7 in hex (docs/protocol.md "Words and ids"). */
 export function mintWorkId(source: IdSource): WorkId {
   return `wrk_${uuidV7Hex(source)}` as WorkId;
 }

@@ -20,7 +20,7 @@ export interface JsonRpcRefusedRequest {
   readonly fault: JsonRpcFault;
 }
 
-/** Every fault a capsule answers with: its code, and its message unless the thrower has a better one (contracts §6). */
+/** Every fault a capsule answers with: its code, and its message unless the thrower has a better one (docs/protocol.md "JSON-RPC"). */
 const faults = {
   'parse-error': [-32700, 'Parse error'],
   'invalid-request': [-32600, 'Invalid Request'],

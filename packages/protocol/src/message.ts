@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from './json-object.ts';
 export interface InboundMessage {
   readonly messageId: string;
   readonly role: string;
-  /** The text of all parts, joined by newlines (contracts §6); half a character, which no file and no provider takes, is U+FFFD. */
+  /** The text of all parts, joined by newlines (docs/protocol.md "Messages"); half a character, which no file and no provider takes, is U+FFFD. */
   readonly text: string;
   readonly contextId?: string;
 }
@@ -20,7 +20,7 @@ export function encodeMessage({ messageId, role, text, contextId }: InboundMessa
   return { message: contextId === undefined ? message : { ...message, contextId } };
 }
 
-/** A context id is kept with every task and conversation, so a sender does not choose its size freely (contracts §1 "`contextId`"). */
+/** A context id is kept with every task and conversation, so a sender does not choose its size freely (docs/protocol.md "Messages"). */
 const maxContextIdBytes = 1024;
 
 /**

@@ -1,6 +1,6 @@
 import { asJsonObject, asStrings } from './json-object.ts';
 
-/** What `session/stop` answers (contracts §6). */
+/** What `session/stop` answers (docs/protocol.md "session/stop"). */
 export interface StopReport {
   readonly sessionId: string;
   /** Ids of the tasks that it canceled. */

@@ -1,6 +1,6 @@
 import { asJsonObject, isJsonObject, stringOr } from './json-object.ts';
 
-/** A task as `message/send`, `tasks/get` and `tasks/cancel` answer it (contracts §6). */
+/** A task as `message/send`, `tasks/get` and `tasks/cancel` answer it (docs/protocol.md "Task objects"). */
 export interface TaskObject {
   readonly id: string;
   readonly contextId: string;

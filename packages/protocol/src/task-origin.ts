@@ -1,7 +1,7 @@
 /** Whether what a task says is believed: its trust class. */
 export type Trust = 'trusted' | 'untrusted';
 
-/** How a message reached a capsule, which its headers say (contracts §7). */
+/** How a message reached a capsule, which its headers say (docs/protocol.md "Origin and trust"). */
 export type TaskOrigin =
   | { readonly kind: 'message' }
   | { readonly kind: 'peer'; readonly trust: Trust }

@@ -2,7 +2,7 @@ import type { SessionRecord, SessionRecords } from './session-records.ts';
 
 /**
  * The running session that a request to end names: the asker's own, or a child that was registered under its approval, whose own
- * credential died with its process (contracts §1). Null for any other.
+ * credential died with its process (docs/referee.md "Requests"). Null for any other.
  */
 export function sessionToEnd(
   asker: SessionRecord,

@@ -10,7 +10,7 @@ import { openStored } from '@svc/artifacts/store/open-stored.ts';
 import type { ResolvedCapsule } from './capsule-registry.ts';
 
 export interface CapsuleStore {
-  /** A directory laid out as a store (contracts §2 "Layout on disk"). It need not exist, and nothing is ever written. */
+  /** A directory laid out as a store (docs/cli.md "Files"). It need not exist, and nothing is ever written. */
   readonly root: string;
   /** `<os>-<arch>`: its variant goes before the generic file. */
   readonly platform: string;

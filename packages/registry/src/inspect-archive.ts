@@ -36,7 +36,7 @@ const manifestShape = z.object({
 
 /**
  * Reads an archive whole, in pieces, and its manifest if it has one; the file stays open. `400` for what is no readable zip within the limits of
- * contracts §4, or the archive of another artifact than `ref` (contracts §1 "D3 publish checks").
+ * ADR 0010, or the archive of another artifact than `ref` (docs/protocol.md "The registry").
  */
 export async function inspectArchive(opened: FileHandle, ref: ArtifactRef, maxBytes: number): Promise<ManifestFacts> {
   try {

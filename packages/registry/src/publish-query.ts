@@ -14,7 +14,7 @@ export interface PublishQuery {
 const mostPlatforms = 64;
 const longestPlatform = 64;
 
-/** Checks the query of a publish (D3 "Registry" publish, contracts §1). Throws `400`, or `422` for a reserved version. */
+/** Checks the query of a publish (D3 "Registry" publish, docs/protocol.md "The registry"). Throws `400`, or `422` for a reserved version. */
 export function parsePublishQuery(query: string): PublishQuery {
   const values = parseQuery(query, ['name', 'version', 'runtime', 'platform']);
   const name = single(values, 'name');

@@ -46,7 +46,7 @@ export async function publish(request: StreamedRequest, publishing: Publishing):
   }
 }
 
-/** `409` when any variant that is published is there already (contracts §1 "D3 409 and platform variants"). */
+/** `409` when any variant that is published is there already (docs/protocol.md "The registry"). */
 function refuseTaken(
   { ref, platforms }: Pick<PublishQuery, 'ref' | 'platforms'>,
   present: readonly ArtifactRecord[],

@@ -15,7 +15,7 @@ export function reservedVersion(version: string): HttpRefusal {
   );
 }
 
-/** `platform` is what of the version is there already, null for the generic file (D3 "Versioning" 4, contracts §1). */
+/** `platform` is what of the version is there already, null for the generic file (D3 "Versioning" 4, docs/protocol.md "The registry"). */
 export function alreadyThere(ref: ArtifactRef, platform: string | null): HttpRefusal {
   const what = platform === null ? spell(ref) : `${spell(ref)} for ${platform}`;
   return new HttpRefusal(

@@ -5,7 +5,7 @@ import type { ProcessGrants } from './launch/process-grants.ts';
 const proxyNames = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'];
 
 /**
- * What a process must know of its network. Where the class enforces the allow-list, the proxy is the only way out (contracts §5).
+ * What a process must know of its network. Where the class enforces the allow-list, the proxy is the only way out (ADR 0032).
  * Where it does not, names are looked up over TCP, since no class lets datagrams through.
  */
 export function networkVariables(

@@ -56,7 +56,7 @@ const hookDeadlineSecs = 30;
 
 /**
  * The grants of one artifact. A tool or driver has the capsule's, narrowed by what its entry declares; a hook has what its entry
- * declares and the capsule grants. Nothing is ever wider than the capsule (contracts §3, D1 "Scope report" 2).
+ * declares and the capsule grants. Nothing is ever wider than the capsule (docs/manifest.md "Narrowing", D1 "Scope report" 2).
  */
 export function narrowGrants(request: NarrowRequest): Narrowed {
   const { entry, capsule } = request;
@@ -151,7 +151,7 @@ function envOf({ entry, capsule }: NarrowRequest, drop: Drop): readonly string[]
   return [...new Set(granted)];
 }
 
-// Not a ceiling: contracts §1 makes the capsule's store the one of components that declare none.
+// Not a ceiling: docs/manifest.md "State stores" makes the capsule's store the one of components that declare none.
 function storesOf({ entry, capsule }: NarrowRequest): readonly string[] {
   const asked = entry.capabilities?.state;
   if (asked !== undefined) return declaredStores(asked, capsule.capsuleName);

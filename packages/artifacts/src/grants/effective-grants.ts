@@ -14,7 +14,7 @@ import { askedFlag, eachFlag, type FlagGrants, flagsOf } from './flag-grants.ts'
 import { isInterpreter } from './interpreters.ts';
 import { destinationOf } from '@svc/kit/net/network-coverage.ts';
 
-/** Bounds of one subprocess and of the workdir; sizes in bytes, times in seconds (contracts §3). */
+/** Bounds of one subprocess and of the workdir; sizes in bytes, times in seconds (docs/manifest.md "Keys"). */
 export type ResourceLimits = z.infer<typeof resourceLimits>;
 
 /** What a capsule may touch, lowered from its manifest. Lists are without repetition, in the order of the file. */
@@ -38,7 +38,7 @@ export interface EffectiveGrants extends FlagGrants {
   readonly stagedRuntime: readonly string[];
   /** The program behind `inference.transport: process`, which has the capsule's own grants; null when a component is the driver. */
   readonly processDriver: string | null;
-  /** Where the driver may go although `networkAllow` does not say so: the origin of `inference.endpoint` (contracts §4). */
+  /** Where the driver may go although `networkAllow` does not say so: the origin of `inference.endpoint` (docs/manifest.md "Narrowing"). */
   readonly endpoint: NetworkDestination | null;
   readonly resources: ResourceLimits;
 }

@@ -11,7 +11,7 @@ export interface LoadedArtifactManifest {
 }
 
 /**
- * Reads the `svc.yaml` at the root of a tool, driver, hook or skill archive (contracts §4). References are not resolved: an
+ * Reads the `svc.yaml` at the root of a tool, driver, hook or skill archive. References are not resolved: an
  * archive is the same for everyone. Throws a `DiagnosticList` with every problem.
  */
 export function parseArtifactManifest(text: string, file: string): LoadedArtifactManifest {
@@ -19,7 +19,7 @@ export function parseArtifactManifest(text: string, file: string): LoadedArtifac
   return { manifest: document.value, warnings: document.warnings };
 }
 
-/** What kind of archive a manifest belongs to: a capsule is the one with an `inference` block (contracts §4). */
+/** What kind of archive a manifest belongs to: a capsule is the one with an `inference` block. */
 export function archiveKind(text: string, file: string): 'capsule' | 'artifact' {
   return new Draft(parseYaml(file, text).value).has('inference') ? 'capsule' : 'artifact';
 }

@@ -1,7 +1,7 @@
 import { Draft } from './draft.ts';
 import type { Findings } from './findings.ts';
 
-/** The rules of an artifact's manifest that look at more than one key (contracts §4). */
+/** The rules of an artifact's manifest that look at more than one key. */
 export function checkArtifactRules(data: unknown, findings: Findings): void {
   const draft = new Draft(data);
   if (draft.at('implementation') !== 'mcp') {

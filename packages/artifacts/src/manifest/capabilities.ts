@@ -67,7 +67,7 @@ const state = z.pipe(
   z.transform((declared) => declared ?? { store: null }),
 );
 
-/** What one artifact asks for; it narrows the capsule's grants and never widens them (contracts §3). */
+/** What one artifact asks for; it narrows the capsule's grants and never widens them (docs/manifest.md "Narrowing"). */
 export const artifactCapabilities = z.strictObject({
   filesystem: z.optional(filesystem),
   network: z.optional(network),

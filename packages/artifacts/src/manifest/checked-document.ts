@@ -63,7 +63,10 @@ interface Reading {
   readonly findings: Findings;
 }
 
-/** Parses, and once more without the keys the schema does not know, which only warn (contracts §3), or whose variables may be unset. */
+/**
+ * Parses, and once more without the keys the schema does not know, which only warn (docs/manifest.md "Reading a manifest"), or whose variables may be
+ * unset.
+ */
 function parseWithoutUnknown<Schema extends $ZodType>(
   schema: Schema,
   reading: Reading,

@@ -30,7 +30,7 @@ interface SourceBase {
   readonly token: () => Secret | undefined;
 }
 
-/** One of `registry.sources` (D1 "Workspace and user configuration", contracts §2). */
+/** One of `registry.sources` (D1 "Workspace and user configuration", docs/manifest.md "Configuration"). */
 export type RegistrySource =
   /** `repo` is `<owner>/<repo>`. */
   | (SourceBase & { readonly type: 'github'; readonly repo: string })

@@ -1,7 +1,7 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactManifest } from './schema.ts';
 
-/** Everything a hook can be called at, in the order of a session (contracts §9). */
+/** Everything a hook can be called at, in the order of a session (docs/hooks.md "Events"). */
 export const hookEvents = [
   'on-stage',
   'on-session-start',
@@ -16,7 +16,7 @@ export const hookEvents = [
 
 export type HookEvent = (typeof hookEvents)[number];
 
-/** What a hook can change, each with the events at which it can (contracts §9). */
+/** What a hook can change, each with the events at which it can (docs/hooks.md "Events"). */
 export const hookPolicies = {
   'write-manifests': ['on-stage'],
   artifact: ['on-inference'],
@@ -52,7 +52,7 @@ export function mayCommit({ policies }: HookDeclaration, policy: HookPolicy, eve
 }
 
 /**
- * Why a hook cannot be staged as it is declared (contracts §9): `E-ART-009` for a policy that belongs to none of its events or to
+ * Why a hook cannot be staged as it is declared (docs/hooks.md "What a hook declares"): `E-ART-009` for a policy that belongs to none of its events or to
  * an async hook, `E-ART-010` for a hook that is a program, `E-ART-012` for `on_overflow` of a blocking hook, which has no queue. Null for everything that is no hook.
  */
 export function hookProblem(manifest: ArtifactManifest): Diagnostic | null {

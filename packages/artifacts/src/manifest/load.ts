@@ -51,7 +51,7 @@ const apiKeyPath = 'inference.api_key';
 const defaultPeerTtlSecs = 3600;
 
 /**
- * Reads and checks `svc.yaml` (D1 "Manifest keys this interface names", contracts §3).
+ * Reads and checks `svc.yaml` (D1 "Manifest keys this interface names", docs/manifest.md "Reading a manifest").
  * Throws a `DiagnosticList` with every problem, each with its place in the file.
  */
 export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {

@@ -2,10 +2,10 @@ import * as z from 'zod/mini';
 
 const reservedVersions: ReadonlySet<string> = new Set(['latest', 'stable', 'edge']);
 
-/** Tools of the runtime itself, whose names no artifact takes (contracts §5). */
+/** Tools of the runtime itself, whose names no artifact takes. */
 export const runtimeTools = ['delegate-task', 'share-file', 'fetch-peer-file', 'submit-plan'] as const;
 
-/** Drivers inside the package; the manifest may name one without an entry in `artifacts` (contracts §2). */
+/** Drivers inside the package; the manifest may name one without an entry in `artifacts`. */
 export const bundledDrivers = ['svc-driver-openai', 'svc-driver-anthropic', 'svc-driver-script'] as const;
 
 /** The hook inside the package that compacts conversations. */
@@ -14,7 +14,7 @@ export const bundledCompaction = 'svc-hook-compact';
 /** The version of everything that comes inside the package. */
 export const bundledVersion = '1.0.0';
 
-/** `[a-z0-9-]`, no hyphen at an edge, at most 100 characters (contracts §4). */
+/** `[a-z0-9-]`, no hyphen at an edge, at most 100 characters (docs/protocol.md "The registry"). */
 export const artifactName: z.ZodMiniType<string, string> = z
   .string()
   .check(
@@ -22,7 +22,7 @@ export const artifactName: z.ZodMiniType<string, string> = z
     z.regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, 'must be lowercase letters, digits and inner hyphens'),
   );
 
-/** D3 "publish" as contracts §1 reads it; the reserved names pass. */
+/** D3 "publish" as docs/protocol.md "The registry" reads it; the reserved names pass. */
 export const artifactVersion: z.ZodMiniType<string, string> = z.string().check(
   z.maxLength(100),
   z.regex(/^[0-9A-Za-z][0-9A-Za-z.+-]*$/, 'must be letters, digits, dots, plus signs and hyphens'),

@@ -6,7 +6,7 @@ import type { YamlSource } from './yaml-source.ts';
 const mostProblems = 100;
 const referenceShape = /^\$\{([A-Z_][A-Z0-9_]*)\}$/;
 
-/** The variable a value stands for; only a whole value of the form `${UPPER_SNAKE}` is a reference (contracts §3). */
+/** The variable a value stands for; only a whole value of the form `${UPPER_SNAKE}` is a reference (docs/manifest.md "Variables"). */
 export function referencedVariable(value: string): string | undefined {
   return referenceShape.exec(value)?.[1];
 }

@@ -7,7 +7,7 @@ import { bundledDrivers, runtimeTools } from './names.ts';
 import { lifetimeSecs } from './units.ts';
 
 /**
- * The rules of a capsule manifest that look at more than one key (contracts §3). They read the file as it is, whatever else is
+ * The rules of a capsule manifest that look at more than one key (docs/manifest.md "Keys"). They read the file as it is, whatever else is
  * wrong with it, so that one run reports everything; a value of the wrong type is the schema's business and passes here.
  */
 export function checkCapsuleRules(data: unknown, findings: Findings): void {

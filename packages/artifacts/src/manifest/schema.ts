@@ -20,7 +20,7 @@ const someText = z.string().check(z.minLength(1));
 
 const freeForm = z.record(z.string(), z.unknown());
 
-/** One entry of `artifacts` (contracts §3). */
+/** One entry of `artifacts` (docs/manifest.md "Keys"). */
 export const artifactEntry = z.strictObject({
   name: artifactName,
   version: exactVersion,
@@ -125,7 +125,7 @@ function oneOrMore<const Names extends readonly [string, ...string[]]>(names: Na
   return z.union([name, z.array(name).check(z.minLength(1))], clause);
 }
 
-/** The manifest at the root of a tool, driver, hook or skill archive (contracts §4). Few starts read one as YAML. */
+/** The manifest at the root of a tool, driver, hook or skill archive. Few starts read one as YAML. */
 export const artifactManifest = z.lazy(() =>
   z.strictObject({
     name: artifactName,

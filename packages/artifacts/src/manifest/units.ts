@@ -23,7 +23,7 @@ const writtenDuration = z.union(
 
 const isSomeTime = z.refine<number>((secs) => secs > 0, 'must be longer than nothing');
 
-/** Bytes, from whole bytes or a number with `Ki`, `Mi` or `Gi` (contracts §3). */
+/** Bytes, from whole bytes or a number with `Ki`, `Mi` or `Gi` (docs/manifest.md "Keys"). */
 export const byteSize: z.ZodMiniType<number, string | number> = z.pipe(
   writtenSize,
   z.pipe(
@@ -32,7 +32,7 @@ export const byteSize: z.ZodMiniType<number, string | number> = z.pipe(
   ),
 );
 
-/** Seconds, from whole seconds or a number with `s`, `m` or `h`; at most 24 days (contracts §3). */
+/** Seconds, from whole seconds or a number with `s`, `m` or `h`; at most 24 days (docs/manifest.md "Keys"). */
 export const durationSecs: z.ZodMiniType<number, string | number> = z.pipe(
   writtenDuration,
   z.pipe(

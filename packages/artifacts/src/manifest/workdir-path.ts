@@ -1,6 +1,6 @@
 /**
  * A path below the accessible workdir, spelt one way: `.` for the workdir itself, no `./`, no edge or double slashes.
- * Undefined when it is empty, absolute, holds NUL, or has a `..` component, wherever that would lead (contracts §3).
+ * Undefined when it is empty, absolute, holds NUL, or has a `..` component, wherever that would lead (docs/manifest.md "Keys").
  */
 export function normalizeWorkdirPath(path: string): string | undefined {
   if (path === '' || path.startsWith('/') || path.includes('\0')) return undefined;

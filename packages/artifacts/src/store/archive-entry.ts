@@ -38,7 +38,7 @@ export interface EntryPlace {
   readonly names: NameTable;
 }
 
-/** The entry, with everything checked that its two headers say (contracts §4). Throws `E-ART-001` or `E-ART-002`. */
+/** The entry, with everything checked that its two headers say (ADR 0010). Throws `E-ART-001` or `E-ART-002`. */
 export function checkEntry(entry: Entry, local: LocalFileHeader, { archive, names }: EntryPlace): ArchiveEntry {
   const spelled = checkName(entry, local, archive);
   const shown = quoted(spelled);
@@ -124,7 +124,7 @@ const maxNameBytes = 1024;
 const maxComponentBytes = 255;
 const maxDepth = 32;
 
-/** Why a file or directory name (without a trailing slash) may not stand in an archive; null when it may (contracts §4). */
+/** Why a file or directory name (without a trailing slash) may not stand in an archive; null when it may (ADR 0010). */
 export function entryNameFault(name: string): string | null {
   if (name === '') return 'has an empty name';
   if (Buffer.byteLength(name) > maxNameBytes) return 'has a name that is too long';

@@ -1,7 +1,7 @@
 /** What an archive may cost the machine that opens it. */
 export interface ArchiveLimits {
   readonly maxArchiveBytes: number;
-  /** Of all files together, unpacked (contracts §4). */
+  /** Of all files together, unpacked (ADR 0010). */
   readonly maxUnpackedBytes: number;
   readonly maxEntries: number;
   /** Of a file that is read as text: `svc.yaml`, `skill.md`, `task.md`. */

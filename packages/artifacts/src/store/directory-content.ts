@@ -114,7 +114,7 @@ export async function readArtifactDirectory(directory: string): Promise<Director
   return content;
 }
 
-/** The files of a capsule in a directory: its manifest, its first task and the files that its manifest names (contracts §4). */
+/** The files of a capsule in a directory: its manifest, its first task and the files that its manifest names (docs/cli.md "svc build"). */
 export async function readCapsuleDirectory(directory: string, manifest: CapsuleManifest): Promise<DirectoryContent> {
   const content = new DirectoryContent(directory);
   await content.include(manifestFile);

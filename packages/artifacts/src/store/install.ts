@@ -89,7 +89,7 @@ async function prepareStored(location: Location, request: InstallRequest): Promi
 
 /**
  * Records what is in the store of the project now in `svc.lock`, as far as the manifest lists it. A lock that does not exist yet is made whole
- * or not at all (contracts §2): of what is on this machine, else `W-REG-002` says what it would lack.
+ * or not at all (ADR 0059): of what is on this machine, else `W-REG-002` says what it would lack.
  */
 async function record(installed: readonly InstalledRef[], request: InstallRequest): Promise<void> {
   for (const ref of installed) request.onStored(ref);
@@ -158,7 +158,7 @@ export async function isDirectory(path: string): Promise<boolean> {
 const mostAtOnce = 4;
 
 /**
- * Installs every archive of a release (D1 "Command line" `svc install github:…`, contracts §2). Each is taken in for what its own manifest
+ * Installs every archive of a release (D1 "Command line" `svc install github:…`, docs/cli.md "svc install"). Each is taken in for what its own manifest
  * says it is. Throws every problem at once; the archives without one are in the store then, and in no `svc.lock`.
  */
 export async function installRelease(

@@ -24,7 +24,7 @@ const lockFile = z.strictObject({
   artifacts: z.array(lockedArtifact),
 });
 
-/** One archive that a project is held to; `platform` is null for the generic file (contracts §2, `svc.lock`). */
+/** One archive that a project is held to; `platform` is null for the generic file (docs/installing.md "What svc.lock does"). */
 export interface LockedArtifact extends ArtifactRef {
   readonly platform: string | null;
   readonly sha256: string;
@@ -59,7 +59,7 @@ export async function createLock(
   });
 }
 
-/** Records these artifacts in place of what the lock said of them before; the others stay (contracts §2). */
+/** Records these artifacts in place of what the lock said of them before; the others stay (docs/installing.md "What svc.lock does"). */
 export async function upsertLock(manifestDir: string, artifacts: readonly LockedArtifact[]): Promise<void> {
   await withGuard(lockPath(manifestDir), async () => {
     const before = readLock(manifestDir) ?? [];

@@ -11,7 +11,7 @@ import type { FoundArtifact } from './installed-artifact.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
 
-/** The artifact that `source:` of an entry names: a directory, read in place, or an archive (contracts §3 `artifacts[].source`). */
+/** The artifact that `source:` of an entry names: a directory, read in place, or an archive (docs/manifest.md "Keys"). */
 export async function openSource(source: string, manifestDir: string): Promise<FoundArtifact> {
   const path = resolve(manifestDir, source);
   return (await isDirectory(path, source)) ? await fromDirectory(path) : await fromArchive(path);

@@ -75,7 +75,7 @@ async function detectPlatforms(
 }
 
 /**
- * Publishes to a store of this machine (contracts §2 `--registry local`). As with a registry, what is published never changes: `E-REG-003`
+ * Publishes to a store of this machine (docs/cli.md "svc publish"). As with a registry, what is published never changes: `E-REG-003`
  * when the store has other bytes for a variant. The same bytes again are no mistake, since nobody else can have published them.
  */
 export async function publishLocally(archive: Publishable, root: string): Promise<void> {

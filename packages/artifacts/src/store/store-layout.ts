@@ -12,14 +12,14 @@ export interface StoredArchive extends ArtifactRef {
   readonly sha256: string;
 }
 
-/** The three files of one archive in a store (contracts §2 "Layout on disk"). The archive is there once `hash` is. */
+/** The three files of one archive in a store (docs/cli.md "Files"). The archive is there once `hash` is. */
 export interface VariantPaths {
   readonly archive: string;
   readonly hash: string;
   readonly meta: string;
 }
 
-/** Where the project's and the user's store are (contracts §2 "Layout on disk"). */
+/** Where the project's and the user's store are (docs/cli.md "Files"). */
 export function storeRoot(parent: string): string {
   return join(parent, '.svc', 'artifacts');
 }

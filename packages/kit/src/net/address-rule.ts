@@ -16,7 +16,7 @@ export interface AddressQuestion {
  * Why a connection for a permitted destination must not go to one of its host's addresses, as a clause; undefined when it may.
  * A named host may be anywhere on the Internet and in private networks, where a company keeps its own hosts. Loopback,
  * link-local, metadata and all other special addresses are reached only when the grants would also let the address itself
- * out, loopback also when they name `localhost`: so no name server gives more than the manifest does (contracts §4).
+ * out, loopback also when they name `localhost`: so no name server gives more than the manifest does (ADR 0035).
  */
 export function addressFault({ mayReach, destination, address }: AddressQuestion): string | undefined {
   const addressClass = classifyAddress(address);

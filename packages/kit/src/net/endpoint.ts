@@ -1,7 +1,7 @@
 // No character that reading as a URL would drop or turn into a slash.
 const addressShape = /^https?:\/\/[^/\s\\\p{Cc}][^\s\\\p{Cc}]*$/iu;
 
-/** Why `inference.endpoint` is refused, as a clause; undefined when it is allowed: `https` to any host, `http` to loopback (contracts §3). */
+/** Why `inference.endpoint` is refused, as a clause; undefined when it is allowed: `https` to any host, `http` to loopback (docs/manifest.md "Keys"). */
 export function endpointFault(endpoint: string): string | undefined {
   if (!addressShape.test(endpoint) || !URL.canParse(endpoint)) return 'must be an http or https address';
   const url = new URL(endpoint);

@@ -2,7 +2,7 @@ import { defaultPorts, formatDestination, type NetworkDestination } from './netw
 
 /**
  * True when whatever `inner` reaches, `outer` reaches too: a host covers every form of that host, `host:port` that port under
- * any scheme, a form with a scheme only itself (D2 "Spawn envelope rules", contracts §1).
+ * any scheme, a form with a scheme only itself (D2 "Spawn envelope rules", docs/protocol.md "The referee").
  */
 export function covers(outer: NetworkDestination, inner: NetworkDestination): boolean {
   if (outer.host !== inner.host) return false;

@@ -1,6 +1,6 @@
 /**
  * One place in a network a capsule may reach. Without a scheme, a missing port means every port; with one, the port is
- * always there, the scheme's default when it was not written (D2 "Spawn envelope rules", contracts §1).
+ * always there, the scheme's default when it was not written (D2 "Spawn envelope rules", docs/protocol.md "The referee").
  */
 export type NetworkDestination =
   | { readonly scheme: null; readonly host: string; readonly port: number | null }
@@ -18,7 +18,7 @@ const authorityShape = /^(\[[0-9a-f:.]+\]|[^[\]:]+)(?::([1-9]\d{0,4}))?$/i;
 const nameShape = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
 const longest = 300;
 
-/** Reads `host`, `host:port` or `http(s)://host[:port]`; an IPv6 address stands in brackets (contracts §3). */
+/** Reads `host`, `host:port` or `http(s)://host[:port]`; an IPv6 address stands in brackets (docs/manifest.md "Keys"). */
 export function parseDestination(text: string): DestinationReading {
   if (text.length > longest) return malformed('is too long');
   const [prefix = '', written] = schemeShape.exec(text) ?? [];

@@ -39,7 +39,7 @@ export interface AddressCheck<Fault> {
 export type CheckedAddresses<Fault> = Resolution | { readonly kind: 'refused'; readonly fault: Fault };
 
 /**
- * The addresses that a connection to a host may go to, from one to eight. One that is refused refuses the whole answer (contracts §4).
+ * The addresses that a connection to a host may go to, from one to eight. One that is refused refuses the whole answer (ADR 0035).
  * Asks nobody about an address or `localhost`. `failed` with `ETIMEOUT` once the signal is aborted, with `ENODATA` for an answer that
  * names none.
  */

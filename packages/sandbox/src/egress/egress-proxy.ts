@@ -21,7 +21,7 @@ export interface EgressProxyOptions {
 
 /**
  * The one way out of a contained process without a network of its own: an HTTP/1.1 forward proxy for `CONNECT` and absolute
- * `http://` requests that reaches what the grants name and nothing else (contracts §3, §5). It listens nowhere: connections
+ * `http://` requests that reaches what the grants name and nothing else (ADR 0032). It listens nowhere: connections
  * are handed to it.
  */
 export class EgressProxy {

@@ -20,7 +20,7 @@ const absoluteForm = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?#]*)(.*)$/;
 
 /**
  * Reads the target of a sound request. The host comes out as grants spell hosts: lower case, no final dot, an address in its
- * one spelling; what cannot be spelled so is refused (contracts §3).
+ * one spelling; what cannot be spelled so is refused (docs/manifest.md "Keys").
  */
 export function parseTarget(head: RequestHead): ProxyTarget | ProxyRefusal {
   return head.method === 'CONNECT' ? parseTunnel(head) : parseAbsolute(head);

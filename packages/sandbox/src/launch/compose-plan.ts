@@ -153,7 +153,7 @@ function workdirRules(grants: ProcessGrants, workdir: string): LandlockRules['pa
   ];
 }
 
-/** Landlock knows ports, not hosts: an allow-list narrows the ports at most, and a host without a port none (contracts §3). */
+/** Landlock knows ports, not hosts: an allow-list narrows the ports at most, and a host without a port none. */
 function portsOf(grants: ProcessGrants, sealed: boolean): readonly number[] | 'any' {
   const { networkAllow, servicePort } = grants;
   if (sealed) return connects(grants) ? [egressPort] : [];

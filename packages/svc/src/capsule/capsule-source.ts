@@ -17,7 +17,7 @@ export interface CapsuleSource {
 
 /**
  * The manifest file that was named, or the published capsule, unpacked once by content below `.svc/capsules/` of the working
- * directory (contracts §2, `--capsule`). `E-REG-001` when no store has it.
+ * directory (docs/cli.md "svc run"). `E-REG-001` when no store has it.
  */
 export async function findCapsule(
   request: Pick<RunRequest, 'cwd' | 'manifestFile' | 'published'>,

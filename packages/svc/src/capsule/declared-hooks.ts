@@ -5,8 +5,8 @@ import { bundledCompaction, bundledVersion } from '@svc/artifacts/manifest/names
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 
 /**
- * Holds the hooks of a capsule to what a hook may declare: throws every `E-ART-009` and `E-ART-010` (contracts §9). Gives the warning
- * `W-RUN-004` for a context limit that nobody compacts at.
+ * Holds the hooks of a capsule to what a hook may declare: throws every `E-ART-009` and `E-ART-010` (docs/hooks.md "What a hook declares"). Gives the
+ * warning `W-RUN-004` for a context limit that nobody compacts at.
  */
 export function checkHooks(
   { manifest, locate }: LoadedManifest,

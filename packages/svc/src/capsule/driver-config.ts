@@ -8,7 +8,7 @@ import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 
 /**
  * `inference.driver.config` as the driver gets it. A component cannot read beside the manifest, so the script driver is given the
- * text of the file that `script` names, as `script_text` (contracts §11). `E-RUN-030` when that file cannot be read.
+ * text of the file that `script` names, as `script_text`. `E-RUN-030` when that file cannot be read.
  */
 export function driverConfig({ manifest, directory, locate }: LoadedManifest): Readonly<Record<string, unknown>> {
   const { artifact, config = {} } = manifest.inference.driver ?? {};

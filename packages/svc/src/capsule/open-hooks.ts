@@ -12,7 +12,7 @@ import type { SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { recordRedaction } from '../resources/handle-id.ts';
 
-/** `svc run` ends within 20 s of a signal (contracts §2): its hooks get a quarter of that. */
+/** `svc run` ends within 20 s of a signal (docs/cli.md "svc run"): its hooks get a quarter of that. */
 const stopBudgetMs = 5_000;
 const drainMs = 30_000;
 const completionLimitMs = 120_000;

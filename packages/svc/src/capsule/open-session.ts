@@ -361,7 +361,7 @@ function traceStart(trace: Trace, { loaded, scope }: PreparedLaunch, inventory: 
   );
 }
 
-/** The first task comes from whoever starts the capsule, so it is trusted (contracts §7). */
+/** The first task comes from whoever starts the capsule, so it is trusted (docs/protocol.md "Origin and trust"). */
 function submitFirst(session: Session, { initialTask }: PreparedLaunch, files: WorkdirFiles): void {
   if (initialTask === null) return;
   files.writeTask(initialTask.text);

@@ -15,7 +15,7 @@ import type { EndedSession } from './report-to-spawner.ts';
 import { writeRunningRecord } from './running-record.ts';
 import type { RunningCapsule, RunObserver, RunOutcome, RunRequest } from './running-capsule.ts';
 
-/** Answers and streams that are open at the end have a quarter of the time that a stop may take to go out (contracts §2). */
+/** Answers and streams that are open at the end have a quarter of the time that a stop may take to go out (docs/cli.md "svc run"). */
 const partOfStop = 1 / 4;
 
 /**
@@ -43,7 +43,7 @@ export async function runCapsule(request: RunRequest, observer: RunObserver): Pr
   return ended.outcome;
 }
 
-/** Null for a session that may not delegate and was not delegated to: it never asks the referee (contracts §1 "who registers"). */
+/** Null for a session that may not delegate and was not delegated to: it never asks the referee (docs/protocol.md "The referee"). */
 async function membershipOf(
   { approval }: RunRequest,
   { grants, loaded, delegation, redactor }: ScopedLaunch,
@@ -156,7 +156,7 @@ interface SessionEnds {
 
 /**
  * Runs to the end, tells the hooks, closes the event streams and the door, and records the end: `capsule-closed` is the last frame, `session_end`
- * the last line (contracts §1, §8).
+ * the last line (docs/protocol.md "The end of a session").
  */
 async function runSession(open: OpenSession, { stop, closeDoor }: SessionEnds): Promise<SessionOutcome> {
   const { session } = open;
@@ -190,7 +190,7 @@ async function startHooks({ hooks, session }: OpenSession): Promise<void> {
   }
 }
 
-/** The last that hooks are told of; what their components came to by then is part of the outcome (contracts §1 "`status:` line"). */
+/** The last that hooks are told of; what their components came to by then is part of the outcome (docs/protocol.md "The end of a session"). */
 async function endHooks(hooks: HookSet, outcome: SessionOutcome): Promise<SessionOutcome> {
   try {
     await hooks.sessionEnded(outcome.status);

@@ -11,7 +11,7 @@ import type { SessionId } from '@svc/protocol/ids.ts';
 export interface RunRequest {
   /** Path of the manifest, as given. */
   readonly manifestFile: string;
-  /** A capsule of the store instead of the manifest file (contracts §2). */
+  /** A capsule of the store instead of the manifest file (docs/cli.md "svc run"). */
   readonly published: { readonly name: string; readonly version: string } | null;
   /** The accessible workdir itself; null makes a fresh one named by the session. */
   readonly workdir: string | null;

@@ -18,7 +18,7 @@ export interface SessionComponentsDeps {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What a driver's component gets beside its grants: its endpoint, and the key that only requests there carry (contracts §4). */
+/** What a driver's component gets beside its grants: its endpoint, and the key that only requests there carry (ADR 0070). */
 export type DriverExtras = Pick<ComponentGrants, 'credential' | 'onExchange'> & {
   /** The one place a driver may always reach. */
   readonly endpoint: EndpointGrant | null;

@@ -10,7 +10,7 @@ export interface SessionConversations {
 
 /**
  * What `lifecycle.conversation` asks for. Threads belong to the workdir that `--workdir` names and survive the session then; in a fresh
- * workdir they live as long as the session (contracts §1, §3).
+ * workdir they live as long as the session (ADR 0045).
  */
 export async function openConversations(
   { request, launch, sessionId }: Pick<OpenSessionRequest, 'request' | 'launch' | 'sessionId'>,

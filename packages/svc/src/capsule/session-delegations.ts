@@ -141,14 +141,14 @@ function programOf(binary: string | undefined): DelegationsDeps['program'] {
 
 const longestTimerMs = 2 ** 31 - 1;
 
-/** `SVC_DELEGATION_TIMEOUT_SECS` where it is a positive whole number, else the manifest's (contracts §1 "child-watch bound"). */
+/** `SVC_DELEGATION_TIMEOUT_SECS` where it is a positive whole number, else the manifest's (docs/delegation.md "What the model sees"). */
 export function deadlineMs(variable: string | undefined, { loaded }: Pick<PreparedLaunch, 'loaded'>): number {
   const isValid = variable !== undefined && /^\d+$/.test(variable) && Number(variable) > 0;
   const secs = isValid ? Number(variable) : loaded.manifest.lifecycle.delegation_deadline_secs;
   return Math.min(secs * 1000, longestTimerMs);
 }
 
-/** What `session/stop` says of a child that goes on (contracts §6). */
+/** What `session/stop` says of a child that goes on (docs/protocol.md "session/stop"). */
 export interface DelegationResidue {
   readonly kind: 'delegation';
   readonly id: DelegationId;

@@ -31,7 +31,7 @@ export interface DirectoriesRequest {
 }
 
 /**
- * Makes the directories of a session (contracts §2 "Layout on disk"). The workdir of a delegated one is there already, at that very path, and
+ * Makes the directories of a session (docs/cli.md "Files"). The workdir of a delegated one is there already, at that very path, and
  * anything else is `E-RUN-029` (D2 "Child directory"). `E-IO-001` when the file system refuses.
  */
 export function makeSessionDirectories(request: DirectoriesRequest): SessionDirectories {

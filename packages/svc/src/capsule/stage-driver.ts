@@ -13,7 +13,7 @@ import { recordRedaction } from '../resources/handle-id.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
 import { version } from './version.ts';
 
-/** The way to the model that `inference.transport` names (contracts §4, §11). */
+/** The way to the model that `inference.transport` names. */
 export async function stageDriver(parts: StageParts): Promise<Driver> {
   const { transport, timeout_secs: timeout } = parts.launch.loaded.manifest.inference;
   const driver = transport === 'process' ? await processDriver(parts) : componentDriver(parts);
@@ -87,7 +87,7 @@ function componentDriver(parts: StageParts): Driver {
   });
 }
 
-/** The origin of `inference.endpoint` is the driver's own, and the only one that gets the key (contracts §4). */
+/** The origin of `inference.endpoint` is the driver's own, and the only one that gets the key. */
 function openComponent(
   parts: StageParts,
   artifact: InstalledArtifact,

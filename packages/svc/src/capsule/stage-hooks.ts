@@ -2,7 +2,7 @@ import type { Hook } from '../hooks/hook.ts';
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import { grantsOf, type StageParts } from './stage-parts.ts';
 
-/** The hooks of a session, in the order of the manifest (contracts §9). Compiles and starts nothing. */
+/** The hooks of a session, in the order of the manifest (ADR 0043). Compiles and starts nothing. */
 export function stageHooks({ launch, components }: StageParts): readonly Hook[] {
   const artifacts = launch.artifacts.filter(({ entry }) => entry.runtime === 'hook');
   return artifacts.map((artifact) => {

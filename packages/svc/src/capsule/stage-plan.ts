@@ -5,7 +5,7 @@ import type { Tool } from '../tools/tool.ts';
 import { recordRedaction } from '../resources/handle-id.ts';
 import type { StageParts } from './stage-parts.ts';
 
-/** `submit-plan`, for a capsule that it is granted to (contracts §10). */
+/** `submit-plan`, for a capsule that it is granted to. */
 export function planTool({ launch, directories, delegations }: StageParts): Tool {
   return createSubmitPlanTool({
     sessionDirectory: directories.session,

@@ -93,7 +93,7 @@ function backgroundOf({ loaded }: PreparedLaunch): BackgroundCommands {
   return new BackgroundCommands({ clock: systemClock, graceMs: graceSecs * 1000, endIsTold: takesTasks });
 }
 
-/** `lifecycle.shell_grace_secs` where the manifest names none (contracts §3). */
+/** `lifecycle.shell_grace_secs` where the manifest names none (docs/manifest.md "Keys"). */
 const graceWhereTold = 10;
 /** A session that ends with its task would not hear of the end: a build or a test may take its time there. */
 const graceOfItsTask = 600;

@@ -5,8 +5,7 @@ import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.
 
 /**
  * `W-RUN-059` for a launch whose programs get less than `scoped` from this host: shell commands, native tools, servers of tools, a driver
- * that is a process. Null where there are none, or where they are contained. In one line, at each run (contracts §1 "Standard error of a piped
- * `svc run`").
+ * that is a process. Null where there are none, or where they are contained. In one line, at each run (ADR 0083).
  */
 export function weakPrograms(
   { manifest }: Pick<LoadedManifest, 'manifest'>,

@@ -15,7 +15,10 @@ interface BuildOptions {
   readonly check?: boolean;
 }
 
-/** `svc build [dir]`: packs the folder of an artifact or a capsule, its component built first from `component.ts`; the path of the archive is what stdout gets (contracts §2, §4). */
+/**
+ * `svc build [dir]`: packs the folder of an artifact or a capsule, its component built first from `component.ts`; the path of the archive is what stdout
+ * gets (docs/cli.md "svc build").
+ */
 export function buildCommand(context: CommandContext): Command {
   return new Command('build')
     .description('Build component.ts where there is one, and pack the folder into <name>-<version>.zip.')

@@ -46,7 +46,7 @@ const columns: readonly Column[] = [
   { title: 'SHA256' },
 ];
 
-/** `svc install`: what the manifest needs, or what one argument names, into a store (D1 "Command line", contracts §2). */
+/** `svc install`: what the manifest needs, or what one argument names, into a store (D1 "Command line", docs/cli.md "svc install"). */
 export function installCommand(context: CommandContext): Command {
   return new Command('install')
     .description('Install what the manifest needs, or what is named, and record it in svc.lock.')

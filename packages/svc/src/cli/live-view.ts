@@ -14,7 +14,7 @@ const longestLine = 400;
 
 /**
  * Shows a session's work on a terminal while it happens: each turn, each call with its outcome, the reply as it streams
- * (contracts §2). What a model or tool wrote stands behind the gutter, inert.
+ * (docs/cli.md "svc run"). What a model or tool wrote stands behind the gutter, inert.
  */
 export class LiveView {
   readonly #out: Output;

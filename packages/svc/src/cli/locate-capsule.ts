@@ -16,7 +16,7 @@ const lastPort = 65_535;
 
 /**
  * The capsule meant by a full session id, by a suffix of at least 4 characters, or by `host:port`; with none, the newest
- * running one (contracts §2). Throws `E-RUN-026` when there is none or the suffix fits several.
+ * running one (docs/cli.md "svc stop"). Throws `E-RUN-026` when there is none or the suffix fits several.
  */
 export function locateCapsule(home: string, wanted: string | undefined): LocatedCapsule {
   const records = readRunningRecords(home);

@@ -13,7 +13,7 @@ import { StandardStreams } from './standard-streams.ts';
 import { Output } from './terminal/output.ts';
 import { say, sayLines } from './terminal/shown.ts';
 
-/** Exit codes of `svc` (contracts §2). */
+/** Exit codes of `svc` (docs/cli.md "The command line"). */
 const usageError = 2;
 const bugInSvc = 70;
 

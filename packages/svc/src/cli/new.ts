@@ -17,7 +17,7 @@ interface NewOptions {
   readonly json?: boolean;
 }
 
-/** `svc new <kind> <name>`: a folder that can be built, or run, as it is; its path is what stdout gets (contracts §2). */
+/** `svc new <kind> <name>`: a folder that can be built, or run, as it is; its path is what stdout gets (docs/cli.md "svc new"). */
 export function newCommand(context: CommandContext): Command {
   return new Command('new')
     .description('Make a folder to begin a capsule, tool, hook, driver or skill in.')

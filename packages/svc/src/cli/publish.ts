@@ -28,7 +28,7 @@ interface PublishOptions {
   readonly json?: boolean;
 }
 
-/** `svc publish [path]`: an archive, or what a folder is packed into, to the registry in use (contracts §2, D3 "Registry" publish). */
+/** `svc publish [path]`: an archive, or what a folder is packed into, to the registry in use (docs/cli.md "svc publish", D3 "Registry" publish). */
 export function publishCommand(context: CommandContext): Command {
   return new Command('publish')
     .description('Publish an archive, or the folder of an artifact or a capsule, to a registry.')

@@ -32,7 +32,7 @@ function outOfDescriptors(error: Error & { readonly code: string }): Diagnostic 
   });
 }
 
-/** Plain text under `NO_COLOR` and away from a terminal (contracts §2). */
+/** Plain text under `NO_COLOR` and away from a terminal (docs/cli.md "The command line"). */
 export function usesColor({ env, stderr }: CommandContext): boolean {
   const { NO_COLOR: noColor = '' } = env;
   return stderr.terminal?.hasControls === true && noColor === '';

@@ -199,7 +199,7 @@ async function liveView(context: CommandContext): Promise<LiveView> {
   return new LiveView(context.stderr, usesColor(context));
 }
 
-/** In one line, in the words of the trace (contracts §1 "Standard error of a piped `svc run`"). */
+/** In one line, in the words of the trace (ADR 0083). */
 function taskFailed(reason: string): Diagnostic {
   return new Diagnostic('E-RUN-059', `the task failed: ${reason}`);
 }
@@ -224,7 +224,7 @@ function lines(capsule: RunningCapsule, { verbose = false }: RunOptions): Shown 
   return joined(shown);
 }
 
-/** contracts §1: `ok` 0, `failed` 1, `trapped` 2; a stop that met no live task is 0 whatever came before. */
+/** docs/protocol.md "The end of a session": `ok` 0, `failed` 1, `trapped` 2; a stop that met no live task is 0 whatever came before. */
 function exitCodeOf({ status, stoppedIdle }: RunOutcome): number {
   if (status === 'trapped') return 2;
   return status === 'ok' || stoppedIdle ? 0 : 1;

@@ -31,7 +31,7 @@ const columns: readonly Column[] = [
   { title: 'DESCRIPTION', keeps: 20 },
 ];
 
-/** `svc search [words]`: the artifacts of the registry in use that all the words are found in (contracts §2). */
+/** `svc search [words]`: the artifacts of the registry in use that all the words are found in (docs/cli.md "svc search"). */
 export function searchCommand(context: CommandContext): Command {
   return new Command('search')
     .description('Search the registry in use, by name, description and tags.')

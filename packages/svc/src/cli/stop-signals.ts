@@ -15,10 +15,10 @@ export interface StopSignals {
 /** SIGHUP is what a terminal sends that is closed. */
 const stopping = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** A session that was asked to stop ends within this time, or is ended (contracts §2: within 20 s). A parent may give its child less. */
+/** A session that was asked to stop ends within this time, or is ended (docs/cli.md "svc run"). A parent may give its child less. */
 export const usualEndMs = 18_000;
 
-/** A terminal and npm both send one, and some supervisors repeat it: signals within this time of the first are the same stop (contracts §1 "D1 signals"). */
+/** A terminal and npm both send one, and some supervisors repeat it: signals within this time of the first are the same stop (docs/cli.md "svc run"). */
 export const sameStopMs = 500;
 
 /** The first signal asks for a clean stop; one that comes more than 500 ms later ends the process at once. */

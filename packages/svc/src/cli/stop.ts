@@ -24,7 +24,7 @@ import { say, type Shown } from './terminal/shown.ts';
 const answerMs = 5000;
 /** A capsule whose `after_task` is `exit` ends by itself within this time once its tasks are stopped. */
 const ownEndMs = 2000;
-/** What `svc run` takes at most after a signal (contracts §2). */
+/** What `svc run` takes at most after a signal (docs/cli.md "svc run"). */
 const signaledEndMs = 20_000;
 const pollMs = 20;
 
@@ -36,7 +36,7 @@ type StopAnswer =
   | { readonly kind: 'stopped'; readonly report: StopReport }
   | { readonly kind: 'failed'; readonly failure: Diagnostic };
 
-/** `svc stop`: calls `session/stop`, waits, then signals (contracts §1). */
+/** `svc stop`: calls `session/stop`, waits, then signals (docs/cli.md "svc stop"). */
 export function stopCommand(context: CommandContext): Command {
   return new Command('stop')
     .description('Stop a running capsule: its tasks are canceled, then its process ends.')

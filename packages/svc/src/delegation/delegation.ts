@@ -123,7 +123,7 @@ export class Delegation implements OpenDelegation {
 
   /**
    * Records that the parent ends the child, before the child is signaled: one that finds this record writes none of its own
-   * (contracts §1 "child-watch bound").
+   * (ADR 0085).
    */
   #recordEnding(durationMs: number): void {
     const why = this.#whyEnded();

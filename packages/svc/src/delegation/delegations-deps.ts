@@ -97,7 +97,7 @@ export type StartOutcome =
   /** The referee's own sentence. */
   | { readonly kind: 'refused'; readonly sentence: string };
 
-/** A child that runs, as `session/stop` names it (contracts §6). */
+/** A child that runs, as `session/stop` names it (docs/protocol.md "session/stop"). */
 export interface RunningDelegation {
   readonly delegationId: DelegationId;
   readonly sessionId: SessionId;

@@ -44,7 +44,7 @@ export interface SpawnRequest {
 export interface DeregisterRequest {
   readonly credential: Secret;
   readonly outcome: 'complete' | 'failed';
-  /** Ends the record of this child instead of the session's own: its credential died with its process (contracts §1). */
+  /** Ends the record of this child instead of the session's own: its credential died with its process (docs/referee.md "Requests"). */
   readonly child?: string;
 }
 

@@ -6,8 +6,8 @@ import type { DelegationsDeps } from './delegations-deps.ts';
 const patienceMs = 2000;
 
 /**
- * Frees the slot of a child that could not do so itself: its credential is gone with its process (contracts §1 "slot of a child that
- * crashed"). Best effort, as every deregistration.
+ * Frees the slot of a child that could not do so itself: its credential is gone with its process (docs/referee.md "What a delegation goes through"). Best
+ * effort, as every deregistration.
  */
 export async function releaseSlot(
   child: SessionId,

@@ -11,7 +11,7 @@ interface Listener {
 
 /**
  * The async hooks of a session: each hears its events in order, in an instance that is kept, while the session goes on
- * (contracts §9). What they answer changes nothing.
+ * (docs/hooks.md "Async hooks"). What they answer changes nothing.
  */
 export class AsyncHooks {
   readonly #deps: AskDeps;

@@ -58,7 +58,7 @@ async function ask(hook: Hook, { event, argument, taskId, canceled }: AskedEvent
   return { hook, kind: 'failed', error: answer.error };
 }
 
-/** What a reply comes to at its event, held to what the hook declares to commit (contracts §9). */
+/** What a reply comes to at its event, held to what the hook declares to commit (docs/hooks.md "What a hook declares"). */
 export function judged({ declaration }: Hook, event: HookEvent, reply: HookReply): HookAnswer {
   if (reply.kind === 'stopped') return { kind: 'error', error: 'it did not answer before the session had to end' };
   if (reply.kind === 'trapped') return { kind: 'error', error: reply.error };

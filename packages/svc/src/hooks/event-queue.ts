@@ -1,6 +1,6 @@
 import type { HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
 
-/** Events that wait for an async hook beside the one it is at (contracts §9). */
+/** Events that wait for an async hook beside the one it is at (docs/hooks.md "Async hooks"). */
 export const queueCapacity = 256;
 
 export interface QueuedEvent {

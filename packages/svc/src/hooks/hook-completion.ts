@@ -36,7 +36,7 @@ export interface CompletionDeps {
 
 /**
  * `svc:runtime/inference` for hooks: one completion through the capsule's driver, without tools and outside of any conversation,
- * counted by the session's spend and refused at its ceiling (contracts §4).
+ * counted by the session's spend and refused at its ceiling (docs/hooks.md "Asking the model").
  */
 export function hookCompletion(deps: CompletionDeps): Complete {
   return async (asked, asker) => {

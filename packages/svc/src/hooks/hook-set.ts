@@ -46,7 +46,7 @@ const longestError = 2_000;
 const mostWarmed = 4;
 const duringTurns = ['on-inference', 'on-tool-call', 'on-shell'] as const;
 
-/** The hooks of a session, made of components (contracts §9). */
+/** The hooks of a session, made of components. */
 export class HookSet implements SessionHooks {
   readonly #deps: HookSetDeps;
   readonly #events: WitEvents;

@@ -38,7 +38,7 @@ export type CompactionVerdict =
   | { readonly kind: 'nobody' }
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'replaced'; readonly hookName: string; readonly messages: readonly Message[] }
-  /** The hook failed, which fails the task (contracts §9). */
+  /** The hook failed, which fails the task (docs/hooks.md "When a hook fails"). */
   | { readonly kind: 'failed'; readonly hookName: string; readonly error: string };
 
 export interface TaskEnd {
@@ -59,7 +59,7 @@ export interface HookArtifact {
 }
 
 /**
- * The hooks of a session, as its tasks meet them (contracts §9). Each function resolves once every blocking hook has answered; an
+ * The hooks of a session, as its tasks meet them (docs/hooks.md "Events"). Each function resolves once every blocking hook has answered; an
  * async one has only been told. A hook that fails has been written to the trace: nothing rejects but with the Diagnostic of a trace
  * that cannot be written.
  */
@@ -76,7 +76,7 @@ export interface SessionHooks {
   takeArtifacts(taskId: string): readonly HookArtifact[];
   /** A hook wanted what it may not have just now: it is written to the trace like a failure. */
   refused(event: 'on-compaction' | 'on-task-end', reason: string): void;
-  /** Whether the component of a hook has broken off, which the session's status tells of (contracts §1 "`status:` line"). */
+  /** Whether the component of a hook has broken off, which the session's status tells of (docs/protocol.md "The end of a session"). */
   readonly trapped: boolean;
 }
 

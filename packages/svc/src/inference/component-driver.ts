@@ -23,7 +23,7 @@ export interface ComponentDriverSettings extends DriverSurroundings {
   readonly redact: (text: string) => string;
 }
 
-/** The driver behind `inference.transport: http`: a component of the world `svc:driver/driver` (contracts §4). */
+/** The driver behind `inference.transport: http`: a component of the world `svc:driver/driver`. */
 export function createComponentDriver(settings: ComponentDriverSettings): Driver {
   const { label, component } = settings;
   return {

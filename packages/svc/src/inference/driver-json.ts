@@ -5,7 +5,7 @@ import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from 
 import { asJsonObject, longestList } from '@svc/protocol/json-object.ts';
 import { describeFirst } from './driver-lines.ts';
 
-/** The JSON spelling of a request (contracts §11), ready to be written. */
+/** The JSON spelling of a request (docs/drivers.md "Requests and responses"), ready to be written. */
 export function encodeDriverRequest(request: InferenceRequest): Readonly<Record<string, unknown>> {
   return {
     model: request.model,
@@ -69,7 +69,7 @@ export type DriverLine =
   /** JSON, but not of the dialect. `problem` names the key: `response.stop_reason: …`. */
   | { readonly kind: 'wrong'; readonly problem: string };
 
-/** Reads the parsed JSON of one line (contracts §11). Unknown keys are passed over. */
+/** Reads the parsed JSON of one line (docs/drivers.md "Requests and responses"). Unknown keys are passed over. */
 export function decodeDriverLine(value: unknown): DriverLine {
   if (hasTooManyBlocks(value))
     return { kind: 'wrong', problem: `response.content has more than ${longestList} blocks` };

@@ -34,7 +34,7 @@ export interface Usage {
   readonly outputTokens: number;
 }
 
-/** A response as the driver gave it. `stopReason` is kept as text: an unknown one fails the task (contracts §11). */
+/** A response as the driver gave it. `stopReason` is kept as text: an unknown one fails the task (docs/drivers.md "Requests and responses"). */
 export interface InferenceResponse {
   readonly content: readonly ContentBlock[];
   readonly stopReason: string;
@@ -128,7 +128,10 @@ const longestName = 4_096;
 /** In characters: it comes with each request that follows. */
 const longestContinuationId = 64 * 1024;
 
-/** What a response means for its task; the stop reason alone decides (contracts §11), unless a part of it is longer than any that is meant. */
+/**
+ * What a response means for its task; the stop reason alone decides (docs/drivers.md "Requests and responses"), unless a part of it is longer than any
+ * that is meant.
+ */
 export function judgeResponse(response: InferenceResponse): Verdict {
   if ((response.continuationId?.length ?? 0) > longestContinuationId) {
     return failed(`gave a continuation id of more than ${longestContinuationId} characters`);

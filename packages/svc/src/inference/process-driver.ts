@@ -38,7 +38,7 @@ const ownDialects = new Map([claudeDialect, codexDialect].map((dialect) => [dial
 
 /**
  * The driver behind `inference.transport: process`: in the default dialect, one process per task and one JSON object per line, or in that of the
- * program that the command names (contracts §11). Throws `E-MAN-003` for a command that cannot be run so.
+ * program that the command names (docs/drivers.md "A model behind a program"). Throws `E-MAN-003` for a command that cannot be run so.
  */
 export function createProcessDriver(settings: ProcessDriverSettings): Driver {
   const [program = '', ...args] = driverWords(settings.command);

@@ -32,7 +32,7 @@ import {
   type ReceivedMessage,
 } from './methods.ts';
 
-/** Largest body of `POST /` (contracts §6). */
+/** Largest body of `POST /` (docs/protocol.md "Limits"). */
 const maxBodyBytes = 10 * 1024 * 1024;
 
 export interface CapsuleDoor {

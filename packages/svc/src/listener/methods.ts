@@ -25,7 +25,7 @@ export interface ReceivedMessage {
   readonly prepared?: PreparedText;
 }
 
-/** `message/send`: answers the task that waits for input, else starts one (contracts §6). */
+/** `message/send`: answers the task that waits for input, else starts one (docs/protocol.md "message/send"). */
 export function sendMessage(received: ReceivedMessage, headers: OriginHeaders, deps: MethodDeps): TaskObject {
   const sourced = sourcedTask(received, headers, deps);
   // A completion is nobody's answer.
@@ -63,7 +63,7 @@ export async function receiveLongMessage(params: unknown, { session }: MethodDep
 /** Recording one of this many characters takes some milliseconds. */
 const longText = 1024 * 1024;
 
-/** `tasks/get`: the task of `params.id`; without an id the running one, else the last (contracts §6). */
+/** `tasks/get`: the task of `params.id`; without an id the running one, else the last (docs/protocol.md "tasks/get"). */
 export function getTask(params: unknown, { session }: MethodDeps): TaskObject | EncodedJson {
   const id = taskId(params);
   const found = id === undefined ? session.board.current() : session.board.find(id);
@@ -85,7 +85,7 @@ function endedTask(task: Task): EncodedJson {
   return encoded;
 }
 
-/** `tasks/cancel`: the task as it then stands; a terminal one is returned unchanged (contracts §6). */
+/** `tasks/cancel`: the task as it then stands; a terminal one is returned unchanged (docs/protocol.md "tasks/cancel"). */
 export async function cancelTask(params: unknown, { session }: MethodDeps): Promise<TaskObject> {
   const id = taskId(params);
   if (id === undefined) throw new JsonRpcFault('invalid-params', 'Invalid params: id is required');
@@ -115,7 +115,7 @@ function taskId(params: unknown): string | undefined {
   throw new JsonRpcFault('invalid-params', `Invalid params: ${parsed.problem}`);
 }
 
-/** The task as it stands: the prompt while it waits for input, the result text once completed (contracts §6). */
+/** The task as it stands: the prompt while it waits for input, the result text once completed (docs/protocol.md "Task objects"). */
 function taskObject(task: Task): TaskObject {
   const { id, contextId, toldState: state } = task;
   return encodeTask({
@@ -136,7 +136,7 @@ function rejectedTaskObject({ id, contextId }: Task): TaskObject {
 /** The headers that tell how a task reached the capsule, in lower case as node gives them. */
 export type OriginHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** The delegations that this session started and has not closed; a completion of any other is refused (contracts §7). */
+/** The delegations that this session started and has not closed; a completion of any other is refused (docs/protocol.md "Origin and trust"). */
 export interface DelegationDoor {
   open(delegationId: string): OpenDelegation | null;
 }
@@ -160,7 +160,7 @@ export interface SourcedTask {
   readonly delegation: OpenDelegation | null;
 }
 
-/** Origin and trust of a message (contracts §7). Throws the fault `-32004` for a completion that is not this session's. */
+/** Origin and trust of a message (docs/protocol.md "Origin and trust"). Throws the fault `-32004` for a completion that is not this session's. */
 function taskSource(message: InboundMessage, headers: OriginHeaders, context: SourceContext): SourcedTask {
   const told = decodeTaskOrigin((name) => singleHeader(headers[name]));
   const { text } = message;

@@ -9,7 +9,7 @@ export type SharedPath =
 
 /**
  * The path of a regular file that may be shared. One that would leave the root is refused, whether plainly, percent-encoded or by a link,
- * and never normalised into something else (D3 "Errors", contracts §1 "D3 mint path"). Otherwise it is taken as it stands: a `%` is a `%`.
+ * and never normalised into something else (D3 "Errors", docs/peer-files.md "Sharing"). Otherwise it is taken as it stands: a `%` is a `%`.
  */
 export function sharedPath(root: ExportRoot, path: string): SharedPath {
   const plain = normalizeWorkdirPath(path);

@@ -17,7 +17,7 @@ export interface BackgroundEndsDeps {
   readonly onLost: (lost: Diagnostic) => void;
 }
 
-/** Records what becomes of background commands and tells each end as a task of the context that started it (contracts §5, §7). */
+/** Records what becomes of background commands and tells each end as a task of the context that started it (ADR 0046). */
 export function backgroundEnds({ board, trace, sessionStart, onLost }: BackgroundEndsDeps): BackgroundObserver {
   // The board forgets old tasks, and a command may outlive its own by days.
   const contexts = new Map<WorkId, ContextId>();
@@ -53,7 +53,7 @@ export function backgroundEnds({ board, trace, sessionStart, onLost }: Backgroun
   };
 }
 
-/** What `session/stop` says of a command that goes on (contracts §6). */
+/** What `session/stop` says of a command that goes on (docs/protocol.md "session/stop"). */
 export interface CommandResidue {
   readonly kind: 'command';
   readonly id: WorkId;

@@ -83,7 +83,7 @@ export class ContextWindow {
     this.#measured = { messages: messages.length, tokens: inputTokens + outputTokens };
   }
 
-  /** What is to be compacted before this request; null while there is room (contracts §3 `inference.compaction.threshold`). */
+  /** What is to be compacted before this request; null while there is room (docs/manifest.md "Keys"). */
   overflow(request: InferenceRequest): { readonly estimatedTokens: number; readonly maxTokens: number } | null {
     const { maxTokens, threshold } = this.#limit;
     if (maxTokens === null) return null;

@@ -6,7 +6,7 @@ import type { TaskBoard } from './task-board.ts';
 import { runTask, type TaskRunnerDeps } from './task-runner.ts';
 import type { Task } from './task.ts';
 
-/** What `status:` says (D1 "Process outcome", contracts §1). */
+/** What `status:` says (D1 "Process outcome", docs/protocol.md "The end of a session"). */
 export type SessionStatus = 'ok' | 'failed' | 'trapped';
 
 export interface SessionOutcome {

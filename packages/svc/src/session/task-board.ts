@@ -74,7 +74,7 @@ export class TaskBoard {
     return this.#running === null && this.#lanes.waiting === 0;
   }
 
-  /** Accepts a task when there is room; a refused one is known to nobody afterwards (contracts §6). */
+  /** Accepts a task when there is room; a refused one is known to nobody afterwards (docs/protocol.md "message/send"). */
   submit(source: TaskSource): Submission {
     const task = this.#taskOf(source);
     if (this.#closed) return { kind: 'closed', task };
@@ -127,7 +127,7 @@ export class TaskBoard {
     return { kind: 'accepted', task };
   }
 
-  /** Gives the text to the running task when that waits for input, whatever its context (contracts §6). */
+  /** Gives the text to the running task when that waits for input, whatever its context (docs/protocol.md "message/send"). */
   answerInput(text: string): Task | null {
     const wait = this.#running?.inputWait ?? null;
     if (this.#running === null || wait === null) return null;
@@ -144,7 +144,7 @@ export class TaskBoard {
     return this.#running ?? this.#last;
   }
 
-  /** Stops a task wherever it is; resolves to it as it then stands. A terminal task is left alone (contracts §6). */
+  /** Stops a task wherever it is; resolves to it as it then stands. A terminal task is left alone (docs/protocol.md "tasks/cancel"). */
   async cancel(task: Task): Promise<Task> {
     if (task.isTerminal) {
       // Its hooks may still reopen it.
@@ -160,7 +160,7 @@ export class TaskBoard {
     return task;
   }
 
-  /** Cancels every live task; with `after_task: exit` the session then ends by itself (contracts §1). Ids sorted. */
+  /** Cancels every live task; with `after_task: exit` the session then ends by itself (docs/protocol.md "session/stop"). Ids sorted. */
   async cancelAll(): Promise<TaskId[]> {
     const waiting = this.#lanes.all();
     const live = this.#running === null || this.#running.isTerminal ? waiting : [this.#running, ...waiting];

@@ -80,7 +80,7 @@ async function runAttempts(task: Task, deps: TaskRunnerDeps): Promise<{ readonly
   return { trapped };
 }
 
-/** What the user says first. What an untrusted peer or child wrote reaches the model fenced (contracts §5). */
+/** What the user says first. What an untrusted peer or child wrote reaches the model fenced (docs/protocol.md "Frames"). */
 function textOf(task: Task): string {
   const fenced = task.trust === 'untrusted' && (task.origin === 'peer' || task.origin === 'completion');
   return fenced ? fenceUntrusted(`task:${task.origin}`, task.text) : task.text;

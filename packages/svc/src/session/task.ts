@@ -3,7 +3,7 @@ import type { PreparedText } from '../trace/trace.ts';
 import type { DriverFailure } from '../inference/driver.ts';
 import { refusalSentence, type SpendRefusal } from '../inference/spend-meter.ts';
 
-/** How a task reached the capsule (contracts §7). */
+/** How a task reached the capsule (docs/protocol.md "Origin and trust"). */
 export type TaskOrigin = 'user' | 'message' | 'peer' | 'completion';
 
 export type Trust = 'trusted' | 'untrusted';
@@ -71,7 +71,7 @@ export class Task {
     return this.#state;
   }
 
-  /** The state as clients are told of it: a task that completed still works while a hook may reopen it (contracts §1 "`tasks/get`"). */
+  /** The state as clients are told of it: a task that completed still works while a hook may reopen it (docs/protocol.md "Task states"). */
   get toldState(): TaskState {
     return this.#state === 'completed' && this.mayReopen && !this.signal.aborted ? 'working' : this.#state;
   }
@@ -90,7 +90,7 @@ export class Task {
     return this.#cancel.signal;
   }
 
-  /** An accepted cancel wins over every later outcome (contracts §6). */
+  /** An accepted cancel wins over every later outcome (docs/protocol.md "tasks/cancel"). */
   requestCancel(): void {
     this.#cancel.abort(new TaskCanceled());
   }
@@ -216,7 +216,7 @@ function from(allowed: readonly TaskState[], state: TaskState, event: TaskEvent)
   if (!allowed.includes(state)) throw new Error(`a task that is ${state} cannot meet ${event.kind}`);
 }
 
-/** Accepted tasks that wait for their turn: foreground before background, first in, first out (contracts §7). */
+/** Accepted tasks that wait for their turn: foreground before background, first in, first out (docs/protocol.md "Task states"). */
 export class TaskLanes {
   readonly #waiting: Task[] = [];
 

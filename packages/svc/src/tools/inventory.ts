@@ -53,7 +53,7 @@ export class Inventory {
     }
   }
 
-  /** Carries out one call of the model; unknown names and unfit arguments come back as results (contracts §5). */
+  /** Carries out one call of the model; unknown names and unfit arguments come back as results. */
   dispatch(call: RequestedCall, context: DispatchContext): Promise<DispatchedCall> {
     const find = (name: string): CallableTool | undefined => this.#tools.get(name);
     const toolsFor = (calling: DispatchContext): OtherTools => ({

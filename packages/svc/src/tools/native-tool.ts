@@ -39,7 +39,7 @@ const answerShape = z.lazy(() =>
 );
 
 /**
- * A tool that is a program (`implementation: native`, contracts §5): one process per call, which reads
+ * A tool that is a program (`implementation: native`, ADR 0009): one process per call, which reads
  * `{ "arguments", "call_id" }` from its standard input and writes `{ "status", "content", "truncated"? }` to its standard
  * output. `call_id` is null when the provider gave none. Anything else, a passed deadline or too long an answer is a
  * failed outcome.

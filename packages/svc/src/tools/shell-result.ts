@@ -52,7 +52,7 @@ export interface MovedCommand {
   readonly stderr: OutputSoFar;
 }
 
-/** What a call is answered whose command goes on in the background (contracts §5). */
+/** What a call is answered whose command goes on in the background (ADR 0046). */
 export function movedResult(command: string, { id, graceMs, endIsTold, stdout, stderr }: MovedCommand): ToolOutcome {
   const telling = endIsTold
     ? 'its end arrives as a task of its own, unless the session ends before'

@@ -7,7 +7,7 @@ import { endedForRoom, finishedResult, movedResult } from './shell-result.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
 import { splitWords } from '@svc/sandbox/split-words.ts';
 
-/** Of each output, what the model sees of it (contracts §5). */
+/** Of each output, what the model sees of it (ADR 0006). */
 const shownBytes = 16 * 1024;
 /** Of each output, what the log keeps of it. A command may write on; the rest is read and dropped. */
 const loggedBytes = 64 * 1024 * 1024;
@@ -23,7 +23,7 @@ export interface ShellSettings {
   readonly background: BackgroundCommands;
 }
 
-/** One tool per name of `capabilities.shell.allow` (contracts §5). */
+/** One tool per name of `capabilities.shell.allow` (docs/manifest.md "Keys"). */
 export function createShellTools(names: readonly string[], settings: ShellSettings): readonly Tool[] {
   let calls = 0;
   return [...new Set(names)].map((name) => ({
@@ -120,7 +120,7 @@ function isShell(name: string): boolean {
   return shells.has(name);
 }
 
-/** The arguments that a program is started with for the `command` of its tool: a shell gets it by `-c` (contracts §5). */
+/** The arguments that a program is started with for the `command` of its tool: a shell gets it by `-c`. */
 export function commandWords(name: string, command: string): ReturnType<typeof splitWords> {
   if (command.length > longestCommand) {
     return { kind: 'unbalanced', reason: `it has more than ${longestCommand} characters` };

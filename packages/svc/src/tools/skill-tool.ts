@@ -7,7 +7,7 @@ export interface SkillSettings {
   readonly text: string;
 }
 
-/** A skill: calling it gives its text and does nothing (contracts §5). */
+/** A skill: calling it gives its text and does nothing. */
 export function createSkillTool({ name, description, text }: SkillSettings): Tool {
   return {
     name,

@@ -53,7 +53,7 @@ function reading(): Reading {
 }
 
 /**
- * Puts text that somebody else wrote between the markers by which the model knows it as data (contracts §5).
+ * Puts text that somebody else wrote between the markers by which the model knows it as data (docs/protocol.md "Frames").
  * Whatever in `content` could be read as a marker, also by a lenient reader, gets `[broken]` after its bracket; nothing
  * else of it changes. `source` is `tool:<name>` or `task:<origin>`.
  */

@@ -25,7 +25,7 @@ const outputShape = z.lazy(() =>
 );
 
 /**
- * A tool that is a component of the world `svc:tool/tool` (contracts §4). A fault of the component is a failed outcome;
+ * A tool that is a component of the world `svc:tool/tool`. A fault of the component is a failed outcome;
  * a call whose input wait timed out has failed whatever the component makes of it (D1 "Task states", `input-timeout`).
  */
 export function createWasmTool(settings: WasmToolSettings): Tool {

@@ -181,7 +181,7 @@ export type TraceEvent = {
   [Type in TraceEventType]: { readonly event_type: Type } & Readonly<z.infer<(typeof traceEventSchemas)[Type]>>;
 }[TraceEventType];
 
-/** What every line carries before the event's own fields (contracts §8). */
+/** What every line carries before the event's own fields (docs/trace.md "The trace of a session"). */
 export const traceLine = z.object({
   event_type: z.enum(Object.keys(traceEventSchemas) as [TraceEventType, ...TraceEventType[]]),
   event_id: z.string().regex(/^evt_[0-9a-f]{32}$/),

@@ -37,7 +37,7 @@ export type GithubAsset = GithubRelease['assets'][number];
 const maxReleaseBytes = 16 * 1024 * 1024;
 const digestShape = /^sha256:([0-9a-f]{64})$/;
 
-/** The releases of one repository, over GitHub's API (contracts §2 "GitHub sources"). */
+/** The releases of one repository, over GitHub's API (docs/installing.md "GitHub releases"). */
 export class GithubApi {
   readonly #access: GithubAccess;
   readonly #http: HttpClient;

@@ -3,7 +3,7 @@ import type { ArtifactRef, ReleaseRef } from '../artifact-ref.ts';
 import type { ArtifactSource, FetchedArchive } from '../artifact-source.ts';
 import type { GithubApi, GithubAsset, GithubRelease } from './github-api.ts';
 
-/** The releases of a repository as a source of artifacts (contracts §2 "Release lookup"). */
+/** The releases of a repository as a source of artifacts (docs/installing.md "GitHub releases"). */
 export class GithubSource implements ArtifactSource {
   readonly name: string;
   readonly #api: GithubApi;

@@ -29,7 +29,7 @@ export type RegistryInUse =
   | { readonly kind: 'github'; readonly source: GithubSource };
 
 /**
- * The flag, else `SVC_REGISTRY_URL`, else `registry.default` of the user's configuration, else local (contracts §2 "Registry mode").
+ * The flag, else `SVC_REGISTRY_URL`, else `registry.default` of the user's configuration, else local (docs/installing.md "The registry in use").
  * `E-REG-006` for what names none, and what the configuration is refused with when it has to be read.
  */
 export function registryInUse(choice: RegistryChoice): RegistryInUse {

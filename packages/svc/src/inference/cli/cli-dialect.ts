@@ -42,7 +42,7 @@ export interface CliDecoder {
   lastError(): string | null;
 }
 
-/** The way one program wants to be asked and answers (contracts §11). */
+/** The way one program wants to be asked and answers (docs/drivers.md "claude and codex"). */
 export interface CliDialect {
   /** The base name of the program. */
   readonly program: string;

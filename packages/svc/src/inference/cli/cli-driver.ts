@@ -56,7 +56,7 @@ export interface OpenedService {
 
 /**
  * The driver behind a program with a dialect of its own: one run of it is one inference, and the calls it makes in the middle of that come over
- * the Model Context Protocol (contracts §11). The tool server is opened with the first inference and ends with the driver.
+ * the Model Context Protocol (docs/drivers.md "Its tools, and ours"). The tool server is opened with the first inference and ends with the driver.
  */
 export function createCliDriver(settings: CliDriverSettings): Driver {
   const { service } = settings;

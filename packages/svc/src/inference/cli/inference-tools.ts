@@ -12,7 +12,7 @@ export interface InferenceToolsOptions {
   readonly onStubborn: () => void;
 }
 
-/** Calls of one inference, each carried out after the one before, whatever the program does at once (contracts §5). */
+/** Calls of one inference, each carried out after the one before, whatever the program does at once. */
 export class InferenceTools implements OfferedTools {
   readonly definitions: readonly ToolDefinition[];
   readonly #options: InferenceToolsOptions;

@@ -61,7 +61,7 @@ interface Running {
   readonly over: Promise<void>;
 }
 
-/** The commands of a session that outlast their calls (contracts §5). */
+/** The commands of a session that outlast their calls (ADR 0046). */
 export class BackgroundCommands {
   readonly settings: BackgroundSettings;
   readonly #running = new Map<WorkId, Running>();

@@ -22,7 +22,7 @@ export type PlanCheck =
   /** Sentences a model can act on, at least one. */
   | { readonly kind: 'refused'; readonly problems: readonly string[] };
 
-/** The plan in the arguments of `submit-plan`, or everything that is wrong with it; nothing has run (contracts §10). */
+/** The plan in the arguments of `submit-plan`, or everything that is wrong with it; nothing has run (ADR 0041). */
 export function checkPlan(args: unknown, kindOf: KindOf): PlanCheck {
   const parsed = submittedPlan.safeParse(args);
   if (!parsed.success) {

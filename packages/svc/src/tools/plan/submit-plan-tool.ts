@@ -14,7 +14,7 @@ export interface SubmitPlanSettings extends PlanFileSettings {
 }
 
 /**
- * `submit-plan` (contracts §10): runs many calls as one, in the order of what waits for what. A plan that cannot be run is refused with
+ * `submit-plan` (ADR 0041): runs many calls as one, in the order of what waits for what. A plan that cannot be run is refused with
  * everything that is wrong with it, and nothing of it has run then. How a plan ended is recorded in the trace and saved beside it.
  */
 export function createSubmitPlanTool(settings: SubmitPlanSettings): Tool {
