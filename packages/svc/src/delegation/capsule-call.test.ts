@@ -37,7 +37,7 @@ it.each([
   [json('{"error":"unauthorized"}', '401 Unauthorized'), { kind: 'other', status: 401 }],
   [
     'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n',
-    { kind: 'none', reason: 'the connection was closed' },
+    { kind: 'none', reason: 'the connection was closed before everything had gone over it' },
   ],
 ])('a call that is answered %j comes to %j', async (bytes, expected) => {
   expect((await called(bytes)).answer).toEqual(expected);
