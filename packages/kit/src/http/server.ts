@@ -271,11 +271,17 @@ export class HttpServer {
       this.#answer(exchange, route.handle, { method, path, query, headers, body });
     } else if (announcesBody(request)) {
       if (expectsContinue) response.writeContinue();
+      // Once it has the body, the handler holds it until it answers, also when nobody waits for that any more.
+      let isHandedOver = false;
       const take = (body: Buffer | HttpRefusal): void => {
+        isHandedOver = true;
         if (body instanceof HttpRefusal) this.#refuse(request, response, body);
         else this.#answer(exchange, route.handle, { method, path, query, headers, body });
       };
-      const onCounted = (): void => void response.once('close', () => request.letGo());
+      const onCounted = (): void =>
+        void response.once('close', () => {
+          if (!isHandedOver) request.letGo();
+        });
       request.readWhole({ maxBytes: route.maxBytes, budget: this.#bodies, onCounted, take });
     } else {
       this.#answer(exchange, route.handle, { method, path, query, headers, body: noBody });
@@ -299,6 +305,7 @@ export class HttpServer {
   }
 
   #failed(request: KitRequest, response: ServerResponse, error: unknown): void {
+    request.letGo();
     if (error instanceof BodyAborted) return;
     if (error instanceof HttpRefusal) {
       this.#refuse(request, response, error);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
@@ -13,6 +14,9 @@ const token = 'a-token-of-the-listener';
 let server: HttpServer;
 let port = 0;
 let taken: number[];
+/** Settles when the handler of `/slow` may answer. */
+let released: Promise<void>;
+let release = (): void => {};
 const clients: Client[] = [];
 
 /** A client that sends what it is told, and reads when it is told. */
@@ -42,6 +46,9 @@ class Client {
 
 beforeEach(async () => {
   taken = [];
+  released = new Promise((resolve) => {
+    release = resolve;
+  });
   server = new HttpServer({
     token: new Secret(token),
     onBug: (error) => {
@@ -56,6 +63,18 @@ beforeEach(async () => {
         maxBytes: 10 * mebibyte,
         handle: ({ body }) => {
           taken.push(body.length);
+          return jsonReply({ bytes: body.length });
+        },
+      },
+      {
+        method: 'POST',
+        path: '/slow',
+        open: true,
+        body: 'whole',
+        maxBytes: 10 * mebibyte,
+        handle: async ({ body }) => {
+          taken.push(body.length);
+          await released;
           return jsonReply({ bytes: body.length });
         },
       },
@@ -83,6 +102,12 @@ async function nearlySent(): Promise<Client> {
   await client.send(head(10 * mebibyte));
   await client.send(Buffer.alloc(10 * mebibyte - 1, 'x'));
   return client;
+}
+
+async function whole(): Promise<string> {
+  const client = await nearlySent();
+  await client.send('x');
+  return await client.read();
 }
 
 async function small(): Promise<number> {
@@ -127,6 +152,23 @@ describe('what many clients send at once', () => {
       await last.send('x');
       expect(await last.read()).toMatch(/^HTTP\/1\.1 200 /);
     });
+  });
+});
+
+describe('what is done with many bodies at once', () => {
+  it('holds up to 64 MiB of them, also when their clients have left', async () => {
+    for (let round = 1; round <= 6; round += 1) {
+      const client = new Client();
+      await client.send(head(10 * mebibyte).replace('POST /', 'POST /slow'));
+      await client.send(Buffer.alloc(10 * mebibyte, 'x'));
+      await vi.waitFor(() => expect(taken).toHaveLength(round));
+      client.socket.destroy();
+      await once(client.socket, 'close');
+    }
+    await delay(50);
+    expect(await whole()).toMatch(/^HTTP\/1\.1 503 /);
+    release();
+    await vi.waitFor(async () => expect(await whole()).toMatch(/^HTTP\/1\.1 200 /));
   });
 });
 
