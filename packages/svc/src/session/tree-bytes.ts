@@ -136,6 +136,11 @@ function enter(path: Buffer, shown: string, uid: number): Level | null {
 function isClosedToUser(path: Buffer, uid: number): boolean {
   try {
     if (lstatSync(path).uid === uid) return false;
+  } catch {
+    // The workdir itself without the right to enter it: whose it is does not show, and an agent may have taken the right away.
+    return false;
+  }
+  try {
     lstatSync(Buffer.concat([path, Buffer.from('/.')]));
     return false;
   } catch (error) {

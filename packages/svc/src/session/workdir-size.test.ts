@@ -180,6 +180,21 @@ describe('the size of a workdir', () => {
     chmodSync(join(workdir, 'deep'), 0o700);
   });
 
+  it.each([0o000, 0o200, 0o400, 0o600])('is a breach where the workdir itself has mode %o', async (mode) => {
+    writeFileSync(join(workdir, 'file'), 'x'.repeat(100));
+    if (isRoot) chownSync(workdir, ordinaryUid, ordinaryUid);
+    chmodSync(workdir, mode);
+    await asOrdinaryUser(async () => {
+      await expect(check()).rejects.toMatchObject({
+        code: 'E-RUN-028',
+        message: expect.stringMatching(
+          /^the workdir cannot be held to 10 bytes: \S+ cannot be looked at: permission denied$/,
+        ),
+      });
+    });
+    chmodSync(workdir, 0o755);
+  });
+
   it('is none of a directory of another user, which no program of the session may enter', async (context) => {
     context.skip(!isRoot, 'another user is needed');
     chmodSync(join(workdir, 'deep'), 0o700);
