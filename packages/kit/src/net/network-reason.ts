@@ -1,19 +1,25 @@
 import { isCoded, isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 
+const reasons = {
+  refused: 'nothing listens there',
+  'unknown-host': systemReason({ code: 'ENOTFOUND' }),
+  'no-lookup': 'its name cannot be looked up now',
+  'slow-lookup': 'its name could not be looked up in time',
+  'prohibited-address': 'its name resolves to an address that the grant does not name',
+  unreachable: 'there is no route to it',
+  silent: 'it does not answer',
+  cut: 'the connection was closed before everything had gone over it',
+  'no-tls': 'it does not speak TLS at this address',
+  tls: 'no TLS connection to it can be made',
+  certificate: 'its certificate cannot be verified',
+  'no-http': 'what it answers is not HTTP',
+};
+
 /** What keeps a connection from being made, or an answer from coming over it. */
-export type NetworkFault =
-  | 'refused'
-  | 'unknown-host'
-  | 'no-lookup'
-  | 'slow-lookup'
-  | 'prohibited-address'
-  | 'unreachable'
-  | 'silent'
-  | 'cut'
-  | 'no-tls'
-  | 'tls'
-  | 'certificate'
-  | 'no-http';
+export type NetworkFault = keyof typeof reasons;
+
+/** Each of them is many: the code says which. */
+const coded: ReadonlySet<NetworkFault> = new Set(['tls', 'certificate', 'no-http'] as const);
 
 const byCode: Readonly<Record<string, NetworkFault>> = {
   ECONNREFUSED: 'refused',
@@ -55,32 +61,7 @@ export function isNetworkError(error: unknown): error is Error & { readonly code
 
 /** Why nothing came of a connection, as a clause about the other side for a person: `nothing listens there`. Words any other code as the system's. */
 export function networkReason({ code }: { readonly code: string }): string {
-  switch (networkFault(code)) {
-    case 'refused':
-      return 'nothing listens there';
-    case 'unknown-host':
-      return systemReason({ code: 'ENOTFOUND' });
-    case 'no-lookup':
-      return 'its name cannot be looked up now';
-    case 'slow-lookup':
-      return 'its name could not be looked up in time';
-    case 'prohibited-address':
-      return 'its name resolves to an address that the grant does not name';
-    case 'unreachable':
-      return 'there is no route to it';
-    case 'silent':
-      return 'it does not answer';
-    case 'cut':
-      return 'the connection was closed before everything had gone over it';
-    case 'no-tls':
-      return 'it does not speak TLS at this address';
-    case 'tls':
-      return `no TLS connection to it can be made (${code})`;
-    case 'certificate':
-      return `its certificate cannot be verified (${code})`;
-    case 'no-http':
-      return `what it answers is not HTTP (${code})`;
-    case undefined:
-      return systemReason({ code });
-  }
+  const fault = networkFault(code);
+  if (fault === undefined) return systemReason({ code });
+  return coded.has(fault) ? `${reasons[fault]} (${code})` : reasons[fault];
 }

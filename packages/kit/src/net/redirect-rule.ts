@@ -1,8 +1,9 @@
-import { isIP, type LookupFunction } from 'node:net';
+import type { LookupFunction } from 'node:net';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { printable } from '../diagnostics/printable.ts';
 import { type AddressClass, classifyAddress } from './address-class.ts';
+import { fixedAddresses } from './address-rule.ts';
 import { endpointFault } from './endpoint.ts';
 import { checkedLookup, systemResolver } from './resolver.ts';
 
@@ -59,9 +60,8 @@ function isWithin(reach: Reach, address: string): boolean {
 
 /** Null for a name that has to be looked up. */
 function fixedAddress({ hostname }: URL): string | null {
-  if (hostname === 'localhost' || hostname.endsWith('.localhost')) return '127.0.0.1';
-  const address = hostname.replaceAll(/^\[|\]$/g, '');
-  return isIP(address) === 0 ? null : address;
+  const [address = null] = fixedAddresses(hostname.endsWith('.localhost') ? 'localhost' : hostname) ?? [];
+  return address;
 }
 
 function describe(address: string): string {

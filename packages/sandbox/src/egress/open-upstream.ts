@@ -26,36 +26,27 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
     decided('refused', reason);
     return refuse(403, reason);
   }
-  const time = new AbortController();
-  const giveUp = (): void => time.abort();
-  const timer = setTimeout(giveUp, rules.limits.connectMs);
-  gone.addEventListener('abort', giveUp);
-  if (gone.aborted) giveUp();
-  try {
-    const { allow, resolver, connect } = rules;
-    const mayReach = (inner: NetworkDestination): boolean => isCovered(allow, inner);
-    const faultOf = (address: string): string | undefined => addressFault({ mayReach, destination, address });
-    const checked = await checkedAddresses(destination.host, { resolver, faultOf }, time.signal);
-    if (checked.kind === 'failed') {
-      const reason = `${destination.host} has no address here (${checked.reason}).`;
-      decided('failed', reason);
-      return time.signal.aborted ? tooSlow(name) : refuse(502, reason);
-    }
-    if (checked.kind === 'refused') {
-      const { fault } = checked;
-      const reason = `${destination.host} is refused: it ${fault}, which capabilities.network.allow reaches only by that address.`;
-      decided('refused', reason);
-      return refuse(403, reason);
-    }
-    decided('allowed', null);
-    const { addresses } = checked;
-    const dialed = await dial({ addresses, port: destination.port, connect, signal: time.signal });
-    if (dialed.kind === 'connected') return { kind: 'open', socket: dialed.socket };
-    return time.signal.aborted ? tooSlow(name) : refuse(502, `${name} cannot be reached (${dialed.reason}).`);
-  } finally {
-    clearTimeout(timer);
-    gone.removeEventListener('abort', giveUp);
+  const signal = AbortSignal.any([gone, AbortSignal.timeout(rules.limits.connectMs)]);
+  const { allow, resolver, connect } = rules;
+  const mayReach = (inner: NetworkDestination): boolean => isCovered(allow, inner);
+  const faultOf = (address: string): string | undefined => addressFault({ mayReach, destination, address });
+  const checked = await checkedAddresses(destination.host, { resolver, faultOf }, signal);
+  if (checked.kind === 'failed') {
+    const reason = `${destination.host} has no address here (${checked.reason}).`;
+    decided('failed', reason);
+    return signal.aborted ? tooSlow(name) : refuse(502, reason);
   }
+  if (checked.kind === 'refused') {
+    const { fault } = checked;
+    const reason = `${destination.host} is refused: it ${fault}, which capabilities.network.allow reaches only by that address.`;
+    decided('refused', reason);
+    return refuse(403, reason);
+  }
+  decided('allowed', null);
+  const { addresses } = checked;
+  const dialed = await dial({ addresses, port: destination.port, connect, signal });
+  if (dialed.kind === 'connected') return { kind: 'open', socket: dialed.socket };
+  return signal.aborted ? tooSlow(name) : refuse(502, `${name} cannot be reached (${dialed.reason}).`);
 }
 
 /** Connects to what the runtime serves behind the proxy's own address. That is no destination, and so there is nothing to decide. */
