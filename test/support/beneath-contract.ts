@@ -87,7 +87,8 @@ export function directoryContract(name: string, { prepare = () => {}, reach, swa
     expect(readFileSync(join(root, part), 'utf8')).toBe('');
   });
 
-  it.skipIf(!hasDescriptors || swaps === 0).each(parts)(
+  if (swaps === 0) return;
+  it.skipIf(!hasDescriptors).each(parts)(
     `${name} never reaches another directory while a link in %s takes turns with it (skipped without /proc)`,
     async (_, part) => {
       const { root, directory, elsewhere, before } = setUp();

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { FileStore } from '../src/file-store.ts';
 import { RegistryServer, type RegistryOptions } from '../src/registry-server.ts';
@@ -73,8 +74,15 @@ export class RegistryKit {
   }
 
   get staged(): string[] {
-    const found = readdirSync(join(this.data, 'staging'), { recursive: true, encoding: 'utf8' });
-    return found.filter((path) => path.includes('/'));
+    for (;;) {
+      try {
+        const found = readdirSync(join(this.data, 'staging'), { recursive: true, encoding: 'utf8' });
+        return found.filter((path) => path.includes('/'));
+      } catch (error) {
+        // A directory went away while it was listed.
+        if (errorCode(error) !== 'ENOENT') throw error;
+      }
+    }
   }
 }
 
