@@ -135,8 +135,6 @@ const mostValues = 32_768;
 /** Of a body between two yields: some milliseconds. */
 const stepBytes = 1024 * 1024;
 
-// A byte order mark is kept, and then is no JSON.
-
 type ReadJson = { readonly kind: 'json'; readonly value: unknown } | { readonly kind: 'not-json' | 'too-many' };
 
 function parseBrief(body: Uint8Array): ReadJson {
@@ -161,6 +159,7 @@ function* parseLong(body: Uint8Array): Generator<void, ReadJson> {
   return read;
 }
 
+/** A byte order mark is kept, and then is no JSON. */
 function parseJson(text: string | null): ReadJson {
   if (text === null) return { kind: 'not-json' };
   try {

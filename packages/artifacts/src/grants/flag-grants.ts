@@ -6,7 +6,10 @@ type Row = {
   readonly [S in Section]: { readonly section: S; readonly key: keyof NonNullable<Capabilities[S]> & string };
 }[Section];
 
-/** Each grant that is given or not, by the key of `capabilities` that asks for it. A new one is a row here: views of the grants go by the rows. */
+/**
+ * Each grant that is given or not, by the key of `capabilities` that asks for it. A new one is a row here, and a line in
+ * `scope-object.ts`, which shows the grants, and in `spawn-envelope.ts`, which compares them.
+ */
 const rows = {
   workdirExec: { section: 'filesystem', key: 'workdir_exec' },
   unixSockets: { section: 'network', key: 'unix_sockets' },
