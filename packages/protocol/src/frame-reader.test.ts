@@ -1,3 +1,6 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
 import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -6,6 +9,9 @@ import { encodeConnectionFrame, encodeNumberedFrame, heartbeat, maxEventId } fro
 import type { NumberedFrame } from './frames.ts';
 import type { ContextId, TaskId } from './ids.ts';
 import { FrameReader, type ReceivedFrame } from './frame-reader.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
 
 /** What is read of a stream that comes in these pieces. */
 function read(...pieces: readonly (string | Uint8Array)[]): ReceivedFrame[] {
@@ -177,6 +183,30 @@ describe('the reader of frames', () => {
     expect(reader.isTooLong).toBe(false);
     reader.read(piece64k);
     expect(reader.isTooLong).toBe(true);
+  });
+
+  it.each(['data: x', 'data', ':', ': a comment', 'id: 7', 'event: text', 'later: x'])(
+    'gives up on a frame of %j without end, and counts no frame before it',
+    (line) => {
+      const reader = new FrameReader(1000);
+      for (let frames = 0; frames < 100; frames += 1) reader.read(Buffer.from(`${line}\n`.repeat(20) + '\n'));
+      const most = Math.floor(1000 / (line.length + 1));
+      reader.read(Buffer.from(`${line}\n`.repeat(most)));
+      expect(reader.isTooLong).toBe(false);
+      reader.read(Buffer.from(`${line}\n`));
+      expect(reader.isTooLong).toBe(true);
+    },
+  );
+
+  it('keeps nothing of the comments between the lines of a frame', () => {
+    const reader = new FrameReader();
+    const piece = Buffer.from(`data: ${'x'.repeat(20)}\n:${'y'.repeat(65_500)}\n`);
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    for (let pieces = 0; pieces < 1000; pieces += 1) reader.read(piece);
+    collect();
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(10_000_000);
+    expect(reader.read(Buffer.from('\n'))[0]?.data).toHaveLength(20_999);
   });
 });
 

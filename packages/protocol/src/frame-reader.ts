@@ -25,7 +25,7 @@ export class FrameReader {
   #id: string | undefined = undefined;
   #event = '';
   #data: string[] = [];
-  /** Characters of the line and of the data. */
+  /** Characters of the frame and of its unfinished line, whatever is kept of them: what a line was cut from may stay in memory with it. */
   #held = 0;
   #frames: ReceivedFrame[] = [];
 
@@ -55,13 +55,15 @@ export class FrameReader {
       this.#endLine(text.slice(from, end));
       from = end + 1;
     }
-    if (from < text.length) this.#hold(this.#pieces, text.slice(from), text.length - from);
+    if (from === text.length) return;
+    this.#pieces.push(text.slice(from));
+    this.#held += text.length - from;
   }
 
   #endLine(last: string): void {
+    this.#held += last.length + 1;
     if (this.#pieces.length === 0) return this.#line(last);
     const line = this.#pieces.join('') + last;
-    this.#held -= line.length - last.length;
     this.#pieces = [];
     this.#line(line);
   }
@@ -71,9 +73,9 @@ export class FrameReader {
     const colon = line.indexOf(':');
     const start = line.startsWith(' ', colon + 1) ? colon + 2 : colon + 1;
     const [field, value] = colon === -1 ? [line, ''] : [line.slice(0, colon), line.slice(start)];
-    if (field === 'data') this.#hold(this.#data, value, value.length + 1);
-    else if (field === 'event') this.#event = value;
-    else if (field === 'id' && !value.includes('\0')) this.#id = value;
+    if (field === 'data') this.#data.push(kept(value));
+    else if (field === 'event') this.#event = kept(value);
+    else if (field === 'id' && !value.includes('\0')) this.#id = kept(value);
   }
 
   #endFrame(): void {
@@ -87,9 +89,12 @@ export class FrameReader {
     this.#data = [];
     this.#held = 0;
   }
+}
 
-  #hold(parts: string[], part: string, length: number): void {
-    parts.push(part);
-    this.#held += length;
-  }
+/** Shorter values are copied. */
+const longestCopied = 1024;
+
+/** A value that does not keep in memory all that it was cut from, which engines do for a mere slice, unless it is long itself. */
+function kept(value: string): string {
+  return value.length < longestCopied ? ` ${value}`.slice(1) : value;
 }
