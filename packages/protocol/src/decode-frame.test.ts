@@ -68,4 +68,30 @@ describe('the data of a frame', () => {
   it('that nests deep is not read', () => {
     expect(decoded('status', '['.repeat(5_000_000))).toBeNull();
   });
+
+  it('that holds too many values is not read', () => {
+    const data = (objects: number): string =>
+      `{"id":"t","text":"a","later":[${Array.from({ length: objects }, () => '{}').join()}]}`;
+    expect(decoded('text', data(16_382))).toMatchObject({ text: 'a' });
+    expect(decoded('text', data(16_383))).toBeNull();
+  });
+
+  it.each([
+    ['status', '"status":{"state":"working"}'],
+    ['artifact', '"artifact":{"content":"a"}'],
+    ['text', '"text":"a"'],
+  ])('of a %s is not read when its task id is longer than 256 characters', (event, rest) => {
+    expect(decoded(event, `{"id":"${'t'.repeat(256)}",${rest}}`)).toMatchObject({ taskId: 't'.repeat(256) });
+    expect(decoded(event, `{"id":"${'t'.repeat(257)}",${rest}}`)).toBeNull();
+  });
+
+  it('is read without the other ids when they are longer than 1024 characters', () => {
+    const status = (id: string): string => `{"id":"t","context_id":"${id}","status":{"state":"working"}}`;
+    const artifact = (id: string): string => `{"id":"t","artifact":{"content":"a","tool_call_id":"${id}"}}`;
+    const [whole, long] = ['i'.repeat(1024), 'i'.repeat(1025)];
+    expect(decoded('status', status(whole))).toMatchObject({ contextId: whole });
+    expect(decoded('status', status(long))).toMatchObject({ contextId: null });
+    expect(decoded('artifact', artifact(whole))).toMatchObject({ toolCallId: whole });
+    expect(decoded('artifact', artifact(long))).toMatchObject({ toolCallId: null });
+  });
 });

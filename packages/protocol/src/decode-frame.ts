@@ -49,12 +49,25 @@ export type DecodedNotice =
 
 export type DecodedFrame = DecodedStatus | DecodedArtifact | DecodedChunk | DecodedNotice;
 
+/** In the data of one frame: those that are known hold a dozen, and long texts are one value each. */
+export const mostFrameValues = 32_768;
+
+/** A runtime mints its ids, or takes those of its clients up to this length; longer ones are taken for missing. */
+const longestId = 1024;
+/** Readers keep these to tell frames apart: a longer one makes a frame that is not read. */
+const longestTaskId = 256;
+
 /**
  * What a frame says; null for an event that is not known and for data without what makes the frame worth reading: the state of a status, the
  * content of an artifact. Any other key that is missing or of another form is taken for empty, unknown keys are passed over (D1 "Client
  * tolerance").
  */
-export function decodeFrame({ event, data }: ReceivedFrame): DecodedFrame | null {
+export function decodeFrame(received: ReceivedFrame): DecodedFrame | null {
+  const frame = frameIn(received);
+  return frame !== null && 'taskId' in frame && frame.taskId.length > longestTaskId ? null : frame;
+}
+
+function frameIn({ event, data }: ReceivedFrame): DecodedFrame | null {
   switch (event) {
     case 'status':
       return decodeStatus(objectIn(data));
@@ -82,7 +95,7 @@ function decodeStatus(fields: JsonObject | null): DecodedStatus | null {
   return {
     event: 'status',
     taskId: stringOr(fields['id'], ''),
-    contextId: stringOr(fields['context_id'], null),
+    contextId: idOrNull(fields['context_id']),
     state: status['state'],
     message: stringOr(status['message'], ''),
     response: stringOr(status['response'], null),
@@ -99,7 +112,7 @@ function decodeArtifact(fields: JsonObject | null): DecodedArtifact | null {
     toolName: stringOr(artifact['tool_name'], ''),
     content: artifact['content'],
     fenceSource: stringOr(artifact['fence_source'], null),
-    toolCallId: stringOr(artifact['tool_call_id'], null),
+    toolCallId: idOrNull(artifact['tool_call_id']),
     isError: artifact['is_error'] === true,
     durationMs: wholeOrNull(artifact['duration_ms']),
     exitCode: wholeOrNull(artifact['exit_code']),
@@ -118,8 +131,12 @@ function decodeChunk(event: DecodedChunk['event'], fields: JsonObject | null): D
 }
 
 function objectIn(data: string): JsonObject | null {
-  const parsed = parseJsonText(data);
+  const parsed = parseJsonText(data, mostFrameValues);
   return parsed.kind === 'json' ? asJsonObject(parsed.value) : null;
+}
+
+function idOrNull(value: unknown): string | null {
+  return typeof value === 'string' && value.length <= longestId ? value : null;
 }
 
 function wholeOrNull(value: unknown): number | null {
