@@ -140,16 +140,26 @@ export class HttpDoor {
 
   /** An answer of JSON. Throws `refused` for any status but these. */
   async json(asked: Asked, statuses: readonly number[] = [200]): Promise<unknown> {
-    const { callMs, mostAnswerBytes } = this.limits;
+    const parsed = parseJsonText(
+      await this.text(asked, { statuses, mostBytes: this.limits.mostAnswerBytes }),
+      mostValues,
+    );
+    if (parsed.kind === 'json') return parsed.value;
+    throw new ClientError('not-json', `${this.url} did not answer with JSON`);
+  }
+
+  /** An answer of text, which is whole within `callMs`. Throws `refused` for any status but these. */
+  async text(
+    asked: Asked,
+    { statuses = [200], mostBytes }: { readonly statuses?: readonly number[]; readonly mostBytes: number },
+  ): Promise<string> {
+    const { callMs } = this.limits;
     const late = AbortSignal.timeout(Math.min(Math.ceil(callMs), longestTimer));
     const signal = asked.signal === undefined ? late : AbortSignal.any([asked.signal, late]);
     try {
       return await this.ask({ ...asked, signal }, async (answer) => {
         if (!statuses.includes(answer.status)) throw await this.refusal(answer);
-        const text = new TextDecoder().decode(await answer.bytes(mostAnswerBytes, callMs));
-        const parsed = parseJsonText(text);
-        if (parsed.kind === 'json') return parsed.value;
-        throw new ClientError('not-json', `${this.url} did not answer with JSON`);
+        return new TextDecoder().decode(await answer.bytes(mostBytes, callMs));
       });
     } catch (error) {
       asked.signal?.throwIfAborted();
@@ -161,7 +171,8 @@ export class HttpDoor {
   /** The JSON that something else was answered with than was asked for; undefined for what is none, too long or late. */
   async jsonIn(answer: OpenAnswer): Promise<unknown> {
     try {
-      const parsed = parseJsonText(new TextDecoder().decode(await answer.bytes(longestRefusal, refusalMs)));
+      const whole = answer.bytes(longestRefusal, refusalMs);
+      const parsed = parseJsonText(new TextDecoder().decode(await within(whole, { ms: refusalMs, signal: undefined })));
       return parsed.kind === 'json' ? parsed.value : undefined;
     } catch (error) {
       if (error instanceof ClientError) return undefined;
@@ -181,6 +192,9 @@ export class HttpDoor {
 
 /** Timers take no more, 25 days. */
 const longestTimer = 2 ** 31 - 1;
+
+/** In an answer of JSON: a listing has five for each file, and no more of them in an answer of the usual length. */
+const mostValues = 2 ** 20;
 
 const longestRefusal = 64 * 1024;
 const refusalMs = 2000;

@@ -37,14 +37,10 @@ export class RegistryClient {
 
   /** Every version that is published. */
   async index({ signal }: RegistryCall = {}): Promise<readonly IndexObject[]> {
-    return await this.#door.ask({ method: 'GET', target: artifactsPath, signal }, async (answer) => {
-      if (answer.status !== 200) throw await this.#door.refusal(answer);
-      const reading = decodeIndex(
-        new TextDecoder().decode(await answer.bytes(maxIndexBytes, this.#door.limits.callMs)),
-      );
-      if (reading.kind === 'index') return reading.objects;
-      throw new ClientError('bad-answer', `the index of ${this.#door.url} cannot be understood: ${reading.reason}`);
-    });
+    const asked = { method: 'GET', target: artifactsPath, signal } as const;
+    const reading = decodeIndex(await this.#door.text(asked, { mostBytes: maxIndexBytes }));
+    if (reading.kind === 'index') return reading.objects;
+    throw new ClientError('bad-answer', `the index of ${this.#door.url} cannot be understood: ${reading.reason}`);
   }
 
   /** The variant for a platform (`os-arch`) where there is one, else the generic file; null when there is neither. */

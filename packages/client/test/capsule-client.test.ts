@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
+import { RegistryClient } from '@svc/client/registry-client.ts';
 import type { WatchEvent } from '@svc/client/watch-capsule.ts';
 import { JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import { encodeFileFacts } from '@svc/protocol/resource-files.ts';
@@ -297,6 +298,34 @@ describe('a call', () => {
     const capsule = await FakeCapsule.open({ other: (_request, response) => response.end(body) });
     const client = new CapsuleClient({ url: capsule.url, limits: { ...quick, mostAnswerBytes: 2000 } });
     await expect(client.files()).rejects.toMatchObject({ code });
+  });
+
+  it('takes a long listing, but no answer of empty objects without end', async () => {
+    const file = (index: number): unknown => ({ path: `file-${index}`, size_bytes: 1, mtime_ms: 1, sha256: 'a' });
+    const entries = Array.from({ length: 100_000 }, (_, index) => file(index));
+    const listing = JSON.stringify({ root: '/', max_bytes: 1, generation: 0, entries });
+    const bodies = [listing, `[${'{},'.repeat(2 ** 19)}{}]`];
+    const capsule = await FakeCapsule.open({ other: (_request, response) => response.end(bodies.shift()) });
+    const client = new CapsuleClient({ url: capsule.url, limits: quick });
+    expect((await client.files()).files).toHaveLength(100_000);
+    await expect(client.files()).rejects.toMatchObject({ code: 'not-json' });
+  });
+
+  it.each([200, 403])('waits no longer than for a whole answer for one of %i that comes drop by drop', async (code) => {
+    const capsule = await FakeCapsule.open({
+      other: (_request, response) => {
+        response.writeHead(code);
+        const drip = setInterval(() => response.write(' '), 20);
+        response.once('close', () => clearInterval(drip));
+      },
+    });
+    const limits = { ...quick, callMs: 300 };
+    const index = new RegistryClient({ url: capsule.url, limits }).index();
+    await expect(index).rejects.toMatchObject({ code: 'timeout' });
+    const file = new CapsuleClient({ url: capsule.url, limits: quick }).file('a');
+    await expect(file).rejects.toMatchObject(
+      code === 200 ? { code: 'bad-answer' } : { code: 'refused', refusal: null },
+    );
   });
 
   it('fails where nothing listens, and where no answer comes', async () => {
