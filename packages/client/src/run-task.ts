@@ -1,7 +1,10 @@
 /** One task from its message to its end. */
 
 import type { TaskFacts } from '@svc/protocol/task-object.ts';
+import type { DecodedStatus } from '@svc/protocol/decode-frame.ts';
 import type { CapsuleClient } from './capsule-client.ts';
+import { ClientError } from './client-error.ts';
+import { pause } from './pause.ts';
 import type { WatchEvent } from './watch-capsule.ts';
 
 /** What is told of a task while it runs: its frames, and where some of them may be lost. */
@@ -27,7 +30,8 @@ const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled'
 /**
  * Sends a message and gives what the capsule tells of its task, until that has ended; the last value is the task as it ended. `message/stream`
  * is not used: it ends with whatever task ends first, and asking again would start another task. A watch that stands before the message is sent
- * misses nothing, and is taken up again when it breaks. A task that is reopened goes on. Who leaves early leaves the task running.
+ * misses nothing, and is taken up again when it breaks. A task that is reopened goes on; one whose final frame has come is asked after until its hooks
+ * have let it end. Who leaves early leaves the task running.
  */
 export async function* runTask(
   capsule: CapsuleClient,
@@ -45,14 +49,29 @@ export async function* runTask(
     const task = await capsule.send(text, { contextId, signal: own.signal });
     if (terminal.has(task.state)) return task;
     let isAgain = false;
+    /** As its final frame told of it; null again once it goes on. */
+    let told: TaskFacts | null = null;
+    const asked = async (): Promise<TaskFacts> => {
+      try {
+        return await capsule.task(task.id, { signal: own.signal });
+      } catch (error) {
+        // A capsule whose `after_task` is `exit` may be gone as soon as it has told.
+        if (told !== null && error instanceof ClientError && error.code === 'unreachable') return told;
+        throw error;
+      }
+    };
     for (;;) {
-      const next = await events.next();
-      if (next.done === true) return await capsule.task(task.id, { signal: own.signal });
+      const coming = events.next();
+      const ended = told === null ? null : await endedBefore(coming, { asked, signal: own.signal });
+      if (ended !== null) return ended;
+      const next = await coming;
+      if (next.done === true) return await asked();
       const event = next.value;
       if (event.kind === 'connected') ({ isAgain } = event);
       if (event.kind === 'frame') {
         const { frame } = event;
         if (frame.taskId !== task.id) continue;
+        told = frame.event === 'status' && frame.final && terminal.has(frame.state) ? factsOf(frame, task) : null;
         yield event;
         if (frame.event !== 'status') continue;
         questions.settle();
@@ -64,7 +83,7 @@ export async function* runTask(
         if (event.kind === 'gap') yield event;
       }
       // A frame may be old, or lost: what holds is what the capsule says of the task.
-      const now = await capsule.task(task.id, { signal: own.signal });
+      const now = await asked();
       if (terminal.has(now.state)) return now;
       if (now.state === 'input-required') questions.ask(task.id);
     }
@@ -73,6 +92,34 @@ export async function* runTask(
     questions.settle();
     own.abort();
     await events.return();
+  }
+}
+
+function factsOf({ state, message, response, contextId }: DecodedStatus, task: TaskFacts): TaskFacts {
+  const facts = { id: task.id, contextId: contextId ?? task.contextId, state, prompt: null, response };
+  return { ...facts, message: message === '' ? null : message };
+}
+
+/** Between two questions whether a task has ended. */
+const pollMs = 250;
+
+interface Ending {
+  readonly asked: () => Promise<TaskFacts>;
+  readonly signal: AbortSignal;
+}
+
+/** The task as it ended, which no frame tells once its hooks have accepted; null when something comes first. */
+async function endedBefore(coming: Promise<unknown>, { asked, signal }: Ending): Promise<TaskFacts | null> {
+  let isCome = false;
+  const come = coming.then(
+    () => (isCome = true),
+    () => (isCome = true),
+  );
+  for (;;) {
+    await Promise.race([come, pause(pollMs, signal)]);
+    if (isCome) return null;
+    const now = await asked();
+    if (terminal.has(now.state)) return now;
   }
 }
 

@@ -11,7 +11,8 @@ import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
 import type { EventId } from '@svc/protocol/frames.ts';
 import { ClientError } from './client-error.ts';
 import { openStream } from './event-stream.ts';
-import { type HttpDoor, within } from './http-door.ts';
+import type { HttpDoor } from './http-door.ts';
+import { pause } from './pause.ts';
 import { SeenFrames } from './seen-frames.ts';
 
 export type WatchEvent =
@@ -66,13 +67,6 @@ export async function* watchCapsule(door: HttpDoor, signal?: AbortSignal): Async
 /** Another connection may fare better. */
 function isPassing(error: unknown): boolean {
   return error instanceof ClientError && (error.code === 'unreachable' || error.code === 'timeout');
-}
-
-async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  const over = new Promise<void>((resolve) => {
-    setTimeout(resolve, ms);
-  });
-  await within(over, { ms: Number.POSITIVE_INFINITY, signal });
 }
 
 interface Connection {

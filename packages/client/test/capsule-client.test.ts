@@ -189,6 +189,71 @@ describe('a run of a task', () => {
     expect(next.value).toMatchObject({ id: taskId, state: 'completed', response: 'reply' });
   });
 
+  /** What a run comes to whose final frame is all that its capsule says; `now` answers `tasks/get`, null closes the door. */
+  async function runTold(now: (asked: number) => string | null): Promise<{ states: unknown[]; end: unknown }> {
+    let asked = 0;
+    const capsule = await FakeCapsule.open({
+      watch: (watcher) => watcher.write(acknowledgement),
+      call: (method) => {
+        if (method === 'tasks/get') {
+          asked += 1;
+          const state = now(asked);
+          return state === null ? capsule.close() : taskObject({ state });
+        }
+        capsule.watchers[0]?.write(status(0n, 'working') + status(1n, 'completed', { message: 'done' }));
+        return taskObject({ state: 'submitted' });
+      },
+    });
+    const states: unknown[] = [];
+    const run = new CapsuleClient({ url: capsule.url, limits: quick }).run('do it');
+    let next = await run.next();
+    for (; next.done !== true; next = await run.next()) states.push(brief(next.value));
+    return { states, end: next.value };
+  }
+
+  it('ends when the capsule says so after the final frame, which no other need follow', async () => {
+    const { states, end } = await runTold((asked) => (asked < 3 ? 'working' : 'completed'));
+    expect(states).toEqual(['working', 'completed']);
+    expect(end).toMatchObject({ id: taskId, state: 'completed', message: null });
+  });
+
+  it.each([1, 2])('ends as the final frame told when the capsule is gone at question %i', async (last) => {
+    const { states, end } = await runTold((asked) => (asked < last ? 'working' : null));
+    expect(states).toEqual(['working', 'completed']);
+    expect(end).toEqual({
+      id: taskId,
+      contextId: 'ctx_1',
+      state: 'completed',
+      message: 'done',
+      prompt: null,
+      response: null,
+    });
+  });
+
+  it('goes on when the task does after its final frame', async () => {
+    let state = 'working';
+    const capsule = await FakeCapsule.open({
+      watch: (watcher) => watcher.write(acknowledgement),
+      call: (method) => {
+        const [watcher] = capsule.watchers;
+        if (method === 'tasks/get') return taskObject({ state });
+        watcher?.write(status(0n, 'working') + status(1n, 'completed'));
+        setTimeout(() => {
+          watcher?.write(status(0n, 'working') + text(1n, 'more'));
+          state = 'failed';
+          watcher?.write(status(2n, 'failed'));
+        }, 50);
+        return taskObject({ state: 'submitted' });
+      },
+    });
+    const states: unknown[] = [];
+    const run = new CapsuleClient({ url: capsule.url, limits: quick }).run('do it');
+    let next = await run.next();
+    for (; next.done !== true; next = await run.next()) states.push(brief(next.value));
+    expect(states).toEqual(['working', 'completed', 'working', 'more', 'failed']);
+    expect(next.value.state).toBe('failed');
+  });
+
   it('asks for input once, and sends the answer', async () => {
     let state = 'working';
     const capsule = await FakeCapsule.open({

@@ -59,6 +59,12 @@ export class FakeCapsule {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
+  /** Without a word to anybody. */
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const json = { 'content-type': 'application/json' };
     if (request.url === '/.well-known/agent-card.json') {
