@@ -66,4 +66,12 @@ describe('what a parent is told of its child', () => {
     });
     expect(decodeCompletion('nothing')).toBeNull();
   });
+
+  it('is nothing in a text that is too long or nests too deep, and takes a finite time', () => {
+    const padded = (length: number): string => '{"status":"ok"}'.padEnd(length);
+    expect(decodeCompletion(padded(65_536))?.status).toBe('ok');
+    expect(decodeCompletion(padded(65_537))).toBeNull();
+    expect(decodeCompletion(`{"status":"ok","later":${'['.repeat(500)}${']'.repeat(500)}}`)).toBeNull();
+    expect(decodeCompletion('{"status":"ok","duration_ms":1e999}')).toMatchObject({ status: 'ok', durationMs: null });
+  });
 });

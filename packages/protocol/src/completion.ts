@@ -1,5 +1,6 @@
 import type { DelegationId } from './ids.ts';
-import { oneOf, parseJsonObject, stringOr, type JsonObject } from './json-object.ts';
+import { asJsonObject, isFiniteNumber, oneOf, stringOr, type JsonObject } from './json-object.ts';
+import { parseJsonText } from './json-text.ts';
 
 const completionStatuses = ['ok', 'error', 'crashed', 'terminated'] as const;
 export type CompletionStatus = (typeof completionStatuses)[number];
@@ -31,6 +32,9 @@ export interface CompletionRecord extends Completion {
 }
 
 export const completionFile = 'completion.json';
+
+/** In characters, as in bytes: a longer text is none. */
+export const longestCompletion: number = 64 * 1024;
 
 /** The completion as a message carries it: compact JSON, keys in the order of the document. */
 export function encodeCompletion(completion: Completion): string {
@@ -79,10 +83,12 @@ export interface DecodedCompletion {
 
 /**
  * What a completion tells, of a message or of `completion.json`: null for each key that is missing or of another form, and for what is no JSON
- * object. The text is of bounded length.
+ * object or is longer than a completion may be.
  */
 export function decodeCompletion(text: string): DecodedCompletion | null {
-  const fields = parseJsonObject(text);
+  if (text.length > longestCompletion) return null;
+  const parsed = parseJsonText(text);
+  const fields = parsed.kind === 'json' ? asJsonObject(parsed.value) : null;
   return fields === null ? null : completionOf(fields);
 }
 
@@ -96,7 +102,7 @@ function completionOf(fields: JsonObject): DecodedCompletion {
     status: oneOf(fields['status'], completionStatuses),
     resultPath: stringOr(fields['result_path'], null),
     workdir: stringOr(fields['workdir'], null),
-    durationMs: typeof durationMs === 'number' && durationMs >= 0 ? durationMs : null,
+    durationMs: isFiniteNumber(durationMs) && durationMs >= 0 ? durationMs : null,
     detail: stringOr(fields['detail'], null),
     reportedBy: oneOf(fields['reported_by'], reporters),
     delivered: fields['delivered'] === true,

@@ -20,6 +20,11 @@ export function parseJsonObject(text: string): JsonObject | null {
   }
 }
 
+/** JSON has numbers, such as 1e999, that are infinite once they are read. */
+export function isFiniteNumber(value: unknown): value is number {
+  return Number.isFinite(value);
+}
+
 /** `value` where it is a string. */
 export function stringOr<Other>(value: unknown, other: Other): string | Other {
   return typeof value === 'string' ? value : other;

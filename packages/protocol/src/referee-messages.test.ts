@@ -81,6 +81,7 @@ describe('what the referee is asked and answers', () => {
       expect(decodeGrant(odd)).toBeNull();
     }
     expect(decodeGrant({ ...named, approval: 'a', sha256: 'h' })?.expiresAtMs).toBeNull();
+    expect(decodeGrant({ ...named, approval: 'a', sha256: 'h', expires_at_ms: Infinity })?.expiresAtMs).toBeNull();
     const counts = { depth_remaining: 1, live_children: 1, live_capsules: 1 };
     expect(decodeSessionReport({ status: 'later', ...counts })).toBeNull();
     expect(decodeSessionReport({ status: 'running', ...counts, live_children: -1 })).toBeNull();

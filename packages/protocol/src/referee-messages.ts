@@ -1,6 +1,6 @@
 /** What capsules and the referee say to each other (D2 "Endpoints"). Unknown keys are ignored on both sides. */
 
-import { asJsonObject, oneOf } from './json-object.ts';
+import { asJsonObject, isFiniteNumber, oneOf } from './json-object.ts';
 
 /** Shows who asks, at `/spawn` and `/deregister`. */
 export const credentialHeader = 'x-svc-spawn-credential';
@@ -74,14 +74,14 @@ export function encodeGrant({ approval, name, version, sha256, expiresAtMs }: Gr
   return { approval, name, version, sha256, expires_at_ms: expiresAtMs };
 }
 
-/** `expiresAtMs` is null where it is no number: who asks redeems the approval at once. */
+/** `expiresAtMs` is null where it is no finite number: who asks redeems the approval at once. */
 export function decodeGrant(
   body: unknown,
 ): (Omit<Grant, 'expiresAtMs'> & { readonly expiresAtMs: number | null }) | null {
   const { approval, sha256, expires_at_ms: expiresAtMs } = asJsonObject(body) ?? {};
   const artifact = decodeSpawnRequest(body);
   if (artifact === null || typeof approval !== 'string' || approval === '' || typeof sha256 !== 'string') return null;
-  return { approval, ...artifact, sha256, expiresAtMs: typeof expiresAtMs === 'number' ? expiresAtMs : null };
+  return { approval, ...artifact, sha256, expiresAtMs: isFiniteNumber(expiresAtMs) ? expiresAtMs : null };
 }
 
 /** What `/register` answers. */

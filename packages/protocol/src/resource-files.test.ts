@@ -53,6 +53,8 @@ describe('files of a capsule', () => {
         expect(decodeListing(JSON.parse(document))).toEqual(told);
       }),
     );
+    const endless = { path: 'p', size_bytes: 1, mtime_ms: Infinity, sha256: 'a' };
+    expect(decodeListing({ root: 'r', max_bytes: 1, generation: 0, entries: [endless] })).toBeNull();
     for (const odd of [null, {}, { root: 'r', max_bytes: 1, generation: 0, entries: [{}] }]) {
       expect(decodeListing(odd)).toBeNull();
     }

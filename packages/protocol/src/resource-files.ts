@@ -2,7 +2,7 @@
 
 import { containmentClasses, type ContainmentClass } from './containment-class.ts';
 import { decodeEntityTag, encodeEntityTag } from './entity-tag.ts';
-import { asJsonObject, oneOf, stringOr } from './json-object.ts';
+import { asJsonObject, isFiniteNumber, oneOf, stringOr } from './json-object.ts';
 import { decodeStrictUtf8 } from './strict-utf8.ts';
 
 /** Everything of a capsule's planes is below it. */
@@ -64,7 +64,7 @@ export function decodeListing(document: unknown): Listing | null {
   const files: ListedFile[] = [];
   for (const entry of entries) {
     const { path, size_bytes, mtime_ms, sha256 } = asJsonObject(entry) ?? {};
-    if (typeof path !== 'string' || !isWhole(size_bytes) || typeof mtime_ms !== 'number') return null;
+    if (typeof path !== 'string' || !isWhole(size_bytes) || !isFiniteNumber(mtime_ms)) return null;
     if (typeof sha256 !== 'string') return null;
     files.push({ path, size_bytes, mtime_ms, sha256 });
   }

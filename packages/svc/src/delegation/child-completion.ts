@@ -1,7 +1,13 @@
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import { completionFile, decodeCompletion, type Completion, type DecodedCompletion } from '@svc/protocol/completion.ts';
+import {
+  completionFile,
+  decodeCompletion,
+  longestCompletion,
+  type Completion,
+  type DecodedCompletion,
+} from '@svc/protocol/completion.ts';
 
 /** What a child recorded of its own end, without what its launcher knows better. */
 export interface ChildReport extends Pick<Completion, 'result_path' | 'duration_ms'> {
@@ -12,7 +18,6 @@ export interface ChildReport extends Pick<Completion, 'result_path' | 'duration_
   readonly undelivered: string | null;
 }
 
-const mostBytes = 64 * 1024;
 const longestResultPath = 1024;
 const longestReason = 1000;
 
@@ -67,7 +72,7 @@ function readFileOf(directory: string): string | null {
   return unlessRefused(() => {
     const held = HeldDirectory.open(directory);
     try {
-      return held.readFile(completionFile, mostBytes)?.toString('utf8') ?? null;
+      return held.readFile(completionFile, longestCompletion)?.toString('utf8') ?? null;
     } finally {
       held.close();
     }
