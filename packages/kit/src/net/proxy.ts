@@ -3,9 +3,8 @@ import { isIP, type Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { isCoded } from '../diagnostics/system-reason.ts';
 import type { Environment } from '../environment.ts';
-import { networkReason } from './network-reason.ts';
+import { isNetworkError, networkReason } from './network-reason.ts';
 
 /** A proxy that carries TLS connections. */
 export interface Proxy {
@@ -75,7 +74,7 @@ async function askProxy(target: string, { host, port, authorization }: Proxy, si
     const headers = { host: target, ...(authorization === null ? {} : { 'proxy-authorization': authorization }) };
     const request = httpRequest({ method: 'CONNECT', host, port, path: target, headers, signal, agent: false });
     request.on('error', (error) => {
-      if (signal.aborted || !isCoded(error)) reject(error);
+      if (signal.aborted || !isNetworkError(error)) reject(error);
       else reject(new Diagnostic('E-IO-003', `the proxy ${host}:${port}: ${networkReason(error)}`, { cause: error }));
     });
     request.once('connect', ({ statusCode = 0 }, socket: Socket) => {

@@ -1,6 +1,5 @@
-import { isCoded } from '../diagnostics/system-reason.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
-import { type NetworkFault, networkFault, networkReason } from './network-reason.ts';
+import { isNetworkError, type NetworkFault, networkFault, networkReason } from './network-reason.ts';
 
 /** How far a request had got. */
 export interface Transfer {
@@ -69,7 +68,7 @@ export class RequestRun {
       const message = `${this.label} was given up after ${this.#timeoutMs / 1000} seconds${progress}`;
       return new Diagnostic('E-IO-003', message, { hint: hints.slow });
     }
-    if (!isCoded(error)) return error;
+    if (!isNetworkError(error)) return error;
     const fault = networkFault(error.code);
     // What a stranger or no HTTP server was sent, and what came of it, is no progress.
     const shown = fault === 'certificate' || fault === 'no-http' ? '' : progress;

@@ -9,9 +9,12 @@ import type { LocatedCapsule } from './locate-capsule.ts';
 const sessionId = `ses_${'0'.repeat(32)}`;
 
 /** A session of this user that answers with this card; what it is asked. */
-async function sessionWith(serves: unknown): Promise<{ located: LocatedCapsule; asked: string[] }> {
+async function sessionWith(
+  serves: unknown,
+  answering = sessionId,
+): Promise<{ located: LocatedCapsule; asked: string[] }> {
   const asked: string[] = [];
-  const card = { name: 'demo', version: '1.0.0', url: 'localhost:1', session_id: sessionId, serves };
+  const card = { name: 'demo', version: '1.0.0', url: 'localhost:1', session_id: answering, serves };
   const server = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`);
     response.setHeader('content-type', 'application/json').end(JSON.stringify(card));
@@ -43,4 +46,12 @@ describe('a card that says what is served', () => {
       expect(await approachCapsule(located, { ...choice, method: 'session/stop' })).toMatchObject({ token: 'a-token' });
     },
   );
+});
+
+it('a card of another session is repeated in part only', async () => {
+  const { located } = await sessionWith(undefined, 's'.repeat(5000));
+  await expect(approachCapsule(located, { ...choice, method: 'session/stop' })).rejects.toMatchObject({
+    code: 'E-IO-004',
+    message: `session ${'s'.repeat(100)}\u2026 answers at ${located.address}, where ${sessionId} is to listen; it was sent nothing`,
+  });
 });

@@ -3,7 +3,7 @@ import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { ClientError } from '@svc/client/client-error.ts';
 import type { DecodedCard } from '@svc/protocol/agent-card.ts';
 import { doorOf } from './capsule-door.ts';
-import { faultOf } from './capsule-faults.ts';
+import { faultOf, shownId } from './capsule-faults.ts';
 import type { CommandContext } from './command-context.ts';
 import type { LocatedCapsule } from './locate-capsule.ts';
 
@@ -79,7 +79,8 @@ function notServed(address: string, method: string): Diagnostic {
 }
 
 function strangerAnswered(address: string, wanted: string, answered: string | null | undefined): Diagnostic {
-  const who = answered === undefined || answered === null ? 'something else answers' : `session ${answered} answers`;
+  const who =
+    answered === undefined || answered === null ? 'something else answers' : `session ${shownId(answered)} answers`;
   return new Diagnostic('E-IO-004', `${who} at ${address}, where ${wanted} is to listen; it was sent nothing`, {
     hint: 'svc ps lists the running capsules',
   });

@@ -1,7 +1,7 @@
 import { ClientError } from '@svc/client/client-error.ts';
 import { errorCode, isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { networkReason } from '@svc/kit/net/network-reason.ts';
+import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 import type { EventId } from '@svc/protocol/frames.ts';
 
 /** The `E-IO-003` of a call that found no capsule, or lost it before the whole answer was there. `reason` is a clause. */
@@ -42,12 +42,22 @@ function tokenKept(address: string): Diagnostic {
   });
 }
 
+/** The start of what a peer said, as long as a message repeats it. */
+function cut(said: string, most: number): string {
+  return said.length > most ? `${said.slice(0, most)}\u2026` : said;
+}
+
 const longestFault = 500;
+const longestId = 100;
+
+/** The id of a session as a peer said it. */
+export function shownId(sessionId: string): string {
+  return cut(sessionId, longestId);
+}
 
 /** The `E-IO-003` of a JSON-RPC answer without the result that was asked for. `said` is what it says of why, null for nothing. */
 function refusedCall(address: string, method: string, said: string | null): Diagnostic {
-  const fault = said ?? 'neither a result nor an error';
-  const shown = fault.length > longestFault ? `${fault.slice(0, longestFault)}\u2026` : fault;
+  const shown = cut(said ?? 'neither a result nor an error', longestFault);
   return new Diagnostic('E-IO-003', `${method} was refused by the capsule at ${address}: ${shown}`, {
     hint: 'it may be another version of svc, or no capsule at all',
   });
@@ -66,7 +76,8 @@ export function faultOf(error: unknown, { method, timeoutMs = 0, ...callee }: As
   const { cause, status } = error;
   switch (error.code) {
     case 'unreachable':
-      if (!isCoded(cause)) throw cause;
+      // What was named as an address may be none.
+      if (!isNetworkError(cause) && !(isCoded(cause) && cause.code === 'ERR_INVALID_URL')) throw cause;
       return unreachable(address, networkReason(cause), cause);
     case 'timeout':
       return unreachable(address, `no answer within ${timeoutMs / 1000} s`, cause);

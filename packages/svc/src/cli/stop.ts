@@ -8,7 +8,7 @@ import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.
 import { decodeStopReport, type StopReport } from '@svc/protocol/stop-report.ts';
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { doorOf } from './capsule-door.ts';
-import { faultOf } from './capsule-faults.ts';
+import { faultOf, shownId } from './capsule-faults.ts';
 import {
   approachCapsule,
   type ApproachedCapsule,
@@ -59,7 +59,7 @@ async function askToStop(located: LocatedCapsule, choice: TokenChoice): Promise<
     if (report === null) return failed(`the capsule at ${address} answered session/stop with an unknown shape`);
     const { sessionId: answered } = report;
     if (located.record !== null && answered !== located.record.session_id) {
-      return failed(`another session, ${answered}, answered at ${address}`);
+      return failed(`another session, ${shownId(answered)}, answered at ${address}`);
     }
     return { kind: 'stopped', report };
   } catch (error) {
@@ -89,7 +89,7 @@ async function endStopped({ address, record }: LocatedCapsule, report: StopRepor
   const tasks = `${canceled.length} ${canceled.length === 1 ? 'task' : 'tasks'} canceled`;
   const left = residue.length === 0 ? '' : `, left running: ${JSON.stringify(residue)}`;
   const end = isOurs ? '' : `; the process at ${address} is not of this user and was not signaled`;
-  return say`stopped ${sessionId}: ${tasks}${left}${end}\n`;
+  return say`stopped ${shownId(sessionId)}: ${tasks}${left}${end}\n`;
 }
 
 /** Who listens at an address that did not answer nobody knows: only a session that was named itself is signaled. */

@@ -58,3 +58,11 @@ it('a call to silence, and one to nobody, come to nothing', async () => {
     reason: 'nothing listens there',
   });
 });
+
+it('a call that fails of no network is not said to be one of the network', async () => {
+  const call = { method: 'tasks/get', params: {}, headers: { 'x-odd': 'a\nb' }, timeoutMs: 20_000 };
+  expect(await callCapsule({ endpoint: new URL('http://127.0.0.1:9/'), token: null }, call)).toEqual({
+    kind: 'none',
+    reason: 'Invalid character in header content ["x-odd"]',
+  });
+});

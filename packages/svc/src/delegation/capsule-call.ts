@@ -1,8 +1,7 @@
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { ClientError } from '@svc/client/client-error.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { isCoded } from '@svc/kit/diagnostics/system-reason.ts';
-import { networkReason } from '@svc/kit/net/network-reason.ts';
+import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 import { ownConnection } from '@svc/kit/net/own-connection.ts';
 
 /** A running capsule, as its parent or its child speaks to it. */
@@ -49,6 +48,6 @@ export async function callCapsule({ endpoint, token }: CapsuleDoor, call: Capsul
 export function silence({ code, cause, message }: ClientError, timeoutMs: number): string {
   if (code === 'timeout') return `no answer within ${timeoutMs / 1000} s`;
   if (code === 'too-large') return 'the answer is larger than 16 MiB';
-  if (isCoded(cause)) return networkReason(cause);
+  if (isNetworkError(cause)) return networkReason(cause);
   return cause instanceof Error ? cause.message : message;
 }

@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest';
+
+import { ClientError } from '@svc/client/client-error.ts';
+import { faultOf } from './capsule-faults.ts';
+
+const asked = { address: 'localhost:1', method: 'tasks/get' };
+
+/** A call that came to nothing, of an error with this code. */
+const unreachable = (code: string): ClientError =>
+  new ClientError('unreachable', 'no', { cause: Object.assign(new TypeError('odd'), { code }) });
+
+it('says what the network failed of', () => {
+  expect(faultOf(unreachable('ECONNREFUSED'), asked)).toMatchObject({
+    code: 'E-IO-003',
+    message: 'the capsule at localhost:1 cannot be reached: nothing listens there',
+  });
+});
+
+it('throws a bug as it is, also one that has a code', () => {
+  expect(() => faultOf(unreachable('ERR_INVALID_ARG_TYPE'), asked)).toThrow('odd');
+});
