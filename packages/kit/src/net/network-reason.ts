@@ -7,6 +7,7 @@ const reasons = {
   'slow-lookup': 'its name could not be looked up in time',
   'prohibited-address': 'its name resolves to an address that the grant does not name',
   unreachable: 'there is no route to it',
+  forbidden: 'this machine does not let a connection to it be made',
   silent: 'it does not answer',
   cut: 'the connection was closed before everything had gone over it',
   'no-tls': 'it does not speak TLS at this address',
@@ -30,6 +31,9 @@ const byCode: Readonly<Record<string, NetworkFault>> = {
   EADDRNOTAVAIL: 'unreachable',
   EHOSTUNREACH: 'unreachable',
   ENETUNREACH: 'unreachable',
+  // A firewall's refusal. Of both families at once it comes without a system call.
+  EACCES: 'forbidden',
+  EPERM: 'forbidden',
   ETIMEDOUT: 'silent',
   ECONNRESET: 'cut',
   EPIPE: 'cut',
