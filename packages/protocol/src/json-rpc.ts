@@ -1,6 +1,7 @@
 import { asJsonObject } from './json-object.ts';
-import { JsonShape } from './json-text.ts';
-import { decodeStrictUtf8, strictUtf8Pieces } from './strict-utf8.ts';
+import { parsedJson, type JsonText } from './json-text.ts';
+import { readLongJson } from './long-json.ts';
+import { decodeStrictUtf8 } from './strict-utf8.ts';
 
 export type JsonRpcId = string | number;
 
@@ -63,7 +64,7 @@ export function parseJsonRpcRequest(body: Uint8Array): JsonRpcRequest | JsonRpcR
  * 32,768 values; more of them than that took a second to make and to throw away, so it is an invalid request.
  */
 export function* readJsonRpcRequest(body: Uint8Array): Generator<void, JsonRpcRequest | JsonRpcRefusedRequest> {
-  const read = body.length <= briefBody ? parseBrief(body) : yield* parseLong(body);
+  const read = body.length <= briefBody ? parseBrief(body) : yield* readLongJson(body, mostValues);
   if (read.kind === 'too-many') return invalid(null, `the body holds more than ${mostValues} values`);
   return read.kind === 'json' ? requestOf(read.value) : refused(null, new JsonRpcFault('parse-error'));
 }
@@ -132,42 +133,10 @@ export function faultText(answer: unknown): string | null {
 /** Shorter ones cannot nest so deep, or hold so much, that reading them would hold up anything else. */
 export const briefBody: number = 16 * 1024;
 const mostValues = 32_768;
-/** Of a body between two yields: some milliseconds. */
-const stepBytes = 1024 * 1024;
 
-type ReadJson = { readonly kind: 'json'; readonly value: unknown } | { readonly kind: 'not-json' | 'too-many' };
-
-function parseBrief(body: Uint8Array): ReadJson {
-  return parseJson(decodeStrictUtf8(body));
-}
-
-function* parseLong(body: Uint8Array): Generator<void, ReadJson> {
-  const shape = new JsonShape(mostValues);
-  const decode = strictUtf8Pieces();
-  let text = '';
-  for (let from = 0; from < body.length; from += stepBytes) {
-    const isLast = from + stepBytes >= body.length;
-    const piece = decode(body.subarray(from, from + stepBytes), isLast);
-    if (piece === null) return { kind: 'not-json' };
-    const verdict = shape.add(piece, 0, piece.length);
-    if (verdict !== 'fits') return { kind: verdict === 'too-deep' ? 'not-json' : verdict };
-    text += piece;
-    yield;
-  }
-  const read = parseJson(text);
-  yield;
-  return read;
-}
-
-/** A byte order mark is kept, and then is no JSON. */
-function parseJson(text: string | null): ReadJson {
-  if (text === null) return { kind: 'not-json' };
-  try {
-    return { kind: 'json', value: JSON.parse(text) };
-  } catch (error) {
-    if (error instanceof SyntaxError) return { kind: 'not-json' };
-    throw error;
-  }
+function parseBrief(body: Uint8Array): JsonText {
+  const text = decodeStrictUtf8(body);
+  return text === null ? { kind: 'not-json' } : parsedJson(text);
 }
 
 function isJsonRpcId(id: unknown): id is JsonRpcId {

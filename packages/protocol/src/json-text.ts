@@ -14,7 +14,11 @@ export type JsonText =
 export function parseJsonText(text: string, mostValues: number = Number.POSITIVE_INFINITY): JsonText {
   // Before it is parsed: the parser takes seconds for a few megabytes of brackets, and fifty times their size for as many empty objects.
   const verdict = new JsonShape(mostValues).add(text, 0, text.length);
-  if (verdict !== 'fits') return { kind: verdict };
+  return verdict === 'fits' ? parsedJson(text) : { kind: verdict };
+}
+
+/** The same for a text whose depth and number of values are known to be small. A byte order mark at its start is no JSON. */
+export function parsedJson(text: string): JsonText {
   try {
     return { kind: 'json', value: JSON.parse(text) };
   } catch (error) {
@@ -29,23 +33,31 @@ export type ShapeVerdict = 'fits' | 'too-deep' | 'too-many';
 /** Follows a JSON text, piece by piece, and says when its value would nest too deep or hold more than `mostValues` values. */
 export class JsonShape {
   readonly #mostValues: number;
+  readonly #quotes: number[] | null;
+  #length = 0;
   #depth = 0;
   #values = 0;
   #inString = false;
   #isEscaped = false;
 
-  constructor(mostValues = Number.POSITIVE_INFINITY) {
+  /** `quotes` is given the index of each quote that begins or ends a string, counted from the start of the first piece. */
+  constructor(mostValues = Number.POSITIVE_INFINITY, quotes: number[] | null = null) {
     this.#mostValues = mostValues;
+    this.#quotes = quotes;
   }
 
   /** The next piece of the text; of one that is no JSON the verdict says nothing. */
   add(text: string, from: number, to: number): ShapeVerdict {
     let [depth, values, inString, isEscaped] = [this.#depth, this.#values, this.#inString, this.#isEscaped];
+    const quotes = this.#quotes;
+    const offset = this.#length - from;
     for (let index = from; index < to; index += 1) {
       const code = text.charCodeAt(index);
       if (isEscaped) isEscaped = false;
-      else if (code === quote) inString = !inString;
-      else if (inString) isEscaped = code === backslash;
+      else if (code === quote) {
+        inString = !inString;
+        quotes?.push(offset + index);
+      } else if (inString) isEscaped = code === backslash;
       else if (code === comma) values += 1;
       else if (code === openBracket || code === openBrace) {
         depth += 1;
@@ -54,6 +66,7 @@ export class JsonShape {
       } else if (code === closeBracket || code === closeBrace) depth -= 1;
     }
     [this.#depth, this.#values, this.#inString, this.#isEscaped] = [depth, values, inString, isEscaped];
+    this.#length += to - from;
     return values > this.#mostValues ? 'too-many' : 'fits';
   }
 }
