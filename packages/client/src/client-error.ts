@@ -1,3 +1,5 @@
+/** The errors of this package. */
+
 /** Why something cannot be had. The codes do not change their meaning. */
 export type ClientErrorCode =
   /** No whole answer came: nothing listens there, or the connection broke. */

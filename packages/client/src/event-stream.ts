@@ -8,7 +8,7 @@ import type { HttpDoor, OpenAnswer } from './http-door.ts';
 export interface StreamRequest {
   readonly method: string;
   readonly params: unknown;
-  /** Where a replay begins (D1 "Replay" 3); none is asked for when absent. */
+  /** Where a replay begins (D1 "Replay" 3); when absent, no replay is asked for. */
   readonly lastEventId?: string;
   readonly signal?: AbortSignal | undefined;
 }

@@ -3,6 +3,7 @@
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeRefusal } from '@svc/protocol/refusal.ts';
 import { ClientError } from './client-error.ts';
+import { longestTimer, type Wait, within } from './wait.ts';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST';
@@ -154,6 +155,7 @@ export class HttpDoor {
     { statuses = [200], mostBytes }: { readonly statuses?: readonly number[]; readonly mostBytes: number },
   ): Promise<string> {
     const { callMs } = this.limits;
+    // Also while the answer is taken, which `within` would leave open.
     const late = AbortSignal.timeout(Math.min(Math.ceil(callMs), longestTimer));
     const signal = asked.signal === undefined ? late : AbortSignal.any([asked.signal, late]);
     try {
@@ -168,7 +170,7 @@ export class HttpDoor {
     }
   }
 
-  /** The JSON that something else was answered with than was asked for; undefined for what is none, too long or late. */
+  /** The JSON of an answer that is not the one wanted, such as a refusal; undefined when its body is no JSON, too long or too late. */
   async jsonIn(answer: OpenAnswer): Promise<unknown> {
     try {
       const whole = answer.bytes(longestRefusal, refusalMs);
@@ -189,9 +191,6 @@ export class HttpDoor {
     return new ClientError('refused', text, { status, refusal: error });
   }
 }
-
-/** Timers take no more, 25 days. */
-const longestTimer = 2 ** 31 - 1;
 
 /** In an answer of JSON: a listing has five for each file, and no more of them in an answer of the usual length. */
 const mostValues = 2 ** 20;
@@ -224,7 +223,7 @@ async function* piecesOf({ body }: HttpResponse, wait: Wait): AsyncGenerator<Uin
       if (value !== undefined) yield value;
     }
   } finally {
-    // What is left of a body that broke is nobody's concern.
+    // A body that broke has an error here too, which was already reported.
     reader.cancel().catch(() => {});
   }
 }
@@ -243,42 +242,6 @@ async function gathered(pieces: AsyncIterable<Uint8Array>, mostBytes: number): P
     length += piece.length;
   }
   return bytes.subarray(0, length);
-}
-
-interface Wait {
-  readonly ms: number;
-  readonly signal: AbortSignal | undefined;
-}
-
-/** What a promise of the connection's comes to. Rejects with the signal's reason, `timeout` or `unreachable`. */
-export async function within<Value>(promise: Promise<Value>, { ms, signal }: Wait): Promise<Value> {
-  let stop = (): void => {};
-  const cut = new Promise<never>((_, reject) => {
-    const late = new ClientError('timeout', `nothing came for ${ms / 1000} s`);
-    const timer = ms > longestTimer ? undefined : setTimeout(() => reject(late), ms);
-    const onAbort = (): void => reject(signal?.reason as Error);
-    if (signal?.aborted === true) onAbort();
-    signal?.addEventListener('abort', onAbort, { once: true });
-    stop = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-    };
-  });
-  try {
-    return await Promise.race([promise, cut]);
-  } catch (error) {
-    signal?.throwIfAborted();
-    if (error instanceof ClientError) throw error;
-    throw new ClientError('unreachable', `no whole answer came: ${reasonOf(error)}`, { cause: error });
-  } finally {
-    stop();
-    promise.catch(() => {});
-  }
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? error.cause.message : error.message;
 }
 
 function tooLarge(mostBytes: number): ClientError {

@@ -4,7 +4,7 @@ import type { TaskFacts } from '@svc/protocol/task-object.ts';
 import type { DecodedStatus } from '@svc/protocol/decode-frame.ts';
 import type { CapsuleClient } from './capsule-client.ts';
 import { ClientError } from './client-error.ts';
-import { pause } from './pause.ts';
+import { pause } from './wait.ts';
 import type { WatchEvent } from './watch-capsule.ts';
 
 /** What is told of a task while it runs: its frames, and where some of them may be lost. */
@@ -28,7 +28,7 @@ export interface RunOptions {
 const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled', 'rejected']);
 
 /**
- * Sends a message and gives what the capsule tells of its task, until that has ended; the last value is the task as it ended. `message/stream`
+ * Sends a message and gives the events of its task until that has ended; the last value is the task as it ended. `message/stream`
  * is not used: it ends with whatever task ends first, and asking again would start another task. A watch that stands before the message is sent
  * misses nothing, and is taken up again when it breaks. A task that is reopened goes on; one whose final frame has come is asked after until its hooks
  * have let it end. Who leaves early leaves the task running.
@@ -108,7 +108,7 @@ interface Ending {
   readonly signal: AbortSignal;
 }
 
-/** The task as it ended, which no frame tells once its hooks have accepted; null when something comes first. */
+/** The task as it ended, which no frame says once its hooks have accepted; null when something comes first. */
 async function endedBefore(coming: Promise<unknown>, { asked, signal }: Ending): Promise<TaskFacts | null> {
   let isCome = false;
   const come = coming.then(

@@ -39,7 +39,7 @@ export class SeenFrames {
     this.#last = this.#expected.length - 1;
   }
 
-  /** `again` for what came before. `after-gap` for the first frame of a connection when that is none of those: some between them may be lost. */
+  /** `again` for what came before. `after-gap` for the first frame of a connection when it did not come before: frames between may be lost. */
   take(taskId: string, event: string, id: EventId): 'new' | 'again' | 'after-gap' {
     const key = `${taskId} ${event} ${id}`;
     const found = this.#expected.findIndex((each, index) => index >= this.#position && each.key === key);

@@ -12,7 +12,7 @@ import type { EventId } from '@svc/protocol/frames.ts';
 import { ClientError } from './client-error.ts';
 import { openStream } from './event-stream.ts';
 import type { HttpDoor } from './http-door.ts';
-import { pause } from './pause.ts';
+import { pause } from './wait.ts';
 import { SeenFrames } from './seen-frames.ts';
 
 export type WatchEvent =

@@ -1,7 +1,7 @@
-/** What frames say to who reads them: the other way of `frames.ts`, apart because a running capsule only writes. */
+/** Reads frames. Writing is in `frames.ts`: a running capsule writes and never reads them. */
 
 import type { ReceivedFrame } from './frame-reader.ts';
-import type { EventId } from './frames.ts';
+import type { ArtifactFrame, EventId, TextFrame } from './frames.ts';
 import { asJsonObject, stringOr, type JsonObject } from './json-object.ts';
 import { parseJsonText } from './json-text.ts';
 
@@ -16,24 +16,14 @@ export interface DecodedStatus {
   readonly final: boolean;
 }
 
-export interface DecodedArtifact {
-  readonly event: 'artifact';
+/** The keys of the frame that is sent, with a task id of any shape. */
+export interface DecodedArtifact extends Omit<ArtifactFrame, 'taskId'> {
   readonly taskId: string;
-  readonly toolName: string;
-  readonly content: string;
-  readonly fenceSource: string | null;
-  readonly toolCallId: string | null;
-  readonly isError: boolean;
-  readonly durationMs: number | null;
-  readonly exitCode: number | null;
-  readonly truncated: boolean;
 }
 
-export interface DecodedChunk {
+export interface DecodedChunk extends Omit<TextFrame, 'event' | 'taskId'> {
   readonly event: 'text' | 'thinking';
   readonly taskId: string;
-  readonly text: string;
-  readonly final: boolean;
 }
 
 /** A frame of one connection. */
