@@ -1,3 +1,5 @@
+/** What code below the programs knows of time and chance, so that a test can decide both. */
+
 import type { IdSource } from '@svc/protocol/ids.ts';
 
 /** Time and randomness as an argument: code below the programs reads no other. What needs a part of it asks for that by `Pick`. */

@@ -1,3 +1,5 @@
+/** Random bytes for the first moments of a program, without loading the crypto library. */
+
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
 

@@ -2,8 +2,8 @@
 export const mostLogBytes: number = 256 * 1024 * 1024;
 
 /**
- * Bounds what a session keeps in its `logs/`: outputs of commands, long answers of servers, what hooks write, decisions of the egress proxy. Whoever
- * keeps something takes its bytes first; what is not given is dropped.
+ * Bounds what a session keeps in its `logs/`: outputs of commands, long answers of servers, what hooks write, decisions of the egress proxy. A caller takes
+ * the bytes before it keeps them, and drops what it is not given.
  */
 export class LogBudget {
   readonly maxBytes: number;

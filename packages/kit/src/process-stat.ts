@@ -1,3 +1,5 @@
+/** Asks the kernel which process has a number, and whether it still lives. */
+
 import { readFileSync } from 'node:fs';
 
 /** The fields of `/proc/<pid>/stat` from the state on, its third: the parent is at 1, the start at 19. None where there is no such file. */
@@ -12,13 +14,13 @@ export function processStat(pid: number | string): readonly string[] {
   }
 }
 
-/** In clock ticks since boot; null where the system does not tell, or the process is gone. */
+/** In clock ticks since boot; null where the system does not show it, or the process is gone. */
 export function processStart(pid: number | string): string | null {
   return processStat(pid)[19] ?? null;
 }
 
 /**
- * A pid alone may have been given to another process since; its start tells them apart, where it is known. One that has ended and that its
+ * A pid alone may have been given to another process since; its start time tells the two apart, where the system shows it. One that has ended and that its
  * parent has not waited for yet is not alive, though it can still be signaled.
  */
 export function isAlive(pid: number, start: string | null): boolean {

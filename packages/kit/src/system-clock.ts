@@ -1,3 +1,5 @@
+/** The clock that every program runs with. */
+
 import type { Clock } from './clock.ts';
 import { earlyRandom } from './early-random.ts';
 

@@ -1,3 +1,5 @@
+/** The agent card: what a capsule says of itself before it is asked to do anything. */
+
 import { asJsonObject, asStrings, stringOr } from './json-object.ts';
 
 /** Where every capsule serves its card, also without a token. */

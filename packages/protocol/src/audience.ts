@@ -1,3 +1,5 @@
+/** Who a shared file is for: `<name>@<host:port>`. */
+
 /** Says to a peer who fetches (D3 "Peer plane" 1). */
 export const audienceHeader = 'x-svc-audience';
 

@@ -1,3 +1,5 @@
+/** Cuts long text into the pieces that frames carry. */
+
 /** Of one frame of a chunk, in characters; a driver or a tool may emit hundreds of megabytes at once. */
 const longestChunk = 1024 * 1024;
 

@@ -1,3 +1,5 @@
+/** The message that ends a delegation, and the record of it that stays in the workdir. */
+
 import type { DelegationId } from './ids.ts';
 import { asJsonObject, isFiniteNumber, oneOf, stringOr, type JsonObject } from './json-object.ts';
 import { parseJsonText } from './json-text.ts';
@@ -33,7 +35,7 @@ export interface CompletionRecord extends Completion {
 
 export const completionFile = 'completion.json';
 
-/** In characters, as in bytes: a longer text is none. */
+/** In characters, as in bytes: a longer text is not read. */
 export const longestCompletion: number = 64 * 1024;
 
 /** The completion as a message carries it: compact JSON, keys in the order of the document. */
@@ -82,7 +84,7 @@ export interface DecodedCompletion {
 }
 
 /**
- * What a completion tells, of a message or of `completion.json`: null for each key that is missing or of another form, and for what is no JSON
+ * What a completion says, of a message or of `completion.json`: null for each key that is missing or of another form, and for what is no JSON
  * object or is longer than a completion may be.
  */
 export function decodeCompletion(text: string): DecodedCompletion | null {

@@ -1,3 +1,5 @@
+/** The classes of containment, and which is stronger. */
+
 /** Weakest first (D1 "Mechanism values": `advisory` < `scoped` < `sealed`). */
 export const containmentClasses = ['advisory', 'scoped', 'sealed'] as const;
 

@@ -1,3 +1,5 @@
+/** Reads the ids of frames, as the header that asks for a replay names them. */
+
 import { maxEventId, type EventId } from './frames.ts';
 
 const decimalDigits = /^[0-9]+$/;

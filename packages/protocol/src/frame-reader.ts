@@ -1,6 +1,6 @@
 /** From the bytes of an event stream to its frames, as text. */
 
-/** One frame of an event stream as its text came: ids may be above 2^53, so none is made a number here. */
+/** One frame of an event stream as its text came: ids may be above 2^53, so they stay text here. */
 export interface ReceivedFrame {
   /** Undefined on a frame without an id line. */
   readonly id: string | undefined;
@@ -14,7 +14,7 @@ export const longestFrame: number = 128 * 1024 * 1024;
 
 /**
  * From the bytes of one event stream, cut anywhere, to its frames (D1 "Frame format"). Comments and unknown fields are passed over
- * (D1 "Client tolerance"); a frame that the end of the stream cuts off is none. Takes time in proportion to the bytes.
+ * (D1 "Client tolerance"); a frame that the end of the stream cuts off is dropped. Takes time in proportion to the bytes.
  */
 export class FrameReader {
   readonly #decoder = new TextDecoder();

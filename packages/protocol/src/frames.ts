@@ -1,3 +1,5 @@
+/** The frames of an event stream, and how they are written. */
+
 import type { ContextId, TaskId } from './ids.ts';
 
 /** The label of a frame: an unsigned 64-bit integer, neither unique nor consecutive (D1 "Event ids"). */

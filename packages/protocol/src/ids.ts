@@ -1,3 +1,5 @@
+/** The ids of sessions, tasks and messages: how they are made and how they are recognized. */
+
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
 

@@ -1,11 +1,13 @@
+/** Reads values of untrusted JSON by the form they should have. */
+
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A list is none. */
+/** Whether a value is an object and not a list. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Null for what is none. */
+/** The value as an object; null when it is something else. */
 export function asJsonObject(value: unknown): JsonObject | null {
   return isJsonObject(value) ? value : null;
 }

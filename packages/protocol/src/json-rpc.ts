@@ -1,3 +1,5 @@
+/** JSON-RPC 2.0, as a capsule and its clients speak it. */
+
 import { asJsonObject } from './json-object.ts';
 import { parsedJson, type JsonText } from './json-text.ts';
 import { readLongJson } from './long-json.ts';

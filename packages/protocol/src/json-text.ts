@@ -1,3 +1,5 @@
+/** Parses JSON of an untrusted side, after a look at how deep and how large its value would be. */
+
 /** Deeper values than this are refused: what walks them later, walks them by recursion. */
 const maxDepth = 500;
 

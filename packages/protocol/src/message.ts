@@ -1,3 +1,5 @@
+/** The message that a client sends to a capsule. */
+
 import { isJsonObject, type JsonObject } from './json-object.ts';
 
 /** A message that starts a task or answers one that waits. */

@@ -1,3 +1,5 @@
+/** Handles by which one capsule lets another read a file. */
+
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 import { decodeStrictUtf8 } from './strict-utf8.ts';

@@ -1,3 +1,5 @@
+/** The JSON body of a refusal over HTTP. */
+
 import { asJsonObject, stringOr } from './json-object.ts';
 
 /** Why a request over plain HTTP was refused: a code or a sentence, and what else is to be said. */

@@ -1,3 +1,5 @@
+/** Paths of files in a URL. */
+
 import { decodeStrictUtf8 } from './strict-utf8.ts';
 
 const percent = 0x25;

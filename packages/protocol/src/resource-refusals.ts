@@ -1,6 +1,8 @@
+/** How the resource planes refuse. */
+
 import { oneOf } from './json-object.ts';
 
-/** Every refusal of both planes: its status, and its one text, which tells nothing of the host (D3 "Errors"). */
+/** Every refusal of both planes: its status, and its one text, which says nothing about the host (D3 "Errors"). */
 export const resourceRefusals = {
   no_resource_plane: [404, 'This capsule exports no files.'],
   no_peer_plane: [404, 'This capsule exports no files to peers.'],
@@ -20,7 +22,7 @@ export const resourceRefusals = {
 
 export type ResourceRefusalCode = keyof typeof resourceRefusals;
 
-/** The code that a refusal names; null for one that is none of the planes'. */
+/** The code that a refusal names; null for any other code. */
 export function decodeResourceRefusal(error: string | null): ResourceRefusalCode | null {
   return oneOf(error, Object.keys(resourceRefusals) as ResourceRefusalCode[]);
 }

@@ -1,3 +1,5 @@
+/** The line of JSON that `svc run --json` prints once it listens. */
+
 import { parseJsonObject, stringOr } from './json-object.ts';
 
 /** The line that `svc run --json` writes once its listener is up (D1 "Run result line"). */
@@ -17,7 +19,7 @@ export function encodeRunLine({ url, pid, sessionId, name, version, workdir }: R
   return JSON.stringify({ url, pid, session_id: sessionId, name, version, workdir });
 }
 
-/** What a line tells; null for a key that is missing or of another form, and for what is no JSON object. The text is of bounded length. */
+/** What a line says; null for each key that is missing or of another form, and for a line that is no JSON object. The caller bounds its length. */
 export function decodeRunLine(text: string): { readonly [Key in keyof RunLine]: RunLine[Key] | null } | null {
   const fields = parseJsonObject(text);
   if (fields === null) return null;

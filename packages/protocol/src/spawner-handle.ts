@@ -1,3 +1,5 @@
+/** What a parent capsule hands its child, so that the child can report back. */
+
 import { isSessionId, type ContextId, type DelegationId, type SessionId } from './ids.ts';
 import { parseJsonObject } from './json-object.ts';
 import type { Trust } from './task-origin.ts';

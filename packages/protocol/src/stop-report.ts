@@ -1,3 +1,5 @@
+/** What a capsule answers when it is asked to stop. */
+
 import { asJsonObject, asStrings } from './json-object.ts';
 
 /** What `session/stop` answers (docs/protocol.md "session/stop"). */

@@ -1,3 +1,5 @@
+/** The task object: a task as a capsule answers with it. */
+
 import { asJsonObject, isJsonObject, stringOr } from './json-object.ts';
 
 /** A task as `message/send`, `tasks/get` and `tasks/cancel` answer it (docs/protocol.md "Task objects"). */
@@ -13,7 +15,7 @@ export interface TaskArtifact {
   readonly parts: readonly { readonly text: string }[];
 }
 
-/** What a task object tells. Null is what it does not tell. */
+/** What a task object says. Null stands for what it leaves out. */
 export interface TaskFacts {
   readonly id: string;
   readonly contextId: string;
@@ -39,7 +41,7 @@ function textArtifact(name: TaskArtifact['name'], text: string | null): TaskArti
   return text === null ? [] : [{ name, parts: [{ text }] }];
 }
 
-/** A task as its capsule tells of it; `contextId` is empty when it names none. Null for what has no id and no state. */
+/** Reads a task object; `contextId` is empty when it has none. Null for a value without an id or a state. */
 export function decodeTask(result: unknown): TaskFacts | null {
   const task = asJsonObject(result);
   const status = asJsonObject(task?.['status']);

@@ -1,3 +1,5 @@
+/** What the referee needs to know of a capsule, and where it asks for it. */
+
 import type { SpawnEnvelope } from '@svc/artifacts/grants/spawn-envelope.ts';
 
 /** A published capsule as the referee sees it: which bytes it is, and what it may hold. */

@@ -1,3 +1,5 @@
+/** Decides which session a request to end may end. */
+
 import type { SessionRecord, SessionRecords } from './session-records.ts';
 
 /**

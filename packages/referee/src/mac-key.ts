@@ -1,3 +1,5 @@
+/** Signs and checks with a key that never leaves the process. */
+
 import { hash, timingSafeEqual } from 'node:crypto';
 
 const blockBytes = 64;

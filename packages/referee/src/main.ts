@@ -1,3 +1,5 @@
+/** The program svc-referee. */
+
 import { availableParallelism, constants, homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 

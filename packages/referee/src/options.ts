@@ -1,3 +1,5 @@
+/** The command line of svc-referee. */
+
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { artifactName } from '@svc/artifacts/manifest/names.ts';
 import type { Bounds } from './spawn-decision.ts';

@@ -1,3 +1,5 @@
+/** Reads one capsule of the local store. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { lower } from '@svc/artifacts/grants/effective-grants.ts';
 import { envelopeOf } from '@svc/artifacts/grants/spawn-envelope.ts';

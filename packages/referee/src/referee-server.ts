@@ -1,3 +1,5 @@
+/** The HTTP door of the referee. */
+
 import type { IncomingHttpHeaders } from 'node:http';
 
 import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
@@ -35,7 +37,7 @@ export class RefereeServer {
       token: null,
       sendDate: false,
       onBug,
-      // One key with a sentence, whoever refuses (D2 "Errors").
+      // One key with a sentence, also where the server itself refuses (D2 "Errors").
       renderRefusal: ({ message, status, headers }) =>
         jsonReply(encodeRefusal({ error: message, message: '' }), status, headers),
     });

@@ -1,3 +1,5 @@
+/** Decides which session may exist and which child it may start. */
+
 import type { CapsuleRegistry } from './capsule-registry.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { Grant, SessionReport } from '@svc/protocol/referee-messages.ts';
@@ -125,7 +127,7 @@ export class Referee {
     return { status, depthRemaining, liveChildren, liveCapsules: this.#records.liveCapsules() };
   }
 
-  /** The serial that a credential names; null when it is none of ours. */
+  /** The serial that a credential names; null when this referee did not issue it. */
   #asker(credential: string | undefined): number | null {
     return credential === undefined ? null : this.#tokens.verifyCredential(credential);
   }

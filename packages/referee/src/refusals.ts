@@ -1,3 +1,5 @@
+/** The refusals of the referee. */
+
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import { encodeRefusal } from '@svc/protocol/refusal.ts';
@@ -16,7 +18,7 @@ export function refusalReply({ status, sentence }: Refusal): Reply {
 
 /**
  * Every failure to show who asks, on every endpoint: a token that is absent, malformed, not ours or of the other kind, a session that is
- * not running, an id that is taken. It is the same bytes each time, so that it tells nothing apart (D2 "Authentication" 4).
+ * not running, an id that is taken. It is the same bytes each time, so that nobody can tell these cases apart (D2 "Authentication" 4).
  */
 export const identityRefusal: Refusal = Object.freeze(
   forbidden(

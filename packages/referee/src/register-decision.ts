@@ -1,3 +1,5 @@
+/** Decides whether a session may register. */
+
 import type { ResolvedCapsule } from './capsule-registry.ts';
 import {
   approvalExpired,

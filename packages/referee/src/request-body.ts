@@ -1,3 +1,5 @@
+/** Reads the bodies that are sent to the referee. */
+
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import {
   decodeDeregisterRequest,

@@ -1,3 +1,5 @@
+/** Keeps equal envelopes once. */
+
 import type { SpawnEnvelope } from '@svc/artifacts/grants/spawn-envelope.ts';
 import type { ResolvedCapsule } from './capsule-registry.ts';
 

@@ -1,3 +1,5 @@
+/** Decides whether a session may start a child. */
+
 import { firstExcess, type SpawnEnvelope } from '@svc/artifacts/grants/spawn-envelope.ts';
 import type { ResolvedCapsule } from './capsule-registry.ts';
 import {

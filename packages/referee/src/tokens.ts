@@ -1,3 +1,5 @@
+/** The tokens that the referee hands out: credentials of sessions and approvals of launches. */
+
 import { MacKey } from './mac-key.ts';
 
 /** What an approval says: who granted it, which artifact to, and what the child may do (D2 "Tokens"). */
@@ -39,7 +41,7 @@ export class Tokens {
     return this.#credentials.seal(payload);
   }
 
-  /** The session a credential names; null when it is none of ours. */
+  /** The session a credential names; null when this referee did not issue it. */
   verifyCredential(text: string): number | null {
     const payload = this.#credentials.open(text);
     return payload === null ? null : payload.readUIntBE(0, serialBytes);
@@ -50,7 +52,7 @@ export class Tokens {
     return this.#approvals.seal(Buffer.from(JSON.stringify(fields)));
   }
 
-  /** What an approval says; null when it is none of ours. Whether it still holds is for the records to say. */
+  /** What an approval says; null when this referee did not issue it. Whether it still holds is for the records to say. */
   verifyApproval(text: string): Approval | null {
     const payload = this.#approvals.open(text);
     if (payload === null) return null;

@@ -1,3 +1,5 @@
+/** The codes of manifests, artifacts, the store and the registry clients. */
+
 import type { CatalogueEntry } from './catalogue-entry.ts';
 
 /** The codes of artifacts and of the registries that give and take them; a part of the catalogue. */

@@ -1,3 +1,5 @@
+/** Every error and warning code, with what it means and what to do. */
+
 import { artifactCodes } from './artifact-codes.ts';
 import type { CatalogueEntry } from './catalogue-entry.ts';
 import { commandCodes } from './command-codes.ts';
@@ -122,7 +124,7 @@ export const catalogue = {
   'E-RUN-020': {
     title: 'SVC_SPAWNER cannot be read',
     explanation:
-      'A parent capsule hands its child a spawner handle in SVC_SPAWNER, as JSON. What the variable holds is none. Unset it to run the capsule by hand.',
+      'A parent capsule hands its child a spawner handle in SVC_SPAWNER, as JSON. The variable holds something else. Unset it to run the capsule by hand.',
   },
   'E-RUN-024': {
     title: 'there is nothing to run',

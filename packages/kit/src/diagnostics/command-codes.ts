@@ -1,3 +1,5 @@
+/** The codes of the commands of svc. */
+
 import type { CatalogueEntry } from './catalogue-entry.ts';
 
 /** Codes of what `svc run` says of its tasks, and of the commands that talk to a running capsule; a part of the catalogue. */
@@ -10,7 +12,7 @@ export const commandCodes = {
   'E-IO-005': {
     title: 'a capsule that is no session of this user asks for a token',
     explanation:
-      'SVC_LISTENER_TOKEN goes by itself only to sessions of this user, at the very address they bound: whoever else listens at a host:port could keep it. --send-token sends it there all the same.',
+      'SVC_LISTENER_TOKEN goes by itself only to sessions of this user, at the very address they bound: any other program that listens at a host:port could keep it. --send-token sends it there all the same.',
   },
   'E-RUN-059': {
     title: 'a task failed',

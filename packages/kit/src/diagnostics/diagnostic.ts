@@ -1,3 +1,5 @@
+/** Errors and warnings that a person can act on. */
+
 import type { DiagnosticCode } from './catalogue.ts';
 
 /** A place in a file an operator wrote; line and column count from 1. */

@@ -1,3 +1,5 @@
+/** Makes text from outside safe to print. */
+
 const longestEcho = 60;
 
 /** Text from outside, safe for a terminal: control and invisible characters are spelt out as `\u{…}`. */

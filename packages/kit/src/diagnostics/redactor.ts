@@ -1,3 +1,5 @@
+/** Keeps secrets out of what is printed and written. */
+
 import type { Secret } from './secret.ts';
 
 const mark = '[secret]';

@@ -1,3 +1,5 @@
+/** Writes errors and warnings the way a person reads them on a terminal. */
+
 import picocolors from 'picocolors';
 
 import type { Diagnostic, SourceLocation } from './diagnostic.ts';

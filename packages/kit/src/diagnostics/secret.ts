@@ -1,3 +1,5 @@
+/** Holds a secret so that no log shows it by accident. */
+
 import { inspect } from 'node:util';
 
 const shown = '[secret]';

@@ -1,3 +1,5 @@
+/** The codes of svc-referee and svc-registry. */
+
 import type { CatalogueEntry } from './catalogue-entry.ts';
 
 /** Codes of `svc-referee` and `svc-registry`; a part of the catalogue. */

@@ -1,3 +1,5 @@
+/** Shows the line of a file that an error is about. */
+
 import { printable } from './printable.ts';
 
 export interface Excerpt {

@@ -1,3 +1,5 @@
+/** Says in words why the operating system refused something. */
+
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'operation not permitted',

@@ -1,3 +1,5 @@
+/** Opens directories in a workdir, whose agent may change any name in it meanwhile. */
+
 import { renameSync, unlinkSync } from 'node:fs';
 
 import { isErrno } from '../diagnostics/system-reason.ts';

@@ -1,3 +1,5 @@
+/** Reads and writes open files, whole even where the kernel takes them in parts. */
+
 import { closeSync, read, write } from 'node:fs';
 import { promisify } from 'node:util';
 

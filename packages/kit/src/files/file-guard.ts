@@ -1,3 +1,5 @@
+/** Lets one process at a time change a file that several share. */
+
 import { link, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -17,7 +19,7 @@ export interface GuardPatience {
 const usualPatience: GuardPatience = { pauseMs: 10, maxAttempts: 6000, staleAfterAttempts: 1000 };
 
 /**
- * Runs `body` while no other process runs one for `target`: whoever makes the guard file beside it goes on. A guard that a
+ * Runs `body` while no other process runs one for `target`: the process that made the guard file beside it goes on. A guard that a
  * killed process left is taken over after ten seconds. `E-IO-001` when it cannot be made, or is not free for a minute.
  */
 export async function withGuard<T>(target: string, body: () => Promise<T>, patience = usualPatience): Promise<T> {
@@ -60,7 +62,7 @@ async function tryCreate(path: string): Promise<boolean> {
   }
 }
 
-/** Tells one holder's file from the next one's; empty when there is none. */
+/** What differs between the guard files of two holders; empty when there is no guard file. */
 async function identityOf(path: string): Promise<string> {
   try {
     const { ino, mtimeNs } = await stat(path, { bigint: true });

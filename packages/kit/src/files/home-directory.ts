@@ -1,3 +1,5 @@
+/** Finds the home directory of the user. */
+
 import { userInfo } from 'node:os';
 import { isAbsolute } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Finds the open files that a child process would inherit by accident. */
+
 import { readdirSync, readFileSync } from 'node:fs';
 
 import { errorCode } from '../diagnostics/system-reason.ts';

@@ -1,3 +1,5 @@
+/** Turns a refusal of the operating system into an error that a person can act on. */
+
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 

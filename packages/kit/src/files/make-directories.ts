@@ -1,3 +1,5 @@
+/** Makes missing directories. */
+
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Finds the folder that this program is installed in. */
+
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 

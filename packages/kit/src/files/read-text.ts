@@ -1,3 +1,5 @@
+/** Reads text files that an operator wrote. */
+
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 import { readFileUpTo } from './read-up-to.ts';

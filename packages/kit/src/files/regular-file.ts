@@ -1,3 +1,5 @@
+/** Opens regular files and nothing else: no device, pipe or directory. */
+
 import { createHash } from 'node:crypto';
 import { constants, createReadStream, fstatSync, readSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';

@@ -43,7 +43,7 @@ export class TemporaryFile {
     try {
       this.#release();
     } finally {
-      // Kept, the name is free again, and what comes to be there is none of ours.
+      // Kept, the name is free again, and what comes to be there is not ours.
       if (!this.#isKept) rmSync(this.path, { force: true });
     }
   }

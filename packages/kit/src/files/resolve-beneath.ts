@@ -1,3 +1,5 @@
+/** Follows links by hand, to know where a path leads before anything is opened. */
+
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs';
 
 import { isErrno } from '../diagnostics/system-reason.ts';

@@ -1,3 +1,5 @@
+/** Names for files that exist only for a moment. */
+
 import { randomBytes } from 'node:crypto';
 
 const prefix = '.svc-tmp-';

@@ -1,3 +1,5 @@
+/** Tries what the operating system may refuse. */
+
 import { isSystemError } from '../diagnostics/system-reason.ts';
 
 /** What `operation` returns, or `otherwise` when the operating system refuses it. Any other error is a bug and is thrown. */

@@ -1,3 +1,5 @@
+/** Compares bearer tokens without showing by the time it takes how far they agree. */
+
 import { createHash, timingSafeEqual } from 'node:crypto';
 
 import type { Secret } from '../diagnostics/secret.ts';

@@ -1,3 +1,5 @@
+/** Receives the body of a request, within bounds. */
+
 import type { IncomingMessage } from 'node:http';
 
 import { HttpRefusal, kitRefusal } from './refusal.ts';

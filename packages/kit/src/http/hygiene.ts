@@ -1,3 +1,5 @@
+/** Refuses requests that two servers could read in two different ways. */
+
 import type { IncomingMessage } from 'node:http';
 
 import { kitRefusal, type HttpRefusal } from './refusal.ts';

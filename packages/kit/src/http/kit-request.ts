@@ -1,3 +1,5 @@
+/** A request whose body costs less to read than through the events of a stream. */
+
 import { IncomingMessage } from 'node:http';
 
 import { GatheredBytes } from '../gathered-bytes.ts';

@@ -1,3 +1,5 @@
+/** Which hosts and addresses mean this machine alone. */
+
 const octet = '(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)';
 const loopbackHost = new RegExp(
   `^(?:(?:[a-z0-9_-]+\\.)*localhost|127(?:\\.${octet}){3}|\\[::1\\])(?::\\d{0,5})?$`,

@@ -1,3 +1,5 @@
+/** Reads the Content-Type header. */
+
 const json = /^application\/json[ \t]*(?:;|$)/i;
 
 /** Whether a `Content-Type` header says JSON: the media type exactly, in any case, with any parameters. */

@@ -1,3 +1,5 @@
+/** How many connections a server may hold with the open files it is allowed. */
+
 import { readFileSync } from 'node:fs';
 
 import { unlessRefused } from '../files/unless-refused.ts';

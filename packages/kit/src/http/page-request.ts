@@ -1,3 +1,5 @@
+/** Tells requests of web pages from those of programs. */
+
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**

@@ -1,3 +1,5 @@
+/** The refusals that a handler may throw. */
+
 import { encodeRefusal } from '@svc/protocol/refusal.ts';
 import { jsonReply, type Reply, type ReplyHeaders } from './reply.ts';
 

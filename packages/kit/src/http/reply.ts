@@ -1,3 +1,5 @@
+/** What a handler may answer. */
+
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 

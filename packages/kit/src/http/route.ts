@@ -1,3 +1,5 @@
+/** Which handler answers which request. */
+
 import type { IncomingHttpHeaders } from 'node:http';
 
 import type { HttpRefusal } from './refusal.ts';

@@ -1,3 +1,5 @@
+/** Sends a part of a file over a connection. */
+
 import type { FileHandle } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 

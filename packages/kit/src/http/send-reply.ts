@@ -1,3 +1,5 @@
+/** Writes answers to connections, and closes those of clients that take nothing. */
+
 import type { FileHandle } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline, Transform } from 'node:stream';
@@ -89,7 +91,7 @@ function pipeFrom(response: ServerResponse, reply: ReadableReply, { last, onBug 
     return;
   }
   dropStalled(response);
-  // Whatever the error, the connection is cut, which tells the client.
+  // The connection is cut, so that the client does not take the part for the whole.
   const done = (error: Error | null | undefined): void => {
     if (error instanceof Error && !isCoded(error)) onBug(error);
   };

@@ -1,3 +1,5 @@
+/** The HTTP server under a capsule, the referee and the registry. */
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';

@@ -1,3 +1,5 @@
+/** A model provider that plays a script in the words of the OpenAI API. */
+
 import { FakeProvider, type FakeProviderOptions, type ProviderProtocol } from './fake-provider.ts';
 import { argumentPieces, type FakeReply, type FakeStream, type FakeToolCall } from './fake-reply.ts';
 import { isRecord, recordsIn } from './json-record.ts';

@@ -1,3 +1,5 @@
+/** The HTTP server under every scripted model provider. */
+
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

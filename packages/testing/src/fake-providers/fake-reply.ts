@@ -15,7 +15,7 @@ export interface FakeStream {
   readonly signature?: string;
   readonly text?: readonly string[];
   readonly toolCalls?: readonly FakeToolCall[];
-  /** In the words of the protocol: `stop`, `tool_calls`, `end_turn`, … Absent: what fits the reply. Null: none is sent. */
+  /** In the words of the protocol: `stop`, `tool_calls`, `end_turn`, … Absent: what fits the reply. Null sends none. */
   readonly finish?: string | null;
   /** Null: no token counts are sent. Absent: 10 and 5. */
   readonly usage?: { readonly input: number; readonly output: number } | null;

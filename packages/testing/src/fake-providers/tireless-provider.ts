@@ -1,3 +1,5 @@
+/** A model provider that never runs out of answers. */
+
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
