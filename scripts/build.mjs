@@ -14,6 +14,7 @@ import { buildArtifacts } from './build-artifacts.mjs';
 import { buildCodeCache, dropCodeCaches } from './build-code-cache.mjs';
 import { buildComponents } from './build-components.mjs';
 import { buildAllNative } from './build-native.mjs';
+import { buildPackages } from './build-packages.mjs';
 import { bundleAgain, bundleStart } from './bundle-start.mjs';
 import { lateBuiltinPrologue, lateChildProcess, withLateBuiltins } from './late-builtins.mjs';
 import { ownPath } from './own-names.mjs';
@@ -166,6 +167,7 @@ async function bundlePackages() {
 }
 
 async function buildTheRest() {
+  for (const name of buildPackages()) process.stdout.write(`built packages/${name}/dist\n`);
   await buildComponents('dist');
   for (const line of buildAllNative('dist')) process.stdout.write(`${line}\n`);
   const artifacts = await buildArtifacts();

@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { describe, expect, it } from 'vitest';
 
+import { publishedPackages } from '../scripts/build-packages.mjs';
 import { ownAliases, ownPath, scope } from '../scripts/own-names.mjs';
 
 interface Manifest {
@@ -49,7 +50,7 @@ describe('the packages', () => {
     const manifest = readManifest(`packages/${name}/`);
     expect(ownPath(`${scope}${name}/a/b.ts`)).toBe(`packages/${name}/src/a/b.ts`);
     expect(manifest.name).toBe(`${scope}${name}`);
-    expect(manifest.exports).toEqual({ './*': './src/*' });
+    if (!publishedPackages.includes(name)) expect(manifest.exports).toEqual({ './*': './src/*' });
     expect([manifest.version, manifest.license, manifest.engines]).toEqual([
       whole.version,
       whole.license,
@@ -66,6 +67,30 @@ describe('the packages', () => {
     );
     expect(Object.entries(dependencies ?? {})).toEqual(installed);
     expect(Object.entries(devDependencies ?? {})).toEqual(built);
+  });
+});
+
+/** What `exports` promises: files of the package, or a name to its declarations and its code. */
+type Exports = Readonly<Record<string, string | { readonly types: string; readonly default?: string }>>;
+
+describe('a package that is published', () => {
+  it.each(publishedPackages)('%s exports files that it has', (name) => {
+    const exported = Object.values(readManifest(`packages/${name}/`).exports as Exports);
+    const files = exported.flatMap((target) => (typeof target === 'string' ? [target] : Object.values(target)));
+    expect(files.filter((file) => !existsSync(new URL(`packages/${name}/${file}`, root)))).toEqual([]);
+  });
+
+  it('guest exports what the bundled artifacts import of it, tests left out', () => {
+    const artifacts = new URL('artifacts/', root);
+    const sources = readdirSync(artifacts, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+      .map((file) => readFileSync(new URL(file, artifacts), 'utf8'));
+    const imported = sources.flatMap((code) =>
+      [...code.matchAll(/'@svc\/guest\/([^']+)\.ts'/g)].map(([, name]) => `./${name}`),
+    );
+    const exported = Object.keys(readManifest('packages/guest/').exports as Exports);
+    expect(imported.length).toBeGreaterThan(20);
+    expect([...new Set(imported)].filter((name) => !exported.includes(name))).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import type { ContentBlock, DriverResponse, ReplySink, StopReason, Usage } from '@svc/guest/driver-world.ts';
+import type { ContentBlock, DriverResponse, ReplySink, StopReason, Usage } from '@svc/guest/driver.ts';
 import type { ServerSentEvent } from '@svc/guest/event-source.ts';
 import { oneLine, ProviderFailure } from '@svc/guest/provider-failure.ts';
 import type { ReplyReader } from '@svc/guest/provider-turn.ts';

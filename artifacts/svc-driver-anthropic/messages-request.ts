@@ -10,7 +10,7 @@ import {
   withExtraHeaders,
 } from '@svc/guest/driver-config.ts';
 import type { ConfigOf } from '@svc/guest/driver-config.ts';
-import type { ContentBlock, DriverRequest, Message, PostRequest } from '@svc/guest/driver-world.ts';
+import type { ContentBlock, DriverRequest, Message, PostRequest } from '@svc/guest/driver.ts';
 import { providerUrl } from '@svc/guest/endpoint.ts';
 import { bodyWith, type EncodedConversation, type MessageEncoder } from '@svc/guest/kept-conversation.ts';
 import type { ToolNames } from '@svc/guest/tool-names.ts';

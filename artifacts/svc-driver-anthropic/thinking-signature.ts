@@ -1,4 +1,4 @@
-import type { ThinkingBlock } from '@svc/guest/driver-world.ts';
+import type { ThinkingBlock } from '@svc/guest/driver.ts';
 import type { JsonObject } from '@svc/guest/untrusted-json.ts';
 
 const redactedMark = 'redacted_thinking:';

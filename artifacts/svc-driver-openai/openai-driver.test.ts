@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { driverRequest, events, ScriptedPorts } from '../../test/artifacts/scripted-ports.ts';
-import type { ContentBlock, Message } from '@svc/guest/driver-world.ts';
+import type { ContentBlock, Message } from '@svc/guest/driver.ts';
 import { ProviderFailure } from '@svc/guest/provider-failure.ts';
 import { infer } from './openai-driver.ts';
 

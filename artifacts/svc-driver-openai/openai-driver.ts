@@ -1,4 +1,4 @@
-import type { DriverPorts, DriverRequest, DriverResponse } from '@svc/guest/driver-world.ts';
+import type { DriverPorts, DriverRequest, DriverResponse } from '@svc/guest/driver.ts';
 import { ConversationKeeper } from '@svc/guest/kept-conversation.ts';
 import { runProviderTurn } from '@svc/guest/provider-turn.ts';
 import { aliasToolNames } from '@svc/guest/tool-names.ts';

@@ -1,4 +1,4 @@
-import type { ToolCallBlock } from '@svc/guest/driver-world.ts';
+import type { ToolCallBlock } from '@svc/guest/driver.ts';
 import { countIn, isObject, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/untrusted-json.ts';
 
 interface PartialCall {

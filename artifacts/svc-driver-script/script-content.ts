@@ -1,4 +1,4 @@
-import type { ContentBlock } from '@svc/guest/driver-world.ts';
+import type { ContentBlock } from '@svc/guest/driver.ts';
 import { isObject, type JsonObject } from '@svc/guest/untrusted-json.ts';
 import type { Entry } from './script-entry.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { driverRequest, ScriptedPorts } from '../../test/artifacts/scripted-ports.ts';
-import type { DriverResponse } from '@svc/guest/driver-world.ts';
+import type { DriverResponse } from '@svc/guest/driver.ts';
 import { ScriptDriver } from './script-driver.ts';
 
 const configOf = (text: string): string => JSON.stringify({ script: 'demo.yaml', script_text: text });

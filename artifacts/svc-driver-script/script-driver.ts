@@ -1,5 +1,5 @@
 import { anyText, readDriverConfig } from '@svc/guest/driver-config.ts';
-import type { DriverRequest, DriverResponse, ReplySink } from '@svc/guest/driver-world.ts';
+import type { DriverRequest, DriverResponse, ReplySink } from '@svc/guest/driver.ts';
 import { readScript, type ScriptedResponse } from './script.ts';
 
 export interface ScriptPorts extends ReplySink {

@@ -1,6 +1,6 @@
 import { parseDocument, type Document } from 'yaml';
 
-import type { ContentBlock, StopReason, Usage } from '@svc/guest/driver-world.ts';
+import type { ContentBlock, StopReason, Usage } from '@svc/guest/driver.ts';
 import { isObject, type JsonObject } from '@svc/guest/untrusted-json.ts';
 import { readContent } from './script-content.ts';
 import { Entry } from './script-entry.ts';

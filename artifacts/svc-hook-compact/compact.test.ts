@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 
 import { contextProblem } from '@svc/svc/session/compaction.ts';
 import { decodeMessage, message as witMessage } from '@svc/svc/inference/wit-driver.ts';
-import type { Message } from '@svc/guest/driver-world.ts';
-import type { CompactionEvent } from '@svc/guest/hook-world.ts';
+import type { Message } from '@svc/guest/driver.ts';
+import type { CompactionEvent } from '@svc/guest/hook.ts';
 import { compact, type Complete } from './compact.ts';
 
 const session = { sessionId: 'ses_1', capsule: 'demo', version: '1.0.0' };

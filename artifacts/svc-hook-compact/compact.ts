@@ -1,5 +1,5 @@
-import type { Message } from '@svc/guest/driver-world.ts';
-import type { CompactionEvent, CompactionOutcome } from '@svc/guest/hook-world.ts';
+import type { Message } from '@svc/guest/driver.ts';
+import type { CompactionEvent, CompactionOutcome } from '@svc/guest/hook.ts';
 import { partsOf, sizeOf, summaryMark, type Parts } from './conversation-parts.ts';
 import { cutResults, withoutMiddle } from './cut-results.ts';
 import { transcriptOf } from './transcript.ts';

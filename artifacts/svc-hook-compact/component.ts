@@ -1,6 +1,6 @@
 import { complete } from 'svc:runtime/inference@0.1.0';
 
-import { observer, type Lifecycle } from '@svc/guest/hook-world.ts';
+import { observer, type Lifecycle } from '@svc/guest/hook.ts';
 import { wellFormed, withWellFormedText } from '@svc/guest/well-formed.ts';
 import { payloadOf } from '@svc/guest/wit-error.ts';
 import { compact } from './compact.ts';

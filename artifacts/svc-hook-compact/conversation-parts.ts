@@ -1,5 +1,5 @@
 import { textOf } from '@svc/guest/conversation.ts';
-import type { Message } from '@svc/guest/driver-world.ts';
+import type { Message } from '@svc/guest/driver.ts';
 
 /** A message of the user, or one of the assistant with the results of its calls: what stays or goes together. */
 export type Unit = readonly Message[];

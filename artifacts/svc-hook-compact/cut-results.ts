@@ -1,4 +1,4 @@
-import type { ContentBlock, Message } from '@svc/guest/driver-world.ts';
+import type { ContentBlock, Message } from '@svc/guest/driver.ts';
 import { wellFormed } from '@svc/guest/well-formed.ts';
 
 /** The messages with the middle taken out of every text of a tool's result that is longer than `longest` characters. */

@@ -1,4 +1,4 @@
-import type { ContentBlock, Message } from '@svc/guest/driver-world.ts';
+import type { ContentBlock, Message } from '@svc/guest/driver.ts';
 import { withoutMiddle } from './cut-results.ts';
 
 const longestResult = 1_500;

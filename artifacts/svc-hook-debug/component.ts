@@ -1,4 +1,4 @@
-import { observer, type Lifecycle } from '@svc/guest/hook-world.ts';
+import { observer, type Lifecycle } from '@svc/guest/hook.ts';
 import { log } from '@svc/guest/log.ts';
 import { eventLine } from './event-line.ts';
 

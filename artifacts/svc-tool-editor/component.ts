@@ -1,4 +1,4 @@
-import type { ToolInput, ToolOutput } from '@svc/guest/tool-world.ts';
+import type { ToolInput, ToolOutput } from '@svc/guest/tool.ts';
 import { edit } from './editor.ts';
 import { WasiFileTree } from './wasi-file-tree.ts';
 

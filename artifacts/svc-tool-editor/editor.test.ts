@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { MemoryTree } from '../../test/artifacts/memory-tree.ts';
-import type { ToolOutput } from '@svc/guest/tool-world.ts';
+import type { ToolOutput } from '@svc/guest/tool.ts';
 import { edit } from './editor.ts';
 
 const run = (tree: MemoryTree, args: object): ToolOutput => edit(tree, JSON.stringify(args));

@@ -1,4 +1,4 @@
-import { failed, type ToolOutput } from '@svc/guest/tool-world.ts';
+import { failed, type ToolOutput } from '@svc/guest/tool.ts';
 import { isObject, parseJson } from '@svc/guest/untrusted-json.ts';
 import { EditArguments } from './edit-arguments.ts';
 import { FileFault, type FileTree } from './file-tree.ts';

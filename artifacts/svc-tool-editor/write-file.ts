@@ -1,4 +1,4 @@
-import { passed, type ToolOutput } from '@svc/guest/tool-world.ts';
+import { passed, type ToolOutput } from '@svc/guest/tool.ts';
 import type { EditArguments } from './edit-arguments.ts';
 import { FileFault, parentOf, type FileTree } from './file-tree.ts';
 import { sized } from './text-file.ts';

@@ -1,4 +1,4 @@
-import { failed, passed, type ToolOutput } from '@svc/guest/tool-world.ts';
+import { failed, passed, type ToolOutput } from '@svc/guest/tool.ts';
 import { isObject, parseJson, textIn } from '@svc/guest/untrusted-json.ts';
 
 export type Ask = (prompt: string) => { readonly answer: string } | { readonly refusal: string };

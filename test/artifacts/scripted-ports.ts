@@ -1,4 +1,4 @@
-import type { DriverPorts, DriverRequest, PostRequest, PostResponse } from '@svc/guest/driver-world.ts';
+import type { DriverPorts, DriverRequest, PostRequest, PostResponse } from '@svc/guest/driver.ts';
 import { ProviderFailure } from '@svc/guest/provider-failure.ts';
 
 /** What the next POST comes to: a response, or the failure to get one. */

@@ -13,7 +13,7 @@ import { makeWorkspace } from '../support/workspace.ts';
 const packages = fileURLToPath(new URL('../../node_modules', import.meta.url));
 
 const source = `
-import { passed, type ToolOutput } from './svc/tool-world.ts';
+import { passed, type ToolOutput } from './svc/tool.ts';
 import { get } from './svc/wasi-http.ts';
 
 export const run = {

@@ -1,4 +1,4 @@
-import type { ContentBlock, Message, ToolCallBlock, ToolDefinition } from './driver-world.ts';
+import type { ContentBlock, Message, ToolCallBlock, ToolDefinition } from './driver.ts';
 import { isObject, parseJson, type JsonObject } from './untrusted-json.ts';
 
 const acceptedId = /^[A-Za-z0-9_-]{1,64}$/;

@@ -1,4 +1,4 @@
-import type { DriverRequest, DriverResponse } from './driver-world.ts';
+import type { DriverRequest, DriverResponse } from './driver.ts';
 import { wellFormed, withWellFormedText } from './well-formed.ts';
 
 /** `svc:driver/inference` as a guest exports it: what `infer` throws becomes the error of the call, by its message. */

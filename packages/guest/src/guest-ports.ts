@@ -1,4 +1,4 @@
-import type { DriverPorts } from './driver-world.ts';
+import type { DriverPorts } from './driver.ts';
 import { guestSink } from './guest-sink.ts';
 import { sleep } from './wasi-clock.ts';
 import { post } from './wasi-http.ts';

@@ -1,6 +1,6 @@
 import { emitChunk, emitThinkingChunk } from 'svc:text/chunks@0.1.0';
 
-import type { ReplySink } from './driver-world.ts';
+import type { ReplySink } from './driver.ts';
 import { wellFormed } from './well-formed.ts';
 
 /** `svc:text/chunks` */

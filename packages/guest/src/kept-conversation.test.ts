@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { driverRequest, events, ScriptedPorts } from '../../../test/artifacts/scripted-ports.ts';
 import { infer as inferAnthropic } from '../../../artifacts/svc-driver-anthropic/anthropic-driver.ts';
 import { infer as inferOpenAi } from '../../../artifacts/svc-driver-openai/openai-driver.ts';
-import type { ContentBlock, DriverPorts, DriverRequest, DriverResponse, Message } from './driver-world.ts';
+import type { ContentBlock, DriverPorts, DriverRequest, DriverResponse, Message } from './driver.ts';
 
 type Infer = (request: DriverRequest, ports: DriverPorts) => DriverResponse;
 

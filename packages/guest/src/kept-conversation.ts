@@ -1,4 +1,4 @@
-import type { DriverRequest, Message } from './driver-world.ts';
+import type { DriverRequest, Message } from './driver.ts';
 
 /** Makes JSON texts of a provider's own out of messages, as they come. */
 export interface MessageEncoder {

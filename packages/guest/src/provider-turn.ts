@@ -1,4 +1,4 @@
-import type { DriverPorts, DriverResponse, PostRequest, PostResponse, ReplySink } from './driver-world.ts';
+import type { DriverPorts, DriverResponse, PostRequest, PostResponse, ReplySink } from './driver.ts';
 import { serverSentEvents, type ServerSentEvent } from './event-source.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { retryAfter, withRetries } from './retry.ts';

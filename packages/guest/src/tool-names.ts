@@ -1,4 +1,4 @@
-import type { ToolDefinition } from './driver-world.ts';
+import type { ToolDefinition } from './driver.ts';
 
 const longestName = 64;
 

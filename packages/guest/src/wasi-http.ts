@@ -10,7 +10,7 @@ import {
 } from 'wasi:http/types@0.2.12';
 import type { InputStream } from 'wasi:io/streams@0.2.12';
 
-import type { PostRequest, PostResponse } from './driver-world.ts';
+import type { PostRequest, PostResponse } from './driver.ts';
 import { connectionFailure } from './connection-failure.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { isObject } from './untrusted-json.ts';

@@ -1,4 +1,4 @@
-import { observer, type Lifecycle } from './svc/hook-world.ts';
+import { observer, type Lifecycle } from './svc/hook.ts';
 
 /** `svc:hook/lifecycle`: a function an event; `observer` has those that change nothing. */
 export const lifecycle: Lifecycle = {

@@ -1,4 +1,4 @@
-import { passed, type ToolInput, type ToolOutput } from './svc/tool-world.ts';
+import { passed, type ToolInput, type ToolOutput } from './svc/tool.ts';
 
 /** `svc:tool/run`: one call. The arguments have passed the `input_schema` of svc.yaml. */
 export const run = {

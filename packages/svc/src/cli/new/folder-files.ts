@@ -11,13 +11,13 @@ const components: ReadonlySet<NewKind> = new Set(['tool', 'hook', 'driver']);
 const guestLibrary = [
   'connection-failure.ts',
   'driver-export.ts',
-  'driver-world.ts',
+  'driver.ts',
   'guest-ports.ts',
   'guest-sink.ts',
-  'hook-world.ts',
+  'hook.ts',
   'log.ts',
   'provider-failure.ts',
-  'tool-world.ts',
+  'tool.ts',
   'untrusted-json.ts',
   'wasi-clock.ts',
   'wasi-http.ts',
@@ -47,7 +47,7 @@ export function folderFiles({ kind, name, packageRoot }: FolderRequest): Readonl
   files.set('package.json', packageJson(name, packageRoot));
   files.set('tsconfig.json', readFileSync(join(templates, 'component', 'tsconfig.json'), 'utf8'));
   files.set('.gitignore', 'node_modules/\ncomponent.wasm\n*.zip\n');
-  files.set('svc/globals.d.ts', readFileSync(join(templates, 'component', 'globals.d.ts'), 'utf8'));
+  files.set('svc/globals.d.ts', readFileSync(join(packageRoot, 'packages', 'guest', 'globals.d.ts'), 'utf8'));
   for (const file of guestLibrary) {
     files.set(`svc/${file}`, readFileSync(join(packageRoot, 'packages', 'guest', 'src', file), 'utf8'));
   }

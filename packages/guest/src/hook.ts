@@ -1,4 +1,4 @@
-import type { ContentBlock, Message, ToolDefinition, Usage } from './driver-world.ts';
+import type { ContentBlock, Message, ToolDefinition, Usage } from './driver.ts';
 
 /** The types of `svc:hook/types@0.1.0` as a guest sees them. An absent option is `null`. */
 

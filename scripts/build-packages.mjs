@@ -1,0 +1,92 @@
+// Builds the packages that are published, for programs that know nothing of this checkout: each `packages/<name>/src` becomes JavaScript and
+// declarations in `packages/<name>/dist`, ready for `npm pack`. What has not changed is not built again.
+import { createHash } from 'node:crypto';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const tsc = join(root, 'node_modules', '.bin', 'tsc');
+
+/** Lowest first: the declarations of one may name those of another. */
+export const publishedPackages = ['guest'];
+
+/** The names of those that were built. */
+export function buildPackages() {
+  return publishedPackages.filter((name) => buildPackage(join(root, 'packages', name)));
+}
+
+function buildPackage(folder) {
+  const source = join(folder, 'src');
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+    .sort();
+  const inputs = digest([
+    fileURLToPath(import.meta.url),
+    join(root, 'tsconfig.json'),
+    join(folder, 'package.json'),
+    ...files.map((file) => join(source, file)),
+  ]);
+  const target = join(folder, 'dist');
+  const marker = join(target, '.inputs');
+  if (existsSync(marker) && readFileSync(marker, 'utf8') === inputs) return false;
+  rmSync(target, { recursive: true, force: true });
+  mkdirSync(target);
+  emit(folder);
+  for (const file of files.filter((name) => name.endsWith('.d.ts'))) {
+    mkdirSync(dirname(join(target, file)), { recursive: true });
+    copyFileSync(join(source, file), join(target, file));
+  }
+  withEmittedNames(target);
+  // npm packs a licence that lies in the folder of the package alone.
+  copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
+  writeFileSync(marker, inputs);
+  return true;
+}
+
+/** The compiler reads its options from a file alone; what one package imports of another is what that one's `exports` name. */
+function emit(folder) {
+  const config = join(folder, 'dist', 'tsconfig.json');
+  const options = {
+    extends: '../../../tsconfig.json',
+    compilerOptions: {
+      noEmit: false,
+      allowImportingTsExtensions: false,
+      rewriteRelativeImportExtensions: true,
+      declaration: true,
+      target: 'esnext',
+      rootDir: '../src',
+      outDir: '.',
+      paths: {},
+    },
+    include: ['../src'],
+    exclude: ['../src/**/*.test.ts'],
+  };
+  writeFileSync(config, JSON.stringify(options));
+  try {
+    execFileSync(tsc, ['-p', config], { encoding: 'utf8' });
+  } catch (error) {
+    throw new Error(`${folder} cannot be built:\n${error.stdout}`, { cause: error });
+  }
+  rmSync(config);
+}
+
+/** The compiler leaves `./name.ts` in declarations, where the file beside is `name.d.ts`. */
+function withEmittedNames(target) {
+  for (const file of readdirSync(target, { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.d.ts')) continue;
+    const text = readFileSync(join(target, file), 'utf8');
+    writeFileSync(join(target, file), text.replaceAll(/((?:from|import\()\s*'\.[^']*)\.ts'/g, "$1.js'"));
+  }
+}
+
+function digest(files) {
+  const hash = createHash('sha256');
+  for (const file of files) hash.update(file.slice(root.length)).update(readFileSync(file));
+  return hash.digest('hex');
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const name of buildPackages()) process.stdout.write(`built packages/${name}/dist\n`);
+}
