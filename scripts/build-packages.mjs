@@ -6,11 +6,13 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync,
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { scope } from './own-names.mjs';
+
 const root = fileURLToPath(new URL('..', import.meta.url));
 const tsc = join(root, 'node_modules', '.bin', 'tsc');
 
 /** Lowest first: the declarations of one may name those of another. */
-export const publishedPackages = ['guest'];
+export const publishedPackages = ['protocol', 'client', 'guest'];
 
 /** The names of those that were built. */
 export function buildPackages() {
@@ -26,6 +28,7 @@ function buildPackage(folder) {
     fileURLToPath(import.meta.url),
     join(root, 'tsconfig.json'),
     join(folder, 'package.json'),
+    ...ownDependencies(folder).map((name) => join(root, 'packages', name, 'dist', '.inputs')),
     ...files.map((file) => join(source, file)),
   ]);
   const target = join(folder, 'dist');
@@ -45,7 +48,15 @@ function buildPackage(folder) {
   return true;
 }
 
-/** The compiler reads its options from a file alone; what one package imports of another is what that one's `exports` name. */
+/** The packages of this checkout that a package depends on, by their folders. */
+function ownDependencies(folder) {
+  const { dependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  return Object.keys(dependencies)
+    .filter((name) => name.startsWith(scope))
+    .map((name) => name.slice(scope.length));
+}
+
+/** The compiler reads its options from a file alone. Of another package it sees the declarations that were built before. */
 function emit(folder) {
   const config = join(folder, 'dist', 'tsconfig.json');
   const options = {
@@ -58,7 +69,9 @@ function emit(folder) {
       target: 'esnext',
       rootDir: '../src',
       outDir: '.',
-      paths: {},
+      paths: Object.fromEntries(
+        ownDependencies(folder).map((name) => [`${scope}${name}/*.ts`, [`../../${name}/dist/*.d.ts`]]),
+      ),
     },
     include: ['../src'],
     exclude: ['../src/**/*.test.ts'],
@@ -72,12 +85,18 @@ function emit(folder) {
   rmSync(config);
 }
 
-/** The compiler leaves `./name.ts` in declarations, where the file beside is `name.d.ts`. */
+/**
+ * The compiler leaves names of other packages as they are here, where all are sources, and `./name.ts` in declarations, where the file beside is
+ * `name.d.ts`.
+ */
 function withEmittedNames(target) {
   for (const file of readdirSync(target, { recursive: true, encoding: 'utf8' })) {
-    if (!file.endsWith('.d.ts')) continue;
+    if (!/\.(?:js|d\.ts)$/.test(file)) continue;
     const text = readFileSync(join(target, file), 'utf8');
-    writeFileSync(join(target, file), text.replaceAll(/((?:from|import\()\s*'\.[^']*)\.ts'/g, "$1.js'"));
+    const named = text
+      .replaceAll(/((?:from|import\()\s*'\.[^']*)\.ts'/g, "$1.js'")
+      .replaceAll(new RegExp(`((?:from|import\\()\\s*'${scope}[^']*)\\.ts'`, 'g'), "$1'");
+    writeFileSync(join(target, file), named);
   }
 }
 

@@ -73,11 +73,16 @@ describe('the packages', () => {
 /** What `exports` promises: files of the package, or a name to its declarations and its code. */
 type Exports = Readonly<Record<string, string | { readonly types: string; readonly default?: string }>>;
 
+/** One that stands for all, where a name of `exports` has a star. */
+const anyModule = 'json-rpc';
+
 describe('a package that is published', () => {
   it.each(publishedPackages)('%s exports files that it has', (name) => {
     const exported = Object.values(readManifest(`packages/${name}/`).exports as Exports);
     const files = exported.flatMap((target) => (typeof target === 'string' ? [target] : Object.values(target)));
-    expect(files.filter((file) => !existsSync(new URL(`packages/${name}/${file}`, root)))).toEqual([]);
+    expect(
+      files.filter((file) => !existsSync(new URL(`packages/${name}/${file.replace('*', anyModule)}`, root))),
+    ).toEqual([]);
   });
 
   it('guest exports what the bundled artifacts import of it, tests left out', () => {

@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { build } from 'esbuild';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
+import { InstalledPackage } from '../support/installed-package.ts';
 import { asks, says, script } from '../support/scripted-turns.ts';
 import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
 
@@ -23,15 +23,10 @@ describe('a program of a stranger', () => {
       manifest: asker + staysUp,
       script: script(asks('Which colour?'), says('Painted.')),
     });
-    const bundle = await build({
-      stdin: { contents: example, resolveDir: fileURLToPath(new URL('.', import.meta.url)) },
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      write: false,
-    });
-    const program = join(capsule.workspace.folder, 'example.mjs');
-    writeFileSync(program, bundle.outputFiles[0]?.text ?? '');
+    const installed = await InstalledPackage.install('client');
+    onTestFinished(() => installed.remove());
+    installed.write('example.mjs', example);
+    const program = join(installed.folder, 'example.mjs');
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [program, capsule.line.url, 'Paint.']);
     expect(stderr).toBe('');
     expect(stdout.split('\n')).toEqual([

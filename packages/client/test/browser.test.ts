@@ -6,9 +6,7 @@ import { expect, it } from 'vitest';
 import { acknowledgement, closed, FakeCapsule, taskObject, text } from './fake-capsule.ts';
 
 const contents = `
-import { CapsuleClient } from '@svc/client/capsule-client.ts';
-import { RefereeClient } from '@svc/client/referee-client.ts';
-import { RegistryClient } from '@svc/client/registry-client.ts';
+import { CapsuleClient, RefereeClient, RegistryClient } from '@svc/client/index.ts';
 
 export async function drive(url) {
   const capsule = new CapsuleClient({ url });
