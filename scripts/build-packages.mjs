@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const tsc = join(root, 'node_modules', '.bin', 'tsc');
 
 /** Lowest first: the declarations of one may name those of another. */
-export const publishedPackages = ['protocol', 'client', 'guest'];
+export const publishedPackages = ['protocol', 'client', 'guest', 'testing'];
 
 /** The names of those that were built. */
 export function buildPackages() {

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { createComponentDriver, DriverRequests } from '@svc/svc/inference/component-driver.ts';
 import type { Driver, DriverOutcome, InferenceRequest, Message } from '@svc/svc/inference/driver.ts';
-import { startFakeAnthropic } from '@svc/testing/fake-providers/fake-anthropic.ts';
-import { startFakeOpenAi } from '@svc/testing/fake-providers/fake-openai.ts';
-import type { FakeProvider } from '@svc/testing/fake-providers/fake-provider.ts';
-import { calls, refuses, says, type FakeReply } from '@svc/testing/fake-providers/fake-reply.ts';
+import { startFakeAnthropic } from '@svc/testing/fake-anthropic.ts';
+import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
+import type { FakeProvider } from '@svc/testing/fake-provider.ts';
+import { calls, refuses, says, type FakeReply } from '@svc/testing/fake-reply.ts';
 import { BundledArtifacts } from './bundled-artifact.ts';
 import { noToolCalls } from '../support/quiet-calls.ts';
 

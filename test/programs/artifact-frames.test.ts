@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
 import { addComponentTool } from '../support/component-tool.ts';
-import { startFakeOpenAi } from '@svc/testing/fake-providers/fake-openai.ts';
-import type { FakeProvider } from '@svc/testing/fake-providers/fake-provider.ts';
-import { says, type FakeToolCall } from '@svc/testing/fake-providers/fake-reply.ts';
-import { recordsIn } from '@svc/testing/fake-providers/json-record.ts';
+import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
+import type { FakeProvider } from '@svc/testing/fake-provider.ts';
+import { says, type FakeToolCall } from '@svc/testing/fake-reply.ts';
+import { recordsIn } from '@svc/testing/json-record.ts';
 import type { StreamFrame } from '../support/frame-stream.ts';
 import { StreamedCapsule } from '../support/streamed-capsule.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { startFakeAnthropic } from '@svc/testing/fake-providers/fake-anthropic.ts';
-import { startFakeOpenAi } from '@svc/testing/fake-providers/fake-openai.ts';
-import type { FakeProvider } from '@svc/testing/fake-providers/fake-provider.ts';
-import { calls, says, type FakeReply } from '@svc/testing/fake-providers/fake-reply.ts';
+import { startFakeAnthropic } from '@svc/testing/fake-anthropic.ts';
+import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
+import type { FakeProvider } from '@svc/testing/fake-provider.ts';
+import { calls, says, type FakeReply } from '@svc/testing/fake-reply.ts';
 import { canceled, completed, working } from '../support/frame-lines.ts';
 import { useStreamedCapsules, type StreamedCapsule } from '../support/streamed-capsule.ts';
 import { makeWorkspace } from '../support/workspace.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 
 import { readTrace } from '@svc/svc/trace/read.ts';
 import { onlySession, taskFile, tracePath, useCapsules } from '../support/capsule-folders.ts';
-import { startFakeOpenAi } from '@svc/testing/fake-providers/fake-openai.ts';
+import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
 import { runsCommand } from '../support/script-capsule.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';

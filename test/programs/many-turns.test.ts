@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { TirelessProvider } from '@svc/testing/fake-providers/tireless-provider.ts';
+import { TirelessProvider } from '@svc/testing/tireless-provider.ts';
 import { HeldByTurns } from '../support/held-by-turns.ts';
 import { message, rpc, startCapsule, type SvcEnd } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';

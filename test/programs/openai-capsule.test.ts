@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 
 import { readTrace } from '@svc/svc/trace/read.ts';
-import { startFakeOpenAi } from '@svc/testing/fake-providers/fake-openai.ts';
+import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
 import { svc } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 

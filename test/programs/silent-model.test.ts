@@ -7,8 +7,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { readTrace } from '@svc/svc/trace/read.ts';
 import { onlySession, tracePath } from '../support/capsule-folders.ts';
-import { startFakeAnthropic } from '@svc/testing/fake-providers/fake-anthropic.ts';
-import { startFakeOpenAi } from '@svc/testing/fake-providers/fake-openai.ts';
+import { startFakeAnthropic } from '@svc/testing/fake-anthropic.ts';
+import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
 import { svc } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 

@@ -82,10 +82,14 @@ export class InstalledPackage {
   }
 
   /** Compiles `main.ts` with this text and runs it with Node; what it printed. Rejects when one of the two fails. */
-  async printedBy(program: string, args: readonly string[] = []): Promise<string> {
+  async printedBy(
+    program: string,
+    args: readonly string[] = [],
+    env: NodeJS.ProcessEnv = process.env,
+  ): Promise<string> {
     const problems = await this.typeProblems(program);
     if (problems !== '') throw new Error(problems);
-    const { stdout } = await run(process.execPath, ['main.js', ...args], { cwd: this.folder });
+    const { stdout } = await run(process.execPath, ['main.js', ...args], { cwd: this.folder, env });
     return stdout;
   }
 
