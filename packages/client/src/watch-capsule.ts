@@ -6,9 +6,8 @@ import {
   type DecodedStatus,
   decodeFrame,
 } from '@svc/protocol/decode-frame.ts';
-import { parseLastEventId } from '@svc/protocol/event-id.ts';
+import { type EventId, parseLastEventId } from '@svc/protocol/frames.ts';
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
-import type { EventId } from '@svc/protocol/frames.ts';
 import { ClientError } from './client-error.ts';
 import { openStream } from './event-stream.ts';
 import type { HttpDoor } from './http-door.ts';

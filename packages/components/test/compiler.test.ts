@@ -2,7 +2,7 @@ import { setTimeout as after } from 'node:timers/promises';
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
 
-import type { CompilerAnswer } from '../src/compiler/compiler-messages.ts';
+import type { CompilerAnswer } from '../src/compiler/transpiled-component.ts';
 import { Compiler } from '../src/compiler/compiler.ts';
 import { componentProcesses } from '../../../test/support/component-processes.ts';
 import { answering, componentText } from './support/component-text.ts';

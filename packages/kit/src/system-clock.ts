@@ -1,7 +1,9 @@
 /** The clock that every program runs with. */
 
+import { randomBytes } from 'node:crypto';
+import { closeSync, openSync, readSync } from 'node:fs';
+
 import type { Clock } from './clock.ts';
-import { earlyRandom } from './early-random.ts';
 
 /** The machine's own clock and randomness, for every program. */
 export const systemClock: Clock = {
@@ -17,3 +19,37 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** For the ids of a start: one for the session, and one for each of its first trace lines. */
+const earlyBytes = 256;
+
+/**
+ * Random bytes of the kernel. The first come from its device: `node:crypto` asks the same source, and loading it would be a twentieth of a
+ * start. Everything after those, and where there is no such device, is from `node:crypto`.
+ */
+export function earlyRandom(device = '/dev/urandom'): (size: number) => Uint8Array {
+  let early: Buffer | null = null;
+  return (size) => {
+    early ??= readDevice(device);
+    if (size > early.length) return randomBytes(size);
+    const taken = early.subarray(0, size);
+    early = early.subarray(size);
+    return taken;
+  };
+}
+
+function readDevice(device: string): Buffer {
+  const bytes = Buffer.alloc(earlyBytes);
+  let file: number;
+  try {
+    file = openSync(device, 'r');
+  } catch {
+    // Not every root directory has devices.
+    return Buffer.alloc(0);
+  }
+  try {
+    return bytes.subarray(0, readSync(file, bytes));
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,19 +1,18 @@
 /** Decides which session may exist and which child it may start. */
 
-import type { CapsuleRegistry } from './capsule-registry.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { Grant, SessionReport } from '@svc/protocol/referee-messages.ts';
-import { sessionToEnd } from './deregister-decision.ts';
-import { acceptApproval, judgeTopLevel } from './register-decision.ts';
+import type { CapsuleRegistry } from './capsule-registry.ts';
+import { acceptApproval, judgeTopLevel, sessionToEnd } from './session-decisions.ts';
 import { capsuleUnresolvable, identityRefusal, type Refusal } from './refusals.ts';
 import {
   approvalLifetimeMs,
-  SessionRecords,
   type Registration,
   type SessionRecord,
+  SessionRecords,
   type SessionStatus,
 } from './session-records.ts';
-import { judgeAsking, judgeChild, type Asking, type Bounds } from './spawn-decision.ts';
+import { type Asking, type Bounds, judgeAsking, judgeChild } from './spawn-decision.ts';
 import { Tokens } from './tokens.ts';
 
 export interface RefereeOptions {

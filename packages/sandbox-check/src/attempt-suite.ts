@@ -9,9 +9,8 @@ import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
 import { allAttempts } from './all-attempts.ts';
 import type { Attempt, Promised } from './attempt.ts';
 import { type AttemptTools, findAttemptTools } from './attempt-tools.ts';
-import { judge, type Judgement, promisedOf } from './judge.ts';
+import { judge, type Judgement, promisedOf, type Seen } from './seen.ts';
 import { type AttemptHost, lackingFor, runAttempt } from './run-attempt.ts';
-import type { Seen } from './seen.ts';
 
 /** A class that this host gives, and the attempts that mean something there. */
 export interface ClassUnderTest {

@@ -74,3 +74,6 @@ async function findUnlisted(searchPath: string, shell: string, loader: string): 
   }
   return null;
 }
+
+/** A variable that no attempt is granted. */
+export const ungrantedVariable = 'SVC_ATTEMPTS_SECRET';

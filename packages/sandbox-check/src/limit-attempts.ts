@@ -1,7 +1,6 @@
-import type { ProcessGrants, ResourceLimits } from '@svc/sandbox/launch/process-grants.ts';
+import { leastGrants, type ProcessGrants, type ResourceLimits } from '@svc/sandbox/launch/process-grants.ts';
 import { open, type ProgramAttempt, programAttempt, type ProgramEntry, stopped, stoppedInSealed } from './attempt.ts';
-import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
-import { ungrantedVariable } from './ungranted-variable.ts';
+import { ungrantedVariable } from './attempt-tools.ts';
 
 const mebibyte = 1024 * 1024;
 

@@ -2,11 +2,10 @@ import { text } from 'node:stream/consumers';
 
 import { containedEnvironment } from '@svc/sandbox/contained-environment.ts';
 import { type Containment, openPlace } from '@svc/sandbox/containment.ts';
-import type { Launcher, LaunchedProcess } from '@svc/sandbox/launcher.ts';
-import type { Attempt, ProgramAttempt } from './attempt.ts';
-import type { AttemptTools } from './attempt-tools.ts';
+import type { LaunchedProcess, Launcher } from '@svc/sandbox/launcher.ts';
 import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
-import { ungrantedVariable } from './ungranted-variable.ts';
+import type { Attempt, ProgramAttempt } from './attempt.ts';
+import { type AttemptTools, ungrantedVariable } from './attempt-tools.ts';
 import { allowed, parseAnswer, type Seen } from './seen.ts';
 import { Surroundings } from './surroundings.ts';
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { formatSeen, parseAnswer, type Seen } from './seen.ts';
+import { formatSeen, judge, type Judgement, parseAnswer, type Seen } from './seen.ts';
+import type { Promised } from './attempt.ts';
 
 describe('parseAnswer', () => {
   it.each<[string, Seen | 'tried' | null]>([
@@ -24,5 +25,18 @@ describe('formatSeen', () => {
   it('adds who refused', () => {
     expect(formatSeen({ kind: 'refused', detail: 'EPERM' })).toBe('refused EPERM');
     expect(formatSeen({ kind: 'allowed', detail: '' })).toBe('allowed');
+  });
+});
+
+const kinds = ['allowed', 'refused', 'absent', 'killed', 'unclear'] as const;
+
+describe('judge', () => {
+  it.each<[Promised, readonly Judgement[]]>([
+    ['stopped', ['not as promised', 'as promised', 'as promised', 'as promised', 'not as promised']],
+    ['killed', ['not as promised', 'not as promised', 'not as promised', 'as promised', 'not as promised']],
+    ['works', ['as promised', 'not as promised', 'not as promised', 'not as promised', 'not as promised']],
+    ['open', ['as promised', 'more', 'more', 'more', 'not as promised']],
+  ])('holds what was seen to the promise that an attempt is %s', (promised, judgements) => {
+    expect(kinds.map((kind) => judge(promised, { kind, detail: '' } satisfies Seen))).toEqual(judgements);
   });
 });

@@ -2,17 +2,16 @@ import { spawn } from 'node:child_process';
 import { release } from 'node:os';
 import { delimiter, join } from 'node:path';
 
-import { allAttempts } from '../src/all-attempts.ts';
-import { findAttemptTools } from '../src/attempt-tools.ts';
 import { unheld } from '@svc/sandbox/limits/held-limits.ts';
-import { ungrantedVariable } from '../src/ungranted-variable.ts';
-import { type AttemptHost, lackingFor, runAttempt } from '../src/run-attempt.ts';
-import { formatSeen } from '../src/seen.ts';
 import { superviseGroup } from '@svc/sandbox/child-group.ts';
 import type { Containment } from '@svc/sandbox/containment.ts';
 import { hostContainment } from '@svc/sandbox/host-containment.ts';
 import { failedStart } from '@svc/sandbox/launch-refusals.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
+import { allAttempts } from '../src/all-attempts.ts';
+import { findAttemptTools, ungrantedVariable } from '../src/attempt-tools.ts';
+import { type AttemptHost, lackingFor, runAttempt } from '../src/run-attempt.ts';
+import { formatSeen } from '../src/seen.ts';
 import type { EscapeColumn } from './escape-columns.ts';
 
 /** Makes every attempt as whoever this process is, and prints what became of them: a program of its own, started by the tests. */

@@ -3,10 +3,9 @@ import { $init, generate } from '@bytecodealliance/jco-transpile/component';
 import { receive, sendLast } from '../channel.ts';
 import { allowExtendedConst } from '../extended-const.ts';
 import { MalformedWasm } from '../wasm-reader.ts';
-import type { CompilerAnswer } from './compiler-messages.ts';
-import { harmfulName } from './core-names.ts';
+import type { CompilerAnswer } from './transpiled-component.ts';
+import { harmfulName, strippedComponent } from './harmless-component.ts';
 import { glueScript } from './glue-script.ts';
-import { strippedComponent } from './stripped-component.ts';
 
 /** The compiler's process: transpiles the one component it is sent, answers and ends. */
 const name = 'component';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { NodeProcess } from '../node-process.ts';
-import type { CompilerAnswer } from './compiler-messages.ts';
+import type { CompilerAnswer } from './transpiled-component.ts';
 
 /** At once: each takes a core and up to 3 GiB. */
 const mostAtOnce = 2;

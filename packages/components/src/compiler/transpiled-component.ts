@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 
 import { sha256Hex } from '@svc/kit/sha256.ts';
-import type { CompilerAnswer } from './compiler-messages.ts';
 
 /** A component as the compiler left it: a script that links it and the core modules the script asks for. */
 export interface TranspiledComponent {
@@ -85,3 +84,14 @@ export function decodeTranspiled(file: Uint8Array): TranspiledComponent | null {
 function digest(bytes: Uint8Array): Buffer {
   return createHash('blake2b512').update(bytes).digest();
 }
+
+/** What the compiler's process answers to the bytes of one component. */
+export type CompilerAnswer =
+  | {
+      readonly kind: 'transpiled';
+      readonly imports: readonly string[];
+      readonly glue: string;
+      readonly modules: readonly CoreModule[];
+    }
+  /** The bytes are not a component that can be run. */
+  | { readonly kind: 'refused'; readonly reason: string };

@@ -1,17 +1,15 @@
 import { closeSync } from 'node:fs';
 
 import { inheritedDescriptors } from '@svc/kit/files/inherited-descriptors.ts';
-import { outputFunction, type GuestMessage, type HostMessage, type LoadMessage } from '../exchange.ts';
+import { type GuestMessage, type HostMessage, type LoadMessage, outputFunction } from '../exchange.ts';
 import { firstGivenDescriptor } from '../frames.ts';
-import { compileModules, type LinkedModule } from './compile-modules.ts';
-import { errorText, faultOf } from './fault-of.ts';
-import { type LinkedInstance, linkInstance } from './linked-instance.ts';
+import { compileModules, type LinkedInstance, type LinkedModule, linkInstance } from './linked-instance.ts';
 import { Mailbox } from './mailbox.ts';
 import { offeredImports } from './offered-imports.ts';
 import { OutputTail } from './output-tail.ts';
 import { limitMemory } from './retained.ts';
 import { camelCase } from './runtime-imports.ts';
-import { valueSize } from './value-size.ts';
+import { valueSize, ValueTooLarge } from './value-size.ts';
 
 type Call = Extract<HostMessage, { readonly kind: 'call' }>;
 type Function = (...args: readonly unknown[]) => unknown;
@@ -130,3 +128,29 @@ function own(object: unknown, name: string): unknown {
 }
 
 main();
+
+const shownLines = 12;
+const shownCharacters = 2_000;
+
+/** What guests and the engine say when memory is what they lack. */
+const memoryWords =
+  /out of memory|memory allocation|allocation failed|cannot allocate|heap limit|Array buffer allocation/i;
+
+/** What ended a call: the error of the engine or host, and the end of what the guest had written. */
+function faultOf(error: Error, instance: LinkedInstance, output: OutputTail): GuestMessage {
+  const lines = output.lastLines(shownLines);
+  const said = lines === '' ? errorText(error) : `${errorText(error)}\n${lines}`;
+  const message = said.length > shownCharacters ? `${said.slice(0, shownCharacters)}…` : said;
+  return { kind: 'trapped', fault: lacksMemory(error, said, instance) ? 'memory' : 'trap', message };
+}
+
+function lacksMemory(error: Error, said: string, instance: LinkedInstance): boolean {
+  if (error instanceof ValueTooLarge) return false;
+  return memoryWords.test(said) || instance.memoryIsFull();
+}
+
+/** An error in words. Whatever a guest puts into it is cut to a bounded length. */
+function errorText(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text === '' ? 'it ended without a message' : text.slice(0, shownCharacters);
+}

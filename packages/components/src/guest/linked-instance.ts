@@ -1,9 +1,11 @@
 import { Script } from 'node:vm';
 
 import type { LoadMessage } from '../exchange.ts';
-import type { LinkedModule } from './compile-modules.ts';
 import type { Imports } from './offered-imports.ts';
 import { bytesInUse, countMemory } from './retained.ts';
+import type { CoreModule } from '../compiler/transpiled-component.ts';
+import { allowExtendedConst } from '../extended-const.ts';
+import { capGrowth } from '../growth-cap.ts';
 
 /** Allocators ask for more than the byte they lack. */
 const nearlyFull = 0.9;
@@ -80,4 +82,25 @@ function find(modules: ReadonlyMap<string, LinkedModule>, name: string): LinkedM
   const entry = modules.get(name);
   if (entry === undefined) throw new Error(`the compiled component has no core module ${name}`);
   return entry;
+}
+
+export interface LinkedModule extends Pick<CoreModule, 'name'> {
+  readonly module: WebAssembly.Module;
+  /** Whether it defines memories or tables. Such a module is made into an instance once only. */
+  readonly grows: boolean;
+}
+
+/** The core modules as the engine reads them, held to what they may grow to. Throws an error that says why one cannot be used. */
+export function compileModules(modules: readonly CoreModule[], maxMemoryBytes: number): readonly LinkedModule[] {
+  allowExtendedConst();
+  const outcome = capGrowth(
+    modules.map(({ bytes }) => bytes),
+    maxMemoryBytes,
+  );
+  if (outcome.kind === 'refused') throw new Error(outcome.reason);
+  return outcome.modules.map(({ bytes, grows }, index) => ({
+    name: modules[index]?.name ?? '',
+    module: new WebAssembly.Module(bytes),
+    grows,
+  }));
 }

@@ -4,8 +4,7 @@ import type { ExchangeSign } from '../component.ts';
 import { httpErrorCode, type HttpErrorCode } from './http-error-code.ts';
 import type { HeadAnswer, ReadAnswer, RequestBodyStart, RequestHead, WriteAnswer } from './remote-messages.ts';
 import type { RequestPlan } from './request-plan.ts';
-import { SecretMask } from './secret-mask.ts';
-import { TextWatch } from './text-watch.ts';
+import { SecretMask, TextWatch } from './secret-mask.ts';
 
 const defaultConnectTimeoutMs = 30_000;
 const largestResponseHead = 256 * 1024;

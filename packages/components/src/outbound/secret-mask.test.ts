@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { SecretMask } from './secret-mask.ts';
+import { SecretMask, TextWatch } from './secret-mask.ts';
 
 const key = 'sk-live-"0123456789/abc+def"-é';
 const bytes = Buffer.from(key, 'latin1');
@@ -89,3 +89,19 @@ function longestEnd(text: string, spellings: readonly string[]): number {
   }
   return 0;
 }
+
+it('sees the text however it is cut', () => {
+  const pieces = fc.array(fc.constantFrom('a', 'b', 'ab', 'ba', 'aab', ''), { maxLength: 12 });
+  fc.assert(
+    fc.property(pieces, (pieces) => {
+      const watch = new TextWatch('aaba');
+      const seen = pieces.map((piece) => watch.sees(Buffer.from(piece))).includes(true);
+      expect(seen).toBe(pieces.join('').includes('aaba'));
+    }),
+  );
+});
+
+it('sees a text of one letter in the piece that holds it, and only there', () => {
+  const watch = new TextWatch('x');
+  expect(['ax', 'b', 'x'].map((piece) => watch.sees(Buffer.from(piece)))).toEqual([true, false, true]);
+});

@@ -8,15 +8,14 @@ import type { Secret } from '../diagnostics/secret.ts';
 import { bearerCheck, type BearerCheck } from './bearer.ts';
 import { ByteBudget } from './byte-budget.ts';
 import { announcedTooLarge, BodyAborted, readStreamed } from './body.ts';
-import { announcesBody, hygieneRefusal } from './hygiene.ts';
+import { announcesBody, hygieneRefusal, isForeignPage } from './hygiene.ts';
 import { KitRequest } from './kit-request.ts';
 import { isLoopbackAddress, isLoopbackHost } from './loopback.ts';
 import { mostConnections } from './most-connections.ts';
-import { isForeignPage } from './page-request.ts';
 import { busy, HttpRefusal, kitRefusal } from './refusal.ts';
 import type { Reply } from './reply.ts';
-import { RouteTable, type RouteMatch, type Handler, type RequestHead, type Route } from './route.ts';
-import { heldBytes, sendOverBody, sendReply, type SendOptions } from './send-reply.ts';
+import { type Handler, type RequestHead, type Route, type RouteMatch, RouteTable } from './route.ts';
+import { heldBytes, type SendOptions, sendOverBody, sendReply } from './send-reply.ts';
 
 export interface HttpServerOptions {
   readonly routes: readonly Route[];

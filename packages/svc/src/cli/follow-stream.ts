@@ -2,12 +2,11 @@ import { once } from 'node:events';
 
 import { ClientError } from '@svc/client/client-error.ts';
 import type { EventStream } from '@svc/client/event-stream.ts';
-import { parseLastEventId } from '@svc/protocol/event-id.ts';
-import type { EventId } from '@svc/protocol/frames.ts';
+import { type EventId, parseLastEventId } from '@svc/protocol/frames.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isCoded } from '@svc/kit/diagnostics/system-reason.ts';
-import { renderFrameJson } from './frame-json.ts';
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
+import { renderFrameJson } from './frame-json.ts';
 import type { Output } from './terminal/output.ts';
 import { pageOf } from './terminal/page.ts';
 import { joined, Shown } from './terminal/shown.ts';

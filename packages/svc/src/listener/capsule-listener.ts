@@ -1,35 +1,34 @@
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isJsonMediaType } from '@svc/kit/http/media-type.ts';
+import { isJsonMediaType, singleHeader } from '@svc/kit/http/headers.ts';
 import type { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { emptyReply, jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest, Route } from '@svc/kit/http/route.ts';
-import { singleHeader } from '@svc/kit/http/single-header.ts';
-import { resourceRoute, type ResourceDoor } from '../resources/resource-routes.ts';
-import type { Session } from '../session/session.ts';
-import { agentCardPath, type AgentCard } from '@svc/protocol/agent-card.ts';
+import { type AgentCard, agentCardPath } from '@svc/protocol/agent-card.ts';
 import {
   briefBody,
   encodeJsonRpcFault,
   encodeJsonRpcResult,
   JsonRpcFault,
-  parseJsonRpcRequest,
-  readJsonRpcRequest,
   type JsonRpcRefusedRequest,
   type JsonRpcRequest,
+  parseJsonRpcRequest,
+  readJsonRpcRequest,
 } from '@svc/protocol/json-rpc.ts';
 import { parseMessage } from '@svc/protocol/message.ts';
+import { type ResourceDoor, resourceRoute } from '../resources/resource-routes.ts';
+import type { Session } from '../session/session.ts';
 import { EventStreams } from './event-streams.ts';
 import {
   cancelTask,
+  type DelegationDoor,
   getTask,
+  type MethodDeps,
+  type ReceivedMessage,
   receiveLongMessage,
   sendMessage,
   stopSession,
   submitMessage,
-  type DelegationDoor,
-  type MethodDeps,
-  type ReceivedMessage,
 } from './methods.ts';
 
 /** Largest body of `POST /` (docs/protocol.md "Limits"). */

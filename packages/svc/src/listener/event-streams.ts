@@ -2,11 +2,10 @@ import type { ServerResponse } from 'node:http';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { StreamReply } from '@svc/kit/http/reply.ts';
+import { type ConnectionFrame, parseLastEventId } from '@svc/protocol/frames.ts';
+import { JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import type { Session } from '../session/session.ts';
 import type { Submission } from '../session/task-board.ts';
-import { parseLastEventId } from '@svc/protocol/event-id.ts';
-import type { ConnectionFrame } from '@svc/protocol/frames.ts';
-import { JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import { EventConnection } from './event-connection.ts';
 import { Heartbeats } from './heartbeats.ts';
 

@@ -1,5 +1,5 @@
 import type { RequestHead } from '@svc/kit/http/route.ts';
-import { singleHeader } from '@svc/kit/http/single-header.ts';
+import { singleHeader } from '@svc/kit/http/headers.ts';
 import { audienceHeader } from '@svc/protocol/audience.ts';
 import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
 import { encodeHandleId } from '@svc/protocol/resource-files.ts';

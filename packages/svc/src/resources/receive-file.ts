@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { singleHeader } from '@svc/kit/http/single-header.ts';
+import { singleHeader } from '@svc/kit/http/headers.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeRefusal } from '@svc/protocol/refusal.ts';
 import { decodeFileFacts } from '@svc/protocol/resource-files.ts';

@@ -11,8 +11,7 @@ import { Fields } from './fields.ts';
 import { HttpExchange } from './http-exchange.ts';
 import { FutureIncomingResponse, FutureTrailers, IncomingBody, IncomingResponse } from './incoming-response.ts';
 import { OutgoingBody } from './outgoing-body.ts';
-import { OutgoingRequest } from './outgoing-request.ts';
-import { milliseconds, RequestOptions } from './request-options.ts';
+import { milliseconds, OutgoingRequest, RequestOptions } from './outgoing-request.ts';
 
 /** The serving half of `wasi:http`: named by some components, reached by none. */
 class Unserved extends HostObject {}

@@ -1,4 +1,4 @@
-/** Decides whether a session may register. */
+/** Decides whether a session may register, and which session a request to end may end. */
 
 import type { ResolvedCapsule } from './capsule-registry.ts';
 import {
@@ -10,7 +10,7 @@ import {
   notInSpawnAllow,
   type Refusal,
 } from './refusals.ts';
-import type { SessionRecords } from './session-records.ts';
+import type { SessionRecord, SessionRecords } from './session-records.ts';
 import type { Approval, Tokens } from './tokens.ts';
 
 /** The gate of a registration that presents no approval, whether or not the capsule is published (D2 "`POST /register`"). */
@@ -38,4 +38,18 @@ export function acceptApproval(
   }
   if (approval.sha256 !== capsule.sha256) return approvedOtherContent(approval, capsule);
   return { kind: 'accepted', approval };
+}
+
+/**
+ * The running session that a request to end names: the asker's own, or a child that was registered under its approval, whose own
+ * credential died with its process (docs/referee.md "Requests"). Null for any other.
+ */
+export function sessionToEnd(
+  asker: SessionRecord,
+  child: string | undefined,
+  records: SessionRecords,
+): SessionRecord | null {
+  if (child === undefined) return asker;
+  const record = records.find(child);
+  return record?.status === 'running' && record.parent === asker.serial ? record : null;
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { earlyRandom } from './early-random.ts';
+import { earlyRandom } from './system-clock.ts';
 
 let folder: string;
 beforeEach(() => {

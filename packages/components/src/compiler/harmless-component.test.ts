@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 import { encodeUnsigned } from '../wasm-reader.ts';
-import { harmfulName } from './core-names.ts';
+import { harmfulName } from './harmless-component.ts';
 
 /** A module that exports one memory under this name. */
 function moduleNaming(name: string): Uint8Array {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { isJsonMediaType } from './media-type.ts';
+import { isJsonMediaType } from './headers.ts';
 
 it.each([
   'application/json',
