@@ -127,8 +127,6 @@ function own(object: unknown, name: string): unknown {
   return (object as Readonly<Record<string, unknown>>)[name];
 }
 
-main();
-
 const shownLines = 12;
 const shownCharacters = 2_000;
 
@@ -154,3 +152,5 @@ function errorText(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text === '' ? 'it ended without a message' : text.slice(0, shownCharacters);
 }
+
+main();
