@@ -71,6 +71,19 @@ const ambientAdapters: ReadonlySet<string> = new Set([
 ]);
 const ambientRead = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|(?<![\w.'"`$-])process\.\w+|'node:process'/;
 
+/** Who opens connections. All others ask one of these, so what is mended here is mended everywhere. */
+const connectors: ReadonlySet<string> = new Set([
+  // For browsers; in programs of ours it is handed what stands for `fetch`.
+  'client/src/http-door.ts',
+  'kit/src/net/connections.ts',
+  'kit/src/net/proxy.ts',
+  // What a contained command may reach: each connection goes to an address that was checked a line before.
+  'sandbox/src/egress/dial.ts',
+  'sandbox/src/egress/forward-request.ts',
+]);
+const opensConnection =
+  /import (?:\{[^}]*(?<!type )\b(?:request|get|Agent|connect|createConnection)\b[^}]*\}|\* as \w+) from 'node:(?:https?|net|tls|http2)'|(?:await|return|=>?|\()\s*(?:globalThis\.)?fetch\(/;
+
 const maxLines = 400;
 
 const specifier = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\(\s*)'([^']+)'/g;
@@ -92,6 +105,8 @@ function violations(sources: Sources): string[] {
     const mayReadAmbient = ambientFolders.has(placeOf(file)) || ambientAdapters.has(file);
     const ambient = mayReadAmbient ? null : ambientRead.exec(withoutComments(source));
     if (ambient !== null) found.push(`${file} reads ${ambient[0]}`);
+    const opened = connectors.has(file) ? null : opensConnection.exec(withoutComments(source));
+    if (opened !== null) found.push(`${file} opens connections itself`);
     if (leavesPackage(file, source)) found.push(`${file} imports another package by its place`);
     for (const imported of importsOf(file, source)) {
       if (!mayImport(file, imported)) found.push(`${file} imports ${imported}`);
@@ -272,6 +287,9 @@ describe('the architecture', () => {
       "import { env } from 'node:process';",
       "artifacts/src/grants/a.ts reads 'node:process'",
     ],
+    ['svc/src/cli/a.ts', "import { request } from 'node:http';", 'svc/src/cli/a.ts opens connections itself'],
+    ['registry/src/a.ts', "import * as https from 'node:https';", 'registry/src/a.ts opens connections itself'],
+    ['svc/src/cli/a.ts', 'const answer = await fetch(url);', 'svc/src/cli/a.ts opens connections itself'],
     ['artifacts/src/store/index.ts', '', 'artifacts/src/store/index.ts is a barrel'],
     ['svc/src/misc/a.ts', '', 'svc/src/misc/a.ts is in no known folder'],
     ['misc/src/a.ts', '', 'misc/src/a.ts is in no known folder'],

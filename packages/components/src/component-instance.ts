@@ -16,7 +16,7 @@ import { filesystemGuard } from './filesystem-guard.ts';
 import { firstGivenDescriptor } from './frames.ts';
 import { readGuestMessage } from './guest-messages.ts';
 import { NodeProcess, type NodeProcessEnd } from './node-process.ts';
-import type { ConnectionRules } from './outbound/connections.ts';
+import type { ConnectionRules } from './outbound/outbound-http.ts';
 import { OutboundHttp } from './outbound/outbound-http.ts';
 
 const megabyte = 1024 * 1024;

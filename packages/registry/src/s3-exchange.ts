@@ -1,10 +1,9 @@
 import { createReadStream } from 'node:fs';
-import * as http from 'node:http';
-import * as https from 'node:https';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { finished } from 'node:stream';
 
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
-import { responseOf } from '@svc/kit/net/response-of.ts';
+import { Connections, responseOf } from '@svc/kit/net/connections.ts';
 import { Unanswered } from './s3-faults.ts';
 
 /** A body whose hash is known before it is sent. */
@@ -45,22 +44,17 @@ export interface SignedRequest {
 /** Connections to one service. They are reused, and none keeps the process from ending. */
 export class S3Connections {
   readonly #limits: S3Limits;
-  readonly #http = new http.Agent({ keepAlive: true });
-  readonly #https = new https.Agent({ keepAlive: true });
+  readonly #connections = new Connections();
 
   constructor(limits: S3Limits) {
     this.#limits = limits;
   }
 
   /** Sends one request; `read` is given the response and decides how much of it belongs to the exchange. Throws what cut it. */
-  async exchange<Read>(request: SignedRequest, read: (response: http.IncomingMessage) => Promise<Read>): Promise<Read> {
+  async exchange<Read>(request: SignedRequest, read: (response: IncomingMessage) => Promise<Read>): Promise<Read> {
     const { answerMs, uploadMs, idleMs } = this.#limits;
     const { url, body } = request;
-    const secure = url.protocol === 'https:';
-    const options = { method: request.method, headers: request.headers };
-    const sent = secure
-      ? https.request(url, { ...options, agent: this.#https })
-      : http.request(url, { ...options, agent: this.#http });
+    const sent = this.#connections.send(url, { method: request.method, headers: request.headers });
     const limitMs = body?.kind === 'file' ? uploadMs : answerMs;
     let cut: Unanswered | null = null;
     const giveUp = (reason: string): void => {
@@ -82,12 +76,11 @@ export class S3Connections {
   }
 
   close(): void {
-    this.#http.destroy();
-    this.#https.destroy();
+    this.#connections.close();
   }
 }
 
-async function responseTo(sent: http.ClientRequest, body: S3Body | null): Promise<http.IncomingMessage> {
+async function responseTo(sent: ClientRequest, body: S3Body | null): Promise<IncomingMessage> {
   const response = responseOf(sent);
   if (body?.kind === 'file') {
     const file = createReadStream(body.path);
@@ -101,7 +94,7 @@ async function responseTo(sent: http.ClientRequest, body: S3Body | null): Promis
 }
 
 /** A body as text; `Unanswered` when it is larger than anything the service has reason to send. */
-export async function readText(response: http.IncomingMessage, maxBytes: number): Promise<string> {
+export async function readText(response: IncomingMessage, maxBytes: number): Promise<string> {
   const bytes = await readUpTo(response, maxBytes);
   if (bytes === undefined) throw new Unanswered(`the answer is longer than ${maxBytes} bytes`);
   return bytes.toString('utf8');

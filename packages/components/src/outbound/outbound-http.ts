@@ -1,11 +1,21 @@
-import type { Connections, ConnectionRules } from './connections.ts';
+import type { Connections } from '@svc/kit/net/connections.ts';
+import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import { OutboundExchange } from './outbound-exchange.ts';
 import type { RemoteAnswers, RemoteRequest, RemoteWait } from './remote-messages.ts';
-import { planRequest } from './request-plan.ts';
+import { type HttpGrants, planRequest } from './request-plan.ts';
 
 const mostExchanges = 64;
 /** Of requests that their servers have not taken yet, all together. */
 const mostUnsentBytes = 64 * 1024 * 1024;
+
+/** What every connection of a component is held to. */
+export interface ConnectionRules {
+  readonly grants: HttpGrants;
+  /** The host's own when absent. */
+  readonly resolver?: HostResolver;
+  /** For the resolver's answer; 10 s when absent. */
+  readonly resolveMs?: number;
+}
 
 type Answer = RemoteAnswers[keyof RemoteAnswers];
 
@@ -106,7 +116,7 @@ export class OutboundHttp {
 }
 
 /** With the first request: most components make none. */
-async function openConnections(rules: ConnectionRules): Promise<Connections> {
-  const { Connections } = await import('./connections.ts');
-  return new Connections(rules);
+async function openConnections({ grants, ...rules }: ConnectionRules): Promise<Connections> {
+  const { Connections } = await import('@svc/kit/net/connections.ts');
+  return new Connections({ reach: grants, ...rules });
 }

@@ -1,11 +1,10 @@
-import { type ClientRequest, type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import type { LookupFunction } from 'node:net';
 
 import type { Chunks } from '../files/replace-file.ts';
+import { responseOf, startRequest } from './connections.ts';
 import { openTunnel, type Proxy } from './proxy.ts';
 import type { Transfer } from './request-run.ts';
-import { responseOf } from './response-of.ts';
 
 export interface OutgoingBody {
   readonly bytes: number;
@@ -51,13 +50,9 @@ export async function exchange(asked: Exchange): Promise<IncomingMessage> {
 async function openRequest({ url, proxy, signal, lookup }: Exchange, options: RequestOptions): Promise<ClientRequest> {
   if (proxy !== null) {
     const socket = await openTunnel(url, proxy, signal);
-    return httpsRequest(url, { ...options, createConnection: () => socket });
+    return startRequest(url, { ...options, createConnection: () => socket });
   }
-  return (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
-    ...options,
-    agent: false,
-    ...(lookup === undefined ? {} : { lookup }),
-  });
+  return startRequest(url, { ...options, ...(lookup === undefined ? {} : { lookup }) });
 }
 
 async function sendBody(request: ClientRequest, body: OutgoingBody, transfer: Transfer): Promise<void> {

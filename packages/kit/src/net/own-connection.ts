@@ -1,8 +1,7 @@
-import { request, type IncomingMessage } from 'node:http';
-import { request as secureRequest } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 
 import type { HttpRequest, HttpResponse } from '@svc/client/http-door.ts';
-import { responseOf } from './response-of.ts';
+import { responseOf, startRequest } from './connections.ts';
 
 /** A host that vanished sends no word; the kernel asks it. Silence of a busy capsule is no reason to go (D1 "Heartbeat"). */
 const keepAliveMs = 30_000;
@@ -12,9 +11,8 @@ export async function ownConnection(
   url: string,
   { method, headers, body, signal }: HttpRequest,
 ): Promise<HttpResponse> {
-  const open = url.startsWith('https:') ? secureRequest : request;
   const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
-  const outgoing = open(url, { method, agent: false, signal, headers: { ...headers, ...length } });
+  const outgoing = startRequest(new URL(url), { method, signal, headers: { ...headers, ...length } });
   const response = responseOf(outgoing);
   outgoing.end(body);
   return responseFrom(await response);

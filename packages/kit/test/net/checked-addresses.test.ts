@@ -7,7 +7,7 @@ import { checkedAddressContract } from '../../../../test/support/checked-address
 import { addressFault } from '../../src/net/address-rule.ts';
 import { destinationOf, isCovered, mayReach } from '../../src/net/network-coverage.ts';
 import { checkedLookup } from '../../src/net/resolver.ts';
-import { responseOf } from '../../src/net/response-of.ts';
+import { responseOf } from '../../src/net/connections.ts';
 
 describe('the addresses of a host', () => {
   checkedAddressContract('a socket with a checked look-up', {

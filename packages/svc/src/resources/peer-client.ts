@@ -1,11 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 
-import { Connections } from '@svc/components/outbound/connections.ts';
+import { Connections, responseOf } from '@svc/kit/net/connections.ts';
 import { mayReach } from '@svc/kit/net/network-coverage.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
-import { responseOf } from '@svc/kit/net/response-of.ts';
 
 const largestHead = 32 * 1024;
 
@@ -49,8 +48,8 @@ export async function askPeer<Answer>(
 ): Promise<PeerExchange<Answer>> {
   const { url, path, headers, allow, times, resolver } = request;
   if (!mayReach(allow, url)) return { kind: 'denied' };
-  const grants = { mayReach: (asked: URL) => mayReach(allow, asked) };
-  const connections = new Connections({ grants, ...(resolver === undefined ? {} : { resolver }) });
+  const reach = { mayReach: (asked: URL) => mayReach(allow, asked) };
+  const connections = new Connections({ reach, ...(resolver === undefined ? {} : { resolver }) });
   const idle = new AbortController();
   const total = AbortSignal.timeout(times.totalMs);
   const signal = AbortSignal.any([request.signal, idle.signal, total]);

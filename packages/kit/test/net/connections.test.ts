@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { responseOf } from '../../src/net/response-of.ts';
+import { responseOf } from '../../src/net/connections.ts';
 
 const servers: Server[] = [];
 const sockets = new Set<Socket>();

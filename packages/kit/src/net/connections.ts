@@ -1,0 +1,98 @@
+/** Where every HTTP request that is sent from here begins: the one file that opens connections to servers. */
+
+import { Agent, type ClientRequest, type IncomingMessage, request, type RequestOptions } from 'node:http';
+import { Agent as SecureAgent, request as secureRequest } from 'node:https';
+
+import { addressFault } from './address-rule.ts';
+import { destinationOf } from './network-coverage.ts';
+import { checkedLookup, type HostResolver, systemResolver } from './resolver.ts';
+
+const idleConnectionMs = 4_000;
+const defaultResolveMs = 10_000;
+
+/** Where connections may lead. Without one they lead wherever the system finds the host. */
+export interface ReachRule {
+  /** Whether the grants cover a URL; asked once more with the address that a name resolved to (ADR 0035). */
+  readonly mayReach: (url: URL) => boolean;
+  /** The one origin that is not held to the rule of addresses: the model's endpoint is where it is. */
+  readonly endpointOrigin?: string;
+}
+
+export interface ConnectionSettings {
+  readonly reach?: ReachRule;
+  /** The host's own when absent. */
+  readonly resolver?: HostResolver;
+  /** For the resolver's answer; 10 s when absent. */
+  readonly resolveMs?: number;
+}
+
+/** Starts a request: over what `createConnection` gives, with `agent`, or else over a connection of its own. */
+export function startRequest(url: URL, options: RequestOptions): ClientRequest {
+  // With an agent, and with `false` for one, Node would not ask `createConnection`.
+  const own = options.createConnection === undefined ? { agent: false } : {};
+  return (url.protocol === 'https:' ? secureRequest : request)(url, { ...own, ...options });
+}
+
+/**
+ * Connections that are kept alive for a few seconds, and used again for the same scheme, host and port only. A new one goes to an address
+ * that the rule permits; one that is used again needs no second look-up.
+ */
+export class Connections {
+  readonly #http: Agent;
+  readonly #https: SecureAgent;
+  readonly #settings: ConnectionSettings;
+
+  constructor(settings: ConnectionSettings = {}) {
+    this.#settings = settings;
+    // With the selection on, whatever Node was told at its start, a look-up answers all addresses and all of them are checked.
+    const options = { keepAlive: true, timeout: idleConnectionMs, maxFreeSockets: 4, autoSelectFamily: true };
+    this.#http = new Agent(options);
+    this.#https = new SecureAgent(options);
+  }
+
+  /** Starts a request; whether its URL is granted is the caller's question. */
+  readonly send = (url: URL, options: RequestOptions): ClientRequest => {
+    const agent = url.protocol === 'https:' ? this.#https : this.#http;
+    return startRequest(url, { ...options, ...this.#lookup(url), agent });
+  };
+
+  #lookup(url: URL): Pick<RequestOptions, 'lookup'> {
+    const { reach, resolver = systemResolver, resolveMs = defaultResolveMs } = this.#settings;
+    if (reach === undefined) return {};
+    return { lookup: checkedLookup({ resolver, faultOf: (address) => prohibition(url, address, reach), resolveMs }) };
+  }
+
+  close(): void {
+    this.#http.destroy();
+    this.#https.destroy();
+  }
+}
+
+class ProhibitedAddress extends Error {
+  readonly code = 'ERR_ADDRESS_PROHIBITED';
+}
+
+function prohibition(url: URL, address: string, reach: ReachRule): ProhibitedAddress | undefined {
+  if (url.origin === reach.endpointOrigin) return undefined;
+  const destination = destinationOf(url);
+  const port = url.port === '' ? '' : `:${url.port}`;
+  // Made anew: a URL whose host is set to what is none keeps the one it had, which is permitted.
+  const mayReach = ({ host }: { readonly host: string }): boolean =>
+    reach.mayReach(new URL(`${url.protocol}//${host}${port}/`));
+  const isPermitted = destination !== undefined && addressFault({ mayReach, destination, address }) === undefined;
+  return isPermitted ? undefined : new ProhibitedAddress(`${url.hostname} may not be at ${address}`);
+}
+
+/**
+ * The head of the answer. Rejects with what is wrong with the connection, and with `ECONNRESET` where it ends without an answer: Node closes
+ * one whose server would speak another protocol (101) and tells no more than that. The listener for errors stays for the life of the request.
+ */
+export function responseOf(asked: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    asked.once('response', resolve);
+    asked.on('error', reject);
+    asked.once('close', () => {
+      reject(Object.assign(new Error('the connection was closed without an answer'), { code: 'ECONNRESET' }));
+    });
+  });
+}
