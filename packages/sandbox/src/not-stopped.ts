@@ -1,4 +1,4 @@
-import { isInterpreter } from '@svc/artifacts/grants/interpreters.ts';
+import { isInterpreter } from '@svc/kit/interpreters.ts';
 import type { HeldLimit, ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { impliedCommands } from './closure/implied-commands.ts';
 

@@ -11,7 +11,7 @@ import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { declaredStores, narrowGrants, type ArtifactGrants, type CapsuleGrants } from './artifact-grants.ts';
 import type { WorkdirPath } from './filesystem-scope.ts';
 import { askedFlag, eachFlag, type FlagGrants, flagsOf } from './flag-grants.ts';
-import { isInterpreter } from './interpreters.ts';
+import { isInterpreter } from '@svc/kit/interpreters.ts';
 import { destinationOf } from '@svc/kit/net/network-coverage.ts';
 
 /** Bounds of one subprocess and of the workdir; sizes in bytes, times in seconds (docs/manifest.md "Keys"). */
