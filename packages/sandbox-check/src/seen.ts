@@ -1,4 +1,4 @@
-import type { HeldLimit } from '@svc/artifacts/grants/scope-object.ts';
+import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { Attempt, Promised } from './attempt.ts';
 

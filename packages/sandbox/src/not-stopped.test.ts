@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import type { HeldBy, ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
+import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
+import type { HeldBy } from '@svc/protocol/held-limit.ts';
 import { notStopped } from './not-stopped.ts';
 
 const mechanisms = {

@@ -14,7 +14,7 @@ import { leastGrants, type ProcessGrants, type ResourceLimits } from '../src/lau
 import type { LaunchedProcess } from '../src/launcher.ts';
 import { type LadderFacts, climb } from '../src/limits/ladder.ts';
 import { ownGroupFacts } from '../src/own-facts.ts';
-import type { HeldLimit } from '@svc/artifacts/grants/scope-object.ts';
+import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { helperPath } from './native/support/helper.ts';
 

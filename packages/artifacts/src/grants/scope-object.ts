@@ -1,5 +1,6 @@
 import { formatDestination } from '@svc/kit/net/network-destination.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import type { ArtifactGrants } from './artifact-grants.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
 
@@ -23,18 +24,6 @@ export interface PreopenLine {
   readonly writable: boolean;
   /** The names of its state stores, all writable; absent when it has none. Where they lie depends on what the artifact is. */
   readonly state?: readonly string[];
-}
-
-/** By what a limit is held; `watched` is held by `svc` afterwards, `none` by nothing (`docs/containment.md`, "Limits"). */
-export type HeldBy = 'cgroup-v2' | 'cgroup-v1' | 'user-namespace' | 'user' | 'rlimit' | 'watched' | 'none';
-
-/** A bound of one started program, or of all programs of the session together. */
-export interface HeldLimit {
-  readonly resource: 'processes' | 'memory';
-  readonly of: 'program' | 'session';
-  /** Processes, or bytes; null where none is declared. */
-  readonly max: number | null;
-  readonly held_by: HeldBy;
 }
 
 /** What `--explain-scope --json` prints and `session_start` records as `effective_grants` (D1 "Scope report"). */

@@ -1,5 +1,5 @@
 /** What bounds the processes and the memory of a session, and by what mechanism each bound is held here. */
-import type { HeldBy, HeldLimit } from '@svc/artifacts/grants/scope-object.ts';
+import type { HeldBy, HeldLimit } from '@svc/protocol/held-limit.ts';
 import type { Enforcement } from '../launch/compose-plan.ts';
 import type { ResourceLimits } from '../launch/process-grants.ts';
 

@@ -2,7 +2,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-import type { HeldBy } from '@svc/artifacts/grants/scope-object.ts';
+import type { HeldBy } from '@svc/protocol/held-limit.ts';
 import { type GroupPlaceLook, lookForGroupPlace, type OwnGroupFacts } from '../control-group.ts';
 import type { Enforcement } from '../launch/compose-plan.ts';
 import type { HostAbility } from '../launch/host-ability.ts';

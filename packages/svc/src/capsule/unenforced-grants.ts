@@ -1,6 +1,6 @@
 import type { Containment } from '@svc/sandbox/containment.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { HeldLimit } from '@svc/artifacts/grants/scope-object.ts';
+import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import { renderKeyPath, type KeyPath } from '@svc/artifacts/manifest/key-path.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
