@@ -10,7 +10,6 @@ import { type Containment, openPlace } from '../src/containment.ts';
 import { hostContainment } from '../src/host-containment.ts';
 import { leastGrants } from '../src/launch/process-grants.ts';
 import type { Launcher } from '../src/launcher.ts';
-import { resourceLimits } from '@svc/artifacts/manifest/capabilities.ts';
 
 const packageRoot = fileURLToPath(new URL('../../../', import.meta.url));
 
@@ -80,9 +79,9 @@ describe.each(['sealed', 'scoped'] as const)('launches in %s', (ceiling) => {
     const [workdir, privateDirectory] = [join(home, 'work'), join(home, 'private')];
     for (const directory of [containedTemporary(workdir), privateDirectory]) mkdirSync(directory, { recursive: true });
     const { pipes } = holdings(home);
-    const limits = resourceLimits.parse({});
+    const { limits } = leastGrants;
     const session = await openPlace(containment, { workdir, privateDirectory }, limits);
-    const launcher = session.launcher({ ...leastGrants, commands: ['bash'], limits });
+    const launcher = session.launcher({ ...leastGrants, commands: ['bash'] });
     const env = containedEnvironment({
       accessibleWorkdir: workdir,
       achieved: ceiling,

@@ -1,5 +1,4 @@
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
-import { stateRoot, statePath } from '@svc/artifacts/grants/state-paths.ts';
 
 /** A state store: a directory outside the workdir that a process may read and write, and not run programs of. */
 export interface StoreDirectory {
@@ -60,6 +59,13 @@ export const leastGrants: ProcessGrants = {
     memory: 512 * 1024 * 1024,
   },
 };
+
+const stateRoot = '/state';
+
+/** Where components, and programs in a root of their own, have a state store. */
+export function statePath(store: string): string {
+  return `${stateRoot}/${store}`;
+}
 
 /**
  * Where a composed root has a state store: where components know it, or, with a workdir there, where the host has it. One of the two

@@ -1,4 +1,4 @@
-import { notStopped } from '@svc/sandbox/not-stopped.ts';
+import { notStopped } from './not-stopped.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import type { PreopenLine, ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
