@@ -2,10 +2,11 @@ import * as z from 'zod/mini';
 
 import { artifactCapabilities, capsuleCapabilities } from './capabilities.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
+import { longestWaitSecs } from '@svc/kit/units.ts';
 import { hookEvents, hookPolicyNames } from './hook-declaration.ts';
 import { artifactName, exactVersion } from './names.ts';
 import { serverCommand } from './server-command.ts';
-import { byteSize, lifetimeSecs, longestWaitSecs } from './units.ts';
+import { byteSize, lifetimeSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
 /**

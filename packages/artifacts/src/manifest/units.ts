@@ -1,13 +1,8 @@
+/** The sizes and durations of manifests and settings. */
+
 import * as z from 'zod/mini';
 
-const byteUnits = { Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3 } as const;
-const durationUnits = { s: 1, m: 60, h: 3600 } as const;
-
-const sizeShape = /^(\d{1,15})(Ki|Mi|Gi)$/;
-const durationShape = /^(\d+(?:\.\d{1,6})?)(s|m|h)$/;
-
-/** The longest wait a timer can hold, 2^31 - 1 milliseconds, in whole seconds. */
-export const longestWaitSecs = 2_147_483;
+import { bytesOf, durationShape, longestWaitSecs, secondsOf, sizeShape } from '@svc/kit/units.ts';
 
 const sizeClause = 'must be whole bytes or a whole number with Ki, Mi or Gi';
 const durationClause = 'must be whole seconds or a number with s, m or h';
@@ -56,22 +51,10 @@ export const lifetimeSecs: z.ZodMiniType<number, string | number> = z.pipe(
   ),
 );
 
-/**
- * Whole milliseconds of seconds, never more than they are. What is written has at most six decimals: rounded to them first, 1.001 s is
- * 1001 ms, whatever floating point makes of it.
- */
-export function wholeMs(secs: number): number {
-  return Math.floor(Math.round(secs * 1e6) / 1000);
-}
-
 function toBytes(value: string | number): number {
-  if (typeof value === 'number') return value;
-  const [, amount = '0', unit = 'Ki'] = sizeShape.exec(value) ?? [];
-  return Number(amount) * byteUnits[unit as keyof typeof byteUnits];
+  return typeof value === 'number' ? value : (bytesOf(value) ?? 0);
 }
 
 function toSecs(value: string | number): number {
-  if (typeof value === 'number') return value;
-  const [, amount = '0', unit = 's'] = durationShape.exec(value) ?? [];
-  return Number(amount) * durationUnits[unit as keyof typeof durationUnits];
+  return typeof value === 'number' ? value : (secondsOf(value) ?? 0);
 }

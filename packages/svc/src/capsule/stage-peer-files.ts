@@ -1,6 +1,6 @@
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
-import { wholeMs } from '@svc/artifacts/manifest/units.ts';
+import { wholeMs } from '@svc/kit/units.ts';
 import { ExportRoot, normalizedRoot } from '../resources/export-root.ts';
 import { audienceOf } from '@svc/protocol/audience.ts';
 import { PeerHandles } from '../resources/peer-handles.ts';

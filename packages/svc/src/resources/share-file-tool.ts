@@ -1,6 +1,7 @@
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
-import { lifetimeSecs, longestLifetimeSecs, wholeMs } from '@svc/artifacts/manifest/units.ts';
+import { lifetimeSecs, longestLifetimeSecs } from '@svc/artifacts/manifest/units.ts';
+import { wholeMs } from '@svc/kit/units.ts';
 import { neverReached } from '../tools/dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from '../tools/tool.ts';
 import type { ExportRoot } from './export-root.ts';
