@@ -1,5 +1,6 @@
 /** The HTTP door of the referee. */
 
+/** The HTTP door of the referee. */
 import type { IncomingHttpHeaders } from 'node:http';
 
 import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
@@ -12,13 +13,22 @@ import {
   encodeCredential,
   encodeGrant,
   encodeSessionReport,
+  decodeDeregisterRequest,
+  decodeRegisterRequest,
+  decodeSpawnRequest,
+  longestSessionId,
+  type DeregisterRequest,
+  type RegisterRequest,
+  type SpawnRequest,
 } from '@svc/protocol/referee-messages.ts';
 import { encodeRefusal } from '@svc/protocol/refusal.ts';
 import { Referee, type RefereeOptions } from './referee.ts';
-import { refusalReply, sessionNotFound } from './refusals.ts';
-import { deregisterBody, maxBodyBytes, parseBody, registerBody, spawnBody } from './request-body.ts';
+import { refusalReply, sessionNotFound, badRequest, type Refusal } from './refusals.ts';
+/** Reads the bodies that are sent to the referee. */
+import { parseJsonText } from '@svc/protocol/json-text.ts';
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 
-export interface RefereeServerOptions extends RefereeOptions {
+interface RefereeServerOptions extends RefereeOptions {
   readonly onBug: (error: unknown) => void;
 }
 
@@ -125,4 +135,42 @@ function posted(path: string, handle: Handler<HttpRequest>): Route[] {
 function methodRefusal(at: { readonly path: string; readonly prefix?: boolean }, allow: string): Route {
   const refused = jsonReply({ error: `this path takes ${allow}` }, 405, { allow });
   return { method: '*', ...at, body: 'unread', handle: () => refused };
+}
+
+/** More than any request needs; what a caller adds is ignored. */
+const maxBodyBytes = 1024 * 1024;
+
+interface BodyShape<Value> {
+  readonly decode: (body: unknown) => Value | null;
+  /** What the body must be, for the refusal. */
+  readonly expected: string;
+}
+
+const spawnBody: BodyShape<SpawnRequest> = {
+  decode: decodeSpawnRequest,
+  expected: 'the body must be a JSON object with the strings name and version',
+};
+
+const registerBody: BodyShape<RegisterRequest> = {
+  decode: decodeRegisterRequest,
+  expected: `the body must be a JSON object with the strings session_id (1 to ${longestSessionId} characters), name and version`,
+};
+
+const deregisterBody: BodyShape<DeregisterRequest> = {
+  decode: decodeDeregisterRequest,
+  expected:
+    'the body must be a JSON object whose outcome is complete or failed; child, where it is given, is a session id',
+};
+
+type ParsedBody<Value> = { readonly kind: 'body'; readonly value: Value } | Refusal;
+
+function parseBody<Value>(body: Uint8Array, { decode, expected }: BodyShape<Value>): ParsedBody<Value> {
+  const text = decodeStrictUtf8(body);
+  // A byte order mark is kept, and then is no JSON.
+  const json = text === null ? ({ kind: 'not-json' } as const) : parseJsonText(text);
+  if (json.kind !== 'json') {
+    return badRequest(`the body ${json.kind === 'too-deep' ? 'nests too deep' : 'is not valid JSON'}: ${expected}`);
+  }
+  const value = decode(json.value);
+  return value === null ? badRequest(expected) : { kind: 'body', value };
 }

@@ -1,8 +1,12 @@
+import * as z from 'zod/mini';
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
-import { decodeRecord, encodeRecord, type ArtifactRecord } from './artifact-record.ts';
+import { type ArtifactRef, platformShape } from '@svc/artifacts/store/artifact-ref.ts';
 import { badInput } from './refusals.ts';
 import type { ObjectStore, StagedArchive } from './object-store.ts';
+import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
+import { packagings, roles } from '@svc/protocol/registry-messages.ts';
+import { sha256Shape } from '@svc/kit/sha256.ts';
 
 /** A record with the key of its object. */
 export interface KeptRecord extends ArtifactRecord {
@@ -134,4 +138,40 @@ function objectKey(logged: string, number: number): string {
 function parseKey(key: string): { readonly name: string | null; readonly number: number } {
   const [, name = null, number = '0'] = /^([^@]+@[^@]+)@([1-9]\d{0,5})$/.exec(key) ?? [];
   return { name, number: Number(number) };
+}
+
+const recordVersion = 1;
+
+const shape = z.object({
+  record_version: z.literal(recordVersion),
+  name: artifactName,
+  version: exactVersion,
+  runtime: z.enum(packagings),
+  artifact_runtime: z.enum(roles),
+  /** What the archive is for; none makes it the generic file of its version. */
+  platforms: z.array(z.string().check(z.regex(platformShape))),
+  sha256: z.string().check(z.regex(sha256Shape)),
+  bytes: z.int().check(z.minimum(0)),
+  description: z.nullable(z.string()),
+  tags: z.array(z.string()),
+});
+
+/** What one publish brought, as it is kept beside the archive. */
+export type ArtifactRecord = Omit<z.infer<typeof shape>, 'record_version'>;
+
+export function encodeRecord(record: ArtifactRecord): string {
+  return `${JSON.stringify({ record_version: recordVersion, ...record }, null, 2)}\n`;
+}
+
+/** Null for a text that is no record, or one of a later version. */
+export function decodeRecord(text: string): ArtifactRecord | null {
+  try {
+    const parsed = shape.safeParse(JSON.parse(text));
+    if (!parsed.success) return null;
+    const { record_version: _, ...record } = parsed.data;
+    return record;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
 }

@@ -6,12 +6,10 @@ import type { RequestHead } from '@svc/kit/http/route.ts';
 import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
 import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
-import { parseRange } from './byte-range.ts';
 import { encodeEntityTag, namesTag } from '@svc/protocol/entity-tag.ts';
 import { artifactsPath, decodeArchivePath, sha256Header } from '@svc/protocol/registry-messages.ts';
 import type { ByteSpan, ObjectStore } from './object-store.ts';
-import { parsePlatform } from './publish-query.ts';
-import { parseQuery } from './query.ts';
+import { parsePlatform, parseQuery } from './publish-query.ts';
 import { badInput, notFound } from './refusals.ts';
 
 export const downloadPrefix = `${artifactsPath}/`;
@@ -92,4 +90,28 @@ function rangeOf({ method, headers }: RequestHead, tag: string): string | undefi
   if (method !== 'GET') return undefined;
   const condition = headers['if-range'];
   return condition === undefined || condition === tag ? headers.range : undefined;
+}
+
+/** What a `Range` header asks of so many bytes. */
+type RangeReading =
+  /** No header, another unit, a malformed one, or several ranges: the answer is the whole (RFC 9110, 14.2). */
+  { readonly kind: 'whole' } | { readonly kind: 'part'; readonly span: ByteSpan } | { readonly kind: 'unsatisfiable' };
+
+const whole: RangeReading = { kind: 'whole' };
+const unsatisfiable: RangeReading = { kind: 'unsatisfiable' };
+const singleRange = /^bytes=(?:(\d{1,15})-(\d{1,15})?|-(\d{1,15}))$/i;
+
+/** Reads one range of a representation of `size` bytes. */
+function parseRange(header: string | undefined, size: number): RangeReading {
+  const found = header === undefined ? null : singleRange.exec(header.trim());
+  if (found === null) return whole;
+  const [, from, to, suffix] = found;
+  if (suffix !== undefined) return part(Math.max(0, size - Number(suffix)), size - 1);
+  const first = Number(from);
+  if (to !== undefined && Number(to) < first) return whole;
+  return part(first, Math.min(size - 1, Number(to ?? size - 1)));
+}
+
+function part(first: number, last: number): RangeReading {
+  return first > last ? unsatisfiable : { kind: 'part', span: { first, last } };
 }

@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { parseYaml } from '@svc/artifacts/manifest/yaml-source.ts';
-import { archiveLimits } from '@svc/artifacts/store/archive-limits.ts';
+import { archiveLimits } from '@svc/artifacts/store/archive-entry.ts';
 import { readArchive, type Archive } from '@svc/artifacts/store/archive.ts';
 import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { manifestFile } from '@svc/artifacts/store/inspect-content.ts';

@@ -5,17 +5,16 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { renderDiagnostic } from '@svc/kit/diagnostics/render.ts';
-import type { BindAddress, BindOutcome } from '@svc/kit/http/server.ts';
+import type { BindAddress, BindOutcome, Answered } from '@svc/kit/http/server.ts';
 import { isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { homeDirectory } from '@svc/kit/files/home-directory.ts';
-import { accessLine } from './access-log.ts';
-import { renderAddress } from './bind-address.ts';
+import { renderAddress, readSettings, type Settings, type SettingSources } from './settings.ts';
 import { FileStore } from './file-store.ts';
 import type { ObjectStore } from './object-store.ts';
 import { RegistryServer } from './registry-server.ts';
 import { S3Store } from './s3-store.ts';
-import { readSettings, type Settings, type SettingSources } from './settings.ts';
 import { StagingArea } from './staging.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
 
 const help = `Usage: svc-registry [options]
 
@@ -187,4 +186,12 @@ function tell(diagnostic: Diagnostic): void {
 function reportBug(error: unknown): void {
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
   say(`svc-registry: this is a bug in svc-registry ${packageJson.version}, please report it:\n${trace}`);
+}
+
+const longestTarget = 500;
+
+/** One line for one request: when it ended, what was asked, the status (`-` when the client left first), bytes sent and milliseconds. */
+function accessLine({ method, target, status, sentBytes, ms }: Answered, at: Date): string {
+  const shown = target.length <= longestTarget ? target : `${target.slice(0, longestTarget)}…`;
+  return `${at.toISOString()} ${method} ${printable(shown)} ${status ?? '-'} ${sentBytes} B ${Math.round(ms)} ms\n`;
 }

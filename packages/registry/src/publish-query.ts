@@ -1,7 +1,6 @@
 import { artifactName, artifactVersion, exactVersion } from '@svc/artifacts/manifest/names.ts';
 import { type ArtifactRef, platformShape } from '@svc/artifacts/store/artifact-ref.ts';
-import { packagings, type Packaging } from '@svc/protocol/registry-messages.ts';
-import { parseQuery } from './query.ts';
+import { packagings, type Packaging, decodeQuery } from '@svc/protocol/registry-messages.ts';
 import { badInput, reservedVersion } from './refusals.ts';
 
 export interface PublishQuery {
@@ -56,4 +55,12 @@ function platforms(values: ReadonlyMap<string, readonly string[]>): string[] {
   if (named.size > mostPlatforms)
     throw badInput('invalid platform', `At most ${mostPlatforms} platforms are named at once.`);
   return [...named].sort();
+}
+
+/** The parameters of a query. Throws `400` for one that cannot be decoded or holds any other than `known`. */
+export function parseQuery(query: string, known: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const decoded = decodeQuery(query, known);
+  if (decoded.kind === 'query') return decoded.values;
+  if (decoded.kind === 'malformed-escape') throw badInput('invalid query', 'The query has a malformed percent escape.');
+  throw badInput('unknown parameter', `The parameters here are ${known.join(', ')}.`);
 }

@@ -6,13 +6,12 @@ import type { Handler, RequestHead, Route } from '@svc/kit/http/route.ts';
 import { HttpServer, type Answered, type BindAddress, type BindOutcome } from '@svc/kit/http/server.ts';
 import { ArtifactIndex } from './artifact-index.ts';
 import { ArtifactRecords } from './artifact-records.ts';
-import { renderAddress } from './bind-address.ts';
+import { renderAddress } from './settings.ts';
 import { download, downloadPrefix } from './download.ts';
 import { encodeEntityTag, namesTag } from '@svc/protocol/entity-tag.ts';
 import { artifactsPath } from '@svc/protocol/registry-messages.ts';
 import type { ObjectStore } from './object-store.ts';
-import type { SlowestPace } from './paced-body.ts';
-import { publish, type Publishing } from './publish.ts';
+import { type SlowestPace, publish, type Publishing } from './publish.ts';
 import { diskFull, ioError, storeUnavailable } from './refusals.ts';
 import type { StagingArea } from './staging.ts';
 

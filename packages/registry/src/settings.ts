@@ -1,12 +1,12 @@
 import { join, resolve } from 'node:path';
+import { isIPv6 } from 'node:net';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { BindAddress } from '@svc/kit/http/server.ts';
 import { byteSize } from '@svc/artifacts/manifest/units.ts';
-import { archiveLimits } from '@svc/artifacts/store/archive-limits.ts';
-import { defaultPort, parseBindAddress } from './bind-address.ts';
+import { archiveLimits } from '@svc/artifacts/store/archive-entry.ts';
 import { readS3Settings, type S3Settings } from './s3-settings.ts';
 
 export interface Settings {
@@ -118,4 +118,22 @@ function uselessSize(maxBytes: number): Diagnostic[] {
 
 function inMebibytes(bytes: number): string {
   return `${bytes / (1024 * 1024)} MiB`;
+}
+
+const defaultPort = 7800;
+
+const shape = /^(?:\[([^[\]]+)\]|([^[\]:]+))(?::(\d{1,5}))?$/;
+
+/** `<address>`, `<address>:<port>`, `[<IPv6 address>]` or `[<IPv6 address>]:<port>`; null for anything else. */
+export function parseBindAddress(text: string): BindAddress | null {
+  const [, bracketed, plain, digits] = shape.exec(text) ?? [];
+  const port = digits === undefined ? defaultPort : Number(digits);
+  if (port > 65_535) return null;
+  if (bracketed !== undefined) return isIPv6(bracketed) ? { address: bracketed, port } : null;
+  return plain === undefined || /\s/.test(plain) ? null : { address: plain, port };
+}
+
+/** As a URL has it. */
+export function renderAddress({ address, port }: BindAddress): string {
+  return `${address.includes(':') ? `[${address}]` : address}:${port}`;
 }

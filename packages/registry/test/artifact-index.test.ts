@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
 
-import { encodeRecord } from '../src/artifact-record.ts';
+import { encodeRecord } from '../src/artifact-records.ts';
 import { temporaryDirectory } from '../../artifacts/test/store/artifacts.ts';
 import { RegistryKit, archiveWith, bareArchive, toolArchive } from './registry-kit.ts';
 

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { describe, expect, it } from 'vitest';
 
-import { decodeRecord } from '../src/artifact-record.ts';
+import { decodeRecord } from '../src/artifact-records.ts';
 import { ask } from '../../kit/test/http/raw-client.ts';
 import { temporaryDirectory } from '../../artifacts/test/store/artifacts.ts';
 import { authorized, bareArchive } from './registry-kit.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { formatDestination, parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { ArtifactCapabilities } from '../manifest/schema.ts';
 import { narrowGrants, type ArtifactGrants, type CapsuleGrants, type Narrowed } from './artifact-grants.ts';
-import { isWithin } from './filesystem-scope.ts';
+import { isWithin } from '../manifest/workdir-path.ts';
 import { isCovered } from '@svc/kit/net/network-coverage.ts';
 
 function destination(text: string): NetworkDestination {

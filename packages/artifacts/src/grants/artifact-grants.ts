@@ -2,8 +2,7 @@ import { Diagnostic, type SourceLocation } from '@svc/kit/diagnostics/diagnostic
 import { renderKeyPath, type KeyPath } from '../manifest/key-path.ts';
 import { formatDestination, parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
-import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
-import { intersection, type WorkdirPath } from './filesystem-scope.ts';
+import { normalizeWorkdirPath, intersection, type WorkdirPath } from '../manifest/workdir-path.ts';
 import { askedFlag, eachFlag, type FlagGrants, flagPath } from './flag-grants.ts';
 import { isCovered } from '@svc/kit/net/network-coverage.ts';
 

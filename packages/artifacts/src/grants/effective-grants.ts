@@ -2,14 +2,12 @@ import type { z } from 'zod/mini';
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { resourceLimits } from '../manifest/capabilities.ts';
-import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
+import { declaredArtifacts, type ArtifactEntry, type CapsuleManifest } from '../manifest/schema.ts';
 import type { LoadedManifest } from '../manifest/load.ts';
 import { formatDestination, parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
-import type { ArtifactEntry, CapsuleManifest } from '../manifest/schema.ts';
-import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
+import { normalizeWorkdirPath, type WorkdirPath } from '../manifest/workdir-path.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { declaredStores, narrowGrants, type ArtifactGrants, type CapsuleGrants } from './artifact-grants.ts';
-import type { WorkdirPath } from './filesystem-scope.ts';
 import { askedFlag, eachFlag, type FlagGrants, flagsOf } from './flag-grants.ts';
 import { isInterpreter } from '@svc/kit/interpreters.ts';
 import { destinationOf } from '@svc/kit/net/network-coverage.ts';

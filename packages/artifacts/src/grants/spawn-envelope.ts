@@ -1,10 +1,9 @@
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { formatDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
 import type { Reference } from '../manifest/references.ts';
-import { normalizeWorkdirPath } from '../manifest/workdir-path.ts';
+import { normalizeWorkdirPath, isWithin } from '../manifest/workdir-path.ts';
 import { isAtLeast } from '@svc/protocol/containment-class.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
-import { isWithin } from './filesystem-scope.ts';
 import { eachFlag, type FlagGrant, type FlagGrants, flagPath, flagsOf } from './flag-grants.ts';
 import { coveringEntries } from '@svc/kit/net/network-coverage.ts';
 

@@ -4,12 +4,10 @@ import { safeParse } from 'zod/v4/core';
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { DiagnosticList, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { FileFindings, mostFindings, type Findings } from './findings.ts';
-import { issueClause } from './issue-clause.ts';
+import { issueClause, keyPathOf, reportIssue, knownKeys } from './schema-issues.ts';
 import { renderKey, renderKeyPath, type KeyPath } from './key-path.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { resolveReferences, type Resolution } from './references.ts';
-import { keyPathOf, reportIssue } from './schema-issues.ts';
-import { knownKeys } from './schema-keys.ts';
 import { parseYaml, type YamlSource } from './yaml-source.ts';
 
 export interface DocumentRequest<Schema extends $ZodType> {

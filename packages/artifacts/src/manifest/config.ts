@@ -1,21 +1,20 @@
 import { join } from 'node:path';
-
-import type * as z from 'zod/mini';
+import * as z from 'zod/mini';
 
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { type ContainmentClass, containmentClasses } from '@svc/protocol/containment-class.ts';
 import { readDocument } from './checked-document.ts';
-import { userConfig, workspaceConfig } from './config-schema.ts';
-import { Draft } from './draft.ts';
+import { Draft } from './key-path.ts';
 import type { Findings } from './findings.ts';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { referencedVariable } from './references.ts';
+import { endpointFault } from '@svc/kit/net/endpoint.ts';
 
-export interface WorkspaceConfig {
+interface WorkspaceConfig {
   /** A floor beside the manifest's and the flag's (D1 "Command line" 1). */
   readonly containment?: ContainmentClass;
   readonly warnings: readonly Diagnostic[];
@@ -37,7 +36,7 @@ export type RegistrySource =
   /** `url` is without `/v1` and without a slash at its end. */
   | (SourceBase & { readonly type: 'registry'; readonly url: string });
 
-export interface UserConfig {
+interface UserConfig {
   /** The source named by `registry.default`. */
   readonly defaultSource?: RegistrySource;
   readonly sources: readonly RegistrySource[];
@@ -137,3 +136,54 @@ function resolveToken(
   const message = `the token of registry source ${name} refers to ${variable}, which is not set`;
   throw new Diagnostic('E-MAN-003', message, { hint: `set ${variable} in the environment`, location });
 }
+
+/** `.svc/config.yaml` of a workspace (D1 "Workspace and user configuration"). */
+const workspaceConfig = z.lazy(() =>
+  z.strictObject({
+    containment: z.optional(z.enum(containmentClasses)),
+  }),
+);
+
+const repository = z.lazy(() =>
+  z.string().check(
+    z.regex(/^[A-Za-z0-9][A-Za-z0-9-]{0,38}\/[A-Za-z0-9._-]{1,100}$/, 'must be <owner>/<repo>'),
+    z.refine((repo) => !/\/\.{1,2}$/.test(repo), 'must be <owner>/<repo>'),
+  ),
+);
+
+/** Why the address of a registry is refused, as a clause; undefined when it is allowed: as an endpoint, and without the `/v1` that is added to it. */
+export function registryAddressFault(text: string): string | undefined {
+  return endpointFault(text) ?? (/\/v1\/*$/.test(text) ? 'must be without /v1' : undefined);
+}
+
+const address = z.lazy(() =>
+  z.string().check(
+    z.refine((text) => registryAddressFault(text) === undefined, {
+      error: ({ input }) => registryAddressFault(String(input)),
+    }),
+  ),
+);
+
+const registrySource = z.lazy(() =>
+  z.strictObject({
+    name: z
+      .string()
+      .check(z.regex(/^[A-Za-z0-9][\w.-]{0,99}$/, 'must be letters, digits, dots, hyphens and underscores')),
+    type: z.enum(['github', 'registry']),
+    repo: z.optional(repository),
+    url: z.optional(address),
+    token: z.optional(z.string().check(z.minLength(1))),
+  }),
+);
+
+/** `~/.svc/config.yaml` of a user (D1 "Workspace and user configuration"). */
+const userConfig = z.lazy(() =>
+  z.strictObject({
+    registry: z.optional(
+      z.strictObject({
+        default: z.optional(z.string().check(z.minLength(1))),
+        sources: z._default(z.array(registrySource), []),
+      }),
+    ),
+  }),
+);

@@ -1,4 +1,4 @@
-import type { $ZodIssue } from 'zod/v4/core';
+import type { $ZodIssue, $ZodType, $ZodRawIssue } from 'zod/v4/core';
 
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
@@ -80,4 +80,83 @@ function hintFor(issue: $ZodIssue, path: KeyPath): string | undefined {
     return `write a list: ${renderKey(String(path.at(-1)))}: [ … ]`;
   }
   return input === null ? 'give the key a value, or remove it' : undefined;
+}
+
+/** The parts of a zod definition that lead to another schema. */
+interface Definition {
+  readonly type: string;
+  readonly innerType?: $ZodType;
+  readonly in?: $ZodType;
+  readonly getter?: () => $ZodType;
+  readonly element?: $ZodType;
+  readonly shape?: Readonly<Record<string, $ZodType>>;
+}
+
+/** The keys a schema knows in the block at `path`; none where it holds no block. */
+export function knownKeys(schema: $ZodType, path: KeyPath): readonly string[] {
+  let definition = unwrapped(schema);
+  for (const segment of path) {
+    const next = typeof segment === 'number' ? definition.element : definition.shape?.[segment];
+    if (next === undefined) return [];
+    definition = unwrapped(next);
+  }
+  return Object.keys(definition.shape ?? {});
+}
+
+/** The definition below `optional`, `default`, `nullable`, `lazy` and the reading side of a pipe. */
+function unwrapped(schema: $ZodType): Definition {
+  const definition: Definition = schema._zod.def;
+  const inner = definition.innerType ?? definition.in ?? definition.getter?.();
+  return inner === undefined ? definition : unwrapped(inner);
+}
+
+/**
+ * What is wrong with a value, as the clause after its key: `must be a whole number`. Asked only where the schema has no
+ * clause of its own.
+ */
+export function issueClause(issue: $ZodRawIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be ${nounFor(issue)}`;
+    case 'invalid_value':
+      return `must be ${issue.values.length === 1 ? '' : 'one of '}${issue.values.map(String).join(', ')}`;
+    case 'too_small':
+      return tooSmall(issue.origin, Number(issue.minimum), issue.inclusive !== false);
+    case 'too_big':
+      return issue.origin === 'string'
+        ? `must be at most ${issue.maximum} characters`
+        : `must be at most ${issue.maximum}${issue.origin === 'array' ? ' entries' : ''}`;
+    case 'invalid_format':
+    case 'not_multiple_of':
+    case 'invalid_union':
+    case 'invalid_key':
+    case 'invalid_element':
+    case 'unrecognized_keys':
+    case 'custom':
+      return 'is not allowed';
+    default:
+      return 'is not allowed';
+  }
+}
+
+function tooSmall(origin: string, minimum: number, inclusive: boolean): string {
+  if (origin === 'string') return 'must not be empty';
+  if (origin === 'array') return 'must have at least one entry';
+  return inclusive ? `must be at least ${minimum}` : `must be more than ${minimum}`;
+}
+
+const nouns: Readonly<Record<string, string>> = {
+  string: 'text',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  tuple: 'a list',
+  object: 'a block of keys',
+  record: 'a block of keys',
+};
+
+function nounFor(issue: $ZodRawIssue & { readonly expected?: string }): string {
+  const definition = issue.inst?._zod.def;
+  if (definition !== undefined && 'format' in definition && definition.format === 'safeint') return 'a whole number';
+  return nouns[issue.expected ?? ''] ?? 'a number';
 }

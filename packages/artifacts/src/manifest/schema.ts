@@ -4,8 +4,7 @@ import { artifactCapabilities, capsuleCapabilities } from './capabilities.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { longestWaitSecs } from '@svc/kit/units.ts';
 import { hookEvents, hookPolicyNames } from './hook-declaration.ts';
-import { artifactName, exactVersion } from './names.ts';
-import { serverCommand } from './server-command.ts';
+import { artifactName, exactVersion, bundledDrivers, bundledVersion, commandName } from './names.ts';
 import { byteSize, lifetimeSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
@@ -22,7 +21,7 @@ const someText = z.string().check(z.minLength(1));
 const freeForm = z.record(z.string(), z.unknown());
 
 /** One entry of `artifacts` (docs/manifest.md "Keys"). */
-export const artifactEntry = z.strictObject({
+const artifactEntry = z.strictObject({
   name: artifactName,
   version: exactVersion,
   runtime: z._default(z.enum(['driver', 'tool', 'hook', 'skill']), 'tool'),
@@ -148,3 +147,39 @@ export type CapsuleManifest = z.infer<typeof capsuleManifest>;
 export type ArtifactManifest = z.infer<typeof artifactManifest>;
 export type ArtifactEntry = z.infer<typeof artifactEntry>;
 export type ArtifactCapabilities = z.infer<typeof artifactCapabilities>;
+
+/**
+ * Every artifact a capsule runs with: the entries of `artifacts`, and the bundled driver when `inference.driver.artifact` names
+ * one that has no entry. These are what has to be installed.
+ */
+export function declaredArtifacts({ artifacts, inference }: CapsuleManifest): readonly ArtifactEntry[] {
+  const driver = inference.transport === 'http' ? inference.driver?.artifact : undefined;
+  const isListed = artifacts.some(({ name }) => name === driver);
+  if (driver === undefined || isListed || !(bundledDrivers as readonly string[]).includes(driver)) return artifacts;
+  return [...artifacts, { name: driver, version: bundledVersion, runtime: 'driver' }];
+}
+
+const archived = /^bin\/[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+
+const word = z.lazy(() =>
+  z.string().check(z.maxLength(4096), z.regex(/^[^\0]*$/, 'must not contain a null character')),
+);
+
+const program = z.lazy(() =>
+  z
+    .string()
+    .check(
+      z.refine(
+        (text) => archived.test(text) || commandName.safeParse(text).success,
+        'must be bin/<file>, a program of the archive, or the bare name of a program of the host',
+      ),
+    ),
+);
+
+/** `command` of an artifact with `implementation: mcp`: the program and its arguments; no shell reads them. */
+const serverCommand = z.lazy(() => z.tuple([program], word).check(z.maxLength(100)));
+
+/** The file of the archive that such a command starts; null when it starts a program of the host. */
+export function serverFile([first = '']: readonly string[]): string | null {
+  return archived.test(first) ? first : null;
+}

@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { posix } from 'node:path';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { normalizeWorkdirPath } from './workdir-path.ts';
+import { normalizeWorkdirPath, intersection, isWithin, statePath } from './workdir-path.ts';
 
 describe('a path below the workdir', () => {
   it.each([
@@ -29,5 +29,35 @@ describe('a path below the workdir', () => {
         expect(normalizeWorkdirPath(normal)).toBe(normal);
       }),
     );
+  });
+});
+
+describe('a filesystem scope', () => {
+  it.each([
+    ['.', '.', true],
+    ['.', 'out', true],
+    ['out', '.', false],
+    ['out', 'out', true],
+    ['out', 'out/data', true],
+    ['out', 'output', false],
+    ['out/data', 'out', false],
+  ])('%s holds %s: %s', (outer, inner, expected) => {
+    expect(isWithin(outer, inner)).toBe(expected);
+  });
+
+  it.each([
+    ['.', 'out', 'out'],
+    ['out', '.', 'out'],
+    ['out', 'out/data', 'out/data'],
+    ['out', 'src', null],
+    ['out', 'output', null],
+  ])('%s and %s share %s', (one, other, expected) => {
+    expect(intersection(one, other)).toBe(expected);
+  });
+});
+
+describe('a state store', () => {
+  it('is a folder of its name below /state', () => {
+    expect(statePath('notes')).toBe('/state/notes');
   });
 });

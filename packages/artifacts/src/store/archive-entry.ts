@@ -33,7 +33,7 @@ export interface ArchiveEntry {
 }
 
 /** Where an entry stands: an archive, by its label, and the names that entries before it have taken. */
-export interface EntryPlace {
+interface EntryPlace {
   readonly archive: string;
   readonly names: NameTable;
 }
@@ -67,7 +67,7 @@ export function checkEntry(entry: Entry, local: LocalFileHeader, { archive, name
 }
 
 /** `E-ART-002`, naming the entry. */
-export function forbidden(archive: string, shown: string, fault: string): Diagnostic {
+function forbidden(archive: string, shown: string, fault: string): Diagnostic {
   return new Diagnostic('E-ART-002', `${archive}: entry ${shown} ${fault}`, {
     hint: 'nothing of the archive was written; build it again from its source, or do not use it',
   });
@@ -186,7 +186,7 @@ function folded(name: string): string {
 }
 
 /** Where the directory of an archive lies, and where the record at the end of the archive begins. */
-export interface DirectoryPlace {
+interface DirectoryPlace {
   readonly start: number;
   readonly end: number;
   readonly endRecord: number;
@@ -239,3 +239,22 @@ async function isBeforeEnd(file: RegularFile, { end, endRecord }: DirectoryPlace
 function unreadable({ label }: RegularFile, fault: string): Diagnostic {
   return new Diagnostic('E-ART-001', `${label} is not a readable zip archive: ${fault}`);
 }
+
+/** What an archive may cost the machine that opens it. */
+export interface ArchiveLimits {
+  readonly maxArchiveBytes: number;
+  /** Of all files together, unpacked (ADR 0010). */
+  readonly maxUnpackedBytes: number;
+  readonly maxEntries: number;
+  /** Of a file that is read as text: `svc.yaml`, `skill.md`, `task.md`. */
+  readonly maxTextBytes: number;
+}
+
+const mebibyte = 1024 * 1024;
+
+export const archiveLimits: ArchiveLimits = {
+  maxArchiveBytes: 512 * mebibyte,
+  maxUnpackedBytes: 500 * mebibyte,
+  maxEntries: 10_000,
+  maxTextBytes: mebibyte,
+};

@@ -8,8 +8,14 @@ import type { ZipFile } from 'yauzl';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { type ArchiveEntry, checkEntry, checkLayout, NameTable } from './archive-entry.ts';
-import { type ArchiveLimits, archiveLimits } from './archive-limits.ts';
+import {
+  type ArchiveEntry,
+  checkEntry,
+  checkLayout,
+  NameTable,
+  type ArchiveLimits,
+  archiveLimits,
+} from './archive-entry.ts';
 import type { ArtifactContent } from './inspect-content.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
-import { decidesInstall } from '../manifest/install-keys.ts';
 import { loadCapsuleManifest } from '../manifest/load.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import type { ArtifactManifest } from '../manifest/schema.ts';
@@ -20,6 +19,8 @@ import {
 } from './inspect-content.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+/** Which keys of a capsule's manifest decide what is installed and packed; the variables of others need not be set for that. */
+import type { KeyPath } from '../manifest/key-path.ts';
 
 export interface FolderRequest {
   /** The folder of an artifact or a capsule. */
@@ -30,12 +31,12 @@ export interface FolderRequest {
   readonly checkArtifact: (manifest: ArtifactManifest) => Promise<void>;
 }
 
-export interface BuildRequest extends FolderRequest {
+interface BuildRequest extends FolderRequest {
   /** Where the archive goes, named `<name>-<version>.zip`. */
   readonly outDirectory: string;
 }
 
-export interface BuiltArchive extends WrittenArchive {
+interface BuiltArchive extends WrittenArchive {
   readonly ref: ArtifactRef;
   readonly kind: ArtifactKind;
   readonly warnings: readonly Diagnostic[];
@@ -49,7 +50,7 @@ export async function buildArchive(request: BuildRequest): Promise<BuiltArchive>
   return { ...(await writeArchive(path, content.files)), ref, kind, warnings };
 }
 
-export interface Folder {
+interface Folder {
   readonly content: DirectoryContent;
   readonly warnings: readonly Diagnostic[];
 }
@@ -92,5 +93,23 @@ async function lastChange(path: string): Promise<number | null> {
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return null;
     throw ioFault(error, `cannot read ${path}`);
+  }
+}
+
+const ofEntry = new Set(['name', 'version', 'runtime', 'source']);
+const ofInference = new Set(['transport', 'system_prompt_file', 'driver.artifact', 'driver.config.script']);
+
+/** Whether an install or a package depends on the value at this path. */
+export function decidesInstall([block, ...path]: KeyPath): boolean {
+  switch (block) {
+    case 'name':
+    case 'version':
+      return true;
+    case 'artifacts':
+      return path.length === 1 || (path.length === 2 && ofEntry.has(String(path[1])));
+    case 'inference':
+      return ofInference.has(path.join('.'));
+    default:
+      return false;
   }
 }

@@ -5,7 +5,7 @@ import { join, posix, sep } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import type { CapsuleManifest } from '../manifest/schema.ts';
-import { archiveLimits } from './archive-limits.ts';
+import { archiveLimits } from './archive-entry.ts';
 import { hashOfArchive, type PackedFile } from './archive-writer.ts';
 import {
   componentFile,

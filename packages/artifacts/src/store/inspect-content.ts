@@ -3,8 +3,7 @@ import * as z from 'zod/mini';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { artifactName, exactVersion } from '../manifest/names.ts';
-import { serverFile } from '../manifest/server-command.ts';
-import type { ArtifactManifest } from '../manifest/schema.ts';
+import { serverFile, type ArtifactManifest } from '../manifest/schema.ts';
 import { parseYaml } from '../manifest/yaml-source.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 

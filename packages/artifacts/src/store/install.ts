@@ -6,7 +6,7 @@ import { type ArtifactRef, type ReleaseRef, spell } from './artifact-ref.ts';
 import type { ArtifactOrigin, FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
 import { type Location, type StorePlaces, targetRoot } from './locate.ts';
 import { readLock, upsertLock } from './lockfile.ts';
-import { commandWith, usualManifest } from './manifest-option.ts';
+import { commandWith, usualManifest } from './lock-faults.ts';
 import { inspectStored } from './open-stored.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import { findRef, foundIn, inParallel, listed, lockedAs, refuse, resolveArtifacts, resolveEach } from './resolve.ts';
@@ -16,8 +16,7 @@ import { type FolderRequest, readFolder } from './build-archive.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { receiptOf } from './locate-in-sources.ts';
-import type { GithubApi } from './sources/github-api.ts';
-import { archivesOfRelease, type ReleaseArchive } from './sources/github-source.ts';
+import { type GithubApi, archivesOfRelease, type ReleaseArchive } from './sources/github-source.ts';
 
 export interface InstallRequest extends StorePlaces {
   /** What the manifest needs; only this is recorded in `svc.lock`. */

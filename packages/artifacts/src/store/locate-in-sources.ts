@@ -1,6 +1,6 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
-import type { ArtifactSource } from './artifact-source.ts';
+import type { ArtifactSource } from './installed-artifact.ts';
 import { storedVersions } from './list-stored.ts';
 import type { LocalPlace, Location, StorePlaces } from './locate.ts';
 import { readLock } from './lockfile.ts';

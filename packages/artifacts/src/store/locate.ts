@@ -1,6 +1,5 @@
 import type { ArtifactRef } from './artifact-ref.ts';
-import type { ArtifactSource, FetchObserver } from './artifact-source.ts';
-import type { ArtifactOrigin } from './installed-artifact.ts';
+import type { ArtifactSource, FetchObserver, ArtifactOrigin } from './installed-artifact.ts';
 import { bundledRoot, findStored, readVariant, type StoredArchive, storeRoot } from './store-layout.ts';
 
 /** Where artifacts are looked for. */

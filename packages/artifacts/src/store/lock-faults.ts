@@ -1,12 +1,12 @@
 /** What is said where artifacts are not what `svc.lock` records. */
 
+/** What is said where artifacts are not what `svc.lock` records. */
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { spell } from './artifact-ref.ts';
 import { type LockedArtifact, lockPath } from './lockfile.ts';
-import { commandWith, usualManifest } from './manifest-option.ts';
 
 /** What finds that an artifact differs from the lock: a run, or an install that may not change it. */
-export interface LockHolder {
+interface LockHolder {
   readonly by: 'run' | 'frozen';
   /** The manifest as the user named it: hints repeat it. */
   readonly manifestFile?: string | undefined;
@@ -64,4 +64,15 @@ function lockFault(
     `artifact ${spell(artifact)}${variant} has sha256 ${artifact.sha256} (${artifact.location}), but svc.lock records ${recorded} for it`,
     { hint: `run ${installCommand(holder)} to bring svc.lock up to date with the manifest` },
   );
+}
+
+export const usualManifest = './svc.yaml';
+
+/** The command with `--manifest`, unless it is the usual one. `manifest` is the path as the user gave it. */
+export function commandWith(command: string, manifest: string): string {
+  return manifest === usualManifest ? command : `${command} --manifest ${inShell(manifest)}`;
+}
+
+function inShell(word: string): string {
+  return /^[\w./@%+,:=][\w./@%+,:=-]*$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,6 +1,5 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { serverFile } from '../manifest/server-command.ts';
-import type { ArtifactManifest } from '../manifest/schema.ts';
+import { serverFile, type ArtifactManifest } from '../manifest/schema.ts';
 import { type Archive, readArchive } from './archive.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import { type ArtifactKind, type InspectedContent, inspectContent, requiredFile } from './inspect-content.ts';

@@ -6,8 +6,8 @@ import * as z from 'zod/mini';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readArchive } from './archive.ts';
-import { archiveLimits } from './archive-limits.ts';
-import type { FetchedArchive, FetchObserver } from './artifact-source.ts';
+import { archiveLimits } from './archive-entry.ts';
+import type { FetchedArchive, FetchObserver } from './installed-artifact.ts';
 import type { LockedArtifact } from './lockfile.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
-import { GithubApi } from '../../src/store/sources/github-api.ts';
+import { GithubApi } from '../../src/store/sources/github-source.ts';
 import { HttpClient } from '@svc/kit/net/http-client.ts';
 import type { Publication } from '../../src/store/sources/registry-client.ts';
 import { archiveBytes, toolFiles } from '../store/artifacts.ts';

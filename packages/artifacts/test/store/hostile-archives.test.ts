@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { ArchiveLimits } from '../../src/store/archive-limits.ts';
+import type { ArchiveLimits } from '../../src/store/archive-entry.ts';
 import { readArchive } from '../../src/store/archive.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { archiveBytes, codesOf, temporaryDirectory, toolFiles } from './artifacts.ts';

@@ -6,8 +6,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactEntry } from '../../src/manifest/schema.ts';
-import type { ArtifactSource } from '../../src/store/artifact-source.ts';
-import type { InstalledArtifact } from '../../src/store/installed-artifact.ts';
+import type { ArtifactSource, InstalledArtifact } from '../../src/store/installed-artifact.ts';
 import type { StorePlaces } from '../../src/store/locate.ts';
 import { resolveArtifacts } from '../../src/store/resolve.ts';
 import { stageNative } from '../../src/store/stage-native.ts';

@@ -1,7 +1,7 @@
 import { arch, platform } from 'node:process';
 
 import { DiagnosticList, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
+import { declaredArtifacts } from '@svc/artifacts/manifest/schema.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';

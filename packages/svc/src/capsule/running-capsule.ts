@@ -1,7 +1,7 @@
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { SessionOutcome } from '../session/session.ts';
-import type { FetchObserver } from '@svc/artifacts/store/artifact-source.ts';
+import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { NumberedFrame } from '@svc/protocol/frames.ts';

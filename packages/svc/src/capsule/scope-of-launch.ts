@@ -13,7 +13,7 @@ import { loadWorkspaceConfig } from '@svc/artifacts/manifest/config.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { loadCapsuleManifest, type LoadedManifest } from '@svc/artifacts/manifest/load.ts';
 import type { Environment } from '@svc/kit/environment.ts';
-import type { ArtifactSource } from '@svc/artifacts/store/artifact-source.ts';
+import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { absentCommands } from './absent-commands.ts';

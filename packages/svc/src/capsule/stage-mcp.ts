@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { serverFile } from '@svc/artifacts/manifest/server-command.ts';
+import { serverFile } from '@svc/artifacts/manifest/schema.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { stageProgram } from '@svc/artifacts/store/stage-native.ts';
 import type { Tool } from '../tools/tool.ts';

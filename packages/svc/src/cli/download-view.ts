@@ -1,4 +1,4 @@
-import type { FetchObserver } from '@svc/artifacts/store/artifact-source.ts';
+import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
 import type { CommandContext } from './command-context.ts';
 import { inMebibytes, ProgressLine } from './progress-line.ts';
 

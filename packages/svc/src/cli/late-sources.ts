@@ -1,4 +1,4 @@
-import type { ArtifactSource } from '@svc/artifacts/store/artifact-source.ts';
+import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** The sources of the registry in use; what asks them is read, and the registry found out, when they are first needed. */

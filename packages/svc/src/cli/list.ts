@@ -7,7 +7,7 @@ import { kindOfArchive } from '@svc/artifacts/store/open-stored.ts';
 import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { listStored } from '@svc/artifacts/store/list-stored.ts';
 import { localPlaces, type StorePlaces } from '@svc/artifacts/store/locate.ts';
-import { commandWith } from '@svc/artifacts/store/manifest-option.ts';
+import { commandWith } from '@svc/artifacts/store/lock-faults.ts';
 import { resolveEach } from '@svc/artifacts/store/resolve.ts';
 import type { CommandContext } from './command-context.ts';
 import { openProject, placesOf, type Project } from './project.ts';

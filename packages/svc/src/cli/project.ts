@@ -1,11 +1,10 @@
 import { dirname, resolve } from 'node:path';
 import { arch, platform } from 'node:process';
 
-import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
+import { declaredArtifacts, type ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
-import { decidesInstall } from '@svc/artifacts/manifest/install-keys.ts';
+import { decidesInstall } from '@svc/artifacts/store/build-archive.ts';
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
-import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';

@@ -1,5 +1,5 @@
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { ArtifactSource } from '@svc/artifacts/store/artifact-source.ts';
+import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { proxyFor } from '@svc/kit/net/proxy.ts';
 import { type RegistryChoice, registryInUse, sourcesOf } from '@svc/artifacts/store/sources/registry-in-use.ts';

@@ -6,7 +6,7 @@ import type { RunningCapsule, RunObserver, RunOutcome } from '../capsule/running
 import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { FetchObserver } from '@svc/artifacts/store/artifact-source.ts';
+import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
 import { parseArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { containmentClasses, type ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 
-import { issueClause } from '@svc/artifacts/manifest/issue-clause.ts';
+import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
 import type { ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
 import { asJsonObject, longestList } from '@svc/protocol/json-object.ts';
 import { describeFirst } from './driver-lines.ts';

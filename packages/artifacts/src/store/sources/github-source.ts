@@ -1,7 +1,13 @@
+import * as z from 'zod/mini';
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactRef, ReleaseRef } from '../artifact-ref.ts';
-import type { ArtifactSource, FetchedArchive } from '../artifact-source.ts';
-import type { GithubApi, GithubAsset, GithubRelease } from './github-api.ts';
+import type { ArtifactSource, FetchedArchive } from '../installed-artifact.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { listOf } from '@svc/kit/bounded-lists.ts';
+import { archiveLimits } from '../archive-entry.ts';
+import { parseJson, readErrorText } from './answer-text.ts';
+import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 
 /** The releases of a repository as a source of artifacts (docs/installing.md "GitHub releases"). */
 export class GithubSource implements ArtifactSource {
@@ -76,4 +82,132 @@ function byStem({ assets }: GithubRelease): Map<string, ReleaseArchive[]> {
     stems.set(stem, [...(stems.get(stem) ?? []), { asset, platform }]);
   }
   return stems;
+}
+
+interface GithubAccess {
+  /** Of the releases API, without a slash at its end. */
+  readonly apiUrl: string;
+  /** `<owner>/<repo>` */
+  readonly repo: string;
+  readonly token: Secret | null;
+  /** Where the operator sets the token, for advice: `GITHUB_TOKEN`. */
+  readonly tokenName: string;
+}
+
+const release = z.object({
+  tag_name: z.string(),
+  assets: listOf(
+    z.object({
+      id: z.int(),
+      name: z.string(),
+      size: z.int(),
+      /** Older servers give none. */
+      digest: z.optional(z.nullable(z.string())),
+    }),
+  ),
+});
+
+type GithubRelease = z.infer<typeof release>;
+type GithubAsset = GithubRelease['assets'][number];
+
+const maxReleaseBytes = 16 * 1024 * 1024;
+const digestShape = /^sha256:([0-9a-f]{64})$/;
+
+/** The releases of one repository, over GitHub's API (docs/installing.md "GitHub releases"). */
+export class GithubApi {
+  readonly #access: GithubAccess;
+  readonly #http: HttpClient;
+
+  constructor(access: GithubAccess, http: HttpClient) {
+    this.#access = access;
+    this.#http = http;
+  }
+
+  get label(): string {
+    return `github:${this.#access.repo}`;
+  }
+
+  /** What to try when nothing is found: without a token a private repository looks like none. */
+  get absenceHint(): string {
+    const { token, tokenName } = this.#access;
+    return token === null
+      ? `check the name and the tag; if the repository is private, set ${tokenName}`
+      : `check the name and the tag, and that the token in ${tokenName} may read the repository`;
+  }
+
+  /** The release with this tag; null when there is none, or no such repository that the token may see. */
+  async releaseOf(tag: string): Promise<GithubRelease | null> {
+    return await this.#release(`/tags/${encodeURIComponent(tag)}`);
+  }
+
+  /** Null when nothing has been released. */
+  async latestRelease(): Promise<GithubRelease | null> {
+    return await this.#release('/latest');
+  }
+
+  /** The bytes of an asset; the token does not follow the redirect to where they lie. */
+  async fetchAsset(asset: GithubAsset, platform: string | null): Promise<FetchedArchive> {
+    if (asset.size > archiveLimits.maxArchiveBytes) {
+      throw new Diagnostic('E-ART-003', `${asset.name} of ${this.label} is larger than 512 MiB`);
+    }
+    // Its address is made, not taken from the answer: the token goes to nobody else.
+    const answer = await this.#get(`/assets/${asset.id}`, 'application/octet-stream');
+    if (answer.status !== 200) throw await this.#refusal(answer, `does not give ${asset.name}`);
+    const [, sha256 = null] = digestShape.exec(asset.digest ?? '') ?? [];
+    return {
+      platform,
+      sha256,
+      size: answer.size ?? asset.size,
+      bytes: answer.body(),
+      discard: () => answer.discard(),
+    };
+  }
+
+  async #release(path: string): Promise<GithubRelease | null> {
+    const answer = await this.#get(path, 'application/vnd.github+json');
+    if (answer.status === 404) {
+      answer.discard();
+      return null;
+    }
+    if (answer.status !== 200) throw await this.#refusal(answer, 'does not tell of its releases');
+    const parsed = release.safeParse(parseJson((await answer.text(maxReleaseBytes)) ?? ''), { jitless: true });
+    if (parsed.success) return parsed.data;
+    throw new Diagnostic('E-IO-003', `what ${this.label} tells of a release cannot be understood`);
+  }
+
+  async #get(path: string, accept: string): Promise<HttpAnswer> {
+    const { apiUrl, repo, token } = this.#access;
+    return await this.#http.send({
+      label: this.label,
+      url: new URL(`${apiUrl}/repos/${repo}/releases${path}`),
+      headers: { accept, 'x-github-api-version': '2022-11-28' },
+      key: token,
+    });
+  }
+
+  async #refusal(answer: HttpAnswer, what: string): Promise<Diagnostic> {
+    const { token, tokenName, apiUrl } = this.#access;
+    const { shown } = await readErrorText(answer, token);
+    const resets = resetTime(answer);
+    if (resets !== null) {
+      const hint = token === null ? `wait, or set ${tokenName}: with a token the limit is higher` : 'wait until then';
+      return new Diagnostic('E-IO-003', `${this.label} ${what}: the rate limit is used up, ${resets}`, { hint });
+    }
+    const message = `${this.label} ${what} (${answer.status})${shown}`;
+    if (answer.status !== 401 && answer.status !== 403) return new Diagnostic('E-IO-003', message);
+    const advice = token === null ? `set ${tokenName} to a token` : `check that ${tokenName} is a token`;
+    return new Diagnostic('E-IO-003', message, { hint: `${advice} for ${apiUrl} that may read the repository` });
+  }
+}
+
+/** When a rate limit ends, as a clause; null for an answer that is about something else. */
+function resetTime({ status, headers }: HttpAnswer): string | null {
+  if (status !== 403 && status !== 429) return null;
+  const { 'retry-after': retryAfter } = headers;
+  if (retryAfter !== undefined && /^\d{1,6}$/.test(retryAfter)) return `try again in ${retryAfter} seconds`;
+  const { 'x-ratelimit-remaining': remaining, 'x-ratelimit-reset': reset } = headers;
+  if (remaining === '0' && typeof reset === 'string' && /^\d{1,11}$/.test(reset)) {
+    return `it is renewed at ${new Date(Number(reset) * 1000).toISOString()}`;
+  }
+  return status === 429 ? 'try again later' : null;
 }

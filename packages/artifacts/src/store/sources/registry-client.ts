@@ -1,9 +1,9 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { archiveLimits } from '../archive-limits.ts';
+import { archiveLimits } from '../archive-entry.ts';
 import { type ArtifactRef, spell } from '../artifact-ref.ts';
-import type { ArtifactSource, FetchedArchive } from '../artifact-source.ts';
+import type { ArtifactSource, FetchedArchive } from '../installed-artifact.ts';
 import { parseJson, readErrorText } from './answer-text.ts';
 import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 import type { OutgoingBody } from '@svc/kit/net/http-exchange.ts';

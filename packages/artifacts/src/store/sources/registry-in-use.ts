@@ -1,13 +1,11 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { loadUserConfig, type RegistrySource } from '../../manifest/config.ts';
-import { registryAddressFault } from '../../manifest/config-schema.ts';
+import { loadUserConfig, type RegistrySource, registryAddressFault } from '../../manifest/config.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { Environment } from '@svc/kit/environment.ts';
-import type { ArtifactSource } from '../artifact-source.ts';
-import { GithubApi } from './github-api.ts';
-import { GithubSource } from './github-source.ts';
+import type { ArtifactSource } from '../installed-artifact.ts';
+import { GithubApi, GithubSource } from './github-source.ts';
 import type { HttpClient } from '@svc/kit/net/http-client.ts';
 import { RegistryClient } from './registry-client.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 
-import { issueClause } from '@svc/artifacts/manifest/issue-clause.ts';
+import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
 import { describeFirst } from '../driver-lines.ts';
 import type { CliDecoder, CliEvent } from './cli-dialect.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 
-import { pacedBody } from './paced-body.ts';
+import { pacedBody } from './publish.ts';
 
 /** Gives the chunks and then ends, or stays silent. Notes that it was told to stop. */
 class Sender {
