@@ -8,7 +8,7 @@ import { SpendMeter } from '@svc/svc/inference/spend-meter.ts';
 import { noHooks } from '@svc/svc/hooks/session-hooks.ts';
 import { TaskBoard } from '@svc/svc/session/task-board.ts';
 import { Inventory } from '@svc/svc/tools/inventory.ts';
-import type { Trace } from '@svc/svc/trace/trace.ts';
+import type { Trace } from '@svc/svc/trace/events.ts';
 import { agentCard } from '@svc/protocol/agent-card.ts';
 import { mintSessionId, mintTaskId, mintTraceEventId } from '@svc/protocol/ids.ts';
 import { takeOrders } from './producer.mjs';

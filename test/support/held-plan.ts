@@ -1,6 +1,6 @@
 import type { Plan, PlanStep } from '@svc/svc/tools/plan/plan.ts';
 import type { EndedStep, PlanWork } from '@svc/svc/tools/plan/plan-run.ts';
-import { nothingRan, type StepOutcome } from '@svc/svc/tools/plan/step-outcome.ts';
+import { nothingRan, type StepOutcome } from '@svc/svc/tools/plan/capsule-step.ts';
 
 export const passes: StepOutcome = { ...nothingRan('ok'), status: 'passed', reached: true };
 export const fails: StepOutcome = { ...passes, status: 'failed', retryable: true };

@@ -5,8 +5,7 @@ import { afterEach, beforeEach } from 'vitest';
 
 import type { CallVerdict, CheckedCall, DispatchContext, DispatchedCall } from '@svc/svc/tools/dispatch.ts';
 import { Inventory } from '@svc/svc/tools/inventory.ts';
-import type { RunCapsuleStep } from '@svc/svc/tools/plan/capsule-step.ts';
-import { nothingRan } from '@svc/svc/tools/plan/step-outcome.ts';
+import { type RunCapsuleStep, nothingRan } from '@svc/svc/tools/plan/capsule-step.ts';
 import { createSubmitPlanTool } from '@svc/svc/tools/plan/submit-plan-tool.ts';
 import type { Tool, ToolKind, ToolOutcome } from '@svc/svc/tools/tool.ts';
 import type { TraceEvent } from '@svc/svc/trace/events.ts';

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { normalizeWorkdirPath, intersection, isWithin, statePath } from './workdir-path.ts';
+import { normalizeWorkdirPath, intersection, isWithin } from './workdir-path.ts';
 
 describe('a path below the workdir', () => {
   it.each([
@@ -53,11 +53,5 @@ describe('a filesystem scope', () => {
     ['out', 'output', null],
   ])('%s and %s share %s', (one, other, expected) => {
     expect(intersection(one, other)).toBe(expected);
-  });
-});
-
-describe('a state store', () => {
-  it('is a folder of its name below /state', () => {
-    expect(statePath('notes')).toBe('/state/notes');
   });
 });

@@ -1,10 +1,9 @@
-import type { SpawnerHandle } from '@svc/protocol/spawner-handle.ts';
-import { parseSpawnerHandle } from '../delegation/spawner-handle.ts';
+import { type SpawnerHandle, decodeSpawnerHandle } from '@svc/protocol/spawner-handle.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 
-export interface DelegationQuestion {
+interface DelegationQuestion {
   readonly spawnAllow: readonly string[];
   /** The process environment over the `.env` file. */
   readonly env: Environment;
@@ -49,5 +48,18 @@ export function refereeAddress(value: string | undefined): string {
 function noReferee(problem: string): Diagnostic {
   return new Diagnostic('E-RUN-019', `capabilities.spawn.allow needs a referee, and ${problem}`, {
     hint: 'start svc-referee and set SVC_REFEREE_URL to the address it prints, such as http://127.0.0.1:7700',
+  });
+}
+
+/**
+ * The handle of `SVC_SPAWNER`; null when the variable is not set, since nobody delegated to this capsule. Throws `E-RUN-020` for anything
+ * that cannot be read as a handle.
+ */
+function parseSpawnerHandle(text: string | undefined): SpawnerHandle | null {
+  if (text === undefined) return null;
+  const decoded = decodeSpawnerHandle(text);
+  if (decoded.kind === 'handle') return decoded.handle;
+  throw new Diagnostic('E-RUN-020', `SVC_SPAWNER cannot be read as a spawner handle: ${decoded.problem}`, {
+    hint: 'a parent capsule sets it for its child; unset it to run this capsule by hand',
   });
 }

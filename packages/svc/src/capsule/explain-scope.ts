@@ -5,7 +5,7 @@ import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { redactedTexts } from '../trace/file-trace.ts';
-import { commandProblems } from './absent-commands.ts';
+import { commandProblems } from './launch-warnings.ts';
 import { scopeOfLaunch, type ScopeRequest } from './scope-of-launch.ts';
 
 /** What a launch would be granted, without the launch (D1 "Scope report"). */

@@ -7,7 +7,7 @@ import { createLateComponentHost } from '@svc/components/late-component-host.ts'
 import { Diagnostic, diagnosticOf, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HookSet } from '../hooks/hook-set.ts';
 import type { CapsuleDoor } from '../listener/capsule-listener.ts';
-import { checkExportRoots } from '../resources/export-check.ts';
+import { checkExportRoots } from '../resources/export-root.ts';
 import { recordRedaction } from '../resources/handle-id.ts';
 import { RefusedRequests } from '../resources/refused-requests.ts';
 import { resourceDoor, type ResourceDoor } from '../resources/resource-routes.ts';
@@ -22,8 +22,7 @@ import { WorkdirSize } from '../session/workdir-size.ts';
 import { Inventory } from '../tools/inventory.ts';
 import { openFileTrace } from '../trace/file-trace.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
-import type { TraceEvent } from '../trace/events.ts';
-import type { Trace } from '../trace/trace.ts';
+import type { TraceEvent, Trace } from '../trace/events.ts';
 import { agentCard, type AgentCard } from '@svc/protocol/agent-card.ts';
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId, TraceEventId } from '@svc/protocol/ids.ts';

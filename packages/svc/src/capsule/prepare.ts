@@ -1,18 +1,23 @@
 import { arch, platform } from 'node:process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
-import { DiagnosticList, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { DiagnosticList, Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { declaredArtifacts } from '@svc/artifacts/manifest/schema.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { resolveArtifacts } from '@svc/artifacts/store/resolve.ts';
-import { checkHooks } from './declared-hooks.ts';
-import { driverConfig } from './driver-config.ts';
 import { findInitialTask, type InitialTask } from './initial-task.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { scopeOfLaunch, type LaunchScope } from './scope-of-launch.ts';
-import { weakPrograms } from './weak-programs.ts';
+import { weakPrograms } from './launch-warnings.ts';
+import { hookDeclaration, hookProblem, mayCommit } from '@svc/artifacts/manifest/hook-declaration.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
+import { bundledCompaction, bundledVersion } from '@svc/artifacts/manifest/names.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 
 /** What is known of a launch that nothing refuses so far. */
 export interface ScopedLaunch extends Omit<LaunchScope, 'refusals' | 'warnings'> {
@@ -74,4 +79,48 @@ export async function prepareLaunch(
   const weak = weakPrograms(loaded, artifacts, scoped.containment);
   if (weak !== null) onWarning(weak);
   return { ...scoped, driverConfig: driverConfig(loaded), packageRoot: places.packageRoot, artifacts };
+}
+
+/**
+ * Holds the hooks of a capsule to what a hook may declare: throws every `E-ART-009` and `E-ART-010` (docs/hooks.md "What a hook declares"). Gives the
+ * warning `W-RUN-004` for a context limit that nobody compacts at.
+ */
+function checkHooks(
+  { manifest, locate }: LoadedManifest,
+  artifacts: readonly InstalledArtifact[],
+): readonly Diagnostic[] {
+  const problems = artifacts.flatMap((artifact) => hookProblem(artifact.manifest) ?? []);
+  if (problems.length > 0) throw new DiagnosticList(problems);
+  const limit = manifest.inference.context.max_tokens;
+  const compacts = artifacts.some((artifact) => {
+    if (artifact.manifest.runtime !== 'hook') return false;
+    const declaration = hookDeclaration(artifact.manifest);
+    return declaration.events.has('on-compaction') && mayCommit(declaration, 'replace-context', 'on-compaction');
+  });
+  if (limit === undefined || compacts) return [];
+  const message = 'inference.context.max_tokens is declared, but no hook compacts a conversation that nears it';
+  const hint = `add { name: ${bundledCompaction}, version: ${bundledVersion}, runtime: hook } to artifacts`;
+  return [new Diagnostic('W-RUN-004', message, { hint, location: locate(['inference', 'context'], 'key') })];
+}
+
+/**
+ * `inference.driver.config` as the driver gets it. A component cannot read beside the manifest, so the script driver is given the
+ * text of the file that `script` names, as `script_text`. `E-RUN-030` when that file cannot be read.
+ */
+function driverConfig({ manifest, directory, locate }: LoadedManifest): Readonly<Record<string, unknown>> {
+  const { artifact, config = {} } = manifest.inference.driver ?? {};
+  const { script } = config;
+  if (artifact !== 'svc-driver-script' || typeof script !== 'string') return config;
+  const location = locate(['inference', 'driver', 'config', 'script'], 'value');
+  if (normalizeWorkdirPath(script) === undefined) {
+    const message = `inference.driver.config.script must be a path below the manifest: ${script}`;
+    throw new Diagnostic('E-MAN-003', message, { location });
+  }
+  try {
+    return { ...config, script_text: readFileSync(join(directory, script), 'utf8') };
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    const reason = systemReason(error);
+    throw new Diagnostic('E-RUN-030', `the script ${script} cannot be read: ${reason}`, { location, cause: error });
+  }
 }

@@ -16,13 +16,11 @@ import type { Environment } from '@svc/kit/environment.ts';
 import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import { absentCommands } from './absent-commands.ts';
+import { absentCommands, unenforcedGrants, unheldLimits, unavailableParts } from './launch-warnings.ts';
 import { findCapsule, type CapsuleSource } from './capsule-source.ts';
 import { delegationOfLaunch, type LaunchDelegation } from './delegation-of-launch.ts';
 import { hostFacts } from './host-facts.ts';
 import type { RunRequest } from './running-capsule.ts';
-import { unavailableParts } from './unavailable-parts.ts';
-import { unenforcedGrants, unheldLimits } from './unenforced-grants.ts';
 
 /** What of a request decides the scope of a session: neither its task nor its port, and of its workdir where it lies. */
 export type ScopeRequest = Pick<

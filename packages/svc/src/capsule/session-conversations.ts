@@ -19,7 +19,7 @@ export async function openConversations(
   const { lifecycle, name: capsule } = launch.loaded.manifest;
   if (lifecycle.conversation === 'stateless') return { conversations: null, close: () => {} };
   if (request.workdir === null) {
-    const { threadedConversations } = await import('../session/threaded-conversations.ts');
+    const { threadedConversations } = await import('../session/conversations.ts');
     return { conversations: threadedConversations(), close: () => {} };
   }
   const [{ KeptConversations }, { openConversationPlace }] = await Promise.all([

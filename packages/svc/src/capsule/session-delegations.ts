@@ -14,7 +14,7 @@ import { manifestFile, readManifestText } from '@svc/artifacts/store/inspect-con
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { locate, type StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { openStored } from '@svc/artifacts/store/open-stored.ts';
-import type { Trace } from '../trace/trace.ts';
+import type { Trace } from '../trace/events.ts';
 import type { DelegationId, SessionId, TraceEventId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';

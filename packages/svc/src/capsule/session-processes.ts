@@ -13,7 +13,7 @@ import type { SessionId } from '@svc/protocol/ids.ts';
 import { makePrivateDirectory, openScopeDirectory, openStateStore } from './scope-directory.ts';
 import type { SessionDirectories } from './session-directories.ts';
 
-export interface SessionProcessesDeps {
+interface SessionProcessesDeps {
   readonly sessionId: SessionId;
   readonly containment: Containment;
   /** By what the limits of the session are held. */

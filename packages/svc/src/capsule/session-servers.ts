@@ -1,8 +1,7 @@
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import { type ListedTools, KeptLists } from '../tools/mcp/listed-tools.ts';
-import { createMcpTools } from '../tools/mcp/mcp-tools.ts';
+import { type ListedTools, KeptLists, createMcpTools } from '../tools/mcp/listed-tools.ts';
 import { ToolServer, type ToolServerSettings } from '../tools/mcp/tool-server.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { Tool } from '../tools/tool.ts';

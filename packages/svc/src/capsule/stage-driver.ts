@@ -8,9 +8,8 @@ import type { Driver } from '../inference/driver.ts';
 import { timedDriver } from '../inference/timed-driver.ts';
 import type { ProgramService } from '../inference/cli/cli-driver.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import { capsuleProcesses } from './process-grants.ts';
+import { capsuleProcesses, grantsOf, type StageParts } from './stage-parts.ts';
 import { recordRedaction } from '../resources/handle-id.ts';
-import { grantsOf, type StageParts } from './stage-parts.ts';
 import { version } from './version.ts';
 
 /** The way to the model that `inference.transport` names. */

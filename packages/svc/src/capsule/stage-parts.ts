@@ -1,12 +1,16 @@
+import type { SessionProcesses } from './session-processes.ts';
+import { homeBelow } from '@svc/sandbox/contained-environment.ts';
+import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
+import type { LogBudget } from '@svc/kit/log-budget.ts';
+import type { SessionDirectories } from './session-directories.ts';
 import type { Delegations } from '../delegation/delegations.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import type { BackgroundCommands } from '../tools/background/background-commands.ts';
-import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { SessionComponents } from './session-components.ts';
-import type { SessionDirectories } from './session-directories.ts';
-import type { SessionProcesses } from './session-processes.ts';
 import type { SessionServers } from './session-servers.ts';
+import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
+import { flagsOf } from '@svc/artifacts/grants/flag-grants.ts';
 
 /** What tools, hooks and the driver of a session are made of. */
 export interface StageParts {
@@ -28,4 +32,37 @@ export function grantsOf({ grants }: PreparedLaunch, name: string): ArtifactGran
   const own = grants.artifacts.find((each) => each.name === name);
   if (own === undefined) throw new Error(`${name} was not lowered`);
   return own;
+}
+
+/** What the commands of a capsule may do, and its driver when that is a program. State stores belong to artifacts: they have none. */
+export function capsuleProcesses(grants: EffectiveGrants): ProcessGrants {
+  return {
+    commands: grants.shellAllow,
+    scope: grants.filesystemScope ?? '.',
+    writable: !grants.readOnly,
+    ...flagsOf(grants),
+    stores: [],
+    networkAllow: grants.networkAllow,
+    limits: grants.resources,
+  };
+}
+
+/**
+ * What a native tool may do: its own grants, and of the commands those of its capsule. One that is left nothing of the workdir has the
+ * home that every process has.
+ */
+export function toolProcesses(
+  own: ArtifactGrants,
+  capsule: EffectiveGrants,
+  stores: readonly StoreDirectory[],
+): ProcessGrants {
+  return {
+    commands: capsule.shellAllow,
+    scope: own.preopen?.scope ?? homeBelow,
+    writable: own.preopen?.writable ?? false,
+    ...flagsOf(own),
+    stores,
+    networkAllow: own.networkAllow,
+    limits: capsule.resources,
+  };
 }

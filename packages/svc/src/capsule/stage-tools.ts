@@ -3,8 +3,7 @@ import { createShellTools } from '../tools/shell-tool.ts';
 import { createSkillTool } from '../tools/skill-tool.ts';
 import type { Tool } from '../tools/tool.ts';
 import { createWasmTool } from '../tools/wasm-tool.ts';
-import { capsuleProcesses } from './process-grants.ts';
-import { grantsOf, type StageParts } from './stage-parts.ts';
+import { capsuleProcesses, grantsOf, type StageParts } from './stage-parts.ts';
 
 /** What the model of a session can call: artifacts of role `tool` and `skill`, the commands of the shell grant, and what `svc` itself offers. */
 export async function stageTools(parts: StageParts): Promise<readonly Tool[]> {
@@ -24,9 +23,9 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
     case 'wasm':
       return [wasmTool(artifact, parts)];
     case 'native':
-      return [await (await import('./stage-native-tool.ts')).nativeTool(artifact, parts)];
+      return [await (await import('./stage-programs.ts')).nativeTool(artifact, parts)];
     case 'mcp':
-      return await (await import('./stage-mcp.ts')).mcpTools(artifact, parts);
+      return await (await import('./stage-programs.ts')).mcpTools(artifact, parts);
   }
 }
 

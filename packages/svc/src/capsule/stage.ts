@@ -12,12 +12,13 @@ import type { PreparedLaunch } from './prepare.ts';
 import { SessionComponents } from './session-components.ts';
 import type { SessionDirectories } from './session-directories.ts';
 import { SessionProcesses } from './session-processes.ts';
+import { grantsOf, type StageParts } from './stage-parts.ts';
 import type { SessionServers, SessionServersDeps } from './session-servers.ts';
 import { stageDriver } from './stage-driver.ts';
-import { stageHooks } from './stage-hooks.ts';
 import { stageTools } from './stage-tools.ts';
+import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 
-export interface StageRequest {
+interface StageRequest {
   readonly launch: PreparedLaunch;
   readonly sessionId: SessionId;
   readonly directories: SessionDirectories;
@@ -97,3 +98,18 @@ function backgroundOf({ loaded }: PreparedLaunch): BackgroundCommands {
 const graceWhereTold = 10;
 /** A session that ends with its task would not hear of the end: a build or a test may take its time there. */
 const graceOfItsTask = 600;
+
+/** The hooks of a session, in the order of the manifest (ADR 0043). Compiles and starts nothing. */
+function stageHooks({ launch, components }: StageParts): readonly Hook[] {
+  const artifacts = launch.artifacts.filter(({ entry }) => entry.runtime === 'hook');
+  return artifacts.map((artifact) => {
+    const { name } = artifact.entry;
+    const grants = grantsOf(launch, name);
+    return {
+      name,
+      declaration: hookDeclaration(artifact.manifest),
+      component: components.open(artifact, grants),
+      deadlineMs: grants.deadlineSecs * 1000,
+    };
+  });
+}

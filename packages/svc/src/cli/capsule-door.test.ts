@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
-import { doorOf, patientConnections } from './capsule-door.ts';
+import { doorOf, patientConnections } from './approach-capsule.ts';
 import { faultOf } from './capsule-faults.ts';
 
 const servers: Server[] = [];

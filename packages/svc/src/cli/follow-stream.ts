@@ -1,18 +1,22 @@
 import { once } from 'node:events';
 
 import { ClientError } from '@svc/client/client-error.ts';
-import type { EventStream } from '@svc/client/event-stream.ts';
+import { type EventStream, openStream } from '@svc/client/event-stream.ts';
 import { type EventId, parseLastEventId } from '@svc/protocol/frames.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
-import { renderFrameJson } from './frame-json.ts';
 import type { Output } from './terminal/output.ts';
 import { pageOf } from './terminal/page.ts';
-import { joined, Shown } from './terminal/shown.ts';
+import { joined, Shown, jsonText } from './terminal/shown.ts';
 import { renderNotice, WatchView } from './watch-view.ts';
+import { HttpDoor } from '@svc/client/http-door.ts';
+import { type ApproachedCapsule, doorOf } from './approach-capsule.ts';
+import { streamFaultOf } from './capsule-faults.ts';
+import { mostFrameValues } from '@svc/protocol/decode-frame.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
 
-export interface WatchOutput {
+interface WatchOutput {
   readonly json: boolean;
   readonly stdout: Output;
   readonly stderr: Output;
@@ -103,4 +107,31 @@ class Printer {
       if (!this.#unread.aborted) throw error;
     }
   }
+}
+
+/**
+ * Asks a capsule for its event stream from the start of what it still holds (D1 "`svc watch` behaviour"). Throws
+ * `E-IO-003` when it cannot be reached or answers anything else. The caller closes the stream.
+ */
+export async function openWatch(capsule: ApproachedCapsule): Promise<EventStream> {
+  const method = 'stream/watch';
+  try {
+    return await openStream(new HttpDoor(doorOf(capsule)), { method, params: {}, lastEventId: '0' });
+  } catch (error) {
+    throw streamFaultOf(error, { ...capsule, method });
+  }
+}
+
+/**
+ * A frame as one line of `svc watch --json`: `id` as text, absent where the frame has none, then `event` and `data`. The data goes out
+ * as it came, so that numbers above 2^53 keep their digits; data that is no JSON, or nests too deep or holds too much to tell, goes out as a JSON string.
+ */
+export function renderFrameJson({ id, event, data }: ReceivedFrame): Shown {
+  const label = id === undefined ? '' : `"id":${JSON.stringify(id)},`;
+  return jsonText(`{${label}"event":${JSON.stringify(event)},"data":${jsonOnOneLine(data)}}`);
+}
+
+function jsonOnOneLine(data: string): string {
+  // In JSON a line feed stands between tokens only: inside a string it is escaped.
+  return parseJsonText(data, mostFrameValues).kind === 'json' ? data.replaceAll('\n', ' ') : JSON.stringify(data);
 }

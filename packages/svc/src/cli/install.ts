@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { resolve, join } from 'node:path';
 import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -15,14 +15,18 @@ import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { githubApiOf, type RegistryChoice } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { checkArtifact } from './check-artifact.ts';
 import type { CommandContext } from './command-context.ts';
-import { createCompileAhead } from './compile-ahead.ts';
-import { DownloadView } from './download-view.ts';
+import { DownloadView } from './transfer-view.ts';
 import { interruptible } from './interruption.ts';
-import { openProject, placesOf, type Project } from './project.ts';
-import { lazySources, registryChoice } from './registry.ts';
+import { openProject, placesOf, type Project, lazySources, registryChoice } from './project.ts';
 import { render } from './render-failure.ts';
 import { type Column, renderTable } from './table.ts';
 import { jsonLine, say } from './terminal/shown.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import { ComponentFault } from '@svc/components/component.ts';
+import { CompileCache } from '@svc/components/compiler/compile-cache.ts';
+import { Compiler } from '@svc/components/compiler/compiler.ts';
+import { componentFile, requiredFile } from '@svc/artifacts/store/inspect-content.ts';
+import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 
 interface InstallOptions {
   readonly manifest: string;
@@ -164,4 +168,24 @@ function write(rows: readonly InstalledRow[], options: InstallOptions, context: 
   }
   const cells = rows.map((row) => [row.name, row.version, row.origin, row.sha256.slice(0, 12)]);
   context.stdout.write(renderTable(columns, cells, context.stdout));
+}
+
+/**
+ * Compiles the component of an artifact into the user's cache, so that the first run finds it there. Nothing is done for an
+ * artifact without a component or with one that is shipped compiled. `E-ART-004` for one that cannot be compiled.
+ */
+function createCompileAhead({ userHome, packageRoot }: StorePlaces): (artifact: FoundArtifact) => Promise<void> {
+  const cache = new CompileCache(join(userHome, '.svc', 'cache'), new Compiler(packageRoot));
+  return async (artifact) => {
+    const { manifest, compiledDir } = artifact;
+    if (compiledDir !== null || requiredFile(manifest) !== componentFile) return;
+    const wasm = await artifact.read(componentFile);
+    const sha256 = sha256Hex(wasm);
+    try {
+      await cache.load({ name: manifest.name, wasm, sha256 });
+    } catch (error) {
+      if (error instanceof ComponentFault) throw new Diagnostic('E-ART-004', error.message);
+      throw error;
+    }
+  };
 }

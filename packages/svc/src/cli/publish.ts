@@ -17,8 +17,8 @@ import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
 import { checkArtifact } from './check-artifact.ts';
 import type { CommandContext } from './command-context.ts';
 import { interruptible } from './interruption.ts';
-import { inMebibytes, ProgressLine } from './progress-line.ts';
-import { registryChoice } from './registry.ts';
+import { inMebibytes, ProgressLine } from './transfer-view.ts';
+import { registryChoice } from './project.ts';
 import { render } from './render-failure.ts';
 import { exactLine, jsonLine, say } from './terminal/shown.ts';
 

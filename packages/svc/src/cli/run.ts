@@ -6,13 +6,12 @@ import type { RunningCapsule, RunObserver, RunOutcome } from '../capsule/running
 import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
+import type { FetchObserver, ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import { parseArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { containmentClasses, type ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import { encodeRunLine } from '@svc/protocol/run-line.ts';
 import type { CommandContext } from './command-context.ts';
-import { lateSources } from './late-sources.ts';
 import type { LiveView } from './live-view.ts';
 import { render, usesColor } from './render-failure.ts';
 import { stopOnSignals, usualEndMs } from './stop-signals.ts';
@@ -133,7 +132,7 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
   let endWatch = (): void => {};
   try {
     if (options.spawnedBy !== undefined) {
-      const { watchParent } = await import('../capsule/parent-watch.ts');
+      const { watchParent } = await import('../capsule/spawned-launch.ts');
       endWatch = watchParent(options.spawnedBy, () => stop.request());
     }
     const approval = options.spawnApprovalStdin === true ? await approvalOfParent() : null;
@@ -165,7 +164,7 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
 }
 
 async function approvalOfParent(): Promise<Secret> {
-  const { readSpawnApproval } = await import('../capsule/spawn-approval.ts');
+  const { readSpawnApproval } = await import('../capsule/spawned-launch.ts');
   return await readSpawnApproval(process.stdin);
 }
 
@@ -190,7 +189,7 @@ async function observer(options: RunOptions, context: CommandContext): Promise<R
 }
 
 async function downloadView(context: CommandContext): Promise<FetchObserver> {
-  const { DownloadView } = await import('./download-view.ts');
+  const { DownloadView } = await import('./transfer-view.ts');
   return new DownloadView(context, true);
 }
 
@@ -228,4 +227,17 @@ function lines(capsule: RunningCapsule, { verbose = false }: RunOptions): Shown 
 function exitCodeOf({ status, stoppedIdle }: RunOutcome): number {
   if (status === 'trapped') return 2;
   return status === 'ok' || stoppedIdle ? 0 : 1;
+}
+
+/** The sources of the registry in use; what asks them is read, and the registry found out, when they are first needed. */
+function lateSources(
+  context: CommandContext,
+  choice: { readonly flag: string | undefined; readonly signal: AbortSignal },
+): () => Promise<readonly ArtifactSource[]> {
+  const open = async (): Promise<readonly ArtifactSource[]> => {
+    const { lazySources, registryChoice } = await import('./project.ts');
+    return lazySources(registryChoice(context, choice))();
+  };
+  let sources: Promise<readonly ArtifactSource[]> | null = null;
+  return async () => await (sources ??= open());
 }

@@ -6,8 +6,7 @@ import { entryOfIndex, localEntries, search, type SearchEntry } from '@svc/artif
 import { registryInUse, type RegistryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import type { CommandContext } from './command-context.ts';
 import { interruptible } from './interruption.ts';
-import { placesOf } from './project.ts';
-import { registryChoice } from './registry.ts';
+import { placesOf, registryChoice } from './project.ts';
 import { render } from './render-failure.ts';
 import { type Column, renderTable } from './table.ts';
 import { inertLine } from './terminal/inert-text.ts';

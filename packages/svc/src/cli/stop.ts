@@ -7,15 +7,15 @@ import { isAlive } from '@svc/kit/process-stat.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { decodeStopReport, type StopReport } from '@svc/protocol/stop-report.ts';
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
-import { doorOf } from './capsule-door.ts';
-import { faultOf, shownId } from './capsule-faults.ts';
 import {
+  doorOf,
   approachCapsule,
   type ApproachedCapsule,
   sendTokenHelp,
   tokenChoice,
   type TokenChoice,
 } from './approach-capsule.ts';
+import { faultOf, shownId } from './capsule-faults.ts';
 import type { CommandContext } from './command-context.ts';
 import { locateCapsule, type LocatedCapsule } from './locate-capsule.ts';
 import { say, type Shown } from './terminal/shown.ts';

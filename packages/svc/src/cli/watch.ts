@@ -27,7 +27,7 @@ export function watchCommand(context: CommandContext): Command {
       const { address } = capsule;
       // Its shapes of frames are no part of the start of any other command.
       const [{ openWatch }, { followStream }] = await Promise.all([
-        import('./open-watch.ts'),
+        import('./follow-stream.ts'),
         import('./follow-stream.ts'),
       ]);
       const stream = await openWatch(capsule);

@@ -1,12 +1,14 @@
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
+import { atMost } from '@svc/kit/clock.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 
 export interface ChildArtifact {
   readonly capsule: string;
   readonly version: string;
 }
 
-export type Approval =
+type Approval =
   | {
       readonly kind: 'approved';
       readonly approval: Secret;
@@ -41,4 +43,18 @@ export async function approveChild(
     return { kind: 'failed', reason: `${capsule} ${version} is not started: ${reading.reason}` };
   }
   return { kind: 'approved', approval: granted.approval, envAllow: reading.envAllow };
+}
+
+/** A session that ends does not wait for a referee that hangs. */
+const patienceMs = 2000;
+
+/**
+ * Frees the slot of a child that could not do so itself: its credential is gone with its process (docs/referee.md "What a delegation goes through"). Best
+ * effort, as every deregistration.
+ */
+export async function releaseSlot(
+  child: SessionId,
+  { referee, credential, clock }: Pick<DelegationsDeps, 'referee' | 'credential' | 'clock'>,
+): Promise<void> {
+  await atMost(clock, patienceMs, referee.deregister({ credential, outcome: 'failed', child }));
 }

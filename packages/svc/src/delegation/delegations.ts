@@ -1,5 +1,4 @@
-import { nothingRan, type StepOutcome } from '../tools/plan/step-outcome.ts';
-import type { CapsuleStep, RunCapsuleStep } from '../tools/plan/capsule-step.ts';
+import { nothingRan, type StepOutcome, type CapsuleStep, type RunCapsuleStep } from '../tools/plan/capsule-step.ts';
 import type { ToolCallContext } from '../tools/tool.ts';
 import { mintDelegationId, type DelegationId } from '@svc/protocol/ids.ts';
 import { approveChild } from './approve-child.ts';
@@ -12,7 +11,7 @@ import type {
   RunningDelegation,
   StartOutcome,
 } from './delegations-deps.ts';
-import { deliverTask } from './deliver-task.ts';
+import { deliverTask } from './capsule-call.ts';
 import { launchChild, type ReadyChild } from './launch-child.ts';
 import { recordEnd } from './report-end.ts';
 import { runCapsuleStep } from './run-capsule-step.ts';

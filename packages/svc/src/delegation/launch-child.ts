@@ -2,22 +2,21 @@ import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { mintSessionId, type SessionId } from '@svc/protocol/ids.ts';
-import type { ChildArtifact } from './approve-child.ts';
+import { type ChildArtifact, releaseSlot } from './approve-child.ts';
 import type { CapsuleDoor } from './capsule-call.ts';
-import { childEnvironment } from './child-environment.ts';
 import { ChildProcess, describeEnd, type FirstLine } from './child-process.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
-import { releaseSlot } from './release-slot.ts';
-import { parseRunLine, type ExpectedLine, type RunLineReading } from './run-line.ts';
-import type { SpawnerHandle } from '@svc/protocol/spawner-handle.ts';
+import { type SpawnerHandle, encodeSpawnerHandle } from '@svc/protocol/spawner-handle.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { decodeRunLine } from '@svc/protocol/run-line.ts';
 
 /** From the start of the process to its first line (D2 "Limits"). */
-export const launchBoundMs = 180_000;
+const launchBoundMs = 180_000;
 
 /** For a child that holds no task yet, or whose call is canceled. */
 export const shortGraceMs = 2000;
 
-export interface ChildLaunch extends ChildArtifact {
+interface ChildLaunch extends ChildArtifact {
   readonly approval: Secret;
   readonly envAllow: readonly string[];
   /** Null for a child that is to report to nobody. */
@@ -38,7 +37,7 @@ export interface ReadyChild {
   readonly readyMs: number;
 }
 
-export type Launched =
+type Launched =
   | { readonly kind: 'ready'; readonly child: ReadyChild }
   /** Nothing of it runs any more. `reason` is a clause for a person. */
   | { readonly kind: 'failed'; readonly reason: string }
@@ -159,4 +158,77 @@ function withoutApproval(approval: Secret, { redact }: DelegationsDeps): (text: 
 
 function failed(reason: string): Launched {
   return { kind: 'failed', reason };
+}
+
+/** What the referee's client and nobody's manifest decides about. */
+const ownNames: ReadonlySet<string> = new Set(['PATH', 'HOME', 'SVC_REFEREE_URL', 'SVC_SPAWNER']);
+
+interface ChildEnvironmentRequest {
+  /** The parent's process environment. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** `capabilities.env.allow` of the parent and of the child. */
+  readonly parentAllow: readonly string[];
+  readonly childAllow: readonly string[];
+  readonly refereeUrl: string;
+  /** Null for a child that is to report to nobody. */
+  readonly handle: SpawnerHandle | null;
+}
+
+/**
+ * The whole environment of a child (D2 "Child environment"): cleared but for what the runtime sets and what both manifests name and the
+ * parent holds.
+ */
+export function childEnvironment(request: ChildEnvironmentRequest): Readonly<Record<string, string>> {
+  const { env, parentAllow, childAllow, refereeUrl, handle } = request;
+  const inBoth = childAllow.filter((name) => parentAllow.includes(name) && !ownNames.has(name));
+  const held = ['PATH', 'HOME', ...inBoth].flatMap((name) => {
+    const value = Object.hasOwn(env, name) ? env[name] : undefined;
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries([
+    ...held,
+    ['SVC_REFEREE_URL', refereeUrl],
+    ...(handle === null ? [] : [['SVC_SPAWNER', encodeSpawnerHandle(handle)] as const]),
+  ]);
+}
+
+/** What a child says once its listener is up (D1 "Run result line"). */
+interface ChildLine {
+  /** Of the child's `POST /`, on this machine. */
+  readonly endpoint: URL;
+}
+
+/** What its parent told it to be. */
+interface ExpectedLine {
+  readonly name: string;
+  readonly version: string;
+  readonly sessionId: SessionId;
+}
+
+type RunLineReading =
+  | { readonly kind: 'ready'; readonly line: ChildLine }
+  /** `reason` is a clause for a person. */
+  | { readonly kind: 'unusable'; readonly reason: string };
+
+/** Reads the first line of a child. It has to be that of the capsule that was approved. */
+export function parseRunLine(text: string, expected: ExpectedLine): RunLineReading {
+  const line = decodeRunLine(text);
+  if (line === null) return unusable(`the first line it printed is no JSON object: ${quoted(text)}`);
+  const { url, pid, sessionId, name, version, workdir } = line;
+  const port = localAddress.exec(url ?? '')?.[1] ?? null;
+  if (port === null || Number(port) > 65_535) return unusable('the url of its first line is no port of this machine');
+  if (sessionId !== expected.sessionId) return unusable('the session_id of its first line is not the one it was given');
+  if (pid === null) return unusable('the pid of its first line is no number');
+  if (workdir === null) return unusable('the workdir of its first line is missing');
+  if (name !== expected.name || version !== expected.version) {
+    return unusable(`its first line is not that of ${expected.name} ${expected.version}`);
+  }
+  // A name may stand for two addresses, and another program may listen at the other one.
+  return { kind: 'ready', line: { endpoint: new URL(`http://127.0.0.1:${port}/`) } };
+}
+
+const localAddress = /^(?:localhost|127\.0\.0\.1):([1-9]\d{0,4})$/;
+
+function unusable(reason: string): RunLineReading {
+  return { kind: 'unusable', reason };
 }

@@ -1,17 +1,15 @@
 import { printable } from '@svc/kit/diagnostics/printable.ts';
-import type { CapsuleStep } from '../tools/plan/capsule-step.ts';
-import { nothingRan, type StepOutcome } from '../tools/plan/step-outcome.ts';
+import { type CapsuleStep, nothingRan, type StepOutcome } from '../tools/plan/capsule-step.ts';
 import type { ToolCallContext } from '../tools/tool.ts';
 import { mintDelegationId } from '@svc/protocol/ids.ts';
-import { approveChild } from './approve-child.ts';
-import { awaitAnswer } from './await-answer.ts';
-import { callCapsule } from './capsule-call.ts';
+import { approveChild, releaseSlot } from './approve-child.ts';
+import { callCapsule, deliverTask } from './capsule-call.ts';
 import { describeEnd } from './child-process.ts';
 import { delegationLine } from './delegation.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
-import { deliverTask } from './deliver-task.ts';
 import { launchChild, type ReadyChild, shortGraceMs } from './launch-child.ts';
-import { releaseSlot } from './release-slot.ts';
+import { type Clock, pause } from '@svc/kit/clock.ts';
+import { decodeTask, type TaskFacts } from '@svc/protocol/task-object.ts';
 
 type StepCall = Pick<ToolCallContext, 'taskId' | 'signal' | 'record'>;
 
@@ -44,7 +42,9 @@ export async function runCapsuleStep(
     if (held.kind === 'undelivered') return failed('failed', failedStep(held.reason));
     call.record(delegationLine(facts, { status: 'started', sessionId: child.sessionId }));
     const answer = await awaitAnswer(held.taskId, child, { deadlineMs: deps.deadlineMs, clock: deps.clock, signal });
-    return answer.kind === 'answered' ? passedStep(capsule, answer.text) : await unanswered(answer.reason, child, deps);
+    return answer.kind === 'answered'
+      ? passedStep(capsule, answer.text)
+      : await stepWithoutAnswer(answer.reason, child, deps);
   } finally {
     await endChild(child, deps, signal);
   }
@@ -71,7 +71,11 @@ async function endChild(child: ReadyChild, deps: DelegationsDeps, signal: AbortS
   await releaseSlot(child.sessionId, deps);
 }
 
-async function unanswered(reason: string, { program }: ReadyChild, { redact }: DelegationsDeps): Promise<StepOutcome> {
+async function stepWithoutAnswer(
+  reason: string,
+  { program }: ReadyChild,
+  { redact }: DelegationsDeps,
+): Promise<StepOutcome> {
   const words = redact(printable(reason));
   if (!program.isOver) return failedStep(words);
   return failedStep(`${words} (${describeEnd(await program.ended, program.lastWords(redact))})`);
@@ -90,4 +94,65 @@ function reached(capsule: string | null): Omit<StepOutcome, 'status' | 'content'
   // The answer of another capsule is a stranger's text, as that of a tool is.
   const fenceSource = capsule === null ? null : `tool:${capsule}`;
   return { reached: true, fenceSource, cut: false, exitCode: null, retryable: false };
+}
+
+type Answer =
+  | { readonly kind: 'answered'; readonly text: string }
+  /** `reason` is a clause for a person, with words of the child in it. */
+  | { readonly kind: 'unanswered'; readonly reason: string };
+
+interface AnswerWait {
+  /** From when the child was ready. */
+  readonly deadlineMs: number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+const firstPauseMs = 50;
+const longestPauseMs = 1000;
+const callTimeoutMs = 10_000;
+
+/** Asks for the task until it has ended. Rejects with the signal's reason. */
+async function awaitAnswer(
+  taskId: string,
+  { door, program, readyMs }: ReadyChild,
+  { deadlineMs, clock, signal }: AnswerWait,
+): Promise<Answer> {
+  const call = { method: 'tasks/get', params: { id: taskId }, timeoutMs: callTimeoutMs, signal };
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    const wasOver = program.isOver;
+    const told = await callCapsule(door, call);
+    if (told.kind === 'error') return unanswered(`it does not tell of its task: ${told.message}`);
+    const task = told.kind === 'result' ? decodeTask(told.result) : null;
+    if (told.kind === 'result' && task === null) return unanswered('what it tells of its task is no task');
+    const answer = task === null ? null : answerOf(task);
+    if (answer !== null) return answer;
+    if (wasOver) return unanswered(goneReason);
+    if (clock.monotonicMs() - readyMs >= deadlineMs) return unanswered(`still running after ${deadlineMs / 1000} s`);
+    await pause(clock, pauseMs, signal);
+  }
+}
+
+const goneReason =
+  'it ended before its answer was read: a capsule of a step declares lifecycle.task_acceptance: queue and after_task: sleep';
+
+/** Null while the task may still come to something. */
+function answerOf(task: TaskFacts): Answer | null {
+  const why = task.message === null ? '' : `: ${task.message}`;
+  switch (task.state) {
+    case 'completed':
+      return { kind: 'answered', text: task.response ?? '' };
+    case 'failed':
+    case 'canceled':
+    case 'rejected':
+      return unanswered(`its task is ${task.state}${why}`);
+    case 'input-required':
+      return unanswered(`it asks for input, which nobody gives in a plan: ${task.prompt ?? ''}`);
+    default:
+      return null;
+  }
+}
+
+function unanswered(reason: string): Answer {
+  return { kind: 'unanswered', reason };
 }

@@ -1,9 +1,8 @@
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { mayCommit, type HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
-import { callHook, type HookReply, type HookSurroundings } from './call-hook.ts';
-import type { EndBudget } from './end-budget.ts';
-import type { Hook } from './hook.ts';
+import { callHook, type HookReply, type HookSurroundings, type Hook } from './hook.ts';
 import type { HookAnswer, HookOutcome } from './wit-outcome.ts';
+import { CallDeadline } from '@svc/components/call-deadline.ts';
 
 /** One event, for whichever hook is asked. */
 export interface AskedEvent {
@@ -21,7 +20,7 @@ export type Asked =
   /** The task was canceled while the hook thought. */
   | { readonly hook: Hook; readonly kind: 'canceled' };
 
-export interface HookReports {
+interface HookReports {
   /** One `hook_error` line. Throws the Diagnostic of a trace that cannot be written. */
   readonly failed: (hookName: string, event: HookEvent, error: string) => void;
   readonly trapped: () => void;
@@ -66,4 +65,37 @@ export function judged({ declaration }: Hook, event: HookEvent, reply: HookReply
   const why =
     declaration.mode === 'async' ? ', and an async hook commits nothing' : ', which its commit_policy does not allow';
   return { kind: 'error', error: `it answered ${reply.kind}${why}` };
+}
+
+/**
+ * The time that hooks have together once the session is to stop: it runs while at least one of them is waited for, and when it is
+ * used up, `signal` is aborted for good. Before the stop nothing is counted.
+ */
+export class EndBudget {
+  readonly #stop: AbortSignal;
+  readonly #left: CallDeadline;
+  readonly #over = new AbortController();
+  #waited = 0;
+
+  constructor(stop: AbortSignal, budgetMs: number) {
+    this.#stop = stop;
+    this.#left = new CallDeadline(budgetMs, () => this.#over.abort(new Error('the session had to end')));
+    stop.addEventListener('abort', () => this.#waited > 0 && this.#left.run(), { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** What `work` comes to; its time counts. */
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    this.#waited += 1;
+    if (this.#waited === 1 && this.#stop.aborted) this.#left.run();
+    try {
+      return await work();
+    } finally {
+      this.#waited -= 1;
+      if (this.#waited === 0 && this.#stop.aborted) this.#left.pause();
+    }
+  }
 }

@@ -9,8 +9,7 @@ import {
 } from '../inference/driver.ts';
 import { refusalSentence, type SpendRefusal } from '../inference/spend-meter.ts';
 import type { TraceEvent } from '../trace/events.ts';
-import { DriverTrap, type Complete, type CompletionAsker, type CompletionRequest } from './hook.ts';
-import { underSignals } from './linked-signal.ts';
+import { DriverTrap, type Complete, type CompletionAsker, type CompletionRequest, underSignals } from './hook.ts';
 
 /** The session's account of tokens. */
 export interface SpendAccount {

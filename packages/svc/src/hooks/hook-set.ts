@@ -4,8 +4,7 @@ import type { HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { CallVerdict } from '../tools/dispatch.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import { AsyncHooks } from './async-hooks.ts';
-import { askInOrder, type Asked, type AskDeps, type AskedEvent } from './blocking-hooks.ts';
-import { EndBudget } from './end-budget.ts';
+import { askInOrder, type Asked, type AskDeps, type AskedEvent, EndBudget } from './blocking-hooks.ts';
 import { DriverTrap, type Complete, type Hook } from './hook.ts';
 import type {
   CompactionVerdict,
@@ -18,9 +17,8 @@ import type {
   TaskEnd,
   TaskEndVerdict,
 } from './session-hooks.ts';
-import { PendingArtifacts } from './pending-artifacts.ts';
+import { PendingArtifacts, type ManifestFile } from './wit-outcome.ts';
 import { WitEvents, type HookedSession } from './wit-events.ts';
-import type { ManifestFile } from './wit-outcome.ts';
 
 export interface HookSetDeps {
   /** In the order of the manifest. */

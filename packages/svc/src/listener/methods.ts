@@ -1,5 +1,5 @@
 import type { Session } from '../session/session.ts';
-import type { PreparedText } from '../trace/trace.ts';
+import type { PreparedText } from '../trace/events.ts';
 import type { Submission } from '../session/task-board.ts';
 import { type Task, isTerminal, type TaskSource, type Trust } from '../session/task.ts';
 import { EncodedJson, JsonRpcFault } from '@svc/protocol/json-rpc.ts';

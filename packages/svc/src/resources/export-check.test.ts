@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { checkExportRoots, type ExportCheck } from './export-check.ts';
+import { checkExportRoots, type ExportCheck } from './export-root.ts';
 
 let workdir = '';
 

@@ -7,6 +7,8 @@ import { readFlags } from '@svc/kit/files/held-directory.ts';
 import { isBeneath, join, resolveBeneath, type Resolution } from '@svc/kit/files/resolve-beneath.ts';
 import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
 import { refusalOfSystemError } from './resource-refusal.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 
 /** A regular file, opened once. Whoever holds it closes the descriptor. */
 export interface OpenedFile {
@@ -17,18 +19,18 @@ export interface OpenedFile {
   readonly mtimeMs: number;
 }
 
-export type Opening =
+type Opening =
   /** `path` is relative to the root and canonical: no link is on the way. */
   | { readonly kind: 'opened'; readonly file: OpenedFile; readonly path: string }
   | { readonly kind: 'refused'; readonly code: ResourceRefusalCode };
 
-export type RootResolution =
+type RootResolution =
   | { readonly kind: 'directory'; readonly real: string }
   /** Nothing is exported yet: the root does not exist, or is no directory. */
   | { readonly kind: 'absent' }
   | { readonly kind: 'refused'; readonly code: ResourceRefusalCode };
 
-export interface ExportRootOptions {
+interface ExportRootOptions {
   /** The accessible workdir, canonical. */
   readonly workdir: string;
   /** Relative to the workdir, without `.`, `..` and empty components; `.` is the workdir itself. */
@@ -188,4 +190,47 @@ function placeOf(descriptor: number, real: string, status: Stats): string {
 
 function refused(code: ResourceRefusalCode): Opening {
   return { kind: 'refused', code };
+}
+
+export interface ExportCheck {
+  /** The accessible workdir, canonical. */
+  readonly workdir: string;
+  readonly exports: {
+    readonly files?: { readonly root: string } | undefined;
+    readonly peer_files?: { readonly root: string } | undefined;
+  };
+}
+
+/**
+ * Why a launch is refused: an export root that leads out of the workdir (`E-CAP-007`, D3 "Export configuration"), and one that no header can
+ * carry. A root that does not exist yet is sound unless a link on the way leads out. Throws `E-IO-001` when a root cannot be looked at.
+ */
+export function checkExportRoots({ workdir, exports }: ExportCheck): Diagnostic[] {
+  const problems: Diagnostic[] = [];
+  for (const plane of ['files', 'peer_files'] as const) {
+    const root = exports[plane]?.root;
+    if (root === undefined) continue;
+    const problem = rootProblem(workdir, `exports.${plane}.root`, root);
+    if (problem !== undefined) problems.push(problem);
+  }
+  return problems;
+}
+
+function rootProblem(workdir: string, key: string, root: string): Diagnostic | undefined {
+  if (/\p{Cc}/u.test(root)) {
+    return new Diagnostic('E-MAN-003', `${key} must not hold control characters, not ${JSON.stringify(root)}`);
+  }
+  const path = normalizeWorkdirPath(root);
+  if (path === '.' || (path !== undefined && resolve(workdir, path, key).kind !== 'outside')) return undefined;
+  return new Diagnostic('E-CAP-007', `${key} ${JSON.stringify(root)} resolves outside the accessible workdir`, {
+    hint: `remove the link at ${JSON.stringify(root)}, or export a directory of the workdir itself`,
+  });
+}
+
+function resolve(workdir: string, path: string, key: string): Resolution {
+  try {
+    return resolveBeneath(workdir, path);
+  } catch (error) {
+    throw ioFault(error, `${key} cannot be looked at`);
+  }
 }

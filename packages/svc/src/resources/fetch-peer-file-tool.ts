@@ -6,10 +6,8 @@ import { audienceHeader } from '@svc/protocol/audience.ts';
 import { resourcesPath } from '@svc/protocol/resource-files.ts';
 import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
 import { handleId } from './handle-id.ts';
-import { inboxName } from './inbox-name.ts';
-import { parsePeerAddress } from './peer-address.ts';
-import { askPeer, type PeerTimes } from './peer-client.ts';
-import { inboxDirectory } from './peer-inbox.ts';
+import { inboxName, inboxDirectory } from './peer-inbox.ts';
+import { parsePeerAddress, askPeer, type PeerTimes } from './peer-client.ts';
 import { type FetchRefusal, receiveFile, refusedFetch, type ReceivedFile } from './receive-file.ts';
 
 export interface FetchPeerFileSettings {

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import { closeSync, readSync } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
 
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { fill, release, writeAll } from '@svc/kit/files/descriptor-io.ts';
 import type { OpenedFile } from './export-root.ts';
-import { HeldMemory } from './held-memory.ts';
-import type { Spool } from './spool.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 
 /** The bytes of one reading of a file, and the hash of exactly these bytes. */
 export interface FileContent {
@@ -76,7 +75,7 @@ export class FileContents {
   }
 }
 
-export interface HashedFile {
+interface HashedFile {
   readonly sha256: string;
   /** Bytes hashed: the size at opening, unless the file was cut since. */
   readonly length: number;
@@ -137,5 +136,63 @@ export function readAtOnce({ descriptor, size }: OpenedFile): FileContent & { re
     return { sha256: sha256Hex(body), length, body };
   } finally {
     closeSync(descriptor);
+  }
+}
+
+const atOnceBytes = 32 * 1024 * 1024;
+const spareBytes = 8 * 1024 * 1024;
+const smallestBytes = 128 * 1024;
+
+/**
+ * Memory for files that are read whole, within a budget. What comes back is used again: fresh memory for each file would cost more than
+ * what is done with it.
+ */
+export class HeldMemory {
+  #held = 0;
+  #spare: Buffer[] = [];
+
+  /** At least `size` bytes, with whatever was in them; undefined when the budget is spent. To be given back once. */
+  take(size: number): Buffer | undefined {
+    const capacity = Math.max(smallestBytes, 2 ** Math.ceil(Math.log2(size)));
+    if (this.#held + capacity > atOnceBytes) return undefined;
+    this.#held += capacity;
+    const index = this.#spare.findIndex((buffer) => buffer.length === capacity);
+    return index === -1 ? Buffer.allocUnsafeSlow(capacity) : this.#spare.splice(index, 1)[0];
+  }
+
+  /** `isFree` when nobody will look at the bytes again. */
+  giveBack(memory: Buffer, isFree: boolean): void {
+    this.#held -= memory.length;
+    if (!isFree) return;
+    this.#spare.push(memory);
+    let kept = this.#spare.reduce((sum, { length }) => sum + length, 0);
+    // The oldest go first: sizes that nobody asks for any more.
+    while (kept > spareBytes) kept -= this.#spare.shift()?.length ?? 0;
+  }
+}
+
+/** Makes nameless files in a directory that only `svc` writes to. */
+export class Spool {
+  readonly #directory: string;
+  #made = 0;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** A new, empty file for this process alone: its name is gone already, its bytes go when it is closed. */
+  async create(): Promise<FileHandle> {
+    for (;;) {
+      this.#made += 1;
+      const path = `${this.#directory}/spool-${this.#made}`;
+      try {
+        const file = await open(path, 'wx+', 0o600);
+        await unlink(path);
+        return file;
+      } catch (error) {
+        // Left behind by a process that was killed between the two calls.
+        if (!isErrno(error, 'EEXIST')) throw error;
+      }
+    }
   }
 }

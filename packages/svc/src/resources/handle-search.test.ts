@@ -2,8 +2,7 @@ import { array, assert, constantFrom, oneof, property, record, string, uint8Arra
 import { describe, expect, it } from 'vitest';
 
 import { mintPeerHandle } from '@svc/protocol/peer-handle.ts';
-import { handleId, redactHandles } from './handle-id.ts';
-import { findHandles } from './handle-search.ts';
+import { handleId, redactHandles, findHandles } from './handle-id.ts';
 
 const payload =
   'eyJ2IjoxLCJpc3MiOiJzZXNfMDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWYiLCJwIjoicmVwb3J0cy9xMy5jc3YiLCJleHAiOjE3MDAwMDAwMDAwMDAsIm4iOiIwMDAxMDIwMzA0MDUwNjA3MDgwOTBhMGIwYzBkMGUwZiJ9';

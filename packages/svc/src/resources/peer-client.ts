@@ -2,9 +2,13 @@ import type { IncomingMessage } from 'node:http';
 
 import { Connections, responseOf } from '@svc/kit/net/connections.ts';
 import { mayReach } from '@svc/kit/net/network-coverage.ts';
-import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import { type NetworkDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
 import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
+import { agentCardPath, decodeAgentCard } from '@svc/protocol/agent-card.ts';
+import { audienceOf } from '@svc/protocol/audience.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
+import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 
 const largestHead = 32 * 1024;
 
@@ -15,7 +19,7 @@ export interface PeerTimes {
   readonly totalMs: number;
 }
 
-export interface PeerRequest {
+interface PeerRequest {
   /** The origin of the peer. */
   readonly url: URL;
   /** Of characters that a request target holds as they are. */
@@ -30,7 +34,7 @@ export interface PeerRequest {
   readonly resolver?: HostResolver | undefined;
 }
 
-export type PeerExchange<Answer> =
+type PeerExchange<Answer> =
   | { readonly kind: 'answered'; readonly answer: Answer }
   /** The grant does not cover it: no connection was opened. */
   | { readonly kind: 'denied' }
@@ -69,4 +73,58 @@ export async function askPeer<Answer>(
   } finally {
     connections.close();
   }
+}
+
+type PeerAddress =
+  | { readonly kind: 'peer'; readonly url: URL }
+  /** `reason` is a clause: `has no port`. */
+  | { readonly kind: 'malformed'; readonly reason: string };
+
+/** Where a peer listens: `host:port`, which is asked over http, or an `http(s)` URL of nothing but a host and a port (D3 "Agent tools"). */
+export function parsePeerAddress(text: string): PeerAddress {
+  const reading = parseDestination(text.trim().replace(/\/$/, ''));
+  if (reading.kind === 'malformed') return reading;
+  const { scheme, host, port } = reading.destination;
+  if (port === null) return { kind: 'malformed', reason: 'has no port' };
+  return { kind: 'peer', url: new URL(`${scheme ?? 'http'}://${host}:${port}/`) };
+}
+
+type PeerAudience =
+  | { readonly kind: 'audience'; readonly audience: string }
+  /** `reason` is a clause about the peer: `its card has no name and url`. */
+  | { readonly kind: 'unreachable'; readonly reason: string };
+
+const largestCardBytes = 64 * 1024;
+const cardTimes: PeerTimes = { idleMs: 10_000, totalMs: 20_000 };
+
+/** Who a peer says it is: the audience that its card makes (D3 "Audience computation"). The card of every capsule is open. */
+export async function fetchAudience(
+  peer: Pick<PeerRequest, 'url' | 'allow' | 'signal' | 'resolver'> & { readonly times?: PeerTimes | undefined },
+): Promise<PeerAudience> {
+  const path = agentCardPath;
+  const exchange = await askPeer({ ...peer, times: peer.times ?? cardTimes, path, headers: {} }, takeAudience);
+  switch (exchange.kind) {
+    case 'answered':
+      return exchange.answer;
+    case 'denied':
+      return unreachable(`capabilities.network.allow does not cover ${peer.url.origin}`);
+    case 'failed':
+      return unreachable(exchange.reason);
+  }
+}
+
+async function takeAudience(response: IncomingMessage): Promise<PeerAudience> {
+  if (response.statusCode !== 200) return unreachable(`it answered ${response.statusCode} when asked for its card`);
+  const bytes = await readUpTo(response, largestCardBytes);
+  if (bytes === undefined) return unreachable(`its card is larger than ${largestCardBytes} bytes`);
+  const text = parseJsonText(bytes.toString('utf8'));
+  const card = text.kind === 'json' ? decodeAgentCard(text.value) : undefined;
+  if (card === undefined) return unreachable('its card has no name and url');
+  const audience = audienceOf(card);
+  if (audience === undefined) return unreachable('its card has a name or url that it cannot say in a header');
+  return { kind: 'audience', audience };
+}
+
+function unreachable(reason: string): PeerAudience {
+  return { kind: 'unreachable', reason };
 }

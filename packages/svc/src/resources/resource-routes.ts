@@ -4,15 +4,13 @@ import type { Handler, RequestHead, Route } from '@svc/kit/http/route.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { type ExportedFiles, ExportReader, type PlaneAnswer, refused } from './export-reader.ts';
 import { normalizedRoot } from './export-root.ts';
-import { FileContents } from './file-content.ts';
+import { FileContents, Spool } from './file-content.ts';
 import { handleId, redactHandles } from './handle-id.ts';
-import { OperatorPlane } from './operator-plane.ts';
+import { OperatorPlane, PeerPlane } from './resource-planes.ts';
 import type { PeerHandles } from './peer-handles.ts';
-import { PeerPlane } from './peer-plane.ts';
 import type { RefusedRequest, RefusedRequests } from './refused-requests.ts';
 import { resourcesPath } from '@svc/protocol/resource-files.ts';
 import { parseResourcePath } from '@svc/protocol/resource-path.ts';
-import { Spool } from './spool.ts';
 
 export type ResourceEvent = RefusedRequest;
 

@@ -5,12 +5,12 @@ import { wholeMs } from '@svc/kit/units.ts';
 import { neverReached } from '../tools/dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from '../tools/tool.ts';
 import type { ExportRoot } from './export-root.ts';
-import { parsePeerAddress } from './peer-address.ts';
-import { fetchAudience } from './peer-card.ts';
-import type { PeerTimes } from './peer-client.ts';
+import { parsePeerAddress, type PeerTimes, fetchAudience } from './peer-client.ts';
 import type { PeerHandles } from './peer-handles.ts';
 import { resourceRefusal } from './resource-refusal.ts';
-import { sharedPath } from './shared-path.ts';
+import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
+import { release } from '@svc/kit/files/descriptor-io.ts';
+import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
 
 export interface ShareFileSettings {
   /** Of `exports.peer_files`. */
@@ -94,3 +94,32 @@ const inputSchema = {
   required: ['path', 'peer'],
   additionalProperties: false,
 } as const;
+
+type SharedPath =
+  /** Canonical and relative to the root. */
+  { readonly kind: 'path'; readonly path: string } | { readonly kind: 'refused'; readonly code: ResourceRefusalCode };
+
+/**
+ * The path of a regular file that may be shared. One that would leave the root is refused, whether plainly, percent-encoded or by a link,
+ * and never normalised into something else (D3 "Errors", docs/peer-files.md "Sharing"). Otherwise it is taken as it stands: a `%` is a `%`.
+ */
+function sharedPath(root: ExportRoot, path: string): SharedPath {
+  const plain = normalizeWorkdirPath(path);
+  if (plain === undefined || normalizeWorkdirPath(decoded(path)) === undefined) return refused('outside_root');
+  if (plain === '.') return refused('not_a_regular_file');
+  const opening = root.open(plain);
+  if (opening.kind === 'refused') return opening;
+  release(opening.file.descriptor);
+  return { kind: 'path', path: opening.path };
+}
+
+/** With the escapes of ASCII characters decoded, which are all that a way out is made of. */
+function decoded(path: string): string {
+  return path.replaceAll(/%([0-7][0-9A-Fa-f])/g, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 16)),
+  );
+}
+
+function refused(code: ResourceRefusalCode): SharedPath {
+  return { kind: 'refused', code };
+}

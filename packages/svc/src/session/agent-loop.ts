@@ -13,8 +13,7 @@ import {
 } from '../inference/driver.ts';
 import { type DispatchedCall, callTrace } from '../tools/dispatch.ts';
 import type { Inventory } from '../tools/inventory.ts';
-import type { TraceEvent } from '../trace/events.ts';
-import type { Trace } from '../trace/trace.ts';
+import type { TraceEvent, Trace } from '../trace/events.ts';
 import type { TraceEventId } from '@svc/protocol/ids.ts';
 import type { Attempt } from './attempt.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';

@@ -4,8 +4,7 @@ import type {
   BackgroundCommands,
   BackgroundObserver,
 } from '../tools/background/background-commands.ts';
-import type { TraceEvent } from '../trace/events.ts';
-import type { Trace } from '../trace/trace.ts';
+import type { TraceEvent, Trace } from '../trace/events.ts';
 import type { ContextId, TraceEventId, WorkId } from '@svc/protocol/ids.ts';
 import type { TaskBoard } from './task-board.ts';
 

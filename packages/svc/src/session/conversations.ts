@@ -71,7 +71,7 @@ function encodeWith(redact: Redact, context: ContextId, messages: readonly Messa
   return `${JSON.stringify(kept)}\n`;
 }
 
-export type DecodedConversation =
+type DecodedConversation =
   | { readonly kind: 'conversation'; readonly messages: readonly Message[] }
   /** `reason` is a clause for a person. */
   | { readonly kind: 'broken'; readonly reason: string };
@@ -136,4 +136,39 @@ function brokenAt({ issues: [issue] }: z.core.$ZodError): string {
   if (issue === undefined || issue.path.length === 0) return 'it is damaged';
   if (issue.path[0] === 'version') return `it is not of version ${fileVersion}`;
   return `${issue.path.map(String).join('.')} is not what it should be`;
+}
+
+/** Of all conversations, each measured as it would be kept in a file. */
+const mostBytesInAll = 256 * 1024 * 1024;
+
+interface Thread {
+  readonly messages: readonly Message[];
+  readonly bytes: number;
+}
+
+/**
+ * `threaded`: tasks of one context continue each other for as long as the session lives. Every message without a context opens another, so
+ * the contexts saved last are kept; a conversation that is too long fails `save` with `E-RUN-032`.
+ */
+export function threadedConversations(): Conversations {
+  const threads = new Map<ContextId, Thread>();
+  let bytesInAll = 0;
+  const forget = (context: ContextId): void => {
+    bytesInAll -= threads.get(context)?.bytes ?? 0;
+    threads.delete(context);
+  };
+  return {
+    history: (context) => threads.get(context)?.messages ?? [],
+    save: (context, messages) => {
+      const bytes = Buffer.byteLength(encodeConversation(context, messages, (text) => text));
+      refuseTooLong(bytes);
+      forget(context);
+      threads.set(context, { messages, bytes });
+      bytesInAll += bytes;
+      for (const oldest of threads.keys()) {
+        if (threads.size <= mostContexts && bytesInAll <= mostBytesInAll) return;
+        forget(oldest);
+      }
+    },
+  };
 }

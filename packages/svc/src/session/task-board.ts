@@ -1,4 +1,4 @@
-import type { PreparedText, Trace } from '../trace/trace.ts';
+import type { PreparedText, Trace } from '../trace/events.ts';
 import { mintContextId, mintTaskId, type TaskId, type TraceEventId } from '@svc/protocol/ids.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { EventStream, SessionEventIds } from './event-stream.ts';

@@ -1,5 +1,5 @@
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
-import type { PreparedText } from '../trace/trace.ts';
+import type { PreparedText } from '../trace/events.ts';
 import type { DriverFailure } from '../inference/driver.ts';
 import { refusalSentence, type SpendRefusal } from '../inference/spend-meter.ts';
 

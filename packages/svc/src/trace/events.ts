@@ -1,5 +1,7 @@
 import { z } from 'zod';
 
+import type { TraceEventId } from '@svc/protocol/ids.ts';
+
 /**
  * The lines of `trace.jsonl` (D1 "Trace"). The schemas are the published contract; the program itself only uses their types.
  */
@@ -175,7 +177,7 @@ export const traceEventSchemas = {
   }),
 } as const;
 
-export type TraceEventType = keyof typeof traceEventSchemas;
+type TraceEventType = keyof typeof traceEventSchemas;
 
 export type TraceEvent = {
   [Type in TraceEventType]: { readonly event_type: Type } & Readonly<z.infer<(typeof traceEventSchemas)[Type]>>;
@@ -189,3 +191,23 @@ export const traceLine = z.object({
   session_id: z.string(),
   timestamp: z.int(),
 });
+
+/** A long text as its line will hold it: redacted and encoded before the line is written. */
+export interface PreparedText {
+  readonly text: string;
+  /** The redacted text as JSON, in UTF-8. */
+  readonly json: Uint8Array;
+}
+
+/** Where a session's events are recorded. */
+export interface Trace {
+  /**
+   * Appends one line, whole or not at all; `parent` is the event this one belongs to.
+   * With `prepared`, what it holds is written as the event's `text`.
+   * Throws the Diagnostic `E-IO-002` when it cannot: the session ends then (D1 "Task states" 2).
+   */
+  write(event: TraceEvent, parent: TraceEventId | null, prepared?: PreparedText): TraceEventId;
+  /** Does the slow part of recording a text of megabytes ahead of its line, in several turns of the event loop. */
+  prepare(text: string): Promise<PreparedText>;
+  close(): void;
+}

@@ -9,7 +9,7 @@ import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { openFileTrace } from './file-trace.ts';
 import { readTrace } from './read.ts';
-import type { Trace } from './trace.ts';
+import type { Trace } from './events.ts';
 
 let folder = '';
 

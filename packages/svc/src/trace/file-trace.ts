@@ -4,8 +4,7 @@ import { ownTurn } from '@svc/kit/own-turn.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { mintTraceEventId, type IdSource, type SessionId, type TraceEventId } from '@svc/protocol/ids.ts';
-import type { TraceEvent } from './events.ts';
-import type { PreparedText, Trace } from './trace.ts';
+import type { TraceEvent, PreparedText, Trace } from './events.ts';
 
 export interface FileTraceOptions {
   readonly path: string;

@@ -3,7 +3,7 @@ import { describe } from 'vitest';
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
 
 import { networkReasonContract } from '../../../../test/support/network-reason-contract.ts';
-import { doorOf } from '../../src/cli/capsule-door.ts';
+import { doorOf } from '../../src/cli/approach-capsule.ts';
 import { faultOf } from '../../src/cli/capsule-faults.ts';
 import { callCapsule } from '../../src/delegation/capsule-call.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
 import type { DelegationsDeps } from '../../src/delegation/delegations-deps.ts';
-import type { StepOutcome } from '../../src/tools/plan/step-outcome.ts';
+import type { StepOutcome } from '../../src/tools/plan/capsule-step.ts';
 import { type ChildBehaviour, childSession, DelegationsFixture } from '../../../../test/support/delegations-fixture.ts';
 
 const step = { id: 'count', capsule: 'worker', version: '1.2.3', task: 'Count the files.' };

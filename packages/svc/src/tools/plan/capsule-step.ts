@@ -1,5 +1,4 @@
 import type { ToolCallContext } from '../tool.ts';
-import { nothingRan, type StepOutcome } from './step-outcome.ts';
 
 /** What a `capsule` step asks for. */
 export interface CapsuleStep {
@@ -25,4 +24,36 @@ export function capsuleStepsWithoutReferee(refereeUrl: string | undefined): RunC
         ? `capabilities.spawn.allow does not list ${capsule}`
         : 'SVC_REFEREE_URL is not set: a capsule step asks the referee at that address',
     );
+}
+
+/** How one attempt at a step ended. */
+export interface StepOutcome {
+  readonly status: 'passed' | 'failed';
+  /** False when nothing of a tool ran: the content is the runtime's own. */
+  readonly reached: boolean;
+  /** What there is to read, unfenced. */
+  readonly content: string;
+  /** What later steps can be handed, unfenced. */
+  readonly output: string;
+  /** By whom the output is marked for a model that is to read it; null where it is the runtime's own or a skill's. */
+  readonly fenceSource: string | null;
+  /** Content or output are not whole. */
+  readonly cut: boolean;
+  readonly exitCode: number | null;
+  /** Another attempt may end differently. */
+  readonly retryable: boolean;
+}
+
+/** The outcome of a step of which nothing ran. */
+export function nothingRan(reason: string): StepOutcome {
+  return {
+    status: 'failed',
+    reached: false,
+    content: reason,
+    output: '',
+    fenceSource: null,
+    cut: false,
+    exitCode: null,
+    retryable: false,
+  };
 }

@@ -1,7 +1,7 @@
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { type Plan, planLimits, type PlanStep, waitsFor } from './plan.ts';
-import type { StepOutcome } from './step-outcome.ts';
+import type { StepOutcome } from './capsule-step.ts';
 
 export interface EndedStep {
   readonly id: string;

@@ -10,8 +10,7 @@ import {
   type ShownPlan,
   usePlanBench,
 } from '../../../../../test/support/plan-bench.ts';
-import type { CapsuleStep } from './capsule-step.ts';
-import { nothingRan } from './step-outcome.ts';
+import { type CapsuleStep, nothingRan } from './capsule-step.ts';
 
 const { bench, sessionDirectory } = usePlanBench();
 

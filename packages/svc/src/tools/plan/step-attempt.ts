@@ -1,11 +1,10 @@
 import type { DispatchedCall } from '../dispatch.ts';
 import type { ToolCallContext } from '../tool.ts';
 import { fenceUntrusted } from '../untrusted-fence.ts';
-import type { RunCapsuleStep } from './capsule-step.ts';
+import { type RunCapsuleStep, nothingRan, type StepOutcome } from './capsule-step.ts';
 import { cutText } from './plan-report.ts';
 import { planLimits, type PlanStep, type StepWork, fillReferences, referencesIn } from './plan.ts';
 import type { EndedStep } from './plan-run.ts';
-import { nothingRan, type StepOutcome } from './step-outcome.ts';
 
 export interface AttemptDeps {
   readonly context: ToolCallContext;

@@ -1,0 +1,57 @@
+import type { Readable } from 'node:stream';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { isAlive, processStart } from '@svc/kit/process-stat.ts';
+
+/** An approval is one line of some hundred characters. */
+const mostBytes = 16 * 1024;
+/** A parent writes it at once and closes the stream. */
+const longestMs = 10_000;
+
+/** The approval that a parent writes to a child's standard input and closes (D2 "Authentication" 2). `E-RUN-039` when there is none. */
+export async function readSpawnApproval(stdin: Readable): Promise<Secret> {
+  const deadline = AbortSignal.timeout(longestMs);
+  const onDeadline = (): void => void stdin.destroy(new Error('it did not end in time'));
+  deadline.addEventListener('abort', onDeadline);
+  let text = '';
+  try {
+    for await (const chunk of stdin.setEncoding('utf8') as AsyncIterable<string>) {
+      text += chunk;
+      if (text.length > mostBytes) throw new Error('it is too long');
+    }
+  } catch (error) {
+    throw noApproval(error instanceof Error ? error.message : String(error));
+  } finally {
+    deadline.removeEventListener('abort', onDeadline);
+  }
+  const approval = text.trim();
+  // It is sent as a header.
+  if (!/^[\x21-\x7e]+$/.test(approval)) throw noApproval(approval === '' ? 'it is empty' : 'it is no token');
+  return new Secret(approval);
+}
+
+function noApproval(reason: string): Diagnostic {
+  return new Diagnostic('E-RUN-039', `no approval can be read from standard input: ${reason}`, {
+    hint: '--spawn-approval-stdin is for parent capsules; leave it out to run the capsule by hand',
+  });
+}
+
+const intervalMs = 500;
+
+/**
+ * Calls `onGone` once the process that started this one has ended, however it ended: a child does not outlive its parent. Returns what
+ * ends the watch. It keeps no process up.
+ */
+export function watchParent(pid: number, onGone: () => void): () => void {
+  const start = processStart(pid);
+  const isDirect = process.ppid === pid;
+  const timer = setInterval(() => {
+    // Without /proc the system at least gives an orphan another parent.
+    if (isAlive(pid, start) && !(isDirect && process.ppid !== pid)) return;
+    clearInterval(timer);
+    onGone();
+  }, intervalMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,29 @@
+import { array, assert, asyncProperty, string } from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { sortNames } from './listing.ts';
+
+describe('names', () => {
+  it('are sorted as the language sorts strings', async () => {
+    const agrees = asyncProperty(array(string({ unit: 'binary' })), async (names) => {
+      expect(await sortNames(names)).toEqual(names.toSorted());
+    });
+    await assert(agrees);
+  });
+
+  it('are sorted when there are more than a slice, and an odd number of slices', async () => {
+    const names = Array.from({ length: 50_000 }, (_, index) => `file-${(index * 7919) % 50_000}`);
+    expect(await sortNames(names)).toEqual(names.toSorted());
+  });
+
+  it('leave other work its turn', async () => {
+    const names = Array.from({ length: 50_000 }, (_, index) => `file-${(index * 7919) % 50_000}`);
+    let turns = 0;
+    const timer = setInterval(() => {
+      turns += 1;
+    }, 1);
+    await sortNames(names);
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(5);
+  });
+});

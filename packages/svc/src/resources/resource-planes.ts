@@ -1,0 +1,145 @@
+import { Readable } from 'node:stream';
+
+import type { Reply, ReplyHeaders } from '@svc/kit/http/reply.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { type ExportedFiles, type ExportReader, ioError, type PlaneAnswer, refused } from './export-reader.ts';
+import { encodeExportRoot, encodeListing, type ListedFile, encodeHandleId } from '@svc/protocol/resource-files.ts';
+import { listFiles } from './listing.ts';
+import { parseResourcePath, isSoundPath } from '@svc/protocol/resource-path.ts';
+import type { RequestHead } from '@svc/kit/http/route.ts';
+import { singleHeader } from '@svc/kit/http/headers.ts';
+import { audienceHeader } from '@svc/protocol/audience.ts';
+import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
+import { handleId } from './handle-id.ts';
+import type { PeerHandles } from './peer-handles.ts';
+
+interface OperatorPlaneOptions {
+  /** `exports.files`. */
+  readonly files: ExportedFiles;
+  readonly achieved: ContainmentClass;
+  /** Tasks that reached a terminal state in this process (D3 "Generation"). */
+  readonly generation: () => number;
+  /** Of the same root. */
+  readonly reader: ExportReader;
+}
+
+/** How a listing that was sent as it was made came to its end; its status was 200 either way. */
+interface StreamedListing {
+  readonly outcome: 'ok' | 'io_error';
+  readonly entries: number;
+}
+
+/** Below this a listing goes out as one JSON reply; above, as it is made. */
+const wholeListingLength = 64 * 1024;
+
+/** `GET /resources/files` and below: the files of one export root, by path, as they are now (D3 "Operator plane"). */
+export class OperatorPlane {
+  readonly #options: OperatorPlaneOptions;
+  readonly #readHeaders: ReplyHeaders;
+
+  constructor(options: OperatorPlaneOptions) {
+    this.#options = options;
+    this.#readHeaders = encodeExportRoot(options.files.root);
+  }
+
+  /** One file, by the rest of the request target as sent. */
+  read(rawPath: string): PlaneAnswer | Promise<PlaneAnswer> {
+    const path = parseResourcePath(rawPath);
+    return path === undefined ? refused('outside_root') : this.#options.reader.read(path, this.#readHeaders);
+  }
+
+  /** The listing document. One too long to wait for has a readable reply, and `onStreamed` is told once it has ended. */
+  async list(onStreamed: (listing: StreamedListing) => void): Promise<PlaneAnswer> {
+    const { files: exported, achieved, generation, reader } = this.#options;
+    const root = reader.root.resolve();
+    if (root.kind === 'refused') return refused(root.code);
+    const head = {
+      root: exported.root,
+      mode: 'read-only',
+      max_bytes: exported.max_bytes,
+      generation: generation(),
+      containment_achieved: achieved,
+    } as const;
+    const tally: Tally = { entries: 0, failed: false };
+    const files = root.kind === 'absent' ? nothing() : counted(listFiles(root.real), tally);
+    try {
+      const reply = await listingReply(encodeListing(head, files));
+      if (reply.kind !== 'readable') return { outcome: 'ok', reply, entries: tally.entries };
+      reply.source.once('close', () => {
+        onStreamed({ outcome: tally.failed ? 'io_error' : 'ok', entries: tally.entries });
+      });
+      return { outcome: 'ok', reply };
+    } catch (error) {
+      return ioError(error);
+    }
+  }
+}
+
+async function listingReply(pieces: AsyncGenerator<string>): Promise<Reply> {
+  let text = '';
+  while (text.length < wholeListingLength) {
+    const piece = await pieces.next();
+    if (piece.done === true) return { kind: 'json', status: 200, text };
+    text += piece.value;
+  }
+  const source = Readable.from(continued(text, pieces));
+  return { kind: 'readable', status: 200, contentType: 'application/json', length: null, source };
+}
+
+async function* continued(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  yield first;
+  yield* rest;
+}
+
+interface Tally {
+  entries: number;
+  failed: boolean;
+}
+
+async function* counted(files: AsyncIterable<ListedFile>, tally: Tally): AsyncGenerator<ListedFile> {
+  try {
+    for await (const file of files) {
+      tally.entries += 1;
+      yield file;
+    }
+  } catch (error) {
+    tally.failed = true;
+    throw error;
+  }
+}
+
+async function* nothing(): AsyncGenerator<never> {}
+
+interface PeerPlaneOptions {
+  readonly handles: PeerHandles;
+  /** Of `exports.peer_files.root`. */
+  readonly reader: ExportReader;
+}
+
+/** `GET /resources/peer/<handle>`: one file for one audience (D3 "Peer plane"). */
+export class PeerPlane {
+  readonly #handles: PeerHandles;
+  readonly #reader: ExportReader;
+
+  constructor({ handles, reader }: PeerPlaneOptions) {
+    this.#handles = handles;
+    this.#reader = reader;
+  }
+
+  /**
+   * `token` is the rest of the request target as sent: it is compared, so it is never decoded. Checked in the order of D3 "Peer plane" 5;
+   * nothing of the payload but its form and version counts before the MAC has verified. Two audience headers arrive as one text that no
+   * handle was minted for.
+   */
+  redeem(token: string, { headers }: RequestHead): PlaneAnswer | Promise<PlaneAnswer> {
+    const handle = parsePeerHandle(token);
+    if (handle === undefined) return refused('malformed_handle');
+    const audience = singleHeader(headers[audienceHeader]) ?? '';
+    if (audience === '') return refused('missing_audience');
+    const payload = this.#handles.verify(handle, audience);
+    if (payload === undefined) return refused('handle_not_valid');
+    if (this.#handles.isExpired(payload)) return refused('handle_expired');
+    if (!isSoundPath(payload.p)) return refused('outside_root');
+    return this.#reader.read(payload.p, encodeHandleId(handleId(token)));
+  }
+}
