@@ -1,11 +1,13 @@
 /** Finds capsules in the local store, for the referee to judge by. */
 
+import { type BigIntStats, statSync } from 'node:fs';
+
+/** Finds capsules in the local store, for the referee to judge by. */
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
 import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { findStored, variantPaths } from '@svc/artifacts/store/store-layout.ts';
-import { filesOf, stateOf } from '@svc/artifacts/store/stored-state.ts';
 import { lower } from '@svc/artifacts/grants/effective-grants.ts';
 import { envelopeOf } from '@svc/artifacts/grants/spawn-envelope.ts';
 import { archiveKind } from '@svc/artifacts/manifest/artifact-manifest.ts';
@@ -14,8 +16,10 @@ import type { Environment } from '@svc/kit/environment.ts';
 import { manifestFile, readManifestText } from '@svc/artifacts/store/inspect-content.ts';
 import { openStored } from '@svc/artifacts/store/open-stored.ts';
 import type { CapsuleRegistry, Resolution, ResolvedCapsule } from './capsule-registry.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 
-export interface ArtifactRegistryOptions extends CapsuleStore {
+interface ArtifactRegistryOptions extends CapsuleStore {
   /** Unix milliseconds, of the clock that file times are told by. */
   readonly now: () => number;
 }
@@ -154,5 +158,48 @@ async function readCapsule(ref: ArtifactRef, { root, platform, env }: CapsuleSto
     return { name, version, sha256: stored.sha256, envelope: envelopeOf(lower(loaded).grants, loaded.references) };
   } finally {
     await archive.file.close();
+  }
+}
+
+/** What the files of an artifact are at one moment, told without reading them. */
+interface StoredState {
+  /** Equal for two moments only when nothing was written, replaced, added or removed between them, but see `changedAtMs`. */
+  readonly identity: string;
+  /** When the youngest of them changed, Unix milliseconds; file systems keep it coarsely, so a later change can bear the same time. */
+  readonly changedAtMs: number;
+}
+
+/** The files by which `findStored` finds an artifact, whether they are there or not. */
+function filesOf(root: string, ref: ArtifactRef, platform: string): readonly string[] {
+  return [variantPaths(root, ref, platform), variantPaths(root, ref, null)].flatMap(({ archive, hash }) => [
+    archive,
+    hash,
+  ]);
+}
+
+/** The state of the files now. `E-IO-001` when one cannot be looked at or is no regular file. */
+function stateOf(files: readonly string[]): StoredState {
+  let identity = '';
+  let changedAtMs = 0;
+  for (const file of files) {
+    const stat = lookAt(file);
+    if (stat === undefined) {
+      identity += '-|';
+      continue;
+    }
+    if (!stat.isFile()) throw new Diagnostic('E-IO-001', `cannot read ${file}: it is not a regular file`);
+    identity += `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}|`;
+    changedAtMs = Math.max(changedAtMs, Number(stat.ctimeMs));
+  }
+  return { identity, changedAtMs };
+}
+
+function lookAt(file: string): BigIntStats | undefined {
+  try {
+    return statSync(file, { bigint: true, throwIfNoEntry: false });
+  } catch (error) {
+    // From Node 24 on, this is told as absent too.
+    if (isErrno(error, 'ENOTDIR')) return undefined;
+    throw ioFault(error, `cannot read ${file}`);
   }
 }

@@ -2,7 +2,7 @@
 
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { artifactName } from '@svc/artifacts/manifest/names.ts';
-import type { Bounds } from './spawn-decision.ts';
+import type { Bounds } from './decisions.ts';
 
 export interface RefereeSettings {
   readonly port: number;

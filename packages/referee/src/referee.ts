@@ -3,7 +3,15 @@
 import type { Clock } from '@svc/kit/clock.ts';
 import type { Grant, SessionReport } from '@svc/protocol/referee-messages.ts';
 import type { CapsuleRegistry } from './capsule-registry.ts';
-import { acceptApproval, judgeTopLevel, sessionToEnd } from './session-decisions.ts';
+import {
+  acceptApproval,
+  judgeTopLevel,
+  sessionToEnd,
+  type Asking,
+  type Bounds,
+  judgeAsking,
+  judgeChild,
+} from './decisions.ts';
 import { capsuleUnresolvable, identityRefusal, type Refusal } from './refusals.ts';
 import {
   approvalLifetimeMs,
@@ -12,7 +20,6 @@ import {
   SessionRecords,
   type SessionStatus,
 } from './session-records.ts';
-import { type Asking, type Bounds, judgeAsking, judgeChild } from './spawn-decision.ts';
 import { Tokens } from './tokens.ts';
 
 export interface RefereeOptions {

@@ -6,7 +6,7 @@ import type { SpawnEnvelope } from '@svc/artifacts/grants/spawn-envelope.ts';
 import type { CapsuleRegistry, Resolution, ResolvedCapsule } from '../src/capsule-registry.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { RefereeServer } from '../src/referee-server.ts';
-import type { Bounds } from '../src/spawn-decision.ts';
+import type { Bounds } from '../src/decisions.ts';
 import { ask, type RawResponse } from '../../kit/test/http/raw-client.ts';
 
 /** Time that stands still until it is moved; the machine's clock and the one that only rises may be moved apart. */

@@ -1,9 +1,8 @@
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { readDocument } from './checked-document.ts';
+import { readDocument, type Findings } from './checked-document.ts';
 import { Draft } from './key-path.ts';
 import { artifactManifest, type ArtifactManifest } from './schema.ts';
 import { parseYaml } from './yaml-source.ts';
-import type { Findings } from './findings.ts';
 
 interface LoadedArtifactManifest {
   readonly manifest: ArtifactManifest;

@@ -1,16 +1,16 @@
-import type { $ZodIssue, $ZodType, output } from 'zod/v4/core';
-import { safeParse } from 'zod/v4/core';
+import { type $ZodIssue, type $ZodType, type output, safeParse } from 'zod/v4/core';
 
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
-import { DiagnosticList, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { FileFindings, mostFindings, type Findings } from './findings.ts';
+import { DiagnosticList, Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { issueClause, keyPathOf, reportIssue, knownKeys } from './schema-issues.ts';
 import { renderKey, renderKeyPath, type KeyPath } from './key-path.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { resolveReferences, type Resolution } from './references.ts';
 import { parseYaml, type YamlSource } from './yaml-source.ts';
+import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 
-export interface DocumentRequest<Schema extends $ZodType> {
+interface DocumentRequest<Schema extends $ZodType> {
   readonly file: string;
   readonly text: string;
   readonly schema: Schema;
@@ -24,7 +24,7 @@ export interface DocumentRequest<Schema extends $ZodType> {
   readonly rules?: (data: unknown, findings: Findings) => void;
 }
 
-export interface CheckedDocument<Schema extends $ZodType> {
+interface CheckedDocument<Schema extends $ZodType> {
   readonly value: output<Schema>;
   readonly warnings: readonly Diagnostic[];
   readonly source: YamlSource;
@@ -125,4 +125,86 @@ function drop(issue: $ZodIssue, data: unknown): void {
 function blockAt(block: KeyPath, data: unknown): Record<string | number, unknown> {
   const value = block.reduce<unknown>((outer, key) => (outer as Record<string | number, unknown>)[key], data);
   return value as Record<string | number, unknown>;
+}
+
+/** Collects what is found wrong while a file is checked. */
+export interface Findings {
+  /** `E-` codes refuse the file, `W-` codes do not. */
+  add(code: DiagnosticCode, message: string, place: FindingPlace): void;
+}
+
+interface FindingPlace {
+  readonly path: KeyPath;
+  /** The value unless said otherwise. */
+  readonly part?: 'key' | 'value';
+  readonly hint?: string;
+}
+
+/** How many diagnostics one file gets at most. */
+const mostFindings = 100;
+const longestMessage = 300;
+
+/** The findings about one file: those that are added, and those its reading came with. */
+class FileFindings implements Findings {
+  readonly #found: Diagnostic[];
+  readonly #source: YamlSource;
+  readonly #resolution: Resolution;
+
+  constructor(source: YamlSource, resolution: Resolution) {
+    this.#found = [...source.problems, ...resolution.problems];
+    this.#source = source;
+    this.#resolution = resolution;
+  }
+
+  add(code: DiagnosticCode, message: string, { path, part = 'value', hint }: FindingPlace): void {
+    // Said once already, by the reference itself.
+    if (part === 'value' && this.#isUnresolved(path)) return;
+    const told = this.#withoutValues(message);
+    const cut = told.length > longestMessage ? `${told.slice(0, longestMessage)}…` : told;
+    const location = this.#source.locate(path, part);
+    this.#found.push(new Diagnostic(code, cut, { location, ...(hint === undefined ? {} : { hint }) }));
+  }
+
+  /** True when the file is refused. */
+  hasError(): boolean {
+    return this.#found.some(isError);
+  }
+
+  /** Once each, in the order of the file; where there are too many, errors before warnings. */
+  list(): readonly Diagnostic[] {
+    const errorsFirst = distinct(this.#found).toSorted((one, other) => Number(isError(other)) - Number(isError(one)));
+    return errorsFirst.slice(0, mostFindings).toSorted(byPlace);
+  }
+
+  #isUnresolved(path: KeyPath): boolean {
+    const reference = this.#resolution.references.get(renderKeyPath(path));
+    return reference !== undefined && reference.value === undefined;
+  }
+
+  /** A value that came from a variable may be a credential: its reference stands for it. */
+  #withoutValues(message: string): string {
+    let told = message;
+    for (const { variable, value } of this.#resolution.references.values()) {
+      if (value !== undefined) told = told.replaceAll(quoted(value), () => `\${${variable}}`);
+    }
+    return told;
+  }
+}
+
+function isError(diagnostic: Diagnostic): boolean {
+  return diagnostic.code.startsWith('E-');
+}
+
+/** A missing key can be seen both by the schema and by a rule. */
+function distinct(found: readonly Diagnostic[]): Diagnostic[] {
+  const byText = new Map(found.map((diagnostic) => [identityOf(diagnostic), diagnostic]));
+  return [...byText.values()];
+}
+
+function identityOf({ code, message, location }: Diagnostic): string {
+  return `${code} ${location?.line}:${location?.column} ${message}`;
+}
+
+function byPlace({ location: one }: Diagnostic, { location: other }: Diagnostic): number {
+  return (one?.line ?? 0) - (other?.line ?? 0) || (one?.column ?? 0) - (other?.column ?? 0);
 }

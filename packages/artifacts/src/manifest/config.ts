@@ -6,9 +6,8 @@ import { Diagnostic, type SourceLocation } from '@svc/kit/diagnostics/diagnostic
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { type ContainmentClass, containmentClasses } from '@svc/protocol/containment-class.ts';
-import { readDocument } from './checked-document.ts';
+import { readDocument, type Findings } from './checked-document.ts';
 import { Draft } from './key-path.ts';
-import type { Findings } from './findings.ts';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { referencedVariable } from './references.ts';

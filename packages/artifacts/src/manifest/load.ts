@@ -2,9 +2,8 @@ import { dirname, join, resolve } from 'node:path';
 
 import { Diagnostic, DiagnosticList, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { readDocument } from './checked-document.ts';
+import { readDocument, type Findings } from './checked-document.ts';
 import { Draft, renderKeyPath, type KeyPath } from './key-path.ts';
-import type { Findings } from './findings.ts';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import type { Reference } from './references.ts';

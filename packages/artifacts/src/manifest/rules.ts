@@ -1,7 +1,7 @@
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Draft, type KeyPath } from './key-path.ts';
-import type { Findings } from './findings.ts';
+import type { Findings } from './checked-document.ts';
 import { bundledDrivers, runtimeTools } from './names.ts';
 import { lifetimeSecs } from './units.ts';
 

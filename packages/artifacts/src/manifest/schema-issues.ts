@@ -3,7 +3,7 @@ import type { $ZodIssue, $ZodType, $ZodRawIssue } from 'zod/v4/core';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import type { Findings } from './findings.ts';
+import type { Findings } from './checked-document.ts';
 import { holdsCredential, renderKey, renderKeyPath, type KeyPath } from './key-path.ts';
 import type { Resolution } from './references.ts';
 

@@ -16,7 +16,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { directoryContract } from '../../../../test/support/beneath-contract.ts';
-import { makePrivateDirectory, openScopeDirectory, openStateStore } from './scope-directory.ts';
+import { makePrivateDirectory, openScopeDirectory, openStateStore } from './session-directories.ts';
 
 let root: string;
 let workdir: string;

@@ -17,9 +17,13 @@ import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts'
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { absentCommands, unenforcedGrants, unheldLimits, unavailableParts } from './launch-warnings.ts';
-import { findCapsule, type CapsuleSource } from './capsule-source.ts';
-import { delegationOfLaunch, type LaunchDelegation } from './delegation-of-launch.ts';
-import { hostFacts } from './host-facts.ts';
+import {
+  findCapsule,
+  type CapsuleSource,
+  hostFacts,
+  delegationOfLaunch,
+  type LaunchDelegation,
+} from './launch-surroundings.ts';
 import type { RunRequest } from './running-capsule.ts';
 
 /** What of a request decides the scope of a session: neither its task nor its port, and of its workdir where it lies. */

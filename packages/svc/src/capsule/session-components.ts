@@ -6,7 +6,7 @@ import { statePath } from '@svc/sandbox/launch/process-grants.ts';
 import { formatDestination } from '@svc/kit/net/network-destination.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import { openScopeDirectory, openStateStore } from './scope-directory.ts';
+import { openScopeDirectory, openStateStore } from './session-directories.ts';
 
 export interface SessionComponentsDeps {
   readonly host: ComponentHost;

@@ -18,8 +18,7 @@ import type { Trace } from '../trace/events.ts';
 import type { DelegationId, SessionId, TraceEventId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
-import { makePrivateDirectory } from './scope-directory.ts';
-import type { SessionDirectories } from './session-directories.ts';
+import { makePrivateDirectory, type SessionDirectories } from './session-directories.ts';
 
 export interface SessionDelegationsRequest {
   readonly launch: PreparedLaunch;

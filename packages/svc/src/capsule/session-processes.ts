@@ -10,8 +10,12 @@ import { serviceAddress } from '@svc/sandbox/service-address.ts';
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import { makePrivateDirectory, openScopeDirectory, openStateStore } from './scope-directory.ts';
-import type { SessionDirectories } from './session-directories.ts';
+import {
+  makePrivateDirectory,
+  openScopeDirectory,
+  openStateStore,
+  type SessionDirectories,
+} from './session-directories.ts';
 
 interface SessionProcessesDeps {
   readonly sessionId: SessionId;

@@ -1,16 +1,18 @@
-import { statSync } from 'node:fs';
-import { join, basename } from 'node:path';
+import { statSync, fchmodSync } from 'node:fs';
+import { join, basename, dirname } from 'node:path';
 
 import type { Launcher } from '@svc/sandbox/launcher.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import { toolProcesses, type StageParts, grantsOf } from './stage-parts.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { hiddenIn, operatorFiles, type OperatorCommand } from './operator-files.ts';
-import { stageNative, stageProgram } from '@svc/artifacts/store/stage-native.ts';
 import { createNativeTool } from '../tools/native-tool.ts';
 import type { Tool } from '../tools/tool.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { serverFile } from '@svc/artifacts/manifest/schema.ts';
+import { makeDirectory } from '@svc/kit/files/make-directories.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { writeTemporary } from '@svc/kit/files/replace-file.ts';
 
 /** Names what the last words of a program tell of that is hidden from it; null when there is nothing of the kind. */
 type HiddenIn = (said: string) => string | null;
@@ -94,4 +96,30 @@ async function programOf(artifact: InstalledArtifact, { launch, directories }: S
       hint: `list ${program} there, or use an artifact that brings its server along`,
     },
   );
+}
+
+/** Puts the program of a native artifact into `directory`, under the artifact's name and executable by all; returns its path. */
+export async function stageNative(artifact: InstalledArtifact, directory: string): Promise<string> {
+  const { name } = artifact.manifest;
+  return await stageProgram(artifact, `bin/${name}`, join(directory, name));
+}
+
+/**
+ * Puts one file of an artifact at `path`, executable by all; returns the path. What was there is replaced, not written into, so that a
+ * program that runs stays as it is.
+ */
+async function stageProgram(artifact: InstalledArtifact, file: string, path: string): Promise<string> {
+  const program = await artifact.read(file);
+  await makeDirectory(dirname(path));
+  const staged = await writeTemporary(dirname(path), [program], { isDurable: false });
+  try {
+    // A mode asked for at the beginning would be narrowed by the umask of whoever runs svc.
+    fchmodSync(staged.fd, 0o755);
+    staged.keepAs(path);
+    return path;
+  } catch (error) {
+    throw ioFault(error, `cannot write ${path}`);
+  } finally {
+    staged.close();
+  }
 }

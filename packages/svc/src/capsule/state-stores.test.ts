@@ -17,7 +17,7 @@ import type { ComponentHost } from '@svc/components/component-host.ts';
 import type { ComponentGrants } from '@svc/components/component.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import { openStateStore } from './scope-directory.ts';
+import { openStateStore } from './session-directories.ts';
 import { SessionComponents } from './session-components.ts';
 
 let root: string;

@@ -3,8 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { approachCapsule } from './approach-capsule.ts';
-import type { LocatedCapsule } from './locate-capsule.ts';
+import { approachCapsule, type LocatedCapsule } from './approach-capsule.ts';
 
 const sessionId = `ses_${'0'.repeat(32)}`;
 

@@ -6,7 +6,7 @@ import { Command } from 'commander';
 
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { buildArchive } from '@svc/artifacts/store/build-archive.ts';
-import { checkArtifact } from './check-artifact.ts';
+import { checkArtifact } from '../tools/argument-check.ts';
 import type { CommandContext } from './command-context.ts';
 import { render } from './render-failure.ts';
 import { exactLine, jsonLine, say } from './terminal/shown.ts';

@@ -13,7 +13,7 @@ import {
 } from '@svc/artifacts/store/install.ts';
 import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { githubApiOf, type RegistryChoice } from '@svc/artifacts/store/sources/registry-in-use.ts';
-import { checkArtifact } from './check-artifact.ts';
+import { checkArtifact } from '../tools/argument-check.ts';
 import type { CommandContext } from './command-context.ts';
 import { DownloadView } from './transfer-view.ts';
 import { interruptible } from './interruption.ts';

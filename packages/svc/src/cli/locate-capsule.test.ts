@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { liveRecord } from '../../../../test/support/running-record.ts';
 import { writeRunningRecord, type RunningRecord } from '../capsule/running-record.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
-import { locateCapsule } from './locate-capsule.ts';
+import { locateCapsule } from './approach-capsule.ts';
 
 let home: string;
 

@@ -14,7 +14,7 @@ import { inspectPublishable, type Publishable, publishLocally } from '@svc/artif
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import { registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
-import { checkArtifact } from './check-artifact.ts';
+import { checkArtifact } from '../tools/argument-check.ts';
 import type { CommandContext } from './command-context.ts';
 import { interruptible } from './interruption.ts';
 import { inMebibytes, ProgressLine } from './transfer-view.ts';

@@ -14,10 +14,11 @@ import {
   sendTokenHelp,
   tokenChoice,
   type TokenChoice,
+  locateCapsule,
+  type LocatedCapsule,
 } from './approach-capsule.ts';
 import { faultOf, shownId } from './capsule-faults.ts';
 import type { CommandContext } from './command-context.ts';
-import { locateCapsule, type LocatedCapsule } from './locate-capsule.ts';
 import { say, type Shown } from './terminal/shown.ts';
 
 /** How long the capsule may take to stop its tasks before its process is ended all the same. */

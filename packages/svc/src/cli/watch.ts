@@ -1,9 +1,8 @@
 import { Command } from 'commander';
 
-import { approachCapsule, sendTokenHelp, tokenChoice } from './approach-capsule.ts';
+import { approachCapsule, sendTokenHelp, tokenChoice, locateCapsule } from './approach-capsule.ts';
 import { connectionLost } from './capsule-faults.ts';
 import type { CommandContext } from './command-context.ts';
-import { locateCapsule } from './locate-capsule.ts';
 
 interface WatchOptions {
   readonly json?: boolean;

@@ -2,14 +2,21 @@ import { elapsedMs } from '@svc/kit/clock.ts';
 import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { ContextId, DelegationId } from '@svc/protocol/ids.ts';
-import { type ChildReport, isSettled, readChildReport, statusToldIn } from './child-completion.ts';
+import {
+  type ChildReport,
+  isSettled,
+  readChildReport,
+  statusToldIn,
+  recordEnd,
+  recordHeard,
+  reportEnd,
+} from './completions.ts';
 import { describeEnd } from './child-process.ts';
 import type { Completion, CompletionStatus } from '@svc/protocol/completion.ts';
 import type { DelegationsDeps, OpenDelegation, RunningDelegation } from './delegations-deps.ts';
 import type { Trust } from '@svc/protocol/task-origin.ts';
 import { shortGraceMs, type ReadyChild } from './launch-child.ts';
 import { releaseSlot } from './approve-child.ts';
-import { recordEnd, recordHeard, reportEnd } from './report-end.ts';
 
 /** One launch of a child, and on whose behalf. */
 export interface DelegationFacts {

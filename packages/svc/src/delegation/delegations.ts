@@ -13,7 +13,7 @@ import type {
 } from './delegations-deps.ts';
 import { deliverTask } from './capsule-call.ts';
 import { launchChild, type ReadyChild } from './launch-child.ts';
-import { recordEnd } from './report-end.ts';
+import { recordEnd } from './completions.ts';
 import { runCapsuleStep } from './run-capsule-step.ts';
 
 export type DelegatingCall = Pick<ToolCallContext, 'taskId' | 'signal' | 'record'>;

@@ -17,8 +17,8 @@ import type {
   TaskEnd,
   TaskEndVerdict,
 } from './session-hooks.ts';
-import { PendingArtifacts, type ManifestFile } from './wit-outcome.ts';
-import { WitEvents, type HookedSession } from './wit-events.ts';
+import { type ManifestFile, WitEvents, type HookedSession } from './wit-hook.ts';
+import { PendingArtifacts } from './blocking-hooks.ts';
 
 export interface HookSetDeps {
   /** In the order of the manifest. */

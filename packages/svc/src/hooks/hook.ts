@@ -1,6 +1,6 @@
 import { ComponentFault, type Component } from '@svc/components/component.ts';
 import type { HookEvent, HookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
-import { decodeAnswer, type HookAnswer } from './wit-outcome.ts';
+import { decodeAnswer, type HookAnswer } from './wit-hook.ts';
 
 /** Its deadline stands still while a hook waits for the model, so what it can ask of it in one call is bounded too. */
 const mostCompletions = 16;

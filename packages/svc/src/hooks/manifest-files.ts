@@ -6,7 +6,7 @@ import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import type { NameTable } from '@svc/artifacts/store/archive-entry.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import type { ManifestFile } from './wit-outcome.ts';
+import type { ManifestFile } from './wit-hook.ts';
 
 /** Of all hooks of a session. */
 const mostFiles = 256;

@@ -1,6 +1,12 @@
-import { expect, it } from 'vitest';
+import { expect, it, describe } from 'vitest';
 
-import { exitSentence, readDriverLine } from './driver-lines.ts';
+import {
+  exitSentence,
+  readDriverLine,
+  decodeDriverLine,
+  type DriverLine,
+  encodeDriverRequest,
+} from './driver-lines.ts';
 
 function said(...lines: readonly string[]): string {
   return exitSentence('the driver', {
@@ -42,4 +48,159 @@ it('tells the first and the last lines of what names none', () => {
 it('reads a line that begins with a byte order mark, as some programs write it', () => {
   const bytes = Buffer.from('\ufeff{"a":1}');
   expect(readDriverLine({ kind: 'line', bytes }, 'the driver')).toEqual({ kind: 'value', value: { a: 1 } });
+});
+
+describe('a request in JSON', () => {
+  it('is spelled as the dialect says', () => {
+    const request = encodeDriverRequest({
+      model: 'm1',
+      system: 'be brief',
+      messages: [
+        { role: 'user', content: [{ type: 'text', text: 'hello' }] },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', text: 'hm', signature: 's' },
+            { type: 'tool_call', id: 'c1', name: 'bash', input: { command: 'ls' } },
+          ],
+        },
+        { role: 'tool', toolCallId: 'c1', isError: true, content: [{ type: 'text', text: 'no' }] },
+      ],
+      tools: [{ name: 'bash', description: 'runs', inputSchema: { type: 'object' } }],
+      maxTokens: 100,
+      continuationId: 'r_1',
+    });
+    expect(JSON.parse(JSON.stringify(request))).toEqual({
+      model: 'm1',
+      system: 'be brief',
+      messages: [
+        { role: 'user', content: [{ type: 'text', text: 'hello' }] },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', text: 'hm', signature: 's' },
+            { type: 'tool_call', id: 'c1', name: 'bash', input: { command: 'ls' } },
+          ],
+        },
+        { role: 'tool', tool_call_id: 'c1', is_error: true, content: [{ type: 'text', text: 'no' }] },
+      ],
+      tools: [{ name: 'bash', description: 'runs', input_schema: { type: 'object' } }],
+      max_tokens: 100,
+      continuation_id: 'r_1',
+    });
+  });
+
+  it('leaves out a continuation id there is none of', () => {
+    const request = encodeDriverRequest({ model: '', system: '', messages: [], tools: [], maxTokens: 1 });
+    expect(Object.keys(request)).toEqual(['model', 'system', 'messages', 'tools', 'max_tokens']);
+  });
+});
+
+function decodeResponse(response: unknown): DriverLine {
+  return decodeDriverLine({ type: 'response', response });
+}
+
+describe('a response in JSON', () => {
+  it('is read with everything it may hold', () => {
+    const wire = {
+      content: [
+        { type: 'text', text: 'a', extra: 1 },
+        { type: 'thinking', text: 'b', signature: 's' },
+        { type: 'tool_call', id: 'c1', name: 'bash', input: { command: 'ls' } },
+      ],
+      stop_reason: 'tool_call',
+      usage: { input_tokens: 3, output_tokens: 4 },
+      continuation_id: 'r_2',
+      unknown: true,
+    };
+    expect(decodeResponse(wire)).toEqual({
+      kind: 'response',
+      response: {
+        content: [
+          { type: 'text', text: 'a' },
+          { type: 'thinking', text: 'b', signature: 's' },
+          { type: 'tool_call', id: 'c1', name: 'bash', input: { command: 'ls' } },
+        ],
+        stopReason: 'tool_call',
+        usage: { inputTokens: 3, outputTokens: 4 },
+        continuationId: 'r_2',
+      },
+    });
+  });
+
+  it('may have null where a key may be absent, and a call without an id', () => {
+    const wire = {
+      content: [
+        { type: 'tool_call', name: 'a', input: null },
+        { type: 'thinking', text: 't', signature: null },
+      ],
+      stop_reason: 'error',
+      error: 'overloaded',
+      usage: null,
+      continuation_id: null,
+    };
+    expect(decodeResponse(wire)).toEqual({
+      kind: 'response',
+      response: {
+        content: [
+          { type: 'tool_call', id: '', name: 'a', input: null },
+          { type: 'thinking', text: 't' },
+        ],
+        stopReason: 'error',
+        error: 'overloaded',
+      },
+    });
+  });
+
+  it('keeps a stop reason it does not know', () => {
+    expect(decodeResponse({ content: [], stop_reason: 'pause_turn' })).toMatchObject({
+      response: { stopReason: 'pause_turn' },
+    });
+  });
+});
+
+describe('a line of a driver', () => {
+  it('is a chunk, a thinking chunk or a response', () => {
+    expect(decodeDriverLine({ type: 'chunk', text: 'a' })).toEqual({ kind: 'chunk', text: 'a' });
+    expect(decodeDriverLine({ type: 'thinking', text: 'b' })).toEqual({ kind: 'thinking', text: 'b' });
+    expect(decodeDriverLine({ type: 'response', response: { content: [], stop_reason: 'end_turn' } })).toEqual({
+      kind: 'response',
+      response: { content: [], stopReason: 'end_turn' },
+    });
+  });
+
+  it.each<[unknown, RegExp]>([
+    [7, /^the line /],
+    [null, /^the line /],
+    [[], /^the line /],
+    [{}, /^type /],
+    [{ type: 'log', text: 'x' }, /^type /],
+    [{ type: 'chunk' }, /^text /],
+    [{ type: 'response' }, /^response /],
+    [{ type: 'response', response: { stop_reason: 'end_turn' } }, /^response\.content /],
+    [{ type: 'response', response: { content: [], stop_reason: 3 } }, /^response\.stop_reason /],
+    [
+      { type: 'response', response: { content: [{ type: 'image' }], stop_reason: 'x' } },
+      /^response\.content\[0\]\.type /,
+    ],
+    [
+      { type: 'response', response: { content: [], stop_reason: 'x', usage: { input_tokens: -1, output_tokens: 0 } } },
+      /^response\.usage\.input_tokens /,
+    ],
+  ])('is wrong when it is %j, and says where', (value, problem) => {
+    const line = decodeDriverLine(value);
+    expect(line.kind).toBe('wrong');
+    expect(line.kind === 'wrong' ? line.problem : '').toMatch(problem);
+  });
+});
+
+it('a response of hundreds of thousands of blocks is wrong, and the input of a call may hold as much', () => {
+  const many = Array.from({ length: 300_000 }, () => 0);
+  expect(decodeDriverLine({ type: 'response', response: { content: many, stop_reason: 'end_turn' } })).toEqual({
+    kind: 'wrong',
+    problem: 'response.content has more than 16384 blocks',
+  });
+  const content = [{ type: 'tool_call', name: 'sum', input: { numbers: many } }];
+  const line = decodeDriverLine({ type: 'response', response: { content, stop_reason: 'tool_call' } });
+  expect(line.kind).toBe('response');
 });

@@ -6,9 +6,15 @@ import { audienceHeader } from '@svc/protocol/audience.ts';
 import { resourcesPath } from '@svc/protocol/resource-files.ts';
 import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
 import { handleId } from './handle-id.ts';
-import { inboxName, inboxDirectory } from './peer-inbox.ts';
+import {
+  inboxName,
+  inboxDirectory,
+  type FetchRefusal,
+  receiveFile,
+  refusedFetch,
+  type ReceivedFile,
+} from './peer-inbox.ts';
 import { parsePeerAddress, askPeer, type PeerTimes } from './peer-client.ts';
-import { type FetchRefusal, receiveFile, refusedFetch, type ReceivedFile } from './receive-file.ts';
 
 export interface FetchPeerFileSettings {
   /** The accessible workdir, canonical. */

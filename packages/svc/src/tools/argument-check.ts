@@ -2,6 +2,8 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { JsonShape } from '@svc/protocol/json-text.ts';
 import type { JsonSchema, SchemaProblems } from './schema-problems.ts';
 import type { ThreadAnswer } from './schema-thread.ts';
+import { hookProblem } from '@svc/artifacts/manifest/hook-declaration.ts';
+import type { ArtifactManifest } from '@svc/artifacts/manifest/schema.ts';
 
 export type { JsonSchema } from './schema-problems.ts';
 
@@ -126,4 +128,11 @@ function textOf(schema: JsonSchema): string | null {
 
 async function thread(): Promise<typeof import('./schema-thread.ts').schemaThread> {
   return (await import('./schema-thread.ts')).schemaThread;
+}
+
+/** A tool whose arguments could never be checked, or a hook that could not be staged, is found here, not when it is used. */
+export async function checkArtifact(manifest: ArtifactManifest): Promise<void> {
+  const { name, input_schema: schema } = manifest;
+  const problem = hookProblem(manifest) ?? (schema === undefined ? null : await inputSchemaProblem(name, schema));
+  if (problem !== null) throw problem;
 }

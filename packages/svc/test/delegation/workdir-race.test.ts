@@ -17,8 +17,8 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
-import { openScopeDirectory } from '../../src/capsule/scope-directory.ts';
-import { readChildReport } from '../../src/delegation/child-completion.ts';
+import { openScopeDirectory } from '../../src/capsule/session-directories.ts';
+import { readChildReport } from '../../src/delegation/completions.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { openAgentDirectory } from '@svc/kit/files/agent-directory.ts';

@@ -2,8 +2,7 @@ import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@mode
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { McpService } from '../../src/inference/mcp-server/mcp-service.ts';
-import type { OfferedCall, OfferedTools } from '../../src/inference/mcp-server/tool-server.ts';
+import { McpService, type OfferedCall, type OfferedTools } from '../../src/inference/cli/mcp-service.ts';
 import { exchange, parseResponse } from '../../../kit/test/http/raw-client.ts';
 
 const token = 'token-of-this-session';

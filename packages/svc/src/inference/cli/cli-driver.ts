@@ -1,12 +1,20 @@
 import type { Launcher } from '@svc/sandbox/launcher.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { Driver } from '../driver.ts';
-import { McpService } from '../mcp-server/mcp-service.ts';
-import { CliDriverTask } from './cli-driver-task.ts';
-import type { CliDialect } from './cli-dialect.ts';
-import { KnownConversations } from './known-conversations.ts';
+import {
+  type Driver,
+  type DriverOutcome,
+  type DriverTask,
+  type InferenceCall,
+  type InferenceRequest,
+  redactedOutcome,
+} from '../driver.ts';
+import { McpService } from './mcp-service.ts';
+import type { CliDialect, CliStart } from './cli-dialect.ts';
+import { KnownConversations, type Continuation, continuationPrompt, openingPrompt } from './known-conversations.ts';
+import { InferenceTools } from './inference-tools.ts';
+import { ProgramRun } from './program-run.ts';
 
-export interface CliDriverSettings {
+interface CliDriverSettings {
   readonly dialect: CliDialect;
   /** As the manifest names it, for messages. */
   readonly name: string;
@@ -42,14 +50,14 @@ export interface ProgramService {
 }
 
 /** What the tasks of a driver share. */
-export interface CliDriverParts {
+interface CliDriverParts {
   readonly settings: CliDriverSettings;
   readonly conversations: KnownConversations;
   /** Opened with the first inference. */
   readonly opened: () => Promise<OpenedService>;
 }
 
-export interface OpenedService {
+interface OpenedService {
   readonly tools: McpService;
   readonly launcher: Launcher;
 }
@@ -82,4 +90,153 @@ export function createCliDriver(settings: CliDriverSettings): Driver {
 async function openService({ launcherFor, ...service }: ProgramService): Promise<OpenedService> {
   const tools = await McpService.open(service);
   return { tools, launcher: launcherFor(tools.port) };
+}
+
+const tokenVariable = 'SVC_MCP_TOKEN';
+
+/** What programs and providers say to somebody who is not signed in. */
+const notSignedIn = /\blog(?:ged)?[ -]?in\b|api[ _-]?key|authenticat|unauthori[sz]ed|\b401\b/i;
+
+/** A refusal of our own, which a program may take for one of its provider. */
+const refusedByProxy = /capabilities\.network\.allow does not name it/;
+
+interface RunEnd {
+  readonly outcome: DriverOutcome;
+  /** Whether it showed or called anything: another run would do it twice. */
+  readonly acted: boolean;
+}
+
+/** The inferences of one task. */
+class CliDriverTask implements DriverTask {
+  readonly #parts: CliDriverParts;
+  readonly #onClosed: () => void;
+  #run: ProgramRun | null = null;
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: CliDriverParts, onClosed: () => void) {
+    this.#parts = parts;
+    this.#onClosed = onClosed;
+  }
+
+  async infer(request: InferenceRequest, call: InferenceCall): Promise<DriverOutcome> {
+    const { settings, opened } = this.#parts;
+    const answered = opened().then((service) => this.#answer(service, request, call));
+    this.#running = answered.catch(() => {});
+    return redactedOutcome(this.#explained(await answered), settings.redact);
+  }
+
+  async close(): Promise<void> {
+    this.#run?.fail('the task is over');
+    await this.#running;
+    this.#onClosed();
+  }
+
+  /** Goes on with what the program remembers; when it does not after all, tells it everything. */
+  async #answer(service: OpenedService, request: InferenceRequest, call: InferenceCall): Promise<DriverOutcome> {
+    const { conversations } = this.#parts;
+    const known = conversations.find(request.messages);
+    if (known !== null) {
+      const { outcome, acted } = await this.#once({ service, request, call, known });
+      const isFinal = acted || isAnswer(outcome) || outcome.kind === 'unavailable' || call.signal.aborted;
+      if (isFinal) return this.#remembered(request, outcome);
+      conversations.forget(known.id);
+    }
+    const { outcome } = await this.#once({ service, request, call, known: null });
+    return this.#remembered(request, outcome);
+  }
+
+  async #once(attempt: {
+    readonly service: OpenedService;
+    readonly request: InferenceRequest;
+    readonly call: InferenceCall;
+    readonly known: Continuation | null;
+  }): Promise<RunEnd> {
+    const { service, request, call, known } = attempt;
+    const { settings } = this.#parts;
+    const { dialect, name, endGraceMs, maxTurns } = settings;
+    const tools = new InferenceTools({
+      definitions: request.tools,
+      callTool: call.callTool,
+      mostCalls: dialect.boundsTurns ? null : maxTurns,
+      onFault: () => this.#run?.fail('the call was broken off'),
+      onStubborn: () => this.#run?.fail(`${name} goes on although inference.max_turns is used up`),
+    });
+    const offer = service.tools.offer(tools);
+    const hasTools = request.tools.length > 0;
+    const start = dialect.start({
+      model: request.model,
+      system: request.system,
+      prompt: known === null ? openingPrompt(request.messages) : continuationPrompt(known.rest),
+      maxTurns,
+      maxTokens: request.maxTokens,
+      resume: known?.id ?? null,
+      toolsUrl: hasTools ? `http://${settings.service.addressFor(service.tools.port)}${offer.path}` : null,
+      tokenVariable,
+    });
+    try {
+      const launch = await service.launcher.launch(this.#launchOf(start));
+      if (launch.kind === 'refused') {
+        return {
+          outcome: { kind: 'unavailable', error: `${name} could not be started: ${launch.reason}` },
+          acted: false,
+        };
+      }
+      const run = new ProgramRun({ launched: launch.process, decoder: dialect.decoder(), name, call, endGraceMs });
+      this.#run = run;
+      const outcome = await run.follow(start.stdin);
+      return { outcome, acted: run.showed || tools.made > 0 };
+    } finally {
+      offer.withdraw();
+      await tools.finish();
+      this.#run = null;
+    }
+  }
+
+  #launchOf(start: CliStart): Parameters<OpenedService['launcher']['launch']>[0] {
+    const { settings } = this.#parts;
+    const { apiKey, args, command, dialect, env, service } = settings;
+    return {
+      command,
+      args: [...args, ...start.args],
+      env: {
+        ...start.env,
+        ...env,
+        ...(apiKey === null ? {} : { [dialect.keyVariable]: apiKey.reveal() }),
+        [tokenVariable]: service.token.reveal(),
+      },
+      stdin: 'pipe',
+    };
+  }
+
+  #remembered(request: InferenceRequest, outcome: DriverOutcome): DriverOutcome {
+    if (outcome.kind !== 'response' || !isAnswer(outcome)) return outcome;
+    const { content, continuationId } = outcome.response;
+    const messages = [...request.messages, { role: 'assistant', content }] as const;
+    if (continuationId !== undefined) this.#parts.conversations.remember(messages, continuationId);
+    return outcome;
+  }
+
+  /** A failure with what its reader can do about it. */
+  #explained(outcome: DriverOutcome): DriverOutcome {
+    if (outcome.kind === 'failed') return { ...outcome, error: this.#withHints(outcome.error) };
+    if (outcome.kind !== 'response' || outcome.response.error === undefined) return outcome;
+    const { response } = outcome;
+    return { kind: 'response', response: { ...response, error: this.#withHints(outcome.response.error) } };
+  }
+
+  #withHints(error: string): string {
+    const { dialect, hasNetwork, name } = this.#parts.settings;
+    const variables = [dialect.keyVariable, ...dialect.loginVariables].join(' or ');
+    const hints = [
+      notSignedIn.test(error) && !refusedByProxy.test(error)
+        ? `set inference.api_key, or list ${variables} in capabilities.env.allow`
+        : null,
+      hasNetwork ? null : `capabilities.network.allow names no host at which ${name} reaches its model`,
+    ];
+    return [error, ...hints.filter((hint) => hint !== null)].join('; ');
+  }
+}
+
+function isAnswer(outcome: DriverOutcome): boolean {
+  return outcome.kind === 'response' && outcome.response.stopReason !== 'error';
 }

@@ -1,5 +1,5 @@
 import type { InferenceCall, ToolAnswer, ToolDefinition } from '../driver.ts';
-import type { OfferedCall, OfferedTools } from '../mcp-server/tool-server.ts';
+import type { OfferedCall, OfferedTools } from './mcp-service.ts';
 
 export interface InferenceToolsOptions {
   readonly definitions: readonly ToolDefinition[];

@@ -16,7 +16,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { directoryContract, regularFileContract } from '../../../../test/support/beneath-contract.ts';
 import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
-import { readChildReport, statusToldIn } from './child-completion.ts';
+import { readChildReport, statusToldIn } from './completions.ts';
 
 const ids = { delegationId: 'dlg_1', sessionId: 'ses_1' };
 const record = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { identityRefusal } from './refusals.ts';
-import { judgeAsking, type Asking } from './spawn-decision.ts';
+import { judgeAsking, type Asking } from './decisions.ts';
 
 const asking: Asking = {
   name: 'scout',

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { ContextId, DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import type { Completion } from '@svc/protocol/completion.ts';
-import { reportCompletion } from './report-completion.ts';
+import { reportCompletion } from './report-to-spawner.ts';
 import type { SpawnerHandle } from '@svc/protocol/spawner-handle.ts';
 
 const completion: Completion = {

@@ -1,11 +1,11 @@
 import * as z from 'zod/mini';
 
-import { decodeMessage, message } from '../inference/wit-driver.ts';
-import type { Message } from '../inference/driver.ts';
+import { decodeMessage, message, encodeBlock, encodeMessage } from '../inference/wit-driver.ts';
+import type { Message, ToolDefinition } from '../inference/driver.ts';
 import { holdsFewItems } from '@svc/kit/bounded-lists.ts';
 import { longestList } from '@svc/protocol/json-object.ts';
-import type { Hook } from './hook.ts';
-import type { HookArtifact } from './session-hooks.ts';
+import { commandWords } from '../tools/shell-tool.ts';
+import type { FinishedTurn, FullContext, HookedTask, JudgedCall, TaskEnd } from './session-hooks.ts';
 
 /** A file that a hook puts beside the trace. */
 export interface ManifestFile {
@@ -93,35 +93,81 @@ function reasonOf(said: unknown): string {
   return said.length <= longestError ? said : `${said.slice(0, longestError)}…`;
 }
 
-/** Of one hook in one attempt at a task. */
-const mostOfAHook = 64;
-
-interface Pending extends HookArtifact {
-  readonly hook: Hook;
+/** The session as its hooks are told of it. */
+export interface HookedSession {
+  readonly sessionId: string;
+  readonly capsule: string;
+  readonly version: string;
 }
 
-/** What hooks have committed to be shown with the result of a task. */
-export class PendingArtifacts {
-  readonly #byTask = new Map<string, Pending[]>();
+/** What a hook is told, as the records of `svc:hook/types` (packages/guest/wit/deps/svc-hook/hook.wit). */
+export class WitEvents {
+  readonly session: HookedSession;
 
-  /** Gives why it is not kept. */
-  keep(taskId: string, hook: Hook, content: string): string | null {
-    const kept = this.#byTask.get(taskId) ?? [];
-    if (kept.filter((artifact) => artifact.hook === hook).length >= mostOfAHook) {
-      return `a hook commits at most ${mostOfAHook} artifacts a task`;
-    }
-    this.#byTask.set(taskId, [...kept, { hook, hookName: hook.name, content }]);
-    return null;
+  constructor(session: HookedSession) {
+    this.session = session;
   }
 
-  /** Hands out those of a task, in the order of `hooks`, and forgets them. */
-  take(taskId: string, hooks: readonly Hook[]): readonly HookArtifact[] {
-    const kept = this.#byTask.get(taskId) ?? [];
-    this.#byTask.delete(taskId);
-    return hooks.flatMap((hook) => kept.filter((artifact) => artifact.hook === hook));
+  stage(tools: readonly ToolDefinition[]): object {
+    const definitions = tools.map(({ name, description, inputSchema }) => ({
+      name,
+      description,
+      inputSchema: JSON.stringify(inputSchema),
+    }));
+    return { session: this.session, tools: definitions };
   }
 
-  forget(taskId: string): void {
-    this.#byTask.delete(taskId);
+  taskStart(task: HookedTask, text: string): object {
+    return { task: this.#task(task), text };
+  }
+
+  inference(task: HookedTask, { turn, model, response, usage }: FinishedTurn): object {
+    return {
+      task: this.#task(task),
+      turn,
+      model,
+      content: response.content.map(encodeBlock),
+      stopReason: response.stopReason,
+      usage: { inputTokens: BigInt(usage.inputTokens), outputTokens: BigInt(usage.outputTokens) },
+    };
+  }
+
+  toolCall(task: HookedTask, call: JudgedCall): object {
+    return {
+      task: this.#task(task),
+      turn: call.turn,
+      tool: call.toolName,
+      callId: call.callId ?? undefined,
+      arguments: JSON.stringify(call.arguments),
+    };
+  }
+
+  /** A command that cannot be split into words never runs; its hooks are told of it as one word. */
+  shell(task: HookedTask, call: JudgedCall): object {
+    const command = String(call.arguments['command']);
+    const split = commandWords(call.toolName, command);
+    const args = split.kind === 'words' ? split.words : [command];
+    return { task: this.#task(task), turn: call.turn, command: call.toolName, args };
+  }
+
+  compaction(task: HookedTask, { messages, estimatedTokens, maxTokens }: FullContext): object {
+    return {
+      task: this.#task(task),
+      messages: messages.map(encodeMessage),
+      estimatedTokens: BigInt(estimatedTokens),
+      maxTokens: BigInt(maxTokens),
+    };
+  }
+
+  taskEnd(task: HookedTask, { state, text }: TaskEnd): object {
+    return { task: this.#task(task), state, text: text ?? undefined };
+  }
+
+  sessionEnd(status: 'ok' | 'failed' | 'trapped'): object {
+    return { session: this.session, status };
+  }
+
+  #task({ id, contextId, origin, trusted, attempt }: HookedTask): object {
+    return { session: this.session, taskId: id, contextId, origin, trusted, attempt };
   }
 }

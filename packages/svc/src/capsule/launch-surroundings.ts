@@ -1,0 +1,137 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { release, tmpdir } from 'node:os';
+import { arch, getuid, platform } from 'node:process';
+
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { locate, type StorePlaces } from '@svc/artifacts/store/locate.ts';
+import type { RunRequest } from './running-capsule.ts';
+import type { HostFacts } from '@svc/sandbox/host-containment.ts';
+import { type SpawnerHandle, decodeSpawnerHandle } from '@svc/protocol/spawner-handle.ts';
+import { endpointFault } from '@svc/kit/net/endpoint.ts';
+import type { Environment } from '@svc/kit/environment.ts';
+
+/** Where a capsule comes from. */
+export interface CapsuleSource {
+  /** The manifest, as diagnostics name it. */
+  readonly manifestFile: string;
+  /** Absolute: the manifest's own, with everything the manifest names beside itself. */
+  readonly manifestDirectory: string;
+  /** Absolute: the workspace root, with `.env`, `.svc/` and `workdir/`. The manifest's directory, unless the capsule is published. */
+  readonly root: string;
+}
+
+/**
+ * The manifest file that was named, or the published capsule, unpacked once by content below `.svc/capsules/` of the working
+ * directory (docs/cli.md "svc run"). `E-REG-001` when no store has it.
+ */
+export async function findCapsule(
+  request: Pick<RunRequest, 'cwd' | 'manifestFile' | 'published'>,
+  places: StorePlaces,
+): Promise<CapsuleSource> {
+  const { cwd, manifestFile, published } = request;
+  if (published === null) {
+    const directory = dirname(resolve(cwd, manifestFile));
+    return { manifestFile, manifestDirectory: directory, root: directory };
+  }
+  const { root, stored } = await locate(published, places);
+  const { openStored } = await import('@svc/artifacts/store/open-stored.ts');
+  const opened = await openStored(root, stored, places.platform);
+  try {
+    const name = `${published.name}-${published.version}-${opened.stored.sha256.slice(0, 16)}`;
+    const directory = join(cwd, '.svc', 'capsules', name);
+    if (!existsSync(directory)) await unpack(opened.archive, directory);
+    return { manifestFile: join(directory, 'svc.yaml'), manifestDirectory: directory, root: cwd };
+  } finally {
+    await opened.archive.file.close();
+  }
+}
+
+async function unpack(archive: { extractTo(target: string): Promise<void> }, directory: string): Promise<void> {
+  try {
+    await archive.extractTo(directory);
+  } catch (error) {
+    // Another run may have unpacked the same bytes meanwhile.
+    if (!(error instanceof Diagnostic && existsSync(directory))) throw error;
+  }
+}
+
+interface HostQuestion extends Pick<HostFacts, 'packageRoot' | 'ceiling'> {
+  /** The home directory of the user. */
+  readonly home: string;
+}
+
+/** What of this process and its machine decides how processes can be contained. */
+export function hostFacts({ home, packageRoot, ceiling }: HostQuestion): HostFacts {
+  return {
+    packageRoot,
+    platform,
+    architecture: arch,
+    uid: getuid?.() ?? 0,
+    kernel: release(),
+    cacheDirectory: join(home, '.svc', 'cache'),
+    temporaryDirectory: tmpdir(),
+    ceiling,
+  };
+}
+
+interface DelegationQuestion {
+  readonly spawnAllow: readonly string[];
+  /** The process environment over the `.env` file. */
+  readonly env: Environment;
+  /** The process environment alone. */
+  readonly processEnv: Readonly<Record<string, string | undefined>>;
+}
+
+/** How a launch stands to delegation, as its environment tells. */
+export interface LaunchDelegation {
+  /** Null when it is not set, which only a capsule that delegates minds. */
+  readonly refereeUrl: string | null;
+  /** Null for a capsule that nobody delegated to. */
+  readonly spawner: SpawnerHandle | null;
+  readonly refusals: readonly Diagnostic[];
+}
+
+/** Reads `SVC_REFEREE_URL` and `SVC_SPAWNER`. Refusals: `E-RUN-019`, `E-RUN-020` (D2 "Other codes"). */
+export function delegationOfLaunch({ spawnAllow, env, processEnv }: DelegationQuestion): LaunchDelegation {
+  const refusals: Diagnostic[] = [];
+  let refereeUrl: string | null = null;
+  let spawner: SpawnerHandle | null = null;
+  const unreadable = diagnosticOf(() => {
+    spawner = parseSpawnerHandle(processEnv['SVC_SPAWNER']);
+  });
+  if (unreadable !== null) refusals.push(unreadable);
+  const unknown = diagnosticOf(() => {
+    refereeUrl = refereeAddress(env['SVC_REFEREE_URL']);
+  });
+  if (unknown !== null && spawnAllow.length > 0) refusals.push(unknown);
+  return { refereeUrl, spawner, refusals };
+}
+
+/** The base URL of the referee. Throws `E-RUN-019` for one that is not set, blank or no such address. */
+export function refereeAddress(value: string | undefined): string {
+  const url = value?.trim() ?? '';
+  if (url === '') throw noReferee('SVC_REFEREE_URL is not set');
+  const fault = endpointFault(url) ?? (/[?#]/.test(url) ? 'must not have a query or fragment' : undefined);
+  if (fault !== undefined) throw noReferee(`SVC_REFEREE_URL ${fault}`);
+  return url;
+}
+
+function noReferee(problem: string): Diagnostic {
+  return new Diagnostic('E-RUN-019', `capabilities.spawn.allow needs a referee, and ${problem}`, {
+    hint: 'start svc-referee and set SVC_REFEREE_URL to the address it prints, such as http://127.0.0.1:7700',
+  });
+}
+
+/**
+ * The handle of `SVC_SPAWNER`; null when the variable is not set, since nobody delegated to this capsule. Throws `E-RUN-020` for anything
+ * that cannot be read as a handle.
+ */
+function parseSpawnerHandle(text: string | undefined): SpawnerHandle | null {
+  if (text === undefined) return null;
+  const decoded = decodeSpawnerHandle(text);
+  if (decoded.kind === 'handle') return decoded.handle;
+  throw new Diagnostic('E-RUN-020', `SVC_SPAWNER cannot be read as a spawner handle: ${decoded.problem}`, {
+    hint: 'a parent capsule sets it for its child; unset it to run this capsule by hand',
+  });
+}

@@ -1,0 +1,157 @@
+import { Readable } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
+import type { McpHttpHandler, Tool } from '@modelcontextprotocol/server';
+
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { kitRefusal } from '@svc/kit/http/refusal.ts';
+import type { Reply } from '@svc/kit/http/reply.ts';
+import type { HttpRequest } from '@svc/kit/http/route.ts';
+import { HttpServer } from '@svc/kit/http/server.ts';
+import type { ToolDefinition, ToolAnswer } from '../driver.ts';
+
+interface McpServiceOptions {
+  /** The bearer token of the session, asked of every request. */
+  readonly token: Secret;
+  /** Names that cannot be guessed, for addresses. */
+  readonly mintName: () => string;
+  /** Of svc, told to clients. */
+  readonly version: string;
+  /** Told of anything that was thrown and is no refusal. */
+  readonly onBug: (error: unknown) => void;
+}
+
+/** The tools of one inference, at an address of their own. */
+interface ToolsOffer {
+  /** Below the service's own address. */
+  readonly path: string;
+  /** Nothing is found at the address from now on. Harmless when repeated. */
+  withdraw(): void;
+}
+
+const prefix = '/mcp/';
+
+/**
+ * The one place on this machine's loopback where the programs of a session find the capsule's tools, each inference its own: whoever has
+ * the token and outlives its inference finds nothing any more. Requests for another host are refused (DNS rebinding).
+ */
+export class McpService {
+  readonly port: number;
+  readonly #protocol: McpProtocol;
+  readonly #server: HttpServer;
+  readonly #offers: Map<string, McpHttpHandler>;
+  readonly #options: McpServiceOptions;
+
+  private constructor(parts: {
+    readonly port: number;
+    readonly protocol: McpProtocol;
+    readonly server: HttpServer;
+    readonly offers: Map<string, McpHttpHandler>;
+    readonly options: McpServiceOptions;
+  }) {
+    this.port = parts.port;
+    this.#protocol = parts.protocol;
+    this.#server = parts.server;
+    this.#offers = parts.offers;
+    this.#options = parts.options;
+  }
+
+  /** Binds a free port. Rejects when the host has none. */
+  static async open(options: McpServiceOptions): Promise<McpService> {
+    const protocol = await import('@modelcontextprotocol/server');
+    const offers = new Map<string, McpHttpHandler>();
+    const handle = async (request: HttpRequest): Promise<Reply> => {
+      const handler = offers.get(request.path);
+      if (handler === undefined) return kitRefusal('not_found', 'No inference is under way at this address.').reply;
+      return await webReply(await handler.fetch(webRequest(request)));
+    };
+    const server = new HttpServer({
+      routes: [{ method: 'POST', path: prefix, prefix: true, body: 'whole', maxBytes: maxMcpBodyBytes, handle }],
+      token: options.token,
+      onBug: options.onBug,
+    });
+    const bound = await server.bind({ address: '127.0.0.1', port: 0 });
+    if (bound.kind !== 'bound') throw new Error(`no port of 127.0.0.1 can be bound: ${bound.kind}`);
+    return new McpService({ port: bound.port, protocol, server, offers, options });
+  }
+
+  offer(tools: OfferedTools): ToolsOffer {
+    const path = `${prefix}${this.#options.mintName()}`;
+    const handler = createToolServer(this.#protocol, tools, this.#options.version);
+    this.#offers.set(path, handler);
+    return {
+      path,
+      withdraw: () => {
+        if (this.#offers.delete(path)) void handler.close();
+      },
+    };
+  }
+
+  /** Cuts every connection. Harmless when repeated. */
+  async close(): Promise<void> {
+    this.#offers.clear();
+    await this.#server.close(0);
+  }
+}
+
+type McpProtocol = typeof import('@modelcontextprotocol/server');
+
+const maxMcpBodyBytes: number = 16 * 1024 * 1024;
+
+/**
+ * Speaks the Model Context Protocol for the tools of one inference: initialize, tools/list and tools/call over streamable HTTP, without
+ * a session of the protocol's own. Answers are event streams, so that a call may take longer than a client waits for headers.
+ */
+function createToolServer(protocol: McpProtocol, tools: OfferedTools, version: string): McpHttpHandler {
+  const definitions = tools.definitions.map(describeTool);
+  const serve = (): InstanceType<McpProtocol['Server']> => {
+    const server = new protocol.Server({ name: 'svc', version }, { capabilities: { tools: {} } });
+    server.setRequestHandler('tools/list', () => ({ tools: definitions }));
+    server.setRequestHandler('tools/call', async ({ params }) => {
+      const { content, isError } = await tools.call({ name: params.name, input: params.arguments ?? {} });
+      return { content: [{ type: 'text', text: content }], isError };
+    });
+    return server;
+  };
+  return protocol.createMcpHandler(serve, { responseMode: 'sse', maxRequestBodySize: maxMcpBodyBytes });
+}
+
+/** The protocol wants `type: object` spelled out, which a schema may leave to be understood. */
+function describeTool({ name, description, inputSchema }: ToolDefinition): Tool {
+  return { name, description, inputSchema: { ...inputSchema, type: 'object' } };
+}
+
+/** What one inference offers to the program that carries it out. */
+export interface OfferedTools {
+  readonly definitions: readonly ToolDefinition[];
+  /** Carries out one call. What it rejects with reaches the program as a failure without details. */
+  call(request: OfferedCall): Promise<ToolAnswer>;
+}
+
+export interface OfferedCall {
+  readonly name: string;
+  readonly input: unknown;
+}
+
+/** A request of the kit in the shape that the protocol's library takes. What it says of hosts and tokens has been checked already. */
+function webRequest({ method, path, headers, body }: HttpRequest): Request {
+  const kept = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    typeof value === 'string' && isOfProtocol(name) ? [[name, value]] : [],
+  );
+  return new Request(`http://127.0.0.1${path}`, { method, headers: kept, body });
+}
+
+function isOfProtocol(name: string): boolean {
+  return name === 'accept' || name === 'content-type' || name.startsWith('mcp-');
+}
+
+/** The library's answer for the kit. A client that leaves ends the stream behind it. */
+async function webReply(response: Response): Promise<Reply> {
+  const { status } = response;
+  const contentType = response.headers.get('content-type');
+  if (response.body === null || contentType === null) return { kind: 'empty', status };
+  if (!contentType.startsWith('text/event-stream')) {
+    return { kind: 'bytes', status, contentType, bytes: new Uint8Array(await response.arrayBuffer()) };
+  }
+  const source = Readable.fromWeb(response.body as ReadableStream<Uint8Array>);
+  return { kind: 'readable', status, headers: { 'cache-control': 'no-cache' }, contentType, length: null, source };
+}
