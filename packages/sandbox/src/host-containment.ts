@@ -6,6 +6,8 @@ import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { AbilityCache, abilityKey } from './ability-cache.ts';
 import { noContainment, type Containment } from './containment.ts';
 import { kernelContainment } from './kernel-containment.ts';
+import { climb } from './limits/ladder.ts';
+import { ownGroupFacts, ownGroupId } from './own-facts.ts';
 import { findHelper, type HelperSearch } from './launch/helper-path.ts';
 import type { HostAbility } from './launch/host-ability.ts';
 import type { Architecture } from './seccomp/architecture.ts';
@@ -43,10 +45,8 @@ export async function hostContainment(facts: HostFacts): Promise<Containment> {
     const { launchMachinery } = await import('./session-launches.ts');
     return launchMachinery(architecture, uid);
   };
-  const hold: Parameters<typeof kernelContainment>[0]['hold'] = async (request, enforcement) => {
-    const [{ climb }, { ownGroupFacts }] = await Promise.all([import('./limits/ladder.ts'), import('./own-facts.ts')]);
-    return climb(request, { enforcement, ability, isSuperuser: uid === 0, own: ownGroupFacts() });
-  };
+  const hold: Parameters<typeof kernelContainment>[0]['hold'] = async (request, enforcement) =>
+    climb(request, { enforcement, ability, isSuperuser: uid === 0, own: ownGroupFacts() });
   const containment = kernelContainment({ helper, ability, ceiling, hold, loadMachinery });
   return containment ?? noContainment(ability.obstacles.filter ?? '');
 }
@@ -64,10 +64,9 @@ async function abilityOf({ helper, architecture, uid, kernel, ...places }: Probe
   const known = key === null ? null : cache.read(key);
   if (known !== null) return known;
   const isKept = key !== null && wasMade(places.cacheDirectory);
-  const [{ probeHost }, { strictestFilter }, { ownGroupId }] = await Promise.all([
+  const [{ probeHost }, { strictestFilter }] = await Promise.all([
     import('./probe-host.ts'),
     import('./process-filter.ts'),
-    import('./own-facts.ts'),
   ]);
   const ability = await probeHost({
     helper,
