@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import * as z from 'zod/mini';
 
 import { sha256Hex } from '@svc/kit/sha256.ts';
@@ -8,6 +8,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { isSessionId } from '@svc/protocol/ids.ts';
 
 const contentShape = z.lazy(() => z.object({ bytes: z.int(), sha256: z.string() }));
 const recordShape = z.lazy(() =>
@@ -34,17 +35,16 @@ export interface WrittenFilesPlace {
 }
 
 /**
- * Which files of a workdir `svc` has written itself, over all sessions: each keeper holds `workdirs/<hash of the workdir>.json`, owner-only. What
- * only one of them knows is known.
+ * Which files of a workdir `svc` has written itself, over all sessions: each keeper holds `workdirs/<session>.json` for the workdir that a session
+ * was given beside it, and `workdirs/<hash of the workdir>.json` for any other, owner-only. What only one of them knows is known.
  */
 export class WrittenFiles {
   readonly #workdir: string;
   readonly #records: readonly string[];
 
   constructor({ workdir, keepers }: WrittenFilesPlace) {
-    const name = `${sha256Hex(workdir)}.json`;
     this.#workdir = workdir;
-    this.#records = [...new Set(keepers)].map((keeper) => join(keeper, 'workdirs', name));
+    this.#records = [...new Set(keepers)].map((keeper) => join(keeper, 'workdirs', `${nameOf(workdir, keeper)}.json`));
   }
 
   /** What `svc` may have left at a path below the workdir; null when that place was never its own. */
@@ -90,6 +90,13 @@ export class WrittenFiles {
       replaceFileSync(record, bytes, { mode: 0o600, isDurable: false });
     }
   }
+}
+
+/** A session's own workdir is named after it: hashing is loaded by those starts alone that are given another one. */
+function nameOf(workdir: string, keeper: string): string {
+  const name = basename(workdir);
+  const isOfSession = isSessionId(name) && workdir === join(dirname(keeper), 'workdir', name);
+  return isOfSession ? name : sha256Hex(workdir);
 }
 
 export function contentOf(bytes: Uint8Array): Content {
