@@ -49,4 +49,4 @@ loaded.filename = bundle;
 require.cache[bundle] = loaded;
 const requireFrom = (id) => loaded.require(id);
 script.runInThisContext()(loaded.exports, requireFrom, loaded, bundle, path.dirname(bundle));
-void loaded.exports.main(process.argv.slice(2), isMissing ? keepCodeCache : undefined);
+void loaded.exports.main(process.argv.slice(2), { build, onStarted: isMissing ? keepCodeCache : undefined });

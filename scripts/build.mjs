@@ -126,29 +126,41 @@ function changedSince(ms) {
   );
 }
 
-/** bin/svc.cjs reads it byte by byte, and names the code cache after the hash that it begins with. */
+/**
+ * bin/svc.cjs reads it byte by byte, and names the code cache after the hash that it begins with. What a start keeps for the next one is held to it
+ * too, so it is of the late files as well: `code` is the start file without it.
+ */
 function startFile(code) {
   const odd = /[^\0-\x7f].{0,40}/u.exec(code);
   if (odd !== null) throw new Error(`the start file is not ASCII: ${odd[0]}`);
-  return `/*${createHash('sha256').update(code).digest('hex').slice(0, 16)}*/${code}`;
+  const hash = createHash('sha256').update(code);
+  for (const file of readdirSync(join('dist', 'late')).sort()) hash.update(readFileSync(join('dist', 'late', file)));
+  return `/*${hash.digest('hex').slice(0, 16)}*/${code}`;
 }
 
 mkdirSync(join('dist', 'late'), { recursive: true });
-for (const { path, text } of bundles) {
-  const isStart = basename(path) === 'svc.cjs';
-  const code = isStart ? startFile(withLateBuiltins(text)) : withLateBuiltins(text);
-  if (existsSync(path) && readFileSync(path, 'utf8') === code) continue;
-  // The cache is of the start file, which no server is a part of.
-  if (!basename(path).startsWith('svc-')) dropCodeCaches('dist');
-  writeFileSync(path, code);
-}
+const startPath = join('dist', 'svc.cjs');
+const isStart = ({ path }) => basename(path) === 'svc.cjs';
+for (const { path, text } of bundles.filter((bundle) => !isStart(bundle))) writeChanged(path, withLateBuiltins(text));
 if (known === null) {
   const lateFiles = new Set(bundles.map(({ path }) => basename(path)));
   for (const file of readdirSync(join('dist', 'late'))) if (!lateFiles.has(file)) rmSync(join('dist', 'late', file));
 }
+const started = bundles.find(isStart)?.text;
+const startCode =
+  started === undefined ? readFileSync(startPath, 'utf8').replace(/^\/\*.*?\*\//, '') : withLateBuiltins(started);
+// The cache is of the start file, which no server is a part of.
+if (writeChanged(startPath, startFile(startCode))) dropCodeCaches('dist');
 if (known === null || changed.some((path) => !/^packages\/(?!(?:components|guest)\/)/.test(path))) await buildTheRest();
 buildCodeCache('dist');
 if (planFile !== undefined) utimesSync(planFile, new Date(), new Date());
+
+/** Whether the file held something else, or was not there. */
+function writeChanged(path, code) {
+  if (existsSync(path) && readFileSync(path, 'utf8') === code) return false;
+  writeFileSync(path, code);
+  return true;
+}
 
 async function bundlePackages() {
   await build({

@@ -1,8 +1,9 @@
 import type { z } from 'zod/mini';
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { resourceLimits } from '../manifest/capabilities.ts';
-import { declaredArtifacts, type ArtifactEntry, type CapsuleManifest } from '../manifest/schema.ts';
+import type { resourceLimits } from '../manifest/capabilities.ts';
+import { declaredArtifacts, defaultResources } from '../manifest/defaults.ts';
+import type { ArtifactEntry, CapsuleManifest } from '../manifest/schema.ts';
 import type { LoadedManifest } from '../manifest/load.ts';
 import { formatDestination, parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { normalizeWorkdirPath, type WorkdirPath } from '../manifest/workdir-path.ts';
@@ -75,7 +76,7 @@ export function lower({ manifest, locate }: Pick<LoadedManifest, 'manifest' | 'l
     stagedRuntime: declared.map(({ name, version }) => `${name}@${version}`),
     processDriver: inference.transport === 'process' ? programOf(inference.command) : null,
     endpoint: inference.endpoint === undefined ? null : (destinationOf(new URL(inference.endpoint)) ?? null),
-    resources: capabilities.resources ?? resourceLimits.parse({}),
+    resources: capabilities.resources ?? defaultResources,
   };
   return { grants, warnings: narrowed.flatMap((one) => one.warnings) };
 }

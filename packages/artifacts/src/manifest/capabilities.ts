@@ -3,11 +3,11 @@ import * as z from 'zod/mini';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { artifactName, commandName, variableName } from './names.ts';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
+import { defaultResources } from './defaults.ts';
 import { byteSize, durationSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
 const mebibyte = 1024 ** 2;
-const gibibyte = 1024 ** 3;
 
 const positive = z.int().check(z.minimum(1));
 
@@ -46,15 +46,15 @@ const limits = z.strictObject({
 
 /** Bounds of one subprocess, of all of a session together, and of the whole workdir. */
 export const resourceLimits = z.strictObject({
-  processes: z._default(positive, 128),
-  open_files: z._default(positive, 1024),
-  file_size: z._default(byteSize, 4 * gibibyte),
-  cpu: z._default(durationSecs, 3600),
-  memory: z._default(byteSize, 2 * gibibyte),
+  processes: z._default(positive, defaultResources.processes),
+  open_files: z._default(positive, defaultResources.open_files),
+  file_size: z._default(byteSize, defaultResources.file_size),
+  cpu: z._default(durationSecs, defaultResources.cpu),
+  memory: z._default(byteSize, defaultResources.memory),
   session_processes: z.optional(positive),
   session_memory: z.optional(byteSize),
   enforce: z.optional(z.enum(['available', 'required'])),
-  workdir_max_bytes: z._default(byteSize, 10 * gibibyte),
+  workdir_max_bytes: z._default(byteSize, defaultResources.workdir_max_bytes),
 });
 
 const storeNames = z.nullable(

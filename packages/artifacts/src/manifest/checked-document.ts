@@ -24,7 +24,7 @@ interface DocumentRequest<Schema extends $ZodType> {
   readonly rules?: (data: unknown, findings: Findings) => void;
 }
 
-interface CheckedDocument<Schema extends $ZodType> {
+export interface CheckedDocument<Schema extends $ZodType> {
   readonly value: output<Schema>;
   readonly warnings: readonly Diagnostic[];
   readonly source: YamlSource;

@@ -13,7 +13,7 @@ import type { Environment } from '@svc/kit/environment.ts';
 import { referencedVariable } from './references.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 
-interface WorkspaceConfig {
+export interface WorkspaceConfig {
   /** A floor beside the manifest's and the flag's (D1 "Command line" 1). */
   readonly containment?: ContainmentClass;
   readonly warnings: readonly Diagnostic[];

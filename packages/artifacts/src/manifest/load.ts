@@ -1,12 +1,14 @@
 import { dirname, join, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 
 import { Diagnostic, DiagnosticList, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { readDocument, type Findings } from './checked-document.ts';
-import { Draft, renderKeyPath, type KeyPath } from './key-path.ts';
+import { readDocument, type CheckedDocument, type Findings } from './checked-document.ts';
+import { keepManifest, type ManifestKeeper } from './kept-manifest.ts';
+import { Draft, holdsCredential, renderKeyPath, type KeyPath } from './key-path.ts';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import type { Environment } from '@svc/kit/environment.ts';
-import type { Reference } from './references.ts';
+import { referencedVariable, type Reference } from './references.ts';
 import { checkCapsuleRules } from './rules.ts';
 import { capsuleManifest, type CapsuleManifest } from './schema.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
@@ -25,6 +27,8 @@ export interface LoadRequest {
   readonly purpose?: 'launch' | 'inspect';
   /** False for the keys whose variables may be unset; absent, each one has to be set. */
   readonly needs?: (path: KeyPath) => boolean;
+  /** Keeps what was read for a launch without a warning, for the next start. */
+  readonly keeper?: ManifestKeeper;
 }
 
 export interface LoadedManifest {
@@ -53,12 +57,13 @@ const defaultPeerTtlSecs = 3600;
  * Throws a `DiagnosticList` with every problem, each with its place in the file.
  */
 export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
-  const { file, env, purpose = 'launch' } = request;
+  const { file, env, keeper, purpose = 'launch' } = request;
   const directory = dirname(resolve(file));
   const prompt = { text: '' };
+  const text = request.text ?? readManifestText(file);
   const document = readDocument({
     file,
-    text: request.text ?? readManifestText(file),
+    text,
     schema: capsuleManifest,
     env,
     needs: request.needs,
@@ -69,8 +74,14 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     },
   });
   const { api_key: apiKey, ...inference } = document.value.inference;
+  const manifest = settled({ ...document.value, inference });
+  if (keeper !== undefined && purpose === 'launch' && mayBeKept(document, manifest)) {
+    const { source, references } = document;
+    const keyVariable = references.get(apiKeyPath)?.variable ?? null;
+    keepManifest(keeper, { text, manifest, keyVariable, source });
+  }
   return {
-    manifest: settled({ ...document.value, inference }),
+    manifest,
     ...(purpose === 'launch' && apiKey !== undefined ? { apiKey: new Secret(apiKey) } : {}),
     systemPrompt: inference.system_prompt ?? prompt.text,
     warnings: document.warnings,
@@ -79,6 +90,24 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     directory,
     locate: (path, part) => document.source.locate(path, part),
   };
+}
+
+/**
+ * Whether the next start may take this manifest as it was read: the file alone decided on it but for the provider's key, nothing has to be said
+ * of it again, and no credential stands in it.
+ */
+function mayBeKept(document: CheckedDocument<typeof capsuleManifest>, manifest: CapsuleManifest): boolean {
+  const { references, source, warnings } = document;
+  const isOfFile = [...references.keys()].every((where) => where === apiKeyPath);
+  if (warnings.length > 0 || !isOfFile || namesCredential(source.value, [])) return false;
+  return isDeepStrictEqual(JSON.parse(JSON.stringify(manifest)), manifest);
+}
+
+/** Whether a text stands where a credential would, which is no reference. */
+function namesCredential(value: unknown, path: KeyPath): boolean {
+  if (typeof value === 'string') return holdsCredential(path) && referencedVariable(value) === undefined;
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([key, item]) => namesCredential(item, [...path, key]));
 }
 
 /** What one key decides about the value of another. */

@@ -4,7 +4,7 @@ import { artifactCapabilities, capsuleCapabilities } from './capabilities.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { longestWaitSecs } from '@svc/kit/units.ts';
 import { hookEvents, hookPolicyNames } from './hook-declaration.ts';
-import { artifactName, exactVersion, bundledDrivers, bundledVersion, commandName } from './names.ts';
+import { artifactName, exactVersion, commandName } from './names.ts';
 import { byteSize, lifetimeSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
@@ -147,17 +147,6 @@ export type CapsuleManifest = z.infer<typeof capsuleManifest>;
 export type ArtifactManifest = z.infer<typeof artifactManifest>;
 export type ArtifactEntry = z.infer<typeof artifactEntry>;
 export type ArtifactCapabilities = z.infer<typeof artifactCapabilities>;
-
-/**
- * Every artifact a capsule runs with: the entries of `artifacts`, and the bundled driver when `inference.driver.artifact` names
- * one that has no entry. These are what has to be installed.
- */
-export function declaredArtifacts({ artifacts, inference }: CapsuleManifest): readonly ArtifactEntry[] {
-  const driver = inference.transport === 'http' ? inference.driver?.artifact : undefined;
-  const isListed = artifacts.some(({ name }) => name === driver);
-  if (driver === undefined || isListed || !(bundledDrivers as readonly string[]).includes(driver)) return artifacts;
-  return [...artifacts, { name: driver, version: bundledVersion, runtime: 'driver' }];
-}
 
 const archived = /^bin\/[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 

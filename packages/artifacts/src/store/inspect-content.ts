@@ -5,13 +5,13 @@ import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifes
 import { artifactName, exactVersion } from '../manifest/names.ts';
 import { serverFile, type ArtifactManifest } from '../manifest/schema.ts';
 import { parseYaml } from '../manifest/yaml-source.ts';
-import { type ArtifactRef, spell } from './artifact-ref.ts';
+import type { ArtifactRef } from './artifact-ref.ts';
+import { capsuleAt, skillFile } from './installed-artifact.ts';
 
 export const manifestFile = 'svc.yaml';
 export const componentFile = 'component.wasm';
 /** What `svc build` makes the component of, where there is one. */
 export const componentSource = 'component.ts';
-export const skillFile = 'skill.md';
 
 export type ArtifactKind = ArtifactManifest['runtime'] | 'capsule';
 
@@ -63,11 +63,6 @@ export function parseStoredManifest(text: string, where: string): ArtifactManife
   throw capsuleAt(where);
 }
 
-/** `E-ART-005` for a capsule where another artifact is wanted. */
-export function capsuleAt(where: string): Diagnostic {
-  return new Diagnostic('E-ART-005', `${where} is a capsule, not a driver, tool, hook or skill`);
-}
-
 /** `E-ART-004` when the file an artifact is about is missing, empty, or no component. */
 export async function checkRequiredFile(content: ArtifactContent, manifest: ArtifactManifest): Promise<void> {
   const file = requiredFile(manifest);
@@ -83,14 +78,6 @@ export async function checkRequiredFile(content: ArtifactContent, manifest: Arti
   const bytes = await content.readStart(file, magicBytes);
   const fault = file === componentFile ? componentFault(bytes) : bytes.length === 0 ? 'is empty' : null;
   if (fault !== null) throw new Diagnostic('E-ART-004', `${content.where}: ${file} ${fault}`);
-}
-
-/** `E-ART-005` unless the artifact is the one that was asked for. */
-export function checkIdentity(found: ArtifactRef, wanted: ArtifactRef, where: string): void {
-  if (found.name === wanted.name && found.version === wanted.version) return;
-  throw new Diagnostic('E-ART-005', `${where} is ${spell(found)}, not ${spell(wanted)}`, {
-    hint: `make the place that names it agree with its ${manifestFile}`,
-  });
 }
 
 function capsuleRef(text: string, file: string): ArtifactRef {

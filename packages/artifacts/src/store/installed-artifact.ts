@@ -1,6 +1,11 @@
-import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
+/** An artifact that is on this machine, and what it must be to be the one that was asked for. */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';
-import type { ArtifactRef } from './artifact-ref.ts';
+import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
+import { type ArtifactRef, spell } from './artifact-ref.ts';
+
+export const skillFile = 'skill.md';
 
 /** Where an artifact was found, in the order of looking: `source:` of its entry, the package, the project, the user. */
 export type ArtifactOrigin = 'source' | 'bundled' | 'project' | 'user';
@@ -57,4 +62,17 @@ export interface FetchObserver {
   received(what: string, bytes: number): void;
   /** It is in the store, or was refused. */
   ended(what: string, outcome: { readonly source: string; readonly isStored: boolean }): void;
+}
+
+/** `E-ART-005` for a capsule where another artifact is wanted. */
+export function capsuleAt(where: string): Diagnostic {
+  return new Diagnostic('E-ART-005', `${where} is a capsule, not a driver, tool, hook or skill`);
+}
+
+/** `E-ART-005` unless the artifact is the one that was asked for. */
+export function checkIdentity(found: ArtifactRef, wanted: ArtifactRef, where: string): void {
+  if (found.name === wanted.name && found.version === wanted.version) return;
+  throw new Diagnostic('E-ART-005', `${where} is ${spell(found)}, not ${spell(wanted)}`, {
+    hint: 'make the place that names it agree with its svc.yaml',
+  });
 }

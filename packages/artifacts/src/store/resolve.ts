@@ -4,11 +4,15 @@ import { dirname, join } from 'node:path';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
-import { capsuleAt, checkIdentity, skillFile } from './inspect-content.ts';
-import type { FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
+import {
+  capsuleAt,
+  checkIdentity,
+  type FoundArtifact,
+  type InstalledArtifact,
+  skillFile,
+} from './installed-artifact.ts';
 import { locate, type Location, type StorePlaces } from './locate.ts';
 import { createLock, type LockedArtifact, readLock, recordsAll } from './lockfile.ts';
-import { parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ArchivedFiles } from './open-stored.ts';
 import type { StoredArchive } from './store-layout.ts';
@@ -109,7 +113,7 @@ async function findFor(entry: ArtifactEntry, places: StorePlaces): Promise<Found
     return await openSource(entry.source, places.manifestDir);
   }
   const location = await locate(entry, places);
-  if (location.origin === 'bundled') return openBundled(location);
+  if (location.origin === 'bundled') return await openBundled(location);
   const { inspectStored } = await import('./open-stored.ts');
   const { stored, artifact } = await inspectStored(location, places.platform);
   if (artifact === null) throw capsuleAt(stored.path);
@@ -122,7 +126,11 @@ export async function findRef(ref: ArtifactRef, places: StorePlaces): Promise<Fo
   const { inspectStored } = await import('./open-stored.ts');
   const { stored, artifact } = await inspectStored(location, location.stored.platform ?? '');
   const { origin } = location;
-  return { origin, stored, artifact: artifact !== null && origin === 'bundled' ? openBundled(location) : artifact };
+  return {
+    origin,
+    stored,
+    artifact: artifact !== null && origin === 'bundled' ? await openBundled(location) : artifact,
+  };
 }
 
 /** The lock that a run is held to, made where there is none yet; null for a run that needs no artifact. */
@@ -147,12 +155,12 @@ export function refuse(faults: readonly Diagnostic[]): void {
  * The artifact of the package at a place. It lies on the start path of `svc run`: its manifest is read from beside the archive,
  * nothing is unpacked and nothing hashed, the package being trusted as far as the program itself. What `read` gives is checked.
  */
-export function openBundled({ origin, stored }: Location): FoundArtifact {
+export async function openBundled({ origin, stored }: Location): Promise<FoundArtifact> {
   const directory = dirname(stored.path);
   const compiledDir = join(directory, 'compiled');
   const open = async (): Promise<ArchivedFiles> => await openArchived(stored);
   return {
-    manifest: manifestJson(directory) ?? manifestYaml(directory),
+    manifest: manifestJson(directory) ?? (await manifestYaml(directory)),
     origin,
     location: stored.path,
     platform: stored.platform,
@@ -169,11 +177,14 @@ function manifestJson(directory: string): ArtifactManifest | null {
   return reading.kind === 'text' ? (JSON.parse(reading.text) as ArtifactManifest) : null;
 }
 
-function manifestYaml(directory: string): ArtifactManifest {
+async function manifestYaml(directory: string): Promise<ArtifactManifest> {
   const file = join(directory, 'svc.yaml');
   const reading = readSmallText(file);
-  if (reading.kind === 'text') return parseArtifactManifest(reading.text, file).manifest;
-  throw new Diagnostic('E-ART-004', `${directory} has no readable svc.yaml`, { hint: 'install svc again' });
+  if (reading.kind !== 'text') {
+    throw new Diagnostic('E-ART-004', `${directory} has no readable svc.yaml`, { hint: 'install svc again' });
+  }
+  const { parseArtifactManifest } = await import('../manifest/artifact-manifest.ts');
+  return parseArtifactManifest(reading.text, file).manifest;
 }
 
 async function openArchived({ path, sha256 }: StoredArchive): Promise<ArchivedFiles> {

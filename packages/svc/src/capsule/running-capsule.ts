@@ -37,6 +37,8 @@ export interface RunRequest {
   readonly home: string;
   /** The process environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Which build of the program this is, for what it keeps for its next start; absent where it runs from its sources, and keeps nothing. */
+  readonly build?: string;
   /** Aborted to ask for a clean stop. */
   readonly stop: AbortSignal;
 }

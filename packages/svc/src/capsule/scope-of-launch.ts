@@ -9,10 +9,12 @@ import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { lower, type EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
 import { encodeScope, type ContainmentReport, type ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
-import { loadWorkspaceConfig } from '@svc/artifacts/manifest/config.ts';
+import type { WorkspaceConfig } from '@svc/artifacts/manifest/config.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
-import { loadCapsuleManifest, type LoadedManifest } from '@svc/artifacts/manifest/load.ts';
+import { readKeptManifest, type ManifestKeeper } from '@svc/artifacts/manifest/kept-manifest.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
 import type { Environment } from '@svc/kit/environment.ts';
+import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
@@ -29,7 +31,7 @@ import type { RunRequest } from './running-capsule.ts';
 /** What of a request decides the scope of a session: neither its task nor its port, and of its workdir where it lies. */
 export type ScopeRequest = Pick<
   RunRequest,
-  'manifestFile' | 'published' | 'readEnvFile' | 'floor' | 'workdir' | 'cwd' | 'home' | 'env'
+  'manifestFile' | 'published' | 'readEnvFile' | 'floor' | 'workdir' | 'cwd' | 'home' | 'env' | 'build'
 >;
 
 /** What manifest, configuration and host decide about a launch, before anything is looked for or written. */
@@ -64,8 +66,10 @@ export async function scopeOfLaunch(
   const facts = hostFacts({ home: request.home, packageRoot: places.packageRoot, ceiling });
   const source = await findHeldCapsule(request, { ...places, manifestDir: request.cwd }, facts);
   const env = loadEnvironment({ directory: source.root, process: request.env, useFile: request.readEnvFile });
-  const { loaded, missing } = loadManifest(source.manifestFile, env);
-  const workspace = loadWorkspaceConfig({ directory: source.root, env });
+  const keeper =
+    request.build === undefined ? null : { directory: facts.cacheDirectory, uid: facts.uid, build: request.build };
+  const { loaded, missing } = await loadManifest(source.manifestFile, { env, keeper });
+  const workspace = await workspaceConfig({ directory: source.root, env });
   const { grants, warnings } = lower(loaded);
   const containment = await hostContainment(facts);
   const manifest = grants.containmentFloor ?? undefined;
@@ -137,7 +141,7 @@ async function findHeldCapsule(request: ScopeRequest, places: StorePlaces, facts
   const host = { containment: await hostContainment(facts), ceiling: facts.ceiling };
   const sources = async (): Promise<readonly ArtifactSource[]> => {
     const asked = await places.sources();
-    if (asked.length > 0) holdToKnownFloor(request, host);
+    if (asked.length > 0) await holdToKnownFloor(request, host);
     return asked;
   };
   return await findCapsule(request, { ...places, sources });
@@ -147,9 +151,9 @@ async function findHeldCapsule(request: ScopeRequest, places: StorePlaces, facts
  * What is known of the floor before the manifest of a published capsule is here: it is not fetched where that is refused already (D1
  * "Command line" 2).
  */
-function holdToKnownFloor(request: ScopeRequest, host: Omit<FloorQuestion, 'declared'>): void {
+async function holdToKnownFloor(request: ScopeRequest, host: Omit<FloorQuestion, 'declared'>): Promise<void> {
   const env = loadEnvironment({ directory: request.cwd, process: request.env, useFile: request.readEnvFile });
-  const workspace = loadWorkspaceConfig({ directory: request.cwd, env });
+  const workspace = await workspaceConfig({ directory: request.cwd, env });
   const declared = effectiveFloor({ manifest: undefined, workspace: workspace.containment, flag: request.floor });
   const { refusal } = answerFloor({ ...host, declared });
   if (refusal !== null) throw refusal;
@@ -161,21 +165,41 @@ interface ManifestReading {
   readonly missing: readonly Diagnostic[];
 }
 
-function loadManifest(file: string, env: Environment): ManifestReading {
+async function loadManifest(
+  file: string,
+  { env, keeper }: { readonly env: Environment; readonly keeper: ManifestKeeper | null },
+): Promise<ManifestReading> {
+  const reading = readSmallText(file);
+  const text = reading.kind === 'text' ? { text: reading.text } : {};
+  const kept = keeper === null || text.text === undefined ? null : readKeptManifest(keeper, { file, env, ...text });
+  if (kept !== null) return { loaded: kept, missing: [] };
+  const { loadCapsuleManifest } = await import('@svc/artifacts/manifest/load.ts');
   try {
-    return { loaded: loadCapsuleManifest({ file, env }), missing: [] };
+    const request = { file, env, ...text, ...(keeper === null ? {} : { keeper }) };
+    return { loaded: loadCapsuleManifest(request), missing: [] };
   } catch (error) {
     if (!(error instanceof DiagnosticList)) throw error;
-    const loaded = inspected(file, env);
-    if (loaded === null) throw error;
-    return { loaded, missing: error.diagnostics.filter(({ code }) => code.startsWith('E-')) };
+    const inspected = unlessInvalid(() => loadCapsuleManifest({ file, env, ...text, purpose: 'inspect' }));
+    if (inspected === null) throw error;
+    return { loaded: inspected, missing: error.diagnostics.filter(({ code }) => code.startsWith('E-')) };
   }
 }
 
+/** `.svc/config.yaml` of a workspace. Its reader is loaded only where there is such a file, or something in the way of one. */
+async function workspaceConfig(question: {
+  readonly directory: string;
+  readonly env: Environment;
+}): Promise<WorkspaceConfig> {
+  const isAbsent = readSmallText(join(question.directory, '.svc', 'config.yaml')).kind === 'absent';
+  if (isAbsent) return { warnings: [] };
+  const { loadWorkspaceConfig } = await import('@svc/artifacts/manifest/config.ts');
+  return loadWorkspaceConfig(question);
+}
+
 /** The manifest as those read it who run nothing; null when it is not valid for them either. */
-function inspected(file: string, env: Environment): LoadedManifest | null {
+function unlessInvalid(read: () => LoadedManifest): LoadedManifest | null {
   try {
-    return loadCapsuleManifest({ file, env, purpose: 'inspect' });
+    return read();
   } catch (error) {
     if (error instanceof DiagnosticList) return null;
     throw error;

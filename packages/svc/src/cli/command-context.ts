@@ -9,4 +9,6 @@ export interface CommandContext {
   readonly stderr: Output;
   /** Told by `svc run` once its listener is up: what a start needs has been compiled by then. */
   readonly onStarted?: () => void;
+  /** Which build of the program this is; absent for one that runs from its sources. */
+  readonly build?: string;
 }

@@ -17,8 +17,16 @@ import { say, sayLines } from './terminal/shown.ts';
 const usageError = 2;
 const bugInSvc = 70;
 
-/** `svc`: argv to command to exit code. `onStarted` is told when a capsule's listener is up. */
-export async function main(args: readonly string[], onStarted?: () => void): Promise<void> {
+/** What the file that starts `svc` tells it. */
+export interface Start {
+  /** Which build of the program this is. */
+  readonly build?: string;
+  /** Called when a capsule's listener is up. */
+  readonly onStarted?: () => void;
+}
+
+/** `svc`: argv to command to exit code. */
+export async function main(args: readonly string[], { build, onStarted }: Start = {}): Promise<void> {
   const streams = new StandardStreams();
   // How rows are laid out is read where somebody looks at them.
   const terminal =
@@ -33,6 +41,7 @@ export async function main(args: readonly string[], onStarted?: () => void): Pro
     env: process.env,
     stdout: new Output(() => streams.stdout, isatty(1) ? terminal : null, process.env),
     stderr: new Output(() => streams.stderr, isatty(2) ? terminal : null, process.env),
+    ...(build === undefined ? {} : { build }),
     ...(onStarted === undefined ? {} : { onStarted }),
   };
   process.on('uncaughtException', (error) => {

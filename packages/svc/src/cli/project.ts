@@ -1,7 +1,8 @@
 import { dirname, resolve } from 'node:path';
 import { arch, platform } from 'node:process';
 
-import { declaredArtifacts, type ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
+import { declaredArtifacts } from '@svc/artifacts/manifest/defaults.ts';
+import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { decidesInstall } from '@svc/artifacts/store/build-archive.ts';
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';

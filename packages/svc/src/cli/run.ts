@@ -139,6 +139,7 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
     const outcome = await runCapsule(
       {
         ...scopeRequest(options, context),
+        ...(context.build === undefined ? {} : { build: context.build }),
         task: options.task,
         readTask: async () => {
           const { readTaskInput } = await import('./task-input.ts');

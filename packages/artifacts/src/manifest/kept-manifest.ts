@@ -1,0 +1,152 @@
+/** Keeps manifests that were read and checked, so that the next start of the same capsule neither parses YAML nor builds a schema (ADR 0106). */
+
+import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+
+import type { SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+import type { Environment } from '@svc/kit/environment.ts';
+import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { readSmallText } from '@svc/kit/files/read-text.ts';
+import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import type { KeyPath } from './key-path.ts';
+import type { LoadedManifest } from './load.ts';
+import type { CapsuleManifest } from './schema.ts';
+import type { YamlSource } from './yaml-source.ts';
+
+/** Where checked manifests are kept, and by whom. */
+export interface ManifestKeeper {
+  /** `~/.svc/cache`: a manifest that lies in a workspace could have come with it. */
+  readonly directory: string;
+  /** The user of this process; files of others count as none. */
+  readonly uid: number;
+  /** Of the program that checks: what another build kept counts as none. */
+  readonly build: string;
+}
+
+/** Where the key and the value of a path stand: line, column, length. */
+type Places = Readonly<Record<string, { readonly key: Place; readonly value: Place }>>;
+type Place = readonly [line: number, column: number, length: number];
+
+/** One file of the keeper. */
+interface KeptManifest {
+  readonly build: string;
+  /** The whole manifest: one that differs in a byte is read anew. */
+  readonly text: string;
+  readonly manifest: CapsuleManifest;
+  /** The variable that `inference.api_key` refers to; null for a manifest without a key. The key itself is never kept. */
+  readonly keyVariable: string | null;
+  /** By path, as JSON. */
+  readonly places: Places;
+}
+
+/** So many are kept: the next one removes all others. */
+const mostKept = 200;
+const longestName = 180;
+
+/** What was kept of this very manifest. Null for all that has to be read, as for a key whose variable is not set. */
+export function readKeptManifest(
+  { directory, uid, build }: ManifestKeeper,
+  { file, text, env }: { readonly file: string; readonly text: string; readonly env: Environment },
+): LoadedManifest | null {
+  const kept = readOwn(pathOf(directory, file), uid);
+  if (kept === null || kept.build !== build || kept.text !== text) return null;
+  const { manifest, keyVariable, places } = kept;
+  const key = keyVariable !== null && Object.hasOwn(env, keyVariable) ? env[keyVariable] : undefined;
+  if (keyVariable !== null && key === undefined) return null;
+  const systemPrompt = systemPromptOf(manifest, dirname(resolve(file)));
+  if (systemPrompt === null) return null;
+  return {
+    manifest,
+    ...(key === undefined ? {} : { apiKey: new Secret(key) }),
+    systemPrompt,
+    warnings: [],
+    references: [],
+    file,
+    directory: dirname(resolve(file)),
+    locate: (path, part) => placeIn(places, file, { path, part }),
+  };
+}
+
+/** What `keepManifest` is given beside the keeper. */
+export interface ManifestToKeep extends Omit<KeptManifest, 'build' | 'places'> {
+  /** Each of its paths has a place. */
+  readonly source: YamlSource;
+}
+
+/** Keeps a manifest that was read without a warning. Where it cannot be kept, the next start reads it again, and nothing else changes. */
+export function keepManifest({ directory, build }: ManifestKeeper, { source, ...kept }: ManifestToKeep): void {
+  const bytes = Buffer.from(JSON.stringify({ build, ...kept, places: placesOf(source) } satisfies KeptManifest));
+  const path = pathOf(directory, source.file);
+  unlessRefused(() => {
+    makeDirectories(dirname(path), 0o700);
+    const others = readdirSync(dirname(path));
+    if (others.length >= mostKept) for (const name of others) rmSync(join(dirname(path), name), { force: true });
+    replaceFileSync(path, bytes, { mode: 0o600, isDurable: false });
+  }, undefined);
+}
+
+/** Names need not differ: what is kept for another manifest is not taken for this one. */
+function pathOf(directory: string, file: string): string {
+  const name = resolve(file)
+    .replaceAll(/[^A-Za-z0-9._-]/g, '_')
+    .slice(-longestName);
+  return join(directory, 'manifests', `${name}.json`);
+}
+
+/** Null where there is none, or one that somebody else may have written: what is kept decides what a capsule may touch. */
+function readOwn(path: string, uid: number): KeptManifest | null {
+  try {
+    const { uid: owner, mode } = lstatSync(path);
+    if (owner !== uid || (mode & 0o022) !== 0) return null;
+    return JSON.parse(readFileSync(path, 'utf8')) as KeptManifest;
+  } catch (error) {
+    if (error instanceof SyntaxError || errorCode(error) !== undefined) return null;
+    throw error;
+  }
+}
+
+/** Null when the file that the manifest names cannot be read: a full reading says why. */
+function systemPromptOf({ inference }: CapsuleManifest, directory: string): string | null {
+  const { system_prompt: text, system_prompt_file: name } = inference;
+  if (name === undefined) return text ?? '';
+  const reading = readSmallText(join(directory, name));
+  return reading.kind === 'text' ? (text ?? reading.text) : null;
+}
+
+function placesOf(source: YamlSource): Places {
+  const places: Record<string, { key: Place; value: Place }> = {};
+  const add = (value: unknown, path: KeyPath): void => {
+    const placeOf = (part: 'key' | 'value'): Place => {
+      const { line, column, length = 1 } = source.locate(path, part);
+      return [line, column, length];
+    };
+    places[JSON.stringify(path)] = { key: placeOf('key'), value: placeOf('value') };
+    if (Array.isArray(value)) for (const [index, item] of value.entries()) add(item, [...path, index]);
+    else if (typeof value === 'object' && value !== null)
+      for (const [key, item] of Object.entries(value)) add(item, [...path, key]);
+  };
+  add(source.value, []);
+  return places;
+}
+
+/** As `YamlSource.locate`: the place of the nearest enclosing key that is there, when the path is not. */
+function placeIn(
+  places: Places,
+  file: string,
+  { path, part }: { readonly path: KeyPath; readonly part: 'key' | 'value' },
+): SourceLocation {
+  const exact = places[JSON.stringify(path)];
+  if (exact !== undefined) return locationOf(file, exact[part]);
+  for (let length = path.length - 1; length >= 0; length -= 1) {
+    const enclosing = places[JSON.stringify(path.slice(0, length))];
+    if (enclosing !== undefined) return locationOf(file, enclosing.key);
+  }
+  return { file, line: 1, column: 1, length: 1 };
+}
+
+function locationOf(file: string, [line, column, length]: Place): SourceLocation {
+  return { file, line, column, length };
+}
