@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { scope } from './own-names.mjs';
+import { packedFiles, packPackage, tarballName } from './pack-package.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const tsc = join(root, 'node_modules', '.bin', 'tsc');
@@ -16,7 +17,20 @@ export const publishedPackages = ['protocol', 'client', 'guest', 'testing'];
 
 /** The names of those that were built. */
 export function buildPackages() {
-  return publishedPackages.filter((name) => buildPackage(join(root, 'packages', name)));
+  const built = publishedPackages.filter((name) => buildPackage(join(root, 'packages', name)));
+  packGuest(built.includes('guest'));
+  return built;
+}
+
+/** Puts the tarball of the guest beside the programs: `svc new` gives it to the folders that it makes. */
+function packGuest(isBuilt) {
+  const folder = join(root, 'packages', 'guest');
+  const target = join(root, 'dist', 'guest');
+  const path = join(target, tarballName(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))));
+  if (!isBuilt && existsSync(path)) return;
+  rmSync(target, { recursive: true, force: true });
+  mkdirSync(target, { recursive: true });
+  writeFileSync(path, packPackage(folder));
 }
 
 function buildPackage(folder) {
@@ -30,6 +44,7 @@ function buildPackage(folder) {
     join(folder, 'package.json'),
     ...ownDependencies(folder).map((name) => join(root, 'packages', name, 'dist', '.inputs')),
     ...files.map((file) => join(source, file)),
+    ...packedAsTheyAre(folder),
   ]);
   const target = join(folder, 'dist');
   const marker = join(target, '.inputs');
@@ -46,6 +61,13 @@ function buildPackage(folder) {
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
   writeFileSync(marker, inputs);
   return true;
+}
+
+/** The files of a package that nothing is made of and that go into its tarball. */
+function packedAsTheyAre(folder) {
+  return packedFiles(folder)
+    .filter((file) => !file.startsWith('dist/') && file !== 'LICENSE')
+    .map((file) => join(folder, file));
 }
 
 /** The packages of this checkout that a package depends on, by their folders. */

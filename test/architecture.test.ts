@@ -62,7 +62,7 @@ const ambientAdapters: ReadonlySet<string> = new Set([
   'components/src/compiler/compile-cache.ts',
   'components/src/filesystem-guard.ts',
   // Runs inside a component, whose world has a clock.
-  'guest/src/guest-ports.ts',
+  'guest/src/provider/driver-ports.ts',
   // Signals a group of processes.
   'sandbox/src/child-group.ts',
   // What a program begins with: arguments, environment, streams and signals of `svc-registry` and `svc-referee`.

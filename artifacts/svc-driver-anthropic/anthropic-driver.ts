@@ -1,7 +1,8 @@
-import type { DriverPorts, DriverRequest, DriverResponse } from '@svc/guest/driver.ts';
-import { ConversationKeeper } from '@svc/guest/kept-conversation.ts';
-import { runProviderTurn } from '@svc/guest/provider-turn.ts';
-import { aliasToolNames } from '@svc/guest/tool-names.ts';
+import type { DriverRequest, DriverResponse } from '@svc/guest/driver.ts';
+import type { DriverPorts } from '@svc/guest/provider/driver-ports.ts';
+import { ConversationKeeper } from '@svc/guest/provider/kept-conversation.ts';
+import { runProviderTurn } from '@svc/guest/provider/provider-turn.ts';
+import { aliasToolNames } from '@svc/guest/provider/tool-names.ts';
 import { MessagesReply } from './messages-reply.ts';
 import { mergedTurns, messagesRequest, readMessagesConfig } from './messages-request.ts';
 

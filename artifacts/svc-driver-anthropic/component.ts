@@ -1,5 +1,5 @@
-import { driverExport } from '@svc/guest/driver-export.ts';
-import { guestPorts } from '@svc/guest/guest-ports.ts';
+import { driverExport } from '@svc/guest/driver.ts';
+import { guestPorts } from '@svc/guest/provider/driver-ports.ts';
 import { infer } from './anthropic-driver.ts';
 
 /** `svc:driver/inference` */

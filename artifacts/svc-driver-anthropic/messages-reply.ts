@@ -1,9 +1,10 @@
-import type { ContentBlock, DriverResponse, ReplySink, StopReason, Usage } from '@svc/guest/driver.ts';
-import type { ServerSentEvent } from '@svc/guest/event-source.ts';
-import { oneLine, ProviderFailure } from '@svc/guest/provider-failure.ts';
-import type { ReplyReader } from '@svc/guest/provider-turn.ts';
-import type { ToolNames } from '@svc/guest/tool-names.ts';
-import { countIn, isObject, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/untrusted-json.ts';
+import type { ContentBlock, DriverResponse, StopReason, Usage } from '@svc/guest/driver.ts';
+import type { ReplySink } from '@svc/guest/provider/driver-ports.ts';
+import type { ServerSentEvent } from '@svc/guest/provider/event-source.ts';
+import { oneLine, RequestFailure } from '@svc/guest/request-failure.ts';
+import type { ReplyReader } from '@svc/guest/provider/provider-turn.ts';
+import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
+import { countIn, isObject, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/json.ts';
 import { redactedThinking } from './thinking-signature.ts';
 
 interface PartialBlock {
@@ -33,7 +34,7 @@ export class MessagesReply implements ReplyReader {
   accept({ type, data }: ServerSentEvent): boolean {
     const event = parseJson(data);
     if (!isObject(event)) {
-      throw new ProviderFailure(`the provider sent an event that is not a JSON object: ${oneLine(data)}`, {
+      throw new RequestFailure(`the provider sent an event that is not a JSON object: ${oneLine(data)}`, {
         transient: true,
       });
     }
@@ -87,7 +88,7 @@ export class MessagesReply implements ReplyReader {
     const block = this.#blocks.get(countIn(event, 'index') ?? this.#blocks.size - 1);
     const delta = objectIn(event, 'delta') ?? {};
     if (block === undefined) {
-      throw new ProviderFailure('the provider continued a content block that it had not started', { transient: true });
+      throw new RequestFailure('the provider continued a content block that it had not started', { transient: true });
     }
     const kind = textIn(delta, 'type');
     if (kind === 'text_delta') this.#append(block, textIn(delta, 'text'));
@@ -153,11 +154,11 @@ const transientErrors: ReadonlySet<string> = new Set([
   'timeout_error',
 ]);
 
-function reportedError(event: JsonObject): ProviderFailure {
+function reportedError(event: JsonObject): RequestFailure {
   const error = objectIn(event, 'error') ?? {};
   const type = textIn(error, 'type') || 'an error';
   const message = textIn(error, 'message');
-  return new ProviderFailure(`provider reported ${type}${message === '' ? '' : `: ${message}`}`, {
+  return new RequestFailure(`provider reported ${type}${message === '' ? '' : `: ${message}`}`, {
     transient: transientErrors.has(type),
   });
 }

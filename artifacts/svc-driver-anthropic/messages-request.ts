@@ -1,20 +1,21 @@
-import { argumentsObject, parametersOf, textOf, ToolCallPairs } from '@svc/guest/conversation.ts';
+import { argumentsObject, parametersOf, textOf, ToolCallPairs } from '@svc/guest/provider/conversation.ts';
 import {
   anyBodyExcept,
   extraHeaders,
   numberBetween,
+  providerUrl,
   readDriverConfig,
   texts,
   wholeNumberBetween,
   withExtraBody,
   withExtraHeaders,
-} from '@svc/guest/driver-config.ts';
-import type { ConfigOf } from '@svc/guest/driver-config.ts';
-import type { ContentBlock, DriverRequest, Message, PostRequest } from '@svc/guest/driver.ts';
-import { providerUrl } from '@svc/guest/endpoint.ts';
-import { bodyWith, type EncodedConversation, type MessageEncoder } from '@svc/guest/kept-conversation.ts';
-import type { ToolNames } from '@svc/guest/tool-names.ts';
-import type { JsonObject } from '@svc/guest/untrusted-json.ts';
+} from '@svc/guest/provider/driver-config.ts';
+import type { ConfigOf } from '@svc/guest/provider/driver-config.ts';
+import type { ContentBlock, DriverRequest, Message } from '@svc/guest/driver.ts';
+import type { PostRequest } from '@svc/guest/http.ts';
+import { bodyWith, type EncodedConversation, type MessageEncoder } from '@svc/guest/provider/kept-conversation.ts';
+import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
+import type { JsonObject } from '@svc/guest/json.ts';
 import { thinkingForProvider } from './thinking-signature.ts';
 
 const leastThinkingBudget = 1024;

@@ -1,5 +1,5 @@
 import type { ThinkingBlock } from '@svc/guest/driver.ts';
-import type { JsonObject } from '@svc/guest/untrusted-json.ts';
+import type { JsonObject } from '@svc/guest/json.ts';
 
 const redactedMark = 'redacted_thinking:';
 

@@ -1,9 +1,10 @@
-import type { ContentBlock, DriverResponse, ReplySink, StopReason, Usage } from '@svc/guest/driver.ts';
-import type { ServerSentEvent } from '@svc/guest/event-source.ts';
-import { oneLine, ProviderFailure } from '@svc/guest/provider-failure.ts';
-import { messageIn, type ReplyReader } from '@svc/guest/provider-turn.ts';
-import type { ToolNames } from '@svc/guest/tool-names.ts';
-import { countIn, isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/untrusted-json.ts';
+import type { ContentBlock, DriverResponse, StopReason, Usage } from '@svc/guest/driver.ts';
+import type { ReplySink } from '@svc/guest/provider/driver-ports.ts';
+import type { ServerSentEvent } from '@svc/guest/provider/event-source.ts';
+import { oneLine, RequestFailure } from '@svc/guest/request-failure.ts';
+import { messageIn, type ReplyReader } from '@svc/guest/provider/provider-turn.ts';
+import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
+import { countIn, isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/json.ts';
 import { ToolCallPieces } from './tool-call-pieces.ts';
 
 /** The chunks of a Chat Completions stream, put together. */
@@ -29,12 +30,12 @@ export class ChatReply implements ReplyReader {
     if (data.trim() === '[DONE]') return true;
     const chunk = parseJson(data);
     if (!isObject(chunk)) {
-      throw new ProviderFailure(`the provider sent a chunk that is not a JSON object: ${oneLine(data)}`, {
+      throw new RequestFailure(`the provider sent a chunk that is not a JSON object: ${oneLine(data)}`, {
         transient: true,
       });
     }
     if (chunk['error'] !== undefined && chunk['error'] !== null) {
-      throw new ProviderFailure(`provider reported an error: ${messageIn(chunk)}`, { transient: isTransient(chunk) });
+      throw new RequestFailure(`provider reported an error: ${messageIn(chunk)}`, { transient: isTransient(chunk) });
     }
     this.#usage = usageIn(chunk) ?? this.#usage;
     // Behind the first choice there are only those that nobody asked for.

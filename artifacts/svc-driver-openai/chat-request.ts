@@ -1,21 +1,22 @@
-import { argumentsObject, parametersOf, textOf, ToolCallPairs, toolCallsIn } from '@svc/guest/conversation.ts';
+import { argumentsObject, parametersOf, textOf, ToolCallPairs, toolCallsIn } from '@svc/guest/provider/conversation.ts';
 import {
   anyBodyExcept,
   extraHeaders,
   numberBetween,
   oneOf,
+  providerUrl,
   readDriverConfig,
   texts,
   wholeNumberBetween,
   withExtraBody,
   withExtraHeaders,
-} from '@svc/guest/driver-config.ts';
-import type { ConfigOf } from '@svc/guest/driver-config.ts';
-import type { ContentBlock, DriverRequest, Message, PostRequest, ToolDefinition } from '@svc/guest/driver.ts';
-import { providerUrl } from '@svc/guest/endpoint.ts';
-import { bodyWith, type EncodedConversation, type MessageEncoder } from '@svc/guest/kept-conversation.ts';
-import type { ToolNames } from '@svc/guest/tool-names.ts';
-import type { JsonObject } from '@svc/guest/untrusted-json.ts';
+} from '@svc/guest/provider/driver-config.ts';
+import type { ConfigOf } from '@svc/guest/provider/driver-config.ts';
+import type { ContentBlock, DriverRequest, Message, ToolDefinition } from '@svc/guest/driver.ts';
+import type { PostRequest } from '@svc/guest/http.ts';
+import { bodyWith, type EncodedConversation, type MessageEncoder } from '@svc/guest/provider/kept-conversation.ts';
+import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
+import type { JsonObject } from '@svc/guest/json.ts';
 
 const configKeys = {
   temperature: numberBetween(0, 2),

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { driverRequest, events, ScriptedPorts } from '../../test/artifacts/scripted-ports.ts';
 import type { ContentBlock, Message } from '@svc/guest/driver.ts';
-import { ProviderFailure } from '@svc/guest/provider-failure.ts';
+import { RequestFailure } from '@svc/guest/request-failure.ts';
 import { infer } from './openai-driver.ts';
 
 const delta = (value: object, finish: string | null = null): object => ({
@@ -178,7 +178,7 @@ describe('a streamed reply', () => {
 
   it('keeps its reply when only the token counts are lost', () => {
     const ports = new ScriptedPorts({
-      pieces: [...events(delta({ content: 'x' }), stop), new ProviderFailure('broke', { transient: true })],
+      pieces: [...events(delta({ content: 'x' }), stop), new RequestFailure('broke', { transient: true })],
     });
     expect(infer(driverRequest(), ports).stopReason).toEqual({ tag: 'end-turn' });
   });
@@ -298,7 +298,7 @@ describe('tool calls', () => {
 describe('a reply that goes wrong', () => {
   const once = JSON.stringify({ max_retries: 0 });
   const failure =
-    (...pieces: readonly (string | ProviderFailure)[]): (() => unknown) =>
+    (...pieces: readonly (string | RequestFailure)[]): (() => unknown) =>
     () =>
       infer(driverRequest({ config: once }), new ScriptedPorts({ pieces }));
 

@@ -1,5 +1,5 @@
 import type { ToolCallBlock } from '@svc/guest/driver.ts';
-import { countIn, isObject, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/untrusted-json.ts';
+import { countIn, isObject, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/json.ts';
 
 interface PartialCall {
   readonly index: number | null;

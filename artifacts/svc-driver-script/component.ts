@@ -1,9 +1,9 @@
-import { driverExport } from '@svc/guest/driver-export.ts';
-import { guestSink } from '@svc/guest/guest-sink.ts';
-import { sleep } from '@svc/guest/wasi-clock.ts';
+import { emitText, emitThinking } from '@svc/guest/chunks.ts';
+import { driverExport } from '@svc/guest/driver.ts';
+import { sleep } from '@svc/guest/clock.ts';
 import { ScriptDriver } from './script-driver.ts';
 
-const driver = new ScriptDriver({ ...guestSink, sleep });
+const driver = new ScriptDriver({ emitText, emitThinking, sleep });
 
 /** `svc:driver/inference` */
 export const inference = driverExport((request) => driver.infer(request));

@@ -1,5 +1,5 @@
 import type { ContentBlock } from '@svc/guest/driver.ts';
-import { isObject, type JsonObject } from '@svc/guest/untrusted-json.ts';
+import { isObject, type JsonObject } from '@svc/guest/json.ts';
 import type { Entry } from './script-entry.ts';
 
 /** The `content` of a response: a list of blocks, empty allowed. */

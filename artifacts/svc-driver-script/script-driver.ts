@@ -1,5 +1,6 @@
-import { anyText, readDriverConfig } from '@svc/guest/driver-config.ts';
-import type { DriverRequest, DriverResponse, ReplySink } from '@svc/guest/driver.ts';
+import { anyText, readDriverConfig } from '@svc/guest/provider/driver-config.ts';
+import type { DriverRequest, DriverResponse } from '@svc/guest/driver.ts';
+import type { ReplySink } from '@svc/guest/provider/driver-ports.ts';
 import { readScript, type ScriptedResponse } from './script.ts';
 
 export interface ScriptPorts extends ReplySink {

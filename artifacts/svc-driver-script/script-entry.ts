@@ -1,4 +1,4 @@
-import { countIn, type JsonObject } from '@svc/guest/untrusted-json.ts';
+import { countIn, type JsonObject } from '@svc/guest/json.ts';
 
 /** One entry of a script while it is read: finds values of the right type or says in one line which key is wrong. */
 export class Entry {

@@ -1,7 +1,7 @@
 import { complete } from 'svc:runtime/inference@0.1.0';
 
 import { observer, type Lifecycle } from '@svc/guest/hook.ts';
-import { wellFormed, withWellFormedText } from '@svc/guest/well-formed.ts';
+import { wellFormed, withWellFormedText } from '@svc/guest/text.ts';
 import { payloadOf } from '@svc/guest/wit-error.ts';
 import { compact } from './compact.ts';
 

@@ -1,4 +1,4 @@
-import { textOf } from '@svc/guest/conversation.ts';
+import { textOf } from '@svc/guest/provider/conversation.ts';
 import type { Message } from '@svc/guest/driver.ts';
 
 /** A message of the user, or one of the assistant with the results of its calls: what stays or goes together. */

@@ -1,5 +1,5 @@
 import type { ContentBlock, Message } from '@svc/guest/driver.ts';
-import { wellFormed } from '@svc/guest/well-formed.ts';
+import { wellFormed } from '@svc/guest/text.ts';
 
 /** The messages with the middle taken out of every text of a tool's result that is longer than `longest` characters. */
 export function cutResults(messages: readonly Message[], longest: number): readonly Message[] {

@@ -1,4 +1,4 @@
-import { wellFormed } from '@svc/guest/well-formed.ts';
+import { wellFormed } from '@svc/guest/text.ts';
 
 const longestText = 2_000;
 const longestList = 100;

@@ -1,4 +1,4 @@
-import { countIn, textIn, type JsonObject } from '@svc/guest/untrusted-json.ts';
+import { countIn, textIn, type JsonObject } from '@svc/guest/json.ts';
 import { FileFault, treePath } from './file-tree.ts';
 
 /** The arguments of one call. Their types have passed the schema; which of them a command needs is checked here. */

@@ -1,5 +1,5 @@
 import { failed, type ToolOutput } from '@svc/guest/tool.ts';
-import { isObject, parseJson } from '@svc/guest/untrusted-json.ts';
+import { isObject, parseJson } from '@svc/guest/json.ts';
 import { EditArguments } from './edit-arguments.ts';
 import { FileFault, type FileTree } from './file-tree.ts';
 import { listFiles } from './list-files.ts';

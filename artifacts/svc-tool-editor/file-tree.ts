@@ -1,4 +1,4 @@
-import { wellFormed } from '@svc/guest/well-formed.ts';
+import { wellFormed } from '@svc/guest/text.ts';
 
 export type EntryKind = 'file' | 'directory' | 'link' | 'other';
 

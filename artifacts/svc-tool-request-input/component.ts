@@ -1,7 +1,7 @@
 import { requestInput } from 'svc:task/task@0.1.0';
 
 import type { ToolInput, ToolOutput } from '@svc/guest/tool.ts';
-import { wellFormed } from '@svc/guest/well-formed.ts';
+import { wellFormed } from '@svc/guest/text.ts';
 import { payloadOf } from '@svc/guest/wit-error.ts';
 import { answer } from './request-input-tool.ts';
 

@@ -1,5 +1,5 @@
 import { failed, passed, type ToolOutput } from '@svc/guest/tool.ts';
-import { isObject, parseJson, textIn } from '@svc/guest/untrusted-json.ts';
+import { isObject, parseJson, textIn } from '@svc/guest/json.ts';
 
 export type Ask = (prompt: string) => { readonly answer: string } | { readonly refusal: string };
 

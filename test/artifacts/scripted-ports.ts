@@ -1,15 +1,17 @@
-import type { DriverPorts, DriverRequest, PostRequest, PostResponse } from '@svc/guest/driver.ts';
-import { ProviderFailure } from '@svc/guest/provider-failure.ts';
+import type { DriverRequest } from '@svc/guest/driver.ts';
+import type { HttpResponse, PostRequest } from '@svc/guest/http.ts';
+import type { DriverPorts } from '@svc/guest/provider/driver-ports.ts';
+import { RequestFailure } from '@svc/guest/request-failure.ts';
 
 /** What the next POST comes to: a response, or the failure to get one. */
-export type ScriptedPost = ProviderFailure | ScriptedResponse;
+export type ScriptedPost = RequestFailure | ScriptedResponse;
 
 export interface ScriptedResponse {
   /** 200 when absent. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** The body as it arrives; a failure breaks the connection there. */
-  readonly pieces: readonly (string | ProviderFailure)[];
+  readonly pieces: readonly (string | RequestFailure)[];
 }
 
 /** Ports of a driver that play responses in order and write down everything the driver does. */
@@ -26,11 +28,11 @@ export class ScriptedPorts implements DriverPorts {
     this.#script = [...script];
   }
 
-  post(request: PostRequest): PostResponse {
+  post(request: PostRequest): HttpResponse {
     this.requests.push(request);
     const next = this.#script.shift();
     if (next === undefined) throw new Error('the script has no response left');
-    if (next instanceof ProviderFailure) throw next;
+    if (next instanceof RequestFailure) throw next;
     this.open += 1;
     let closed = false;
     return {
@@ -73,9 +75,9 @@ export class ScriptedPorts implements DriverPorts {
   }
 }
 
-function* arriving(pieces: readonly (string | ProviderFailure)[]): Generator<string, void, void> {
+function* arriving(pieces: readonly (string | RequestFailure)[]): Generator<string, void, void> {
   for (const piece of pieces) {
-    if (piece instanceof ProviderFailure) throw piece;
+    if (piece instanceof RequestFailure) throw piece;
     yield piece;
   }
 }

@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { installCommand } from '../support/author-packages.ts';
 import { classWarning } from '../support/svc-process.ts';
 import { type Listing, shownAs } from './listings.ts';
 
@@ -29,8 +30,8 @@ type Commands = Extract<Listing, { kind: 'commands' }>;
 
 /**
  * Somebody who reads a guide: writes its files below one fresh folder and types its commands, with `svc` on the path. Nothing is
- * changed in what is typed but one line: `npm install` asks a registry, so the packages of this checkout are linked in its place,
- * which are those that the folder's package.json names.
+ * changed in what is typed but one line: `npm install` asks a registry, so it is told to ask none, and the packages that it would get there are
+ * linked from this checkout.
  */
 export class Reader {
   readonly #root = mkdtempSync(join(tmpdir(), 'svc-guide-'));
@@ -131,5 +132,5 @@ class OtherTerminal {
 }
 
 function withoutRegistry(text: string): string {
-  return text.replaceAll(/^npm install$/gm, `ln -s "${checkout}node_modules" node_modules`);
+  return text.replaceAll(/^npm install$/gm, installCommand);
 }

@@ -89,7 +89,7 @@ describe('svc build of a folder with component.ts', { timeout: 120_000 }, () => 
       'node_modules/componentize-qjs/index.js',
       `module.exports = require(${JSON.stringify(join(packages, 'componentize-qjs'))});`,
     );
-    symlinkSync(join(packages, 'esbuild'), join(installed, 'esbuild'));
+    for (const name of ['esbuild', '@svc']) symlinkSync(join(packages, name), join(installed, name));
     const { code, stderr } = await svc(workspace, ['build']);
     expect(code).toBe(0);
     expect(stderr).toContain(
@@ -132,7 +132,7 @@ describe('svc build of a folder with component.ts', { timeout: 120_000 }, () => 
     const { code, stderr } = await svc(workspace, ['build']);
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^error\[E-ART-011\]: component.ts needs esbuild and componentize-qjs, not installed in .+\n/,
+      /^error\[E-ART-011\]: component.ts is built with @svc\/guest, esbuild and componentize-qjs, not installed in .+\n/,
     );
   });
 

@@ -1,20 +1,18 @@
 import { once } from 'node:events';
-import { readFileSync, symlinkSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { installAuthorPackages } from '../support/author-packages.ts';
 import { svc } from '../support/svc-process.ts';
 import { makeWorkspace } from '../support/workspace.ts';
 
-const packages = fileURLToPath(new URL('../../node_modules', import.meta.url));
-
 const source = `
-import { passed, type ToolOutput } from './svc/tool.ts';
-import { get } from './svc/wasi-http.ts';
+import { passed, type ToolOutput } from '@svc/guest/tool';
+import { get } from '@svc/guest/http';
 
 export const run = {
   run: ({ arguments: text }: { readonly arguments: string }): ToolOutput => {
@@ -44,7 +42,7 @@ async function soupServer(): Promise<{ readonly origin: string; readonly request
   return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
 }
 
-describe('the library that svc new gives a component', { timeout: 120_000 }, () => {
+describe('the library @svc/guest in a component', { timeout: 120_000 }, () => {
   it('sends a GET without a body to a host that the capsule grants, and to no other', async () => {
     const { origin, requests } = await soupServer();
     const other = await soupServer();
@@ -67,7 +65,7 @@ capabilities: { network: { allow: ["${origin}"] } }
     expect((await svc(workspace, ['new', 'tool', 'menu'])).code).toBe(0);
     workspace.write('menu/svc.yaml', 'name: menu\nversion: 0.1.0\nruntime: tool\ndescription: Reads the menu.\n');
     workspace.write('menu/component.ts', source);
-    symlinkSync(packages, join(workspace.folder, 'menu', 'node_modules'));
+    installAuthorPackages(join(workspace.folder, 'menu'));
     expect((await svc(workspace, ['build', 'menu'])).code).toBe(0);
 
     const run = await svc(workspace, ['run', '--task', 'What is there to eat?']);

@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { installAuthorPackages } from '../support/author-packages.ts';
 import { svc } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 
@@ -31,11 +32,44 @@ describe('svc new', { timeout: 120_000 }, () => {
       stdout: `${folder}\n`,
       stderr: 'next: cd my-part && npm install && svc build, after every change of component.ts\n',
     });
-    symlinkSync(join(checkout, 'node_modules'), join(folder, 'node_modules'));
+    installAuthorPackages(folder);
     execFileSync(join(checkout, 'node_modules', '.bin', 'tsc'), { cwd: folder });
     const built = await svc(workspace, ['build', 'my-part', '--json']);
     expect(built.stderr).toBe('');
     expect(JSON.parse(built.stdout)).toMatchObject({ name: 'my-part', version: '0.1.0', kind });
+  });
+
+  it('copies no library: the folder depends on @svc/guest, whose tarball lies in it', async () => {
+    const workspace = emptyWorkspace();
+    const { stdout } = await svc(workspace, ['new', 'tool', 'lean', '--json']);
+    expect((JSON.parse(stdout) as { readonly files: readonly string[] }).files).toEqual([
+      'component.ts',
+      'svc.yaml',
+      'package.json',
+      'tsconfig.json',
+      '.gitignore',
+      'vendor/svc-guest-0.4.0.tgz',
+    ]);
+    const folder = join(workspace.folder, 'lean');
+    expect(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))).toMatchObject({
+      dependencies: { '@svc/guest': 'file:vendor/svc-guest-0.4.0.tgz' },
+    });
+    expect(readFileSync(join(folder, 'vendor', 'svc-guest-0.4.0.tgz'))).toEqual(
+      readFileSync(join(checkout, 'dist', 'guest', 'svc-guest-0.4.0.tgz')),
+    );
+  });
+
+  it('makes a folder that is not built before npm install, which svc build says', async () => {
+    const workspace = emptyWorkspace();
+    await svc(workspace, ['new', 'tool', 'early']);
+    const folder = join(workspace.folder, 'early');
+    expect(await svc(workspace, ['build', 'early'])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr:
+        `error[E-ART-011]: component.ts is built with @svc/guest, esbuild and componentize-qjs, not installed in ${folder}\n` +
+        'hint: run npm install there; svc new writes a package.json that names the versions that svc is tested with\n',
+    });
   });
 
   it('makes a capsule that runs as it is', async () => {
@@ -81,9 +115,11 @@ describe('svc new', { timeout: 120_000 }, () => {
   it('has what it writes from in the package, without the tests', () => {
     const listing = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: checkout });
     const [packed] = JSON.parse(listing.toString('utf8')) as [{ readonly files: readonly { readonly path: string }[] }];
-    const paths = packed.files.map(({ path }) => path).filter((path) => /^(packages|artifacts)\//.test(path));
+    const paths = packed.files
+      .map(({ path }) => path)
+      .filter((path) => /^(packages|artifacts|dist\/guest)\//.test(path));
     expect(paths).toEqual(
-      expect.arrayContaining(['packages/svc/templates/tool/component.ts', 'packages/guest/src/text-codec.ts']),
+      expect.arrayContaining(['packages/svc/templates/tool/component.ts', 'dist/guest/svc-guest-0.4.0.tgz']),
     );
     expect(paths.filter((path) => path.endsWith('.test.ts'))).toEqual([]);
   });

@@ -1,4 +1,6 @@
-/** The types of `svc:driver/types@0.1.0` as a guest sees them. An absent option is `null`. */
+/** What a driver is asked and what it answers: the types of `svc:driver/types@0.1.0` as a component sees them. An absent option is `null`. */
+
+import { wellFormed, withWellFormedText } from './text.ts';
 
 export interface ThinkingBlock {
   readonly text: string;
@@ -37,14 +39,17 @@ export interface ToolDefinition {
 
 export interface DriverRequest {
   readonly model: string;
+  /** `inference.endpoint`, without a trailing slash; empty when the manifest names none. */
   readonly endpoint: string;
   /** Stands for the provider key in a request header; the host puts the key in. */
   readonly apiKey: string | null;
+  /** `inference.driver.config` as JSON text, `{}` when absent. */
   readonly config: string;
   readonly system: string;
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDefinition[];
   readonly maxTokens: number;
+  /** What the response before it in this conversation gave. */
   readonly continuationId: string | null;
 }
 
@@ -67,36 +72,18 @@ export interface DriverResponse {
   readonly continuationId: string | null;
 }
 
-/** Where the pieces of a reply go while it is being made. */
-export interface ReplySink {
-  emitText(text: string): void;
-  emitThinking(text: string): void;
-}
-
-/** What a driver needs of the world around it. All of it blocks: a guest has one thread and no event loop. */
-export interface DriverPorts extends ReplySink {
-  /** Throws `ProviderFailure` when no response can be had. */
-  post(request: PostRequest): PostResponse;
-  sleep(milliseconds: number): void;
-  /** Unix milliseconds. */
-  now(): number;
-}
-
-export interface PostRequest {
-  readonly url: string;
-  readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Text, which goes out as UTF-8, or parts that follow each other. */
-  readonly body: string | readonly (string | Uint8Array)[];
-}
-
-export interface PostResponse {
-  readonly status: number;
-  /** The first value of a header; `name` is lower case. */
-  header(name: string): string | null;
-  /**
-   * The body as it arrives, to be iterated at most once. Throws `ProviderFailure` when the connection breaks.
-   */
-  pieces(): Iterable<string>;
-  /** Closes the connection. Idempotent. */
-  close(): void;
+/** `svc:driver/inference` as a component exports it: what `infer` throws becomes the error of the call, by its message. */
+export function driverExport(infer: (request: DriverRequest) => DriverResponse): {
+  readonly infer: (request: DriverRequest) => DriverResponse;
+} {
+  return {
+    infer: (request) => {
+      try {
+        return withWellFormedText(infer(request));
+      } catch (error) {
+        // Whatever went wrong has to reach the host as text that the host can take.
+        throw error instanceof Error ? new Error(wellFormed(error.message), { cause: error }) : error;
+      }
+    },
+  };
 }

@@ -1,6 +1,6 @@
-import type { ContentBlock, Message, ToolDefinition, Usage } from './driver.ts';
+/** What a hook is told and what it may answer: the types of `svc:hook/types@0.1.0` as a component sees them. An absent option is `null`. */
 
-/** The types of `svc:hook/types@0.1.0` as a guest sees them. An absent option is `null`. */
+import type { ContentBlock, Message, ToolDefinition, Usage } from './driver.ts';
 
 export interface Session {
   readonly sessionId: string;

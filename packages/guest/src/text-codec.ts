@@ -1,5 +1,5 @@
 /**
- * `TextEncoder` and `TextDecoder` for a guest, whose engine has neither. A loop over bytes costs such an interpreter close to a
+ * Gives components `TextEncoder` and `TextDecoder`, which their engine does not have. A loop over bytes costs such an interpreter close to a
  * second a megabyte; base64 and the URI functions run natively there, so both directions go through them.
  */
 

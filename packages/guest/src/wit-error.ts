@@ -1,4 +1,6 @@
-/** The WIT error an import threw, or `undefined` when `error` is anything else. */
+/** Tells what an import of the host refused from everything else that is thrown. */
+
+/** The WIT error that an import threw, such as `'no-entry'`; `undefined` when `error` is anything else. */
 export function payloadOf(error: unknown): unknown {
   return error instanceof Error && 'payload' in error ? error.payload : undefined;
 }

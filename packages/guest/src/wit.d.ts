@@ -1,5 +1,5 @@
 /**
- * The interfaces of `packages/guest/wit/` as a guest built with componentize-qjs imports them, as far as this library and the bundled artifacts use them.
+ * Types the interfaces of `wit/` that a component imports, as componentize-qjs spells them; those that nothing has needed so far are left out.
  * A `result` returns its value or throws an `Error` whose `payload` is the WIT error. An absent option is `null`; a 64-bit
  * number is a `number`. A resource is owned by whoever got it and disposed children first.
  */

@@ -1,6 +1,6 @@
 // Builds the component of an author's folder with the packages that are installed there.
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -9,7 +9,7 @@ import { type Componentizer, componentizeSource, type World } from './componenti
 import { guestBundle } from './guest-bundle.ts';
 import { readGuestEngine } from './guest-engine.ts';
 
-const packages = { bundler: 'esbuild', componentizer: 'componentize-qjs' } as const;
+const packages = { guest: '@svc/guest', bundler: 'esbuild', componentizer: 'componentize-qjs' } as const;
 /** What a source exports: the interface of its world. */
 const exportedBy: Readonly<Record<World, string>> = { tool: 'run', driver: 'inference', hook: 'lifecycle' };
 const mostProblems = 20;
@@ -20,6 +20,7 @@ export interface BuildComponentRequest {
   /** Holds `component.ts`. */
   readonly directory: string;
   readonly world: World;
+  /** The folder of the installed `svc`, with the engine of guests in it. */
   readonly packageRoot: string;
 }
 
@@ -30,21 +31,22 @@ export interface BuiltComponent {
 }
 
 /**
- * Builds `component.ts` into the bytes of a component, with esbuild and componentize-qjs as the folder has them installed: running
- * this is running those two packages. `E-ART-011` for whatever keeps it from being built, every problem of the source at once.
+ * Builds `component.ts` into the bytes of a component, with the library and the interfaces of `@svc/guest`, and with esbuild and componentize-qjs, as
+ * the folder has them installed: running this is running the latter two. `E-ART-011` for whatever keeps it from being built, every problem of the
+ * source at once.
  */
 export async function buildComponent({
   directory,
   world,
   packageRoot,
 }: BuildComponentRequest): Promise<BuiltComponent> {
-  const { esbuild, componentizer, componentizerVersion } = loadPackages(directory);
+  const { guest, esbuild, componentizer, componentizerVersion } = loadPackages(directory);
   const engine = readGuestEngine(packageRoot);
   const isRepeatable = engine.componentizerVersion === componentizerVersion;
   const source = await bundle(directory, {
     esbuild,
     world,
-    textCodec: join(packageRoot, 'packages/guest/src/text-codec.ts'),
+    textCodec: join(guest, 'dist', 'text-codec.js'),
   });
   try {
     const component = await componentizeSource({
@@ -52,7 +54,7 @@ export async function buildComponent({
       world,
       componentizer,
       engine: isRepeatable ? engine.bytes : null,
-      witRoot: join(packageRoot, 'packages/guest/wit'),
+      witRoot: join(guest, 'wit'),
     });
     return {
       component,
@@ -72,6 +74,8 @@ function notRepeatable(installed: string, wanted: string): Diagnostic {
 }
 
 interface AuthorsPackages {
+  /** The folder that `@svc/guest` is installed in. */
+  readonly guest: string;
   readonly esbuild: Esbuild;
   readonly componentizer: Componentizer;
   readonly componentizerVersion: string;
@@ -81,16 +85,14 @@ function loadPackages(directory: string): AuthorsPackages {
   const requireFrom = createRequire(join(directory, 'package.json'));
   const missing = Object.values(packages).filter((name) => !isInstalled(requireFrom, name));
   if (missing.length > 0) {
-    throw new Diagnostic(
-      'E-ART-011',
-      `${componentSource} needs ${missing.join(' and ')}, not installed in ${directory}`,
-      {
-        hint: 'run npm install there; svc new writes a package.json that names the versions that svc is tested with',
-      },
-    );
+    const needs = `${componentSource} is built with ${listed(missing)}, not installed in ${directory}`;
+    throw new Diagnostic('E-ART-011', needs, {
+      hint: 'run npm install there; svc new writes a package.json that names the versions that svc is tested with',
+    });
   }
   // Packages of the author: what they export is taken on trust, as by any build script.
   return {
+    guest: dirname(requireFrom.resolve(`${packages.guest}/package.json`)),
     esbuild: requireFrom(packages.bundler) as Esbuild,
     componentizer: requireFrom(packages.componentizer) as Componentizer,
     componentizerVersion: (requireFrom(`${packages.componentizer}/package.json`) as { readonly version: string })
@@ -98,9 +100,15 @@ function loadPackages(directory: string): AuthorsPackages {
   };
 }
 
+/** `a`, `a and b`, `a, b and c`. */
+function listed(names: readonly string[]): string {
+  const [last = '', ...others] = names.toReversed();
+  return others.length === 0 ? last : `${others.toReversed().join(', ')} and ${last}`;
+}
+
 function isInstalled(requireFrom: NodeJS.Require, name: string): boolean {
   try {
-    requireFrom.resolve(name);
+    requireFrom.resolve(`${name}/package.json`);
     return true;
   } catch (error) {
     if (errorCode(error) === 'MODULE_NOT_FOUND') return false;

@@ -1,8 +1,10 @@
+/** Makes a component of a script that imports the interfaces of its host, with the package componentize-qjs. */
+
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What a component can be, by the name of its world in `packages/guest/wit/worlds.wit`. */
+/** What a component can be, by the name of its world in `wit/worlds.wit` of `@svc/guest`. */
 export type World = 'tool' | 'driver' | 'hook';
 
 /** The part of the package componentize-qjs that is used. */
@@ -24,20 +26,13 @@ export interface ComponentizeRequest {
   readonly componentizer: Componentizer;
   /** `guestEngine` of this version of componentize-qjs; null for the one that it has itself, with which no two builds are the same. */
   readonly engine: Buffer | null;
-  /** The folder `packages/guest/wit/` of the package. */
+  /** The folder `wit/` of the `@svc/guest` that the source is written against: it says in which versions interfaces are imported and exported. */
   readonly witRoot: string;
 }
 
-/** As in `packages/guest/wit/deps`, and as sources spell it. */
-const declaredVersion = '0.2.12';
+/** Versions of WASI: while a component is built, and as it is in the end. */
 const buildVersion = '7.7.73';
 const componentVersion = '0.2.11';
-
-const worldExports: Readonly<Record<World, string>> = {
-  tool: 'svc:tool/run@0.1.0',
-  driver: 'svc:driver/inference@0.1.0',
-  hook: 'svc:hook/lifecycle@0.1.0',
-};
 
 /**
  * The bytes of `component.wasm` for a script, the same for the same request with an engine. The component imports the interfaces that the source names and no others, which keeps
@@ -52,11 +47,17 @@ export async function componentizeSource(request: ComponentizeRequest): Promise<
   const { source, world, componentizer, engine, witRoot } = request;
   const directory = mkdtempSync(join(tmpdir(), 'svc-wit-'));
   try {
-    writeWorld(directory, { witRoot, imports: importedInterfaces(source), exported: worldExports[world] });
+    const wasiVersion = declaredWasi(witRoot);
+    writeWorld(directory, {
+      witRoot,
+      imports: importedInterfaces(source),
+      exported: exportOf(world, witRoot),
+      wasiVersion,
+    });
     const { component } = await componentizer.componentize({
       witPath: directory,
       world: 'built',
-      jsSource: respell(source),
+      jsSource: respell(source, wasiVersion),
       ...(engine === null ? { sync: true, optSize: true } : { runtimeBytes: engine }),
     });
     return withComponentVersion(component);
@@ -69,17 +70,34 @@ interface BuiltWorld {
   readonly witRoot: string;
   readonly imports: readonly string[];
   readonly exported: string;
+  readonly wasiVersion: string;
 }
 
-/** The packages of `packages/guest/wit/` with one world more: what this component imports, and what its kind exports. */
-function writeWorld(directory: string, { witRoot, imports, exported }: BuiltWorld): void {
+/** The interface that a world exports, with its version. */
+function exportOf(world: World, witRoot: string): string {
+  const worlds = readFileSync(join(witRoot, 'worlds.wit'), 'utf8');
+  const [, exported] = new RegExp(`\\bworld ${world} \\{[^}]*\\bexport ([^;]+);`).exec(worlds) ?? [];
+  if (exported === undefined) throw new Error(`${witRoot} has no world ${world} that exports an interface`);
+  return exported;
+}
+
+/** The one version of WASI in the interfaces of a guest, as its sources spell it. */
+function declaredWasi(witRoot: string): string {
+  const io = readFileSync(join(witRoot, 'deps', 'wasi-io', 'io.wit'), 'utf8');
+  const [, version] = /^package wasi:io@([0-9.]+);/m.exec(io) ?? [];
+  if (version === undefined) throw new Error(`${witRoot} does not say which version of WASI it has`);
+  return version;
+}
+
+/** The packages of a guest with one world more: what this component imports, and what its kind exports. */
+function writeWorld(directory: string, { witRoot, imports, exported, wasiVersion }: BuiltWorld): void {
   cpSync(witRoot, directory, { recursive: true });
   for (const name of readdirSync(directory, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.wit')) continue;
     const path = join(directory, name);
-    writeFileSync(path, respell(readFileSync(path, 'utf8')));
+    writeFileSync(path, respell(readFileSync(path, 'utf8'), wasiVersion));
   }
-  const lines = [...imports.map((id) => `import ${respell(id)};`), `export ${exported};`];
+  const lines = [...imports.map((id) => `import ${respell(id, wasiVersion)};`), `export ${exported};`];
   writeFileSync(join(directory, 'built.wit'), `package svc:worlds@0.1.0;\nworld built {\n${lines.join('\n')}\n}\n`);
 }
 
@@ -88,9 +106,9 @@ function importedInterfaces(source: string): string[] {
   return [...new Set([...found].map(([, id = '']) => id))];
 }
 
-function respell(text: string): string {
+function respell(text: string, wasiVersion: string): string {
   return text.replaceAll(
-    new RegExp(`(wasi:[a-z-]+(?:/[a-z-]+)?)@${declaredVersion.replaceAll('.', '\\.')}`, 'g'),
+    new RegExp(`(wasi:[a-z-]+(?:/[a-z-]+)?)@${wasiVersion.replaceAll('.', '\\.')}`, 'g'),
     `$1@${buildVersion}`,
   );
 }

@@ -56,7 +56,7 @@ export const artifactCodes = {
   'E-ART-011': {
     title: 'a component cannot be built from its source',
     explanation:
-      'svc build makes component.wasm from component.ts beside svc.yaml, with the packages esbuild and componentize-qjs of that folder. They are not installed, the source cannot be bundled or breaks off when it is loaded, it imports an interface that svc does not offer, or it does not export run (a tool), lifecycle (a hook) or inference (a driver).',
+      'svc build makes component.wasm from component.ts beside svc.yaml, with the packages @svc/guest, esbuild and componentize-qjs of that folder. They are not installed, the source cannot be bundled or breaks off when it is loaded, it imports an interface that svc does not offer, or it does not export run (a tool), lifecycle (a hook) or inference (a driver).',
   },
   'E-ART-012': {
     title: 'a blocking hook declares what happens when its queue is full',
@@ -66,7 +66,7 @@ export const artifactCodes = {
   'E-ART-013': {
     title: 'a component is not what its source builds',
     explanation:
-      'svc build --check builds component.ts again and compares the bytes with component.wasm, which differ or are not there. The source, the library in svc/ or a version of esbuild was changed after the last build, or the component was built from something else. svc build makes it anew.',
+      'svc build --check builds component.ts again and compares the bytes with component.wasm, which differ or are not there. The source, or the version of @svc/guest or of esbuild, was changed after the last build, or the component was built from something else. svc build makes it anew.',
   },
   'E-ART-015': {
     title: 'the engine of components is damaged',

@@ -1,3 +1,5 @@
+/** The command `svc new`: makes a folder to begin a capsule or an artifact in. */
+
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -49,18 +51,18 @@ function checkName(name: string): void {
 }
 
 /** Writes nothing when one of the files is there already. */
-async function writeFolder(directory: string, files: ReadonlyMap<string, string>): Promise<void> {
+async function writeFolder(directory: string, files: ReadonlyMap<string, string | Uint8Array>): Promise<void> {
   const taken = [...files.keys()].find((file) => existsSync(join(directory, file)));
   if (taken !== undefined) {
     throw new Diagnostic('E-IO-001', `${join(directory, taken)} is there already, and nothing was written`, {
       hint: 'name another folder with --dir',
     });
   }
-  for (const [file, text] of files) {
+  for (const [file, content] of files) {
     const path = join(directory, file);
     try {
       await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, text, { flag: 'wx' });
+      await writeFile(path, content, { flag: 'wx' });
     } catch (error) {
       throw ioFault(error, `cannot write ${path}`);
     }
@@ -85,62 +87,42 @@ type NewKind = (typeof newKinds)[number];
 
 const components: ReadonlySet<NewKind> = new Set(['tool', 'hook', 'driver']);
 
-/** What a component written in TypeScript shares with the bundled ones: the types of the worlds, HTTP, a clock, a log, sound text. */
-const guestLibrary = [
-  'connection-failure.ts',
-  'driver-export.ts',
-  'driver.ts',
-  'guest-ports.ts',
-  'guest-sink.ts',
-  'hook.ts',
-  'log.ts',
-  'provider-failure.ts',
-  'tool.ts',
-  'untrusted-json.ts',
-  'wasi-clock.ts',
-  'wasi-http.ts',
-  'well-formed.ts',
-  'wit-error.ts',
-  'wit.d.ts',
-] as const;
-
+/** What a component is built and checked with. */
 const tools = ['componentize-qjs', 'esbuild', 'typescript'] as const;
-const pins = z.object({ devDependencies: z.record(z.string(), z.string()) });
+const packageFacts = z.object({ version: z.string(), devDependencies: z.record(z.string(), z.string()) });
 
 interface FolderRequest {
   readonly kind: NewKind;
   readonly name: string;
-  /** The package, with `packages/svc/templates/` and the library in it. */
+  /** The folder of the installed `svc`, with the templates and the tarball of `@svc/guest` in it. */
   readonly packageRoot: string;
 }
 
-/** The files that `svc new` writes: path below the folder, with forward slashes, to text. */
-function folderFiles({ kind, name, packageRoot }: FolderRequest): ReadonlyMap<string, string> {
+/** The files that `svc new` writes: path below the folder, with forward slashes, to what is in it. */
+function folderFiles({ kind, name, packageRoot }: FolderRequest): ReadonlyMap<string, string | Uint8Array> {
   const templates = join(packageRoot, 'packages', 'svc', 'templates');
-  const files = new Map<string, string>();
+  const files = new Map<string, string | Uint8Array>();
   for (const file of readdirSync(join(templates, kind)).sort()) {
     files.set(file, readFileSync(join(templates, kind, file), 'utf8').replaceAll('{{name}}', name));
   }
   if (!components.has(kind)) return files;
-  files.set('package.json', packageJson(name, packageRoot));
-  files.set('tsconfig.json', readFileSync(join(templates, 'component', 'tsconfig.json'), 'utf8'));
-  files.set('.gitignore', 'node_modules/\ncomponent.wasm\n*.zip\n');
-  files.set('svc/globals.d.ts', readFileSync(join(packageRoot, 'packages', 'guest', 'globals.d.ts'), 'utf8'));
-  for (const file of guestLibrary) {
-    files.set(`svc/${file}`, readFileSync(join(packageRoot, 'packages', 'guest', 'src', file), 'utf8'));
-  }
-  return files;
-}
-
-/** The versions are those that the bundled artifacts are built with. */
-function packageJson(name: string, packageRoot: string): string {
-  const { devDependencies } = pins.parse(JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')));
+  const { version, devDependencies } = packageFacts.parse(
+    JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')),
+  );
+  // No registry has the guest yet, so its tarball goes along: npm installs it without asking anybody (ADR 0103).
+  const tarball = `svc-guest-${version}.tgz`;
   const manifest = {
     name,
     private: true,
     type: 'module',
     scripts: { check: 'tsc', build: 'svc build' },
+    dependencies: { '@svc/guest': `file:vendor/${tarball}` },
+    // The versions that the bundled artifacts are built with.
     devDependencies: Object.fromEntries(tools.map((tool) => [tool, devDependencies[tool]])),
   };
-  return `${JSON.stringify(manifest, null, 2)}\n`;
+  files.set('package.json', `${JSON.stringify(manifest, null, 2)}\n`);
+  files.set('tsconfig.json', readFileSync(join(templates, 'component', 'tsconfig.json'), 'utf8'));
+  files.set('.gitignore', 'node_modules/\ncomponent.wasm\n*.zip\n');
+  files.set(`vendor/${tarball}`, readFileSync(join(packageRoot, 'dist', 'guest', tarball)));
+  return files;
 }

@@ -1,4 +1,5 @@
-import { driverExport } from './svc/driver-export.ts';
+// A driver that answers without a model: with the number of messages that it was sent.
+import { driverExport } from '@svc/guest/driver';
 
 /** `svc:driver/inference`: one turn. What it throws fails the task, with its message. */
 export const inference = driverExport(({ messages }) => ({

@@ -1,6 +1,7 @@
-import { observer, type Lifecycle } from './svc/hook.ts';
+// A hook that refuses calls of tools in which the word "password" stands.
+import { observer, type Lifecycle } from '@svc/guest/hook';
 
-/** `svc:hook/lifecycle`: a function an event; `observer` has those that change nothing. */
+/** `svc:hook/lifecycle`: a function for each event; `observer` has those that change nothing. */
 export const lifecycle: Lifecycle = {
   ...observer,
   onToolCall: ({ arguments: text }) =>

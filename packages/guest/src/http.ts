@@ -1,3 +1,5 @@
+/** Sends HTTP requests to the hosts that the capsule grants, and waits for what they answer. */
+
 import { handle } from 'wasi:http/outgoing-handler@0.2.12';
 import {
   Fields,
@@ -10,16 +12,35 @@ import {
 } from 'wasi:http/types@0.2.12';
 import type { InputStream } from 'wasi:io/streams@0.2.12';
 
-import type { PostRequest, PostResponse } from './driver.ts';
-import { connectionFailure } from './connection-failure.ts';
-import { ProviderFailure } from './provider-failure.ts';
-import { isObject } from './untrusted-json.ts';
+import { isObject } from './json.ts';
+import { connectionFailure, RequestFailure } from './request-failure.ts';
 import { payloadOf } from './wit-error.ts';
+
+export { RequestFailure } from './request-failure.ts';
+
+export type Headers = readonly (readonly [name: string, value: string])[];
+
+export interface PostRequest {
+  readonly url: string;
+  readonly headers: Headers;
+  /** Text, which goes out as UTF-8, or parts that follow each other. */
+  readonly body: string | readonly (string | Uint8Array)[];
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  /** The first value of a header; `name` is lower case. Null when the response has none of that name. */
+  header(name: string): string | null;
+  /** The body as UTF-8 as it arrives, to be iterated at most once. Throws `RequestFailure` when the connection breaks. */
+  pieces(): Iterable<string>;
+  /** Closes the connection. Whoever got the response calls it, once or more often. */
+  close(): void;
+}
 
 const readSize = 64 * 1024;
 
-/** Sends one POST over `wasi:http` and returns once the response head is there. */
-export function post({ url, headers, body }: PostRequest): PostResponse {
+/** Sends one POST and returns once the head of the response is there. Throws `RequestFailure` when none comes. */
+export function post({ url, headers, body }: PostRequest): HttpResponse {
   const encoder = new TextEncoder();
   const parts = typeof body === 'string' ? [body] : body;
   const content = parts.map((part) => (typeof part === 'string' ? encoder.encode(part) : part));
@@ -28,17 +49,17 @@ export function post({ url, headers, body }: PostRequest): PostResponse {
 }
 
 /** As `post`, one GET. */
-export function get(url: string, headers: PostRequest['headers'] = []): PostResponse {
+export function get(url: string, headers: Headers = []): HttpResponse {
   return exchange(url, { method: 'get', headers, content: null });
 }
 
 interface Exchange {
   readonly method: 'get' | 'post';
-  readonly headers: PostRequest['headers'];
+  readonly headers: Headers;
   readonly content: readonly Uint8Array[] | null;
 }
 
-function exchange(url: string, { method, headers, content }: Exchange): PostResponse {
+function exchange(url: string, { method, headers, content }: Exchange): HttpResponse {
   const address = /^(https?):\/\/([^/?#]+)(\/.*)?$/i.exec(url);
   if (address === null) throw new Error(`${url} is not an http or https address`);
   const [, scheme = '', authority = '', path = '/'] = address;
@@ -64,7 +85,7 @@ function handOver(origin: string, outgoing: OutgoingRequest): FutureIncomingResp
   }
 }
 
-function fieldsOf(headers: PostRequest['headers']): Fields {
+function fieldsOf(headers: Headers): Fields {
   const encoder = new TextEncoder();
   return Fields.fromList(headers.map(([name, value]) => [name, encoder.encode(value)]));
 }
@@ -137,7 +158,7 @@ function awaitHead(origin: string, future: FutureIncomingResponse): IncomingResp
   }
 }
 
-class WasiResponse implements PostResponse {
+class WasiResponse implements HttpResponse {
   readonly status: number;
   readonly #response: IncomingResponse;
   #body: { readonly body: IncomingBody; readonly stream: InputStream } | null = null;
@@ -185,7 +206,7 @@ function readSome(stream: InputStream): Uint8Array | null {
     if (!isErrorCode(payload)) throw error;
     if (payload.tag === 'closed') return null;
     const reason = isDebuggable(payload.val) ? payload.val.toDebugString() : payload.tag;
-    throw new ProviderFailure(`the connection to the provider broke: ${reason}`, { transient: true });
+    throw new RequestFailure(`the connection broke: ${reason}`, { transient: true });
   }
 }
 

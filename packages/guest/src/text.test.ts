@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { PairKeeper, wellFormed, withWellFormedText } from './well-formed.ts';
+import { PairKeeper, wellFormed, withWellFormedText } from './text.ts';
 
 describe('text for the host', () => {
   it('has no halves of surrogate pairs', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { serverSentEvents } from './event-source.ts';
-import { ProviderFailure } from './provider-failure.ts';
+import { RequestFailure } from '../request-failure.ts';
 
 const datas = (...pieces: readonly string[]): readonly string[] =>
   [...serverSentEvents(pieces)].map(({ data }) => data);
@@ -42,6 +42,6 @@ describe('the events of a stream', () => {
 
   it('may not be endless', () => {
     const pieces = Array.from({ length: 17 }, () => 'x'.repeat(1024 * 1024));
-    expect(() => datas('data: ', ...pieces)).toThrow(ProviderFailure);
+    expect(() => datas('data: ', ...pieces)).toThrow(RequestFailure);
   });
 });

@@ -1,3 +1,5 @@
+/** Keeps text whole: what a program cuts or a model writes may hold half a character, which a component cannot hand to its host. */
+
 const replacement = '\ufffd';
 
 /**

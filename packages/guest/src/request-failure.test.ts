@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { connectionFailure } from './connection-failure.ts';
+import { connectionFailure } from './request-failure.ts';
 
 it.each([
   [{ tag: 'connection-refused' }, 'cannot reach http://h: connection refused', true],

@@ -1,4 +1,6 @@
-import { ProviderFailure } from './provider-failure.ts';
+/** Tries a request again after failures that may pass. */
+
+import { RequestFailure } from '../request-failure.ts';
 
 const firstDelayMs = 500;
 const longestDelayMs = 8_000;
@@ -19,7 +21,7 @@ export function withRetries<T>(attempt: () => T, policy: RetryPolicy): T {
     try {
       return attempt();
     } catch (error) {
-      if (!(error instanceof ProviderFailure)) throw error;
+      if (!(error instanceof RequestFailure)) throw error;
       const again = error.transient && failures < policy.maxRetries && policy.mayRetry();
       if (!again) throw failures === 0 ? error : tried(error, failures + 1);
       if ((error.retryAfterMs ?? 0) > longestRetryAfterMs) throw tooLong(error);
@@ -43,11 +45,11 @@ function backOff(failures: number, now: number): number {
   return Math.min(firstDelayMs * 2 ** failures, longestDelayMs) + (now % 250);
 }
 
-function tried(failure: ProviderFailure, attempts: number): ProviderFailure {
-  return new ProviderFailure(`${failure.message} (after ${attempts} attempts)`, { transient: false });
+function tried(failure: RequestFailure, attempts: number): RequestFailure {
+  return new RequestFailure(`${failure.message} (after ${attempts} attempts)`, { transient: false });
 }
 
-function tooLong(failure: ProviderFailure): ProviderFailure {
+function tooLong(failure: RequestFailure): RequestFailure {
   const seconds = Math.ceil((failure.retryAfterMs ?? 0) / 1000);
-  return new ProviderFailure(`${failure.message} (it asks to wait ${seconds} s)`, { transient: false });
+  return new RequestFailure(`${failure.message} (it asks to wait ${seconds} s)`, { transient: false });
 }

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 
-import { driverRequest, events, ScriptedPorts, type ScriptedPost } from '../../../test/artifacts/scripted-ports.ts';
-import { infer } from '../../../artifacts/svc-driver-openai/openai-driver.ts';
-import { ProviderFailure } from './provider-failure.ts';
+import { driverRequest, events, ScriptedPorts, type ScriptedPost } from '../../../../test/artifacts/scripted-ports.ts';
+import { infer } from '../../../../artifacts/svc-driver-openai/openai-driver.ts';
+import { RequestFailure } from '../request-failure.ts';
 
 const good = {
   pieces: events({ choices: [{ delta: { content: 'ok' } }] }, { choices: [{ delta: {}, finish_reason: 'stop' }] }),
 };
-const broken = new ProviderFailure('the connection to the provider broke: reset', { transient: true });
-const refused = new ProviderFailure('cannot reach http://127.0.0.1:9: connection refused', { transient: true });
+const broken = new RequestFailure('the connection broke: reset', { transient: true });
+const refused = new RequestFailure('cannot reach http://127.0.0.1:9: connection refused', { transient: true });
 
 function run(...script: readonly ScriptedPost[]): { readonly said: string; readonly ports: ScriptedPorts } {
   const ports = new ScriptedPorts(...script);
@@ -16,7 +16,7 @@ function run(...script: readonly ScriptedPost[]): { readonly said: string; reado
     const [block] = infer(driverRequest({ apiKey: 'PLACEHOLDER' }), ports).content;
     return { said: block?.tag === 'text' ? block.val : '', ports };
   } catch (error) {
-    if (!(error instanceof ProviderFailure)) throw error;
+    if (!(error instanceof RequestFailure)) throw error;
     return { said: error.message, ports };
   }
 }
@@ -42,7 +42,7 @@ describe('a turn at a provider', () => {
   it('is never tried again after something was emitted', () => {
     const cut = { pieces: [...events({ choices: [{ delta: { content: 'Hel' } }] }), broken] };
     const { said, ports } = run(cut, good);
-    expect(said).toBe('the connection to the provider broke: reset');
+    expect(said).toBe('the connection broke: reset');
     expect(ports.emitted).toEqual(['Hel']);
     expect(ports.requests).toHaveLength(1);
     expect(ports.open).toBe(0);

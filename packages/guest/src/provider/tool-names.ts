@@ -1,4 +1,6 @@
-import type { ToolDefinition } from './driver.ts';
+/** Gives tools names that providers accept, and finds the tools of such names again. */
+
+import type { ToolDefinition } from '../driver.ts';
 
 const longestName = 64;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { argumentsObject, parametersOf, ToolCallPairs } from './conversation.ts';
-import type { Message } from './driver.ts';
+import type { Message } from '../driver.ts';
 
 const call = (id: string, name = 'look'): Message => ({
   tag: 'assistant',

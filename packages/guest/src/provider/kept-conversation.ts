@@ -1,4 +1,6 @@
-import type { DriverRequest, Message } from './driver.ts';
+/** Keeps the conversation that a driver was asked about last, so that a turn costs only what it adds. */
+
+import type { DriverRequest, Message } from '../driver.ts';
 
 /** Makes JSON texts of a provider's own out of messages, as they come. */
 export interface MessageEncoder {

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { driverRequest, events, ScriptedPorts } from '../../../test/artifacts/scripted-ports.ts';
-import { infer as inferAnthropic } from '../../../artifacts/svc-driver-anthropic/anthropic-driver.ts';
-import { infer as inferOpenAi } from '../../../artifacts/svc-driver-openai/openai-driver.ts';
-import type { ContentBlock, DriverPorts, DriverRequest, DriverResponse, Message } from './driver.ts';
+import { driverRequest, events, ScriptedPorts } from '../../../../test/artifacts/scripted-ports.ts';
+import { infer as inferAnthropic } from '../../../../artifacts/svc-driver-anthropic/anthropic-driver.ts';
+import { infer as inferOpenAi } from '../../../../artifacts/svc-driver-openai/openai-driver.ts';
+import type { ContentBlock, DriverRequest, DriverResponse, Message } from '../driver.ts';
+import type { DriverPorts } from './driver-ports.ts';
 
 type Infer = (request: DriverRequest, ports: DriverPorts) => DriverResponse;
 

@@ -1,15 +1,19 @@
-import type { DriverPorts, DriverResponse, PostRequest, PostResponse, ReplySink } from './driver.ts';
+/** Carries out one turn at a provider: sends the request, tries again where that is allowed, and reads the reply. */
+
+import type { DriverResponse } from '../driver.ts';
+import type { HttpResponse, PostRequest } from '../http.ts';
+import type { DriverPorts, ReplySink } from './driver-ports.ts';
 import { serverSentEvents, type ServerSentEvent } from './event-source.ts';
-import { ProviderFailure } from './provider-failure.ts';
+import { RequestFailure } from '../request-failure.ts';
 import { retryAfter, withRetries } from './retry.ts';
-import { isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from './untrusted-json.ts';
-import { PairKeeper } from './well-formed.ts';
+import { isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from '../json.ts';
+import { PairKeeper } from '../text.ts';
 
 const longestErrorBody = 64 * 1024;
 
 /** Makes a response of a provider's events. One reader reads one stream. */
 export interface ReplyReader {
-  /** True once the reply is whole: nothing behind this event is wanted. Throws `ProviderFailure` on a reported error. */
+  /** True once the reply is whole: nothing behind this event is wanted. Throws `RequestFailure` on a reported error. */
   accept(event: ServerSentEvent): boolean;
   /** The provider has said why it stopped. */
   readonly finished: boolean;
@@ -25,7 +29,7 @@ export interface ProviderTurn {
 }
 
 /**
- * One turn at a streaming provider, with bounded retries until the first piece of the reply is out. Throws `ProviderFailure`;
+ * One turn at a streaming provider, with bounded retries until the first piece of the reply is out. Throws `RequestFailure`;
  * a stream that ends before the provider said why it stopped is one, never a short success (ADR 0015).
  */
 export function runProviderTurn(turn: ProviderTurn, ports: DriverPorts): DriverResponse {
@@ -38,8 +42,8 @@ export function runProviderTurn(turn: ProviderTurn, ports: DriverPorts): DriverR
       now: () => ports.now(),
     });
   } catch (error) {
-    if (!(error instanceof ProviderFailure) || turn.apiKey === null || turn.apiKey === '') throw error;
-    throw new ProviderFailure(error.message.replaceAll(turn.apiKey, '[key]'), { transient: false });
+    if (!(error instanceof RequestFailure) || turn.apiKey === null || turn.apiKey === '') throw error;
+    throw new RequestFailure(error.message.replaceAll(turn.apiKey, '[key]'), { transient: false });
   }
 }
 
@@ -80,38 +84,38 @@ function attempt(turn: ProviderTurn, sink: ReplySink, ports: DriverPorts): Drive
   }
 }
 
-function readReply(response: PostResponse, reader: ReplyReader): DriverResponse {
+function readReply(response: HttpResponse, reader: ReplyReader): DriverResponse {
   try {
     for (const event of serverSentEvents(response.pieces())) {
       if (reader.accept(event)) break;
     }
   } catch (error) {
     // Behind the stop reason only the token counts are left to lose.
-    if (!(error instanceof ProviderFailure && reader.finished)) throw error;
+    if (!(error instanceof RequestFailure && reader.finished)) throw error;
   }
   if (!reader.finished) {
-    throw new ProviderFailure('the provider ended its reply without a finish reason', { transient: true });
+    throw new RequestFailure('the provider ended its reply without a finish reason', { transient: true });
   }
   return reader.response();
 }
 
-function refusal(response: PostResponse, now: number): ProviderFailure {
+function refusal(response: HttpResponse, now: number): RequestFailure {
   const { status } = response;
   const said = providerMessage(bodyStart(response));
-  return new ProviderFailure(`provider answered ${status}${said === '' ? '' : `: ${said}`}`, {
+  return new RequestFailure(`provider answered ${status}${said === '' ? '' : `: ${said}`}`, {
     transient: status === 408 || status === 429 || status >= 500,
     retryAfterMs: retryAfter((name) => response.header(name), now),
   });
 }
 
-function notAStream(response: PostResponse): ProviderFailure {
+function notAStream(response: HttpResponse): RequestFailure {
   const said = providerMessage(bodyStart(response));
-  return new ProviderFailure(`provider answered without an event stream${said === '' ? '' : `: ${said}`}`, {
+  return new RequestFailure(`provider answered without an event stream${said === '' ? '' : `: ${said}`}`, {
     transient: false,
   });
 }
 
-function bodyStart(response: PostResponse): string {
+function bodyStart(response: HttpResponse): string {
   let body = '';
   try {
     for (const piece of response.pieces()) {
@@ -120,7 +124,7 @@ function bodyStart(response: PostResponse): string {
     }
   } catch (error) {
     // The status tells more than a connection that broke while its explanation was read.
-    if (!(error instanceof ProviderFailure)) throw error;
+    if (!(error instanceof RequestFailure)) throw error;
   }
   return body.slice(0, longestErrorBody);
 }

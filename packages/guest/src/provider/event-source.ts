@@ -1,6 +1,8 @@
+/** Reads the events of a stream that a provider sends. */
+
 import { createParser, type ParseError } from 'eventsource-parser';
 
-import { ProviderFailure } from './provider-failure.ts';
+import { RequestFailure } from '../request-failure.ts';
 
 const longestEvent = 16 * 1024 * 1024;
 
@@ -12,7 +14,7 @@ export interface ServerSentEvent {
 
 /**
  * The events of a stream that arrives in arbitrary pieces. An event cut off by the end of the stream counts as if its blank
- * line had come: some servers leave the last one out. Throws `ProviderFailure` when one event passes 16 Mi characters.
+ * line had come: some servers leave the last one out. Throws `RequestFailure` when one event passes 16 Mi characters.
  */
 export function* serverSentEvents(pieces: Iterable<string>): Generator<ServerSentEvent, void, void> {
   const ready: ServerSentEvent[] = [];
@@ -27,8 +29,7 @@ export function* serverSentEvents(pieces: Iterable<string>): Generator<ServerSen
   for (const piece of pieces) {
     parser.feed(piece);
     yield* ready.splice(0);
-    if (overflow)
-      throw new ProviderFailure('the provider sent an event of over 16 Mi characters', { transient: false });
+    if (overflow) throw new RequestFailure('the provider sent an event of over 16 Mi characters', { transient: false });
   }
   parser.feed('\n\n');
   yield* ready.splice(0);

@@ -1,5 +1,7 @@
-import type { ContentBlock, Message, ToolCallBlock, ToolDefinition } from './driver.ts';
-import { isObject, parseJson, type JsonObject } from './untrusted-json.ts';
+/** Brings a recorded conversation into the form that providers take back. */
+
+import type { ContentBlock, Message, ToolCallBlock, ToolDefinition } from '../driver.ts';
+import { isObject, parseJson, type JsonObject } from '../json.ts';
 
 const acceptedId = /^[A-Za-z0-9_-]{1,64}$/;
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 
-import { ProviderFailure } from './provider-failure.ts';
+import { RequestFailure } from '../request-failure.ts';
 import { retryAfter, withRetries } from './retry.ts';
 
-const busy = (retryAfterMs: number | null = null): ProviderFailure =>
-  new ProviderFailure('provider answered 503', { transient: true, retryAfterMs });
+const busy = (retryAfterMs: number | null = null): RequestFailure =>
+  new RequestFailure('provider answered 503', { transient: true, retryAfterMs });
 
 interface Trial {
-  readonly failures: readonly ProviderFailure[];
+  readonly failures: readonly RequestFailure[];
   readonly maxRetries?: number;
   readonly mayRetry?: () => boolean;
 }
@@ -29,7 +29,7 @@ function run({ failures, maxRetries = 3, mayRetry = () => true }: Trial): {
       slept,
     };
   } catch (error) {
-    return { outcome: error instanceof ProviderFailure ? error.message : 'a bug', slept };
+    return { outcome: error instanceof RequestFailure ? error.message : 'a bug', slept };
   }
 }
 
@@ -62,7 +62,7 @@ describe('retries', () => {
   });
 
   it('are not made for what would fail again', () => {
-    const lasting = new ProviderFailure('provider answered 401: invalid api key', { transient: false });
+    const lasting = new RequestFailure('provider answered 401: invalid api key', { transient: false });
     expect(run({ failures: [lasting] })).toEqual({ outcome: 'provider answered 401: invalid api key', slept: [] });
   });
 

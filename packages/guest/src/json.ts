@@ -1,4 +1,4 @@
-/** Readers of JSON that someone else wrote: what is absent or of another type reads as nothing. */
+/** Reads JSON that someone else wrote: what is absent or of another type reads as nothing. */
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -37,11 +37,13 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The object under `key`, null when there is none. */
 export function objectIn(parent: JsonObject, key: string): JsonObject | null {
   const value = parent[key];
   return isObject(value) ? value : null;
 }
 
+/** The list under `key`, empty when there is none. */
 export function listIn(parent: JsonObject, key: string): readonly unknown[] {
   const value = parent[key];
   return Array.isArray(value) ? value : [];
@@ -53,7 +55,7 @@ export function textIn(parent: JsonObject, key: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** A whole number of at least 0 under `key`. */
+/** The whole number of at least 0 under `key`, null when there is none. */
 export function countIn(parent: JsonObject, key: string): number | null {
   const value = parent[key];
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;

@@ -1,0 +1,58 @@
+/** Says why a request to a server came to nothing, in words for whoever runs the capsule. */
+
+const longestMessage = 400;
+
+export interface RequestFailureDetails {
+  /** The same request may succeed if it is sent again. */
+  readonly transient: boolean;
+  /** How long the server asks to be left alone, in milliseconds; null when it does not say. */
+  readonly retryAfterMs?: number | null;
+}
+
+/** The server could not be reached, refused, or broke off. The message is one line that an operator can act on. */
+export class RequestFailure extends Error {
+  readonly transient: boolean;
+  readonly retryAfterMs: number | null;
+
+  constructor(message: string, details: RequestFailureDetails) {
+    super(oneLine(message));
+    this.name = 'RequestFailure';
+    this.transient = details.transient;
+    this.retryAfterMs = details.retryAfterMs ?? null;
+  }
+}
+
+/** `text` on one line, without control characters, cut at 400 characters. */
+export function oneLine(text: string): string {
+  const line = text
+    .slice(0, longestMessage * 4)
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
+  return line.length <= longestMessage ? line : `${line.slice(0, longestMessage)}…`;
+}
+
+/** An `error-code` of `wasi:http`. */
+export interface HttpErrorCode {
+  readonly tag: string;
+  readonly val?: unknown;
+}
+
+const sentences: ReadonlyMap<string, string> = new Map([
+  ['DNS-error', 'the name does not resolve'],
+  ['DNS-timeout', 'the name server does not answer'],
+  ['HTTP-request-denied', 'the capsule may not connect to it'],
+  ['TLS-certificate-error', 'its certificate is not trusted'],
+  ['connection-refused', 'connection refused'],
+  ['connection-terminated', 'connection closed before a response'],
+  ['connection-timeout', 'connection timed out'],
+]);
+
+/** What would fail in the same way again. */
+const lasting = /^(HTTP-request-|TLS-certificate-error|configuration-error|loop-detected|destination-IP-prohibited)/;
+
+/** Why no response came from `origin`. */
+export function connectionFailure(origin: string, code: HttpErrorCode): RequestFailure {
+  const detail = typeof code.val === 'string' && code.val !== '' ? code.val : null;
+  const reason = sentences.get(code.tag) ?? detail ?? code.tag.replaceAll('-', ' ');
+  return new RequestFailure(`cannot reach ${origin}: ${reason}`, { transient: !lasting.test(code.tag) });
+}
