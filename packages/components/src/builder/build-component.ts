@@ -8,6 +8,8 @@ import { componentSource } from '@svc/artifacts/store/inspect-content.ts';
 import { type Componentizer, componentizeSource, type World } from './componentize.ts';
 import { guestBundle } from './guest-bundle.ts';
 import { readGuestEngine } from './guest-engine.ts';
+import { interfaceNames } from '../compiler/interface-names.ts';
+import { refusedInterfaces } from '../interface-versions.ts';
 
 const packages = { guest: '@svc/guest', bundler: 'esbuild', componentizer: 'componentize-qjs' } as const;
 /** What a source exports: the interface of its world. */
@@ -56,12 +58,18 @@ export async function buildComponent({
       engine: isRepeatable ? engine.bytes : null,
       witRoot: join(guest, 'wit'),
     });
+    const refusal = refusedInterfaces(interfaceNames(component));
+    if (refusal !== null) {
+      throw new Diagnostic('E-ART-016', `${join(directory, componentSource)}: ${refusal.reason}`, {
+        hint: refusal.hint,
+      });
+    }
     return {
       component,
       warnings: isRepeatable ? [] : [notRepeatable(componentizerVersion, engine.componentizerVersion)],
     };
   } catch (error) {
-    if (!(error instanceof Error)) throw error;
+    if (!(error instanceof Error) || error instanceof Diagnostic) throw error;
     throw new Diagnostic('E-ART-011', `${join(directory, componentSource)}: ${reasonIn(error.message)}`, {
       cause: error,
     });

@@ -9,6 +9,7 @@ import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { ComponentFault } from '../component.ts';
 import { compiledFileName } from './compile-component.ts';
+import { refusedInterfaces, type InterfaceRefusal } from '../interface-versions.ts';
 import type { Compiler } from './compiler.ts';
 import {
   decodeTranspiled,
@@ -32,6 +33,20 @@ export interface ComponentSource {
 
 const digestBytes = 32;
 
+/** A component that is built for interfaces which this host does not have (`E-ART-016`). */
+export class InterfacesRefused extends ComponentFault {
+  /** The message without what to do. */
+  readonly refused: string;
+  readonly hint: string;
+
+  constructor(name: string, { reason, hint }: InterfaceRefusal) {
+    const refused = `the component of ${name} cannot be used: ${reason}`;
+    super('unavailable', `${refused} (E-ART-016): ${hint}`);
+    this.refused = refused;
+    this.hint = hint;
+  }
+}
+
 /**
  * Compiled components, kept in `<cache>/components` by content hash, compiler and form. A file appears there whole or not at
  * all; one that is damaged is compiled again. A cache that cannot be written is done without.
@@ -50,8 +65,18 @@ export class CompileCache {
     this.#onCompile = onCompile;
   }
 
-  /** The compiled component. Asked twice at once it compiles once. Rejects with a `ComponentFault` of kind `unavailable`. */
+  /**
+   * The compiled component. Asked twice at once it compiles once. Rejects with a `ComponentFault` of kind `unavailable`: also for a component that
+   * another `svc` compiled, and whose interfaces this one does not have.
+   */
   async load(source: ComponentSource): Promise<TranspiledComponent> {
+    const component = await this.#find(source);
+    const refusal = refusedInterfaces(component.interfaces);
+    if (refusal !== null) throw new InterfacesRefused(source.name, refusal);
+    return component;
+  }
+
+  async #find(source: ComponentSource): Promise<TranspiledComponent> {
     if (source.precompiledDir !== undefined) {
       const shipped = await readTranspiled(join(source.precompiledDir, compiledFileName), source.sha256);
       if (shipped !== null) return shipped;

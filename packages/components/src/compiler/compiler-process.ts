@@ -6,6 +6,7 @@ import { MalformedWasm } from '../wasm-reader.ts';
 import type { CompilerAnswer } from './transpiled-component.ts';
 import { harmfulName, strippedComponent } from './harmless-component.ts';
 import { glueScript } from './glue-script.ts';
+import { interfaceNames } from './interface-names.ts';
 
 /** The compiler's process: transpiles the one component it is sent, answers and ends. */
 const name = 'component';
@@ -28,7 +29,8 @@ function transpile(component: Uint8Array): CompilerAnswer {
   if (harmful !== undefined) {
     return { kind: 'refused', reason: `a core module uses the name ${JSON.stringify(harmful.slice(0, 100))}` };
   }
-  return { kind: 'transpiled', imports, glue: glueScript(decoder.decode(glue[1])), modules };
+  const interfaces = interfaceNames(component);
+  return { kind: 'transpiled', imports, interfaces, glue: glueScript(decoder.decode(glue[1])), modules };
 }
 
 /** The compiler throws what is wrong with a component as `payload`. */

@@ -6,6 +6,7 @@ import { decodeTranspiled, encodeTranspiled } from './transpiled-component.ts';
 const component = {
   componentSha256: 'ab'.repeat(32),
   imports: ['svc:text/chunks'],
+  interfaces: ['svc:text/chunks@0.1.0'],
   glue: '(() => "ü")()',
   glueSha256: 'cd'.repeat(32),
   modules: [

@@ -8,6 +8,8 @@ export interface TranspiledComponent {
   readonly componentSha256: string;
   /** What it imports, without versions: `svc:text/chunks`. */
   readonly imports: readonly string[];
+  /** What it imports and exports, with versions: `svc:text/chunks@0.1.0`. */
+  readonly interfaces: readonly string[];
   /** A classic script whose value is the linking function. */
   readonly glue: string;
   readonly glueSha256: string;
@@ -23,13 +25,14 @@ export interface CoreModule {
 interface Header {
   readonly componentSha256: string;
   readonly imports: readonly string[];
+  readonly interfaces: readonly string[];
   readonly glueBytes: number;
   readonly glueSha256: string;
   readonly modules: readonly { readonly name: string; readonly size: number }[];
 }
 
 /** Counts up with every change to the form of the file, the glue or the compiler's options. */
-export const transpiledFormat = 2;
+export const transpiledFormat = 3;
 
 const magic = Buffer.from(`svc transpiled component ${transpiledFormat}\n`);
 /** BLAKE2b finds damage about twice as fast as SHA-256 does on a processor without help for either. */
@@ -39,10 +42,10 @@ const headerAt = magic.length + digestBytes + lengthBytes;
 
 export function transpiledComponent(
   componentSha256: string,
-  { imports, glue, modules }: Extract<CompilerAnswer, { readonly kind: 'transpiled' }>,
+  { imports, interfaces, glue, modules }: Extract<CompilerAnswer, { readonly kind: 'transpiled' }>,
 ): TranspiledComponent {
   const glueSha256 = sha256Hex(glue);
-  return { componentSha256, imports, glue, glueSha256, modules };
+  return { componentSha256, imports, interfaces, glue, glueSha256, modules };
 }
 
 /** The one file a transpiled component is kept in: magic, digest of the rest, length of the header, header, glue, modules. */
@@ -51,6 +54,7 @@ export function encodeTranspiled(component: TranspiledComponent): Uint8Array {
   const header: Header = {
     componentSha256: component.componentSha256,
     imports: component.imports,
+    interfaces: component.interfaces,
     glueBytes: glue.length,
     glueSha256: component.glueSha256,
     modules: component.modules.map(({ name, bytes }) => ({ name, size: bytes.length })),
@@ -76,9 +80,9 @@ export function decodeTranspiled(file: Uint8Array): TranspiledComponent | null {
     at += size;
     return { name, bytes: bytes.subarray(at - size, at) };
   });
-  const { componentSha256, imports, glueSha256 } = header;
+  const { componentSha256, imports, interfaces, glueSha256 } = header;
   const glue = bytes.toString('utf8', glueAt, glueAt + header.glueBytes);
-  return { componentSha256, imports, glue, glueSha256, modules };
+  return { componentSha256, imports, interfaces, glue, glueSha256, modules };
 }
 
 function digest(bytes: Uint8Array): Buffer {
@@ -90,6 +94,7 @@ export type CompilerAnswer =
   | {
       readonly kind: 'transpiled';
       readonly imports: readonly string[];
+      readonly interfaces: readonly string[];
       readonly glue: string;
       readonly modules: readonly CoreModule[];
     }

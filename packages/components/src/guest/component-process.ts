@@ -3,6 +3,7 @@ import { closeSync } from 'node:fs';
 import { inheritedDescriptors } from '@svc/kit/files/inherited-descriptors.ts';
 import { type GuestMessage, type HostMessage, type LoadMessage, outputFunction } from '../exchange.ts';
 import { firstGivenDescriptor } from '../frames.ts';
+import { withoutVersion } from '../interface-versions.ts';
 import { compileModules, type LinkedInstance, type LinkedModule, linkInstance } from './linked-instance.ts';
 import { Mailbox } from './mailbox.ts';
 import { offeredImports } from './offered-imports.ts';
@@ -117,8 +118,14 @@ function valueOf(call: () => unknown): unknown {
 }
 
 function exported({ exports }: LinkedInstance, { interface: name, function: member }: Call): Function | null {
-  const callee = own(own(exports, name), camelCase(member));
+  const callee = own(own(exports, exportedAs(exports, name)), camelCase(member));
   return typeof callee === 'function' ? (callee as Function) : null;
+}
+
+/** The name under which a component exports an interface: a guest of another age gives it another version. */
+function exportedAs(exports: LinkedInstance['exports'], wanted: string): string {
+  if (Object.hasOwn(exports, wanted)) return wanted;
+  return Object.keys(exports).find((name) => withoutVersion(name) === withoutVersion(wanted)) ?? wanted;
 }
 
 /** A property of the object itself: what every object inherits is no export. */

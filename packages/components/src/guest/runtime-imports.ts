@@ -1,4 +1,5 @@
 import { chunkPieces } from '@svc/protocol/chunk-pieces.ts';
+import { offeredInterface, withoutVersion } from '../interface-versions.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { Imports } from './offered-imports.ts';
 import { valueSize } from './value-size.ts';
@@ -8,15 +9,15 @@ import { valueSize } from './value-size.ts';
  * result; an `awaited` one has a WIT `result` and holds the guest until the runtime has answered.
  */
 const functions = {
-  'svc:text/chunks@0.1.0': { 'emit-chunk': 'posted', 'emit-thinking-chunk': 'posted' },
-  'svc:task/task@0.1.0': { 'request-input': 'awaited' },
-  'svc:runtime/inference@0.1.0': { complete: 'awaited' },
+  [offeredInterface('svc:text/chunks')]: { 'emit-chunk': 'posted', 'emit-thinking-chunk': 'posted' },
+  [offeredInterface('svc:task/task')]: { 'request-input': 'awaited' },
+  [offeredInterface('svc:runtime/inference')]: { complete: 'awaited' },
 } as const;
 
 export function runtimeImports(mailbox: Mailbox): Imports {
   return Object.fromEntries(
     Object.entries(functions).map(([versioned, members]) => [
-      versioned.replace(/@.*$/, ''),
+      withoutVersion(versioned),
       Object.fromEntries(
         Object.entries(members).map(([name, kind]) => [
           camelCase(name),

@@ -73,6 +73,11 @@ export const artifactCodes = {
     explanation:
       'Components written in TypeScript are built with the engine in packages/components/engine of the installation of svc. It is not there, or its bytes do not have the hash that engine.json names. Install svc anew; in a checkout, restore both files, or make them with node scripts/make-engine.mjs.',
   },
+  'E-ART-016': {
+    title: 'a component is built for interfaces that this svc does not have',
+    explanation:
+      'A component says in which version it uses each interface of its host. svc takes the versions that docs/authoring.md "Versions of the interfaces" lists: those of the @svc/guest that its svc new writes down, and of older ones. For a component that is built for a later version, update svc; for one that is built for an earlier version than the list begins with, build it again.',
+  },
   'E-REG-001': {
     title: 'an artifact was found nowhere',
     explanation:

@@ -23,7 +23,7 @@ import { type Column, renderTable } from './table.ts';
 import { jsonLine, say } from './terminal/shown.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { ComponentFault } from '@svc/components/component.ts';
-import { CompileCache } from '@svc/components/compiler/compile-cache.ts';
+import { CompileCache, InterfacesRefused } from '@svc/components/compiler/compile-cache.ts';
 import { Compiler } from '@svc/components/compiler/compiler.ts';
 import { componentFile, requiredFile } from '@svc/artifacts/store/inspect-content.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
@@ -172,7 +172,8 @@ function write(rows: readonly InstalledRow[], options: InstallOptions, context: 
 
 /**
  * Compiles the component of an artifact into the user's cache, so that the first run finds it there. Nothing is done for an
- * artifact without a component or with one that is shipped compiled. `E-ART-004` for one that cannot be compiled.
+ * artifact without a component or with one that is shipped compiled. `E-ART-004` for one that cannot be compiled, `E-ART-016` for one that is built for
+ * interfaces which this `svc` does not have.
  */
 function createCompileAhead({ userHome, packageRoot }: StorePlaces): (artifact: FoundArtifact) => Promise<void> {
   const cache = new CompileCache(join(userHome, '.svc', 'cache'), new Compiler(packageRoot));
@@ -184,6 +185,7 @@ function createCompileAhead({ userHome, packageRoot }: StorePlaces): (artifact: 
     try {
       await cache.load({ name: manifest.name, wasm, sha256 });
     } catch (error) {
+      if (error instanceof InterfacesRefused) throw new Diagnostic('E-ART-016', error.refused, { hint: error.hint });
       if (error instanceof ComponentFault) throw new Diagnostic('E-ART-004', error.message);
       throw error;
     }

@@ -1,9 +1,12 @@
 import { ComponentFault, type Component } from '@svc/components/component.ts';
+import { offeredInterface } from '@svc/components/interface-versions.ts';
 import type { HookEvent, HookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import { decodeAnswer, type HookAnswer } from './wit-hook.ts';
 
 /** Its deadline stands still while a hook waits for the model, so what it can ask of it in one call is bounded too. */
 const mostCompletions = 16;
+
+const lifecycle = offeredInterface('svc:hook/lifecycle');
 
 interface HookCall {
   readonly event: HookEvent;
@@ -32,7 +35,7 @@ export async function callHook(hook: Hook, call: HookCall, surroundings: HookSur
   return await underSignals(call.signals, async (signal) => {
     try {
       const value = await hook.component.call({
-        export: `svc:hook/lifecycle@0.1.0#${call.event}`,
+        export: `${lifecycle}#${call.event}`,
         args: [call.argument],
         host: hostFunctions(hook, { ...call, signal }, surroundings),
         deadlineMs: hook.deadlineMs,
@@ -60,7 +63,7 @@ function hostFunctions(
   let completions = 0;
   return {
     'wasi:cli/output#write': (bytes: Uint8Array) => keepOutput(name, bytes),
-    'svc:runtime/inference@0.1.0#complete': async ({ system = '', prompt, maxTokens }: WitCompletion) => {
+    [`${offeredInterface('svc:runtime/inference')}#complete`]: async ({ system = '', prompt, maxTokens }: WitCompletion) => {
       completions += 1;
       if (completions > mostCompletions) throw new Error(`a hook gets at most ${mostCompletions} completions a call`);
       return await complete({ system, prompt, maxTokens: maxTokens ?? null }, { hookName: name, taskId, signal });

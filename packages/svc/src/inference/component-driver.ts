@@ -1,4 +1,5 @@
 import { type Component, ComponentFault, type ExchangeSign } from '@svc/components/component.ts';
+import { offeredInterface } from '@svc/components/interface-versions.ts';
 import {
   type Driver,
   type DriverOutcome,
@@ -9,7 +10,8 @@ import {
 } from './driver.ts';
 import { decodeWitResponse, type DriverSurroundings, encodeWitRequest } from './wit-driver.ts';
 
-const inferExport = 'svc:driver/inference@0.1.0#infer';
+const inferExport = `${offeredInterface('svc:driver/inference')}#infer`;
+const chunks = offeredInterface('svc:text/chunks');
 
 export interface ComponentDriverSettings extends DriverSurroundings {
   /** The artifact's name. */
@@ -65,8 +67,8 @@ async function infer(
       export: inferExport,
       args: [encodeWitRequest(request, settings)],
       host: {
-        'svc:text/chunks@0.1.0#emit-chunk': call.onText,
-        'svc:text/chunks@0.1.0#emit-thinking-chunk': call.onThinking,
+        [`${chunks}#emit-chunk`]: call.onText,
+        [`${chunks}#emit-thinking-chunk`]: call.onThinking,
       },
       deadlineMs,
       signal: call.signal,

@@ -1,13 +1,16 @@
 import * as z from 'zod/mini';
 
 import { ComponentFault, type Component, type HostFunctions } from '@svc/components/component.ts';
+import { offeredInterface } from '@svc/components/interface-versions.ts';
 import { neverReached } from './dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
 
 /** A question is shown whole to whoever may answer it: in a frame, in the task, on a terminal. */
 const longestPromptBytes = 64 * 1024;
 
-const runExport = 'svc:tool/run@0.1.0#run';
+const runExport = `${offeredInterface('svc:tool/run')}#run`;
+const chunks = offeredInterface('svc:text/chunks');
+const task = offeredInterface('svc:task/task');
 
 export interface WasmToolSettings extends Pick<Tool, 'name' | 'description' | 'inputSchema'> {
   readonly component: Component;
@@ -71,9 +74,9 @@ interface InputWaits {
 
 function hostFunctions(context: ToolCallContext, waits: InputWaits): HostFunctions {
   return {
-    'svc:text/chunks@0.1.0#emit-chunk': context.emitText,
-    'svc:text/chunks@0.1.0#emit-thinking-chunk': context.emitThinking,
-    'svc:task/task@0.1.0#request-input': async (prompt: string): Promise<string> => {
+    [`${chunks}#emit-chunk`]: context.emitText,
+    [`${chunks}#emit-thinking-chunk`]: context.emitThinking,
+    [`${task}#request-input`]: async (prompt: string): Promise<string> => {
       if (Buffer.byteLength(prompt) > longestPromptBytes) {
         throw new Error(`the prompt is longer than ${longestPromptBytes} bytes`);
       }

@@ -1,0 +1,50 @@
+/** Reads from the bytes of a component which interfaces it imports and exports, with the versions that the compiler leaves out. */
+
+import { MalformedWasm, WasmReader } from '../wasm-reader.ts';
+
+const preambleBytes = 8;
+const importSection = 10;
+const exportSection = 11;
+const coreSort = 0x00;
+
+/** Each name once, such as `svc:text/chunks@0.1.0`: imports first. Names of functions that belong to no interface are left out. Throws `MalformedWasm`. */
+export function interfaceNames(component: Uint8Array): readonly string[] {
+  const names = new Set<string>();
+  const reader = new WasmReader(component, preambleBytes);
+  while (!reader.done) {
+    const id = reader.byte();
+    const body = new WasmReader(reader.take(reader.count()));
+    if (id !== importSection && id !== exportSection) continue;
+    for (let left = body.count(); left > 0; left -= 1) {
+      const name = externName(body);
+      if (name.includes('/')) names.add(name);
+      if (id === importSection) skipType(body);
+      else skipExported(body);
+    }
+  }
+  return [...names];
+}
+
+/** A kind of name, 0 or 1, and its text. */
+function externName(reader: WasmReader): string {
+  const kind = reader.byte();
+  if (kind > 1) throw new MalformedWasm('a name is of an unknown kind');
+  return Buffer.from(reader.take(reader.count())).toString('utf8');
+}
+
+/** What an export is: its sort, its number and, where it says so, its type. */
+function skipExported(reader: WasmReader): void {
+  if (reader.byte() === coreSort) reader.byte();
+  reader.count();
+  if (reader.byte() === 1) skipType(reader);
+}
+
+/** The type of an import: a sort, and the number of a type or, for a type, its bound. */
+function skipType(reader: WasmReader): void {
+  const sort = reader.byte();
+  if (sort === coreSort) reader.byte();
+  // A value or a type is bound to something by its number, or is of a kind of its own, which has none for a resource.
+  const isBound = sort === 0x02 || sort === 0x03;
+  if (isBound && reader.byte() === 1 && sort === 0x03) return;
+  reader.count();
+}

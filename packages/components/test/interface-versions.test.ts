@@ -1,0 +1,178 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import fc from 'fast-check';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+
+import { interfaceNames } from '../src/compiler/interface-names.ts';
+import { interfacePackages, offeredInterface, refusedInterfaces } from '../src/interface-versions.ts';
+import { MalformedWasm } from '../src/wasm-reader.ts';
+import { componentText, toolRunning } from './support/component-text.ts';
+import { fixtureComponent } from './support/fixture-component.ts';
+import {
+  compileTimeoutMs,
+  faultOf,
+  fixtureCache,
+  noGrants,
+  packageRoot,
+  testHost,
+  toolCall,
+} from './support/hosted-tool.ts';
+
+vi.setConfig({ testTimeout: compileTimeoutMs });
+
+const host = testHost(fixtureCache);
+afterAll(async () => {
+  await host.close();
+});
+
+const wit = join(packageRoot, 'packages/guest/wit');
+const witText = readdirSync(wit, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.wit'))
+  .map((file) => readFileSync(join(wit, file), 'utf8'))
+  .join('\n');
+
+/** The versions with which a text names each package: `svc:tool` to `0.1.0`, sorted. */
+function versionsIn(text: string): Record<string, string> {
+  const named = [...text.matchAll(/\b((?:svc|wasi):[a-z]+)(?:\/[a-z-]+)?@([0-9]+\.[0-9]+\.[0-9]+)/g)];
+  const pairs = new Set(named.map(([, owner, version]) => `${owner} ${version}`));
+  const versions = [...pairs].sort().map((pair) => pair.split(' ') as [string, string]);
+  expect(new Set(versions.map(([owner]) => owner)).size).toBe(versions.length);
+  return Object.fromEntries(versions);
+}
+
+describe('the versions of interfaces', () => {
+  const newest = Object.fromEntries(Object.entries(interfacePackages).map(([owner, { newest }]) => [owner, newest]));
+
+  it('are those of the guest, wherever its interfaces name one', () => {
+    const { 'svc:worlds': worlds, ...packages } = versionsIn(witText);
+    expect(packages).toEqual(newest);
+    expect(worlds).toBe('0.1.0');
+  });
+
+  it('are those that the library of the guest imports', () => {
+    const library = join(packageRoot, 'packages/guest/src');
+    const sources = readdirSync(library, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+    const named = versionsIn(sources.map((file) => readFileSync(join(library, file), 'utf8')).join('\n'));
+    expect(newest).toMatchObject(named);
+    expect(Object.keys(named).length).toBeGreaterThan(8);
+  });
+
+  it('are those that docs/authoring.md lists', () => {
+    const guide = readFileSync(join(packageRoot, 'docs/authoring.md'), 'utf8');
+    const [, section = ''] = /\n## Versions of the interfaces\n([^]*?)\n## /.exec(guide) ?? [];
+    const rows = [...section.matchAll(/^\| (`.*`) \| ([0-9.]+) \| ([0-9.]+) \|$/gm)];
+    const listed = rows.flatMap(([, names = '', oldest, newest]) =>
+      names.split(', ').map((name) => [name.replaceAll('`', ''), { newest, oldest }] as const),
+    );
+    expect(Object.fromEntries(listed)).toEqual(interfacePackages);
+  });
+
+  it('are part of the names by which the host calls a component', () => {
+    expect(offeredInterface('svc:tool/run')).toBe('svc:tool/run@0.1.0');
+  });
+});
+
+describe('what a component is built for', () => {
+  it.each([
+    [['svc:tool/run@0.1.0', 'wasi:io/streams@0.2.12', 'wasi:io/poll@0.2.0', 'wasi:cli/exit@0.2.9']],
+    [['probe:it/answer@9.0.0', 'svc:secrets/all@0.1.0', 'local:it/that']],
+    [[]],
+  ])('is taken when the host has it, or does not know it: %j', (names) => {
+    expect(refusedInterfaces(names)).toBeNull();
+  });
+
+  it.each([
+    ['svc:tool/run@0.1.1', 'svc:tool 0.1.0'],
+    ['svc:text/chunks@0.2.0', 'svc:text 0.1.0'],
+    ['svc:hook/lifecycle@1.0.0', 'svc:hook 0.1.0'],
+    ['wasi:http/types@0.2.13', 'wasi:http 0.2.0 to 0.2.12'],
+    ['wasi:http/types@0.10.0', 'wasi:http 0.2.0 to 0.2.12'],
+  ])('is refused when it is later than what the host has: %s', (name, has) => {
+    expect(refusedInterfaces(['svc:driver/types@0.1.0', name])).toEqual({
+      reason: `it is built for ${name}, and this svc has ${has}`,
+      hint: 'update svc, or build it with the @svc/guest of a folder that svc new makes',
+    });
+  });
+
+  it('is refused when it is earlier than what the host still takes', () => {
+    expect(refusedInterfaces(['wasi:io/streams@0.1.9'])).toEqual({
+      reason: 'it is built for wasi:io/streams@0.1.9, and this svc has wasi:io 0.2.0 to 0.2.12',
+      hint: 'build it again with the @svc/guest of a folder that svc new makes',
+    });
+  });
+});
+
+describe('the names of interfaces in a component', () => {
+  it('are those that it imports and exports, with their versions', async () => {
+    const { wasm } = await fixtureComponent('probe-tool');
+    const names = interfaceNames(wasm as Uint8Array);
+    expect(names).toEqual(
+      expect.arrayContaining(['svc:text/chunks@0.1.0', 'svc:task/task@0.1.0', 'svc:tool/run@0.1.0']),
+    );
+    expect(names.filter((name) => !/^(svc|wasi):[a-z]+\/[a-z-]+@0\.[0-9.]+$/.test(name))).toEqual([]);
+  });
+
+  it('are read past imports of every kind', async () => {
+    const { wasm } = await componentText(`
+      (import "a" (core module))
+      (import "b" (func))
+      (import "c" (component))
+      (import "d" (type (sub resource)))
+      (type $text string)
+      (import "e" (type (eq $text)))
+      (import "svc:one/two@1.2.3" (instance $two (export "t" (type (sub resource)))))
+      (export "svc:three/four@4.5.6" (instance $two))
+      (export "f" (type $text))
+      (export "svc:five/six@7.8.9" (instance $two))
+      (import "svc:seven/eight@0.0.1" (instance))`);
+    expect(interfaceNames(wasm as Uint8Array)).toEqual([
+      'svc:one/two@1.2.3',
+      'svc:three/four@4.5.6',
+      'svc:five/six@7.8.9',
+      'svc:seven/eight@0.0.1',
+    ]);
+  });
+
+  it('are refused in bytes that are no component, and in nothing else', async () => {
+    const { wasm } = await componentText(toolRunning(''));
+    const whole = wasm as Uint8Array;
+    fc.assert(
+      fc.property(fc.nat(whole.length - 1), fc.integer({ min: 1, max: 255 }), (at, change) => {
+        const altered = Uint8Array.from(whole);
+        altered[at] = (altered[at] ?? 0) ^ change;
+        for (const bytes of [altered, whole.subarray(0, at)]) {
+          try {
+            interfaceNames(bytes);
+          } catch (error) {
+            expect(error).toBeInstanceOf(MalformedWasm);
+          }
+        }
+      }),
+    );
+  });
+});
+
+describe('a component', () => {
+  it('that is built for a later interface is refused before anything of it runs, each time', async () => {
+    const text = toolRunning('call $emit').replaceAll('svc:text/chunks@0.1.0', 'svc:text/chunks@0.2.0');
+    const heard: string[] = [];
+    const tool = host.open(await componentText(text), noGrants);
+    for (let time = 0; time < 2; time += 1) {
+      const chunks = { 'svc:text/chunks@0.1.0#emit-chunk': (chunk: string) => void heard.push(chunk) };
+      const { kind, message } = await faultOf(tool.call(toolCall({}, { host: chunks })));
+      expect({ kind, message }).toEqual({
+        kind: 'unavailable',
+        message:
+          'the component of written-out cannot be used: it is built for svc:text/chunks@0.2.0, and this svc has svc:text 0.1.0 (E-ART-016): ' +
+          'update svc, or build it with the @svc/guest of a folder that svc new makes',
+      });
+    }
+    expect(heard).toEqual([]);
+  });
+
+  it('that exports an earlier version than it is called by answers', async () => {
+    const tool = host.open(await componentText(toolRunning('call $emit')), noGrants);
+    expect(await tool.call(toolCall({}, { export: 'svc:tool/run@0.1.7#run' }))).toMatchObject({ content: 'done' });
+  });
+});
