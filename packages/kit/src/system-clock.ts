@@ -20,8 +20,8 @@ export const systemClock: Clock = {
   },
 };
 
-/** For the ids of a start: one for the session, and one for each of its first trace lines. */
-const earlyBytes = 256;
+/** For the ids of a start, one for the session and one for each of its first trace lines, and the names of its temporary files. */
+const earlyBytes = 512;
 
 /**
  * Random bytes of the kernel. The first come from its device: `node:crypto` asks the same source, and loading it would be a twentieth of a

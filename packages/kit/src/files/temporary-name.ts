@@ -1,12 +1,12 @@
 /** Names for files that exist only for a moment. */
 
-import { randomBytes } from 'node:crypto';
+import { systemClock } from '../system-clock.ts';
 
 const prefix = '.svc-tmp-';
 
 /** A name that no other writer uses, for a file or directory that takes its real name once it is whole. */
 export function temporaryName(): string {
-  return `${prefix}${randomBytes(9).toString('base64url')}`;
+  return `${prefix}${Buffer.from(systemClock.randomBytes(9)).toString('base64url')}`;
 }
 
 export function isTemporaryName(name: string): boolean {
