@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { killLiveGroups } from '@svc/sandbox/child-group.ts';
 import { Delegations } from '@svc/svc/delegation/delegations.ts';
 import type { CompletionDelivery, DelegationsDeps } from '@svc/svc/delegation/delegations-deps.ts';
-import { RefereeClient } from '@svc/svc/delegation/referee-client.ts';
+import { SessionReferee } from '@svc/svc/delegation/session-referee.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { TraceEvent } from '@svc/svc/trace/events.ts';
 import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
@@ -100,7 +100,7 @@ export class DelegationsFixture {
       return path;
     };
     return {
-      referee: new RefereeClient(this.referee.url),
+      referee: new SessionReferee(this.referee.url),
       credential: new Secret('msc1.credential-of-the-test'),
       sessionId: parentSession as SessionId,
       childGraceMs: 8000,

@@ -12,14 +12,19 @@ export function asJsonObject(value: unknown): JsonObject | null {
   return isJsonObject(value) ? value : null;
 }
 
-/** The object that a text of bounded length is; null for anything else. */
-export function parseJsonObject(text: string): JsonObject | null {
+/** The value that a text of bounded length is as JSON; undefined for a text that is no JSON. */
+export function parseJson(text: string): unknown {
   try {
-    return asJsonObject(JSON.parse(text));
+    return JSON.parse(text);
   } catch (error) {
-    if (error instanceof SyntaxError) return null;
+    if (error instanceof SyntaxError) return undefined;
     throw error;
   }
+}
+
+/** The object that a text of bounded length is as JSON; null for anything else. */
+export function parseJsonObject(text: string): JsonObject | null {
+  return asJsonObject(parseJson(text));
 }
 
 /** JSON has numbers, such as 1e999, that are infinite once they are read. */

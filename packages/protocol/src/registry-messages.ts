@@ -1,6 +1,6 @@
 /** What the artifact registry and its clients say to each other (D3 "Registry"). */
 
-import { asJsonObject, asStrings, longestList, oneOf } from './json-object.ts';
+import { asJsonObject, asStrings, longestList, oneOf, parseJson } from './json-object.ts';
 
 /** Of the index and of a publish; a slash, a name and a version lead to an archive. */
 export const artifactsPath = '/v1/artifacts';
@@ -118,7 +118,7 @@ export type IndexReading =
 
 /** The body of `GET /v1/artifacts`, of bounded length. One object that is not as D3 has it makes the whole unparsable. */
 export function decodeIndex(text: string): IndexReading {
-  const value = parsed(text);
+  const value = parseJson(text);
   if (value === undefined) return { kind: 'unparsable', reason: 'it is not JSON' };
   if (!Array.isArray(value)) return { kind: 'unparsable', reason: 'it is no list' };
   const objects: IndexObject[] = [];
@@ -152,13 +152,4 @@ function indexObject(value: unknown): IndexObject | string {
 
 function isPair(value: unknown): value is readonly [string, string] {
   return asStrings(value)?.length === 2;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

@@ -7,6 +7,7 @@ import type { ObjectStore, StagedArchive } from './object-store.ts';
 import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
 import { packagings, roles } from '@svc/protocol/registry-messages.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
+import { parseJson } from '@svc/protocol/json-object.ts';
 
 /** A record with the key of its object. */
 export interface KeptRecord extends ArtifactRecord {
@@ -165,13 +166,8 @@ export function encodeRecord(record: ArtifactRecord): string {
 
 /** Null for a text that is no record, or one of a later version. */
 export function decodeRecord(text: string): ArtifactRecord | null {
-  try {
-    const parsed = shape.safeParse(JSON.parse(text));
-    if (!parsed.success) return null;
-    const { record_version: _, ...record } = parsed.data;
-    return record;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+  const parsed = shape.safeParse(parseJson(text));
+  if (!parsed.success) return null;
+  const { record_version: _, ...record } = parsed.data;
+  return record;
 }

@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 
 import { sha256Shape } from '@svc/kit/sha256.ts';
 import { objectKeyShape } from './object-store.ts';
+import { parseJson } from '@svc/protocol/json-object.ts';
 
 const recordsFolder = 'records/';
 export const archivesFolder = 'archives/';
@@ -23,13 +24,7 @@ export function encodeCommitted({ archive, bytes, sha256, record }: CommittedObj
 
 /** Null for a text that no server has put there. */
 export function decodeCommitted(text: string): CommittedObject | null {
-  try {
-    const parsed = shape.safeParse(JSON.parse(text));
-    return parsed.success ? parsed.data : null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+  return shape.safeParse(parseJson(text)).data ?? null;
 }
 
 /** Names of objects in a bucket, below the prefix of the store. */

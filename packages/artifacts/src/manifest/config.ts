@@ -29,7 +29,7 @@ interface SourceBase {
 }
 
 /** One of `registry.sources` (D1 "Workspace and user configuration", docs/manifest.md "Configuration"). */
-export type RegistrySource =
+export type ConfiguredSource =
   /** `repo` is `<owner>/<repo>`. */
   | (SourceBase & { readonly type: 'github'; readonly repo: string })
   /** `url` is without `/v1` and without a slash at its end. */
@@ -37,8 +37,8 @@ export type RegistrySource =
 
 interface UserConfig {
   /** The source named by `registry.default`. */
-  readonly defaultSource?: RegistrySource;
-  readonly sources: readonly RegistrySource[];
+  readonly defaultSource?: ConfiguredSource;
+  readonly sources: readonly ConfiguredSource[];
   readonly warnings: readonly Diagnostic[];
 }
 
@@ -118,8 +118,8 @@ type WrittenSource = NonNullable<z.infer<typeof userConfig>['registry']>['source
 /** `checkSources` has seen to it that each type has its key. */
 function registrySourceOf(
   { name, type, repo = '', url = '' }: WrittenSource,
-  token: RegistrySource['token'],
-): RegistrySource {
+  token: ConfiguredSource['token'],
+): ConfiguredSource {
   return type === 'github' ? { name, token, type, repo } : { name, token, type, url: url.replace(/\/+$/, '') };
 }
 

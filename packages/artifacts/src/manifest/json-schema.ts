@@ -2,9 +2,10 @@ import * as z from 'zod/mini';
 
 import { artifactKeys, capsuleKeys } from './key-descriptions.ts';
 import { artifactManifest, capsuleManifest } from './schema.ts';
+import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 
 /** A JSON Schema, or a part of one. */
-export type JsonSchema = Readonly<Record<string, unknown>>;
+type JsonSchema = JsonObject;
 
 /**
  * The JSON Schema (draft 7, which editors know best) of `svc.yaml`: an artifact's when it has a top-level `runtime`,
@@ -61,10 +62,12 @@ function describedPart(keyword: string, value: unknown, { keys, path }: Describe
     case 'properties':
       return describedProperties(value, { keys, path });
     case 'items':
-      return isSchema(value) ? withDescriptions(value, { keys, path: `${path}[]` }) : value;
+      return isJsonObject(value) ? withDescriptions(value, { keys, path: `${path}[]` }) : value;
     case 'anyOf':
       return Array.isArray(value)
-        ? value.map((option: unknown) => (isSchema(option) ? withInnerDescriptions(option, { keys, path }) : option))
+        ? value.map((option: unknown) =>
+            isJsonObject(option) ? withInnerDescriptions(option, { keys, path }) : option,
+          )
         : value;
     default:
       return value;
@@ -72,15 +75,11 @@ function describedPart(keyword: string, value: unknown, { keys, path }: Describe
 }
 
 function describedProperties(properties: unknown, { keys, path }: Described): JsonSchema {
-  const entries = isSchema(properties) ? Object.entries(properties) : [];
+  const entries = isJsonObject(properties) ? Object.entries(properties) : [];
   return Object.fromEntries(
     entries.map(([key, schema]) => {
       const inner = path === '' ? key : `${path}.${key}`;
-      return [key, isSchema(schema) ? withDescriptions(schema, { keys, path: inner }) : schema];
+      return [key, isJsonObject(schema) ? withDescriptions(schema, { keys, path: inner }) : schema];
     }),
   );
-}
-
-function isSchema(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

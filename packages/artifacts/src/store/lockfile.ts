@@ -5,6 +5,7 @@ import * as z from 'zod/mini';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { artifactName, exactVersion } from '../manifest/names.ts';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
+import { parseJson } from '@svc/protocol/json-object.ts';
 import { type ArtifactRef, platformShape } from './artifact-ref.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
@@ -36,8 +37,10 @@ export function readLock(manifestDir: string): readonly LockedArtifact[] | null 
   const reading = readSmallText(path);
   if (reading.kind === 'absent') return null;
   if (reading.kind === 'unreadable') throw unreadableFile(path, reading);
+  const value = parseJson(reading.text);
+  if (value === undefined) throw unreadable(path, 'it is not JSON');
   // One parse a start: generated code would cost more than it saves.
-  const parsed = lockFile.safeParse(parseJson(reading.text, path), { jitless: true });
+  const parsed = lockFile.safeParse(value, { jitless: true });
   if (!parsed.success) throw unreadable(path, parsed.error.issues[0]?.message ?? 'it has another shape');
   const artifacts = parsed.data.artifacts.map(({ name, version, platform, sha256 }) => {
     return { name, version, platform: platform ?? null, sha256 };
@@ -96,15 +99,6 @@ function encodeLock(artifacts: readonly LockedArtifact[]): string {
     .sort((a, b) => (a.key < b.key ? -1 : 1))
     .map(({ artifact }) => artifact);
   return `${JSON.stringify({ lock_version: lockVersion, artifacts: lines }, null, 2)}\n`;
-}
-
-function parseJson(text: string, path: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) throw unreadable(path, 'it is not JSON');
-    throw error;
-  }
 }
 
 function unreadable(path: string, reason: string): Diagnostic {

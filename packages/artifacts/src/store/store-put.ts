@@ -20,6 +20,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { encodeHashFile, readVariant, type StoredArchive, variantPaths, versionDirectory } from './store-layout.ts';
 import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
+import { parseJson } from '@svc/protocol/json-object.ts';
 
 export interface PutRequest {
   readonly root: string;
@@ -193,13 +194,7 @@ function encodeMeta({ archive, kind, bytes, from }: StoredMeta): string {
 
 /** The kind such a record names; null when it is not one. */
 export function decodeKind(text: string): ArtifactKind | null {
-  try {
-    const parsed = metaFile.safeParse(JSON.parse(text));
-    return parsed.success ? parsed.data.kind : null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+  return metaFile.safeParse(parseJson(text)).data?.kind ?? null;
 }
 
 export interface Receipt {

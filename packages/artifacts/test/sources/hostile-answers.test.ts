@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 
 import { GithubApi } from '../../src/store/sources/github-source.ts';
 import { HttpClient } from '@svc/kit/net/http-client.ts';
-import type { Publication } from '../../src/store/sources/registry-client.ts';
+import type { Publication } from '../../src/store/sources/registry-source.ts';
 import { archiveBytes, toolFiles } from '../store/artifacts.ts';
 import { client, echo, listening, rawServer, refusalOf } from './hostile-kit.ts';
 import { json, StandInServer } from './stand-in-server.ts';
@@ -54,7 +54,7 @@ describe('a registry that cannot be talked to', () => {
     expect(await refusalOf(client(`https://127.0.0.1:${server.port}`).index())).toMatchObject({
       code: 'E-IO-003',
       message: expect.stringMatching(/: it does not speak TLS at this address$/) as string,
-      hint: 'a registry without TLS is reached from its own machine alone, with http:// in its address',
+      hint: 'a server without TLS is reached from its own machine alone, with http:// in its address',
     });
   });
 });

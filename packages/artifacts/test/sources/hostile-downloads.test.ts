@@ -134,7 +134,7 @@ describe('a registry whose download', () => {
     expect(await install(drip, { timeoutMs: 400 })).toMatchObject({
       code: 'E-IO-003',
       message: expect.stringMatching(/ was given up after 0\.4 seconds, with \d+ of \d+ bytes received$/) as string,
-      hint: 'a request to a registry may take 30 seconds in all; try again on a faster line',
+      hint: 'such a request may take 0.4 seconds in all; try again on a faster line',
     });
     expect(stored()).toEqual([]);
   });

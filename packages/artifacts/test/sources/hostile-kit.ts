@@ -5,15 +5,15 @@ import { onTestFinished } from 'vitest';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { HttpClient } from '@svc/kit/net/http-client.ts';
-import { RegistryClient } from '../../src/store/sources/registry-client.ts';
+import { RegistrySource } from '../../src/store/sources/registry-source.ts';
 
 export const echo = { name: 'echo', version: '1.0.0' };
 export const key = 'a-key-that-is-secret';
 
 /** A client of the registry at an address, with the key unless a test has none. */
-export function client(url: string, { timeoutMs = 30_000, keyed = true } = {}): RegistryClient {
+export function client(url: string, { timeoutMs = 30_000, keyed = true } = {}): RegistrySource {
   const address = { url, key: keyed ? new Secret(key) : null, keyName: 'REGISTRY_API_KEY' };
-  return new RegistryClient(address, new HttpClient({ timeoutMs }));
+  return new RegistrySource(address, new HttpClient({ timeoutMs }));
 }
 
 /** What a promise is refused with, or that it is not. */

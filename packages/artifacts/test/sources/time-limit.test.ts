@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 
 import { HttpClient } from '@svc/kit/net/http-client.ts';
-import { RegistryClient } from '../../src/store/sources/registry-client.ts';
+import { RegistrySource } from '../../src/store/sources/registry-source.ts';
 import { StandInServer } from './stand-in-server.ts';
 
 afterEach(() => {
@@ -22,7 +22,7 @@ it('a request to a registry has 30 seconds in all, its redirects and its body in
     told();
   });
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const client = new RegistryClient({ url: server.url, key: null, keyName: 'REGISTRY_API_KEY' }, new HttpClient());
+  const client = new RegistrySource({ url: server.url, key: null, keyName: 'REGISTRY_API_KEY' }, new HttpClient());
   const outcome: Promise<unknown> = client.index().then(
     () => 'an index',
     (error: unknown) => error,

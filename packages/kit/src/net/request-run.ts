@@ -25,8 +25,7 @@ const hints = {
   certificate: 'name the file of your own certificate authority in NODE_EXTRA_CA_CERTS',
   reach: 'check the address, and that this machine reaches it, through HTTPS_PROXY if need be',
   refused: 'check address and port, and that the server runs',
-  plain: 'a registry without TLS is reached from its own machine alone, with http:// in its address',
-  slow: 'a request to a registry may take 30 seconds in all; try again on a faster line',
+  plain: 'a server without TLS is reached from its own machine alone, with http:// in its address',
 };
 
 /** The one deadline of a request, how far it has got, and what it failed of. */
@@ -65,8 +64,11 @@ export class RequestRun {
     const progress = progressOf(this.transfer);
     if (this.#ending === 'interrupted') return new Diagnostic('E-IO-003', `${this.label}: interrupted`);
     if (this.#ending === 'timeout') {
-      const message = `${this.label} was given up after ${this.#timeoutMs / 1000} seconds${progress}`;
-      return new Diagnostic('E-IO-003', message, { hint: hints.slow });
+      const allowed = `${this.#timeoutMs / 1000} seconds`;
+      const message = `${this.label} was given up after ${allowed}${progress}`;
+      return new Diagnostic('E-IO-003', message, {
+        hint: `such a request may take ${allowed} in all; try again on a faster line`,
+      });
     }
     if (!isNetworkError(error)) return error;
     const fault = networkFault(error.code);

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 
@@ -7,8 +7,8 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
-import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
+import { removeIfPossible } from './running-record.ts';
 import { isAlive, processStart } from '@svc/kit/process-stat.ts';
 
 export interface ConversationPlaceRequest {
@@ -74,10 +74,6 @@ function announce(directory: string, sessionId: SessionId): string {
 }
 
 /** One that stays names a dead process and keeps nobody out. */
-function removeIfPossible(path: string): void {
-  unlessRefused(() => rmSync(path, { force: true }), undefined);
-}
-
 function otherHolder(directory: string, sessionId: SessionId): Holder | null {
   for (const name of readdirSync(directory)) {
     if (!name.endsWith(holderEnding) || name === `${sessionId}${holderEnding}`) continue;

@@ -1,4 +1,4 @@
-import { RefereeClient, type Unanswered } from '../delegation/referee-client.ts';
+import { SessionReferee, type Unanswered } from '../delegation/session-referee.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
@@ -7,7 +7,7 @@ import { refereeAddress } from './launch-surroundings.ts';
 
 /** A session that the referee has a record of. The credential stays in this process (D2 "Authentication" 2). */
 export interface RefereeMembership {
-  readonly referee: RefereeClient;
+  readonly referee: SessionReferee;
   readonly credential: Secret;
   /** Ends the record. Best effort: a session is not failed because the referee is gone (D2 "`POST /deregister`"). */
   leave(outcome: 'complete' | 'failed'): Promise<void>;
@@ -27,7 +27,7 @@ export interface JoinRequest {
 /** Registers the session. `E-RUN-037` when it is not admitted, `E-RUN-038` when nobody answers, `E-RUN-019` without an address. */
 export async function joinReferee(request: JoinRequest): Promise<RefereeMembership> {
   const { sessionId, name, version, approval, redactor } = request;
-  const referee = new RefereeClient(request.refereeUrl ?? refereeAddress(undefined));
+  const referee = new SessionReferee(request.refereeUrl ?? refereeAddress(undefined));
   const answer = await referee.register({ sessionId, name, version, approval });
   if (answer.kind !== 'registered') throw notRegistered(answer, referee.url);
   const { credential } = answer;

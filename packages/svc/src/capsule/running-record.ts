@@ -47,7 +47,8 @@ export function writeRunningRecord(home: string, record: RunningRecord): () => v
 }
 
 /** A record that stays names a dead process: the next command that may remove it does. */
-function removeIfPossible(path: string): void {
+/** Removes a file; where the system refuses that, the file stays. */
+export function removeIfPossible(path: string): void {
   // Refused where the file system has become read-only, or the directory is another user's.
   unlessRefused(() => rmSync(path, { force: true }), undefined);
 }

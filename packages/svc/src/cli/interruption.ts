@@ -2,10 +2,8 @@ import { constants } from 'node:os';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CommandContext } from './command-context.ts';
-import { sameStopMs } from './stop-signals.ts';
+import { sameStopMs, stopping } from './stop-signals.ts';
 import { say } from './terminal/shown.ts';
-
-const interrupting = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
  * Runs work that cleans up behind itself when it is interrupted: the first signal aborts it, one that comes later than the same stop does (500 ms) ends the process at once. Interrupted,
@@ -27,7 +25,7 @@ export async function interruptible(
     firstMs = performance.now();
     controller.abort();
   };
-  for (const signal of interrupting) process.on(signal, onSignal);
+  for (const signal of stopping) process.on(signal, onSignal);
   try {
     await work(controller.signal);
   } catch (error) {
@@ -36,7 +34,7 @@ export async function interruptible(
     context.stderr.write(say`interrupted\n`);
     process.exitCode = code;
   } finally {
-    for (const signal of interrupting) process.off(signal, onSignal);
+    for (const signal of stopping) process.off(signal, onSignal);
   }
 }
 

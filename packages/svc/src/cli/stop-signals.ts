@@ -12,8 +12,8 @@ export interface StopSignals {
   dispose(): void;
 }
 
-/** SIGHUP is what a terminal sends that is closed. */
-const stopping = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** The signals that stop a command; SIGHUP is what a terminal sends when it is closed. */
+export const stopping = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** A session that was asked to stop ends within this time, or is ended (docs/cli.md "svc run"). A parent may give its child less. */
 export const usualEndMs = 18_000;

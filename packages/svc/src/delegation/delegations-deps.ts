@@ -2,7 +2,7 @@ import type { Clock } from '@svc/kit/clock.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { ContextId, DelegationId, SessionId } from '@svc/protocol/ids.ts';
-import type { RefereeClient } from './referee-client.ts';
+import type { SessionReferee } from './session-referee.ts';
 import type { Trust } from '@svc/protocol/task-origin.ts';
 
 /** What the local stores know of the artifact that a referee approved. */
@@ -25,7 +25,7 @@ export interface CompletionDelivery {
 
 /** What delegations need of the session that makes them, and of the machine. */
 export interface DelegationsDeps {
-  readonly referee: RefereeClient;
+  readonly referee: SessionReferee;
   /** This session's own; it reaches nothing but the referee. */
   readonly credential: Secret;
   readonly sessionId: SessionId;

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { parseJson } from '@svc/protocol/json-object.ts';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Message, ContentBlock } from '../inference/driver.ts';
@@ -78,7 +79,7 @@ type DecodedConversation =
 
 /** Reads such a text, which has to be of this context. */
 export function decodeConversation(text: string, context: ContextId, redact: Redact): DecodedConversation {
-  const parsed = conversationFile.safeParse(jsonOf(text));
+  const parsed = conversationFile.safeParse(parseJson(text));
   if (!parsed.success) return { kind: 'broken', reason: brokenAt(parsed.error) };
   const { context_id: of, messages } = parsed.data;
   if (of !== redact(context)) return { kind: 'broken', reason: 'it is of another context' };
@@ -120,16 +121,6 @@ function encodeThinking(
 function decodeMessage(kept: KeptMessage): Message {
   if (kept.role !== 'tool') return kept;
   return { role: 'tool', toolCallId: kept.tool_call_id, isError: kept.is_error, content: kept.content };
-}
-
-/** Undefined, which no schema takes, for what is no JSON. */
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }
 
 function brokenAt({ issues: [issue] }: z.core.$ZodError): string {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
 import type { DelegationsDeps, StartOutcome } from '../../src/delegation/delegations-deps.ts';
-import { RefereeClient } from '../../src/delegation/referee-client.ts';
+import { SessionReferee } from '../../src/delegation/session-referee.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type ChildBehaviour, childSession, DelegationsFixture } from '../../../../test/support/delegations-fixture.ts';
 import { isGone } from '../../../../test/support/is-gone.ts';
@@ -47,7 +47,7 @@ describe('a delegation that the referee refuses', () => {
 
 describe('a delegation fails', () => {
   it('when the referee cannot be asked', async () => {
-    await starting({}, { referee: new RefereeClient('http://127.0.0.1:9') });
+    await starting({}, { referee: new SessionReferee('http://127.0.0.1:9') });
     expect(await reasonOfFailure()).toBe('the referee at http://127.0.0.1:9 cannot be asked: nothing listens there');
   });
 

@@ -1,6 +1,7 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { parseJson } from '@svc/protocol/json-object.ts';
 import { decodeRefusal } from '@svc/protocol/refusal.ts';
 import type { HttpAnswer } from '@svc/kit/net/http-client.ts';
 
@@ -21,16 +22,6 @@ export async function readErrorText(answer: HttpAnswer, key: Secret | null): Pro
   const both = [error ?? '', message ?? ''].filter((text) => text !== '').join('. ');
   const safe = key === null ? both : both.replaceAll(key.reveal(), '[secret]');
   return { error: error ?? '', shown: safe === '' ? '' : `: ${printable(safe.slice(0, longestShown))}` };
-}
-
-/** Undefined for what is no JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }
 
 async function textOf(answer: HttpAnswer): Promise<string | null> {

@@ -6,7 +6,8 @@ import type { ArtifactSource, FetchedArchive } from '../installed-artifact.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { listOf } from '@svc/kit/bounded-lists.ts';
 import { archiveLimits } from '../archive-entry.ts';
-import { parseJson, readErrorText } from './answer-text.ts';
+import { readErrorText } from './answer-text.ts';
+import { parseJson } from '@svc/protocol/json-object.ts';
 import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 
 /** The releases of a repository as a source of artifacts (docs/installing.md "GitHub releases"). */

@@ -1,13 +1,13 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { loadUserConfig, type RegistrySource, registryAddressFault } from '../../manifest/config.ts';
+import { loadUserConfig, type ConfiguredSource, registryAddressFault } from '../../manifest/config.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import type { ArtifactSource } from '../installed-artifact.ts';
 import { GithubApi, GithubSource } from './github-source.ts';
 import type { HttpClient } from '@svc/kit/net/http-client.ts';
-import { RegistryClient } from './registry-client.ts';
+import { RegistrySource } from './registry-source.ts';
 
 /** What `svc` reads the registry in use from: never the `.env` of a workspace, which could send a key elsewhere. */
 export interface RegistryChoice {
@@ -23,7 +23,7 @@ export interface RegistryChoice {
 /** The one registry that is asked. */
 export type RegistryInUse =
   | { readonly kind: 'local' }
-  | { readonly kind: 'registry'; readonly client: RegistryClient }
+  | { readonly kind: 'registry'; readonly client: RegistrySource }
   | { readonly kind: 'github'; readonly source: GithubSource };
 
 /**
@@ -62,7 +62,7 @@ export function githubApiOf(repo: string, choice: RegistryChoice): GithubApi {
   return openGithub(repo, source?.token, choice);
 }
 
-function openSource(source: RegistrySource, choice: RegistryChoice): RegistryInUse {
+function openSource(source: ConfiguredSource, choice: RegistryChoice): RegistryInUse {
   if (source.type === 'github') {
     const api = openGithub(source.repo, source.token, choice);
     return { kind: 'github', source: new GithubSource(api, `${source.name} (${api.label})`) };
@@ -70,12 +70,12 @@ function openSource(source: RegistrySource, choice: RegistryChoice): RegistryInU
   const own = source.token();
   const key = keyOf(own, choice.env, 'REGISTRY_API_KEY');
   const keyName = own === undefined ? 'REGISTRY_API_KEY' : `the token of source ${source.name}`;
-  return { kind: 'registry', client: new RegistryClient({ url: source.url, key, keyName }, choice.http) };
+  return { kind: 'registry', client: new RegistrySource({ url: source.url, key, keyName }, choice.http) };
 }
 
 function openGithub(
   repo: string,
-  token: RegistrySource['token'] | undefined,
+  token: ConfiguredSource['token'] | undefined,
   { env, http }: RegistryChoice,
 ): GithubApi {
   const own = token?.();

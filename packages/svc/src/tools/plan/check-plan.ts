@@ -1,3 +1,4 @@
+import { isJsonObject } from '@svc/protocol/json-object.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import {
   type Plan,
@@ -218,7 +219,7 @@ function toolWork(name: string, input: unknown, kindOf: KindOf): CheckedWork {
   if (kind === 'shell') return unusable(`names ${name} as tool; it is a command, so name it as shell`);
   if (kind === 'skill') return unusable(`names the skill ${name}, which is for you to read: call it yourself`);
   if (input === undefined) return { kind: 'work', work: { kind: 'tool', name, input: {} } };
-  if (!isObject(input)) return unusable('has an input that is no object; a tool takes the object of its arguments');
+  if (!isJsonObject(input)) return unusable('has an input that is no object; a tool takes the object of its arguments');
   return { kind: 'work', work: { kind: 'tool', name, input } };
 }
 
@@ -245,13 +246,9 @@ function capsuleWork(name: string, version: string | undefined, input: unknown):
 
 function commandOf(input: unknown): string | null {
   if (typeof input === 'string') return input;
-  if (!isObject(input) || Object.keys(input).length !== 1) return null;
+  if (!isJsonObject(input) || Object.keys(input).length !== 1) return null;
   const { command } = input;
   return typeof command === 'string' ? command : null;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function unusable(reason: string): CheckedWork {

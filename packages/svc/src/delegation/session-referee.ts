@@ -1,5 +1,5 @@
 import { ClientError } from '@svc/client/client-error.ts';
-import { RefereeClient as Client } from '@svc/client/referee-client.ts';
+import { RefereeClient } from '@svc/client/referee-client.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { ownConnection } from '@svc/kit/net/own-connection.ts';
 import { silence } from './capsule-call.ts';
@@ -53,8 +53,11 @@ const timeoutMs = 30_000;
 /** Told at the end of a session, which does not wait for long. */
 const farewellMs = 2000;
 
-/** Asks the referee (D2 "Endpoints"). Credentials and approvals are Secrets: they reach no message, trace or environment. */
-export class RefereeClient {
+/**
+ * The referee, as one session asks it (D2 "Endpoints"): over the published client, but credentials and approvals are Secrets, which reach no
+ * message, trace or environment, and a refusal is a value and no exception.
+ */
+export class SessionReferee {
   /** The base URL, as children are given it. */
   readonly url: string;
 
@@ -84,9 +87,12 @@ export class RefereeClient {
     return answer.kind === 'answer' ? { kind: 'deregistered' } : answer;
   }
 
-  async #ask<Value>(ask: (referee: Client) => Promise<Value>, callMs: number = timeoutMs): Promise<Answer<Value>> {
+  async #ask<Value>(
+    ask: (referee: RefereeClient) => Promise<Value>,
+    callMs: number = timeoutMs,
+  ): Promise<Answer<Value>> {
     try {
-      const value = await ask(new Client({ url: this.url, fetch: ownConnection, limits: { callMs } }));
+      const value = await ask(new RefereeClient({ url: this.url, fetch: ownConnection, limits: { callMs } }));
       return { kind: 'answer', value };
     } catch (error) {
       if (!(error instanceof ClientError)) throw error;

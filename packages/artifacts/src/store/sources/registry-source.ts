@@ -4,7 +4,8 @@ import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { archiveLimits } from '../archive-entry.ts';
 import { type ArtifactRef, spell } from '../artifact-ref.ts';
 import type { ArtifactSource, FetchedArchive } from '../installed-artifact.ts';
-import { parseJson, readErrorText } from './answer-text.ts';
+import { readErrorText } from './answer-text.ts';
+import { parseJson } from '@svc/protocol/json-object.ts';
 import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 import type { OutgoingBody } from '@svc/kit/net/http-exchange.ts';
 import {
@@ -40,8 +41,11 @@ const maxReceiptBytes = 64 * 1024;
 /** The client knows a reserved version by this text alone (D3 "Registry" publish, `422`). */
 const reservedText = /reserved artifact version\b.*\bnot allowed/i;
 
-/** A client of D3's registry, with D3's mapping of its answers to codes. */
-export class RegistryClient implements ArtifactSource {
+/**
+ * A registry that artifacts come from, with D3's mapping of its answers to codes. The published client holds an archive whole; this one hands
+ * its bytes on as they come, tells a variant from the generic file, and goes through the proxy of the operator.
+ */
+export class RegistrySource implements ArtifactSource {
   readonly name: string;
   readonly #address: RegistryAddress;
   readonly #http: HttpClient;
