@@ -1,3 +1,5 @@
+/** Lists every published version, as the index of the registry. */
+
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { encodeIndex, type IndexObject } from '@svc/protocol/registry-messages.ts';

@@ -1,3 +1,5 @@
+/** Keeps what is known of each published version, as a log of records in the object store. */
+
 import * as z from 'zod/mini';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

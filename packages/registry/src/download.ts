@@ -1,3 +1,5 @@
+/** Answers downloads of archives, whole or in part. */
+
 import { Readable } from 'node:stream';
 
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';

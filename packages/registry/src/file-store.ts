@@ -1,3 +1,5 @@
+/** Stores archives and records in directories of this machine. */
+
 import { existsSync, fstatSync, statSync } from 'node:fs';
 import { open, readdir, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -1,3 +1,5 @@
+/** The program `svc-registry`: reads flags and environment, and serves until it is told to stop. */
+
 import { constants, hostname } from 'node:os';
 import { parseArgs } from 'node:util';
 

@@ -1,3 +1,5 @@
+/** What the registry needs of a place that stores its archives and records. */
+
 import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 

@@ -1,3 +1,5 @@
+/** Checks the parameters of a publish or a download. */
+
 import { artifactName, artifactVersion, exactVersion } from '@svc/artifacts/manifest/names.ts';
 import { type ArtifactRef, platformShape } from '@svc/artifacts/store/artifact-ref.ts';
 import { packagings, type Packaging, decodeQuery } from '@svc/protocol/registry-messages.ts';

@@ -1,3 +1,5 @@
+/** Receives an archive, checks it and publishes it. */
+
 import type { FileHandle } from 'node:fs/promises';
 import * as z from 'zod/mini';
 

@@ -1,3 +1,5 @@
+/** The refusals of the registry, with their status codes and words. */
+
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 

@@ -1,3 +1,5 @@
+/** Routes the requests of the registry and asks each for its key. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';

@@ -1,3 +1,5 @@
+/** Reads the XML that an S3 service answers with. */
+
 import type { S3Client } from './s3-client.ts';
 import { notAnswering } from './s3-faults.ts';
 

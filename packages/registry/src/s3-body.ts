@@ -1,3 +1,5 @@
+/** Passes an archive on from an S3 service and compares it with its hash on the way. */
+
 import { createHash, type Hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';

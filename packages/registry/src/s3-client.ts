@@ -1,3 +1,5 @@
+/** Sends signed requests to one bucket, and sends them again when the service falters. */
+
 import { randomInt } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';

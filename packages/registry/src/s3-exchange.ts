@@ -1,3 +1,5 @@
+/** Exchanges single requests and answers with an S3 service. */
+
 import { createReadStream } from 'node:fs';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { finished } from 'node:stream';

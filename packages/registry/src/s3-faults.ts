@@ -1,3 +1,5 @@
+/** Tells what a request to an S3 service failed of. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 

@@ -1,3 +1,5 @@
+/** Names the objects of the store in a bucket. */
+
 import * as z from 'zod/mini';
 
 import { sha256Shape } from '@svc/kit/sha256.ts';

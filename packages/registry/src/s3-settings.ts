@@ -1,3 +1,5 @@
+/** Reads where the bucket of the registry is and with which credentials it is reached. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';

@@ -1,3 +1,5 @@
+/** Stores archives and records in an S3 bucket that several servers may share. */
+
 import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 

@@ -1,3 +1,5 @@
+/** Reads the settings of the registry from flags and environment. */
+
 import { join, resolve } from 'node:path';
 import { isIPv6 } from 'node:net';
 

@@ -1,3 +1,5 @@
+/** Keeps bodies that are being received until they are published or refused. */
+
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises';

@@ -1,3 +1,5 @@
+/** Narrows the grants of a capsule to those of one of its artifacts. */
+
 import { Diagnostic, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
 import { renderKeyPath, type KeyPath } from '../manifest/key-path.ts';
 import { formatDestination, parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';

@@ -1,3 +1,5 @@
+/** Works out from a manifest what a capsule and its artifacts may do. */
+
 import type { z } from 'zod/mini';
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

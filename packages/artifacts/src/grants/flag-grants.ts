@@ -1,3 +1,5 @@
+/** The grants that are given or not, with nothing in between. */
+
 import type { CapsuleManifest } from '../manifest/schema.ts';
 
 type Capabilities = CapsuleManifest['capabilities'];

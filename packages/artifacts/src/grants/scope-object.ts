@@ -1,3 +1,5 @@
+/** Shows the grants of a capsule as JSON, for its trace and for the scope report. */
+
 import { formatDestination } from '@svc/kit/net/network-destination.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { HeldLimit } from '@svc/protocol/held-limit.ts';

@@ -1,3 +1,5 @@
+/** Compares the grants of a child capsule with those of its parent. */
+
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { formatDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
 import type { Reference } from '../manifest/references.ts';

@@ -1,3 +1,5 @@
+/** Reads the manifest of a tool, driver, hook or skill. */
+
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readDocument, type Findings } from './checked-document.ts';
 import { Draft } from './key-path.ts';

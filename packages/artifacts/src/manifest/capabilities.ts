@@ -1,3 +1,5 @@
+/** The schema of `capabilities`: what a manifest asks to touch. */
+
 import * as z from 'zod/mini';
 
 import { containmentClasses } from '@svc/protocol/containment-class.ts';

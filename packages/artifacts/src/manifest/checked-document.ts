@@ -1,3 +1,5 @@
+/** Reads a YAML file by a schema, and collects everything that is wrong with it. */
+
 import { type $ZodIssue, type $ZodType, type output, safeParse } from 'zod/v4/core';
 
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';

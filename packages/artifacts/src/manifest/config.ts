@@ -1,3 +1,5 @@
+/** Reads the configuration files of a workspace and of a user. */
+
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 

@@ -1,3 +1,5 @@
+/** Reads the variables of the environment and of `.env`. */
+
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 

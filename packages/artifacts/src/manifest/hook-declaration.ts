@@ -1,3 +1,5 @@
+/** What a hook declares: the events it wants and what it may change at them. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactManifest } from './schema.ts';
 

@@ -1,3 +1,5 @@
+/** Makes the JSON Schema of `svc.yaml`, which editors check manifests with. */
+
 import * as z from 'zod/mini';
 
 import { artifactKeys, capsuleKeys } from './key-descriptions.ts';

@@ -1,3 +1,5 @@
+/** Describes each key of a manifest in words. */
+
 /** What each key of a capsule's `svc.yaml` means, for editors and the documentation. `[]` stands for a list position. */
 export const capsuleKeys: Readonly<Record<string, string>> = {
   name: 'Name of the capsule: lowercase letters, digits and inner hyphens, at most 100 characters.',

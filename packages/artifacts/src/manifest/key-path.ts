@@ -1,3 +1,5 @@
+/** Where a value stands in a file, how that is written, and how untrusted data are looked up by it. */
+
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 
 /** Where a value stands in a file: keys and list positions from the top. */

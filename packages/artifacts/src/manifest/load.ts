@@ -1,3 +1,5 @@
+/** Reads and checks the manifest of a capsule. */
+
 import { dirname, join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 

@@ -1,3 +1,5 @@
+/** The names that a manifest may give, and those that `svc` has taken. */
+
 import * as z from 'zod/mini';
 
 const reservedVersions: ReadonlySet<string> = new Set(['latest', 'stable', 'edge']);

@@ -1,3 +1,5 @@
+/** Puts the values of variables in the place of `${NAME}` in a file. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { renderKeyPath, type KeyPath } from './key-path.ts';

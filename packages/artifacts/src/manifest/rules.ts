@@ -1,3 +1,5 @@
+/** The rules of a capsule's manifest that concern more than one key. */
+
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Draft, type KeyPath } from './key-path.ts';

@@ -1,3 +1,5 @@
+/** Says in words what a schema found wrong. */
+
 import type { $ZodIssue, $ZodType, $ZodRawIssue } from 'zod/v4/core';
 
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';

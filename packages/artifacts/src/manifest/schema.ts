@@ -1,3 +1,5 @@
+/** The schemas of the manifests of capsules and of artifacts. */
+
 import * as z from 'zod/mini';
 
 import { artifactCapabilities, capsuleCapabilities } from './capabilities.ts';

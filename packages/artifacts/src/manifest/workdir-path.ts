@@ -1,3 +1,5 @@
+/** Compares paths below the workdir, each in one spelling. */
+
 /**
  * A path below the accessible workdir, spelt one way: `.` for the workdir itself, no `./`, no edge or double slashes.
  * Undefined when it is empty, absolute, holds NUL, or has a `..` component, wherever that would lead (docs/manifest.md "Keys").

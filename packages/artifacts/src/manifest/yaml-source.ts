@@ -1,3 +1,5 @@
+/** Reads a YAML file and finds the place of each key in its text. */
+
 import {
   isAlias,
   isMap,

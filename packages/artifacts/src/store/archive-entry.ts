@@ -1,3 +1,5 @@
+/** Checks one entry of an archive, its name and its size included. */
+
 import type { Entry, LocalFileHeader } from 'yauzl';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

@@ -1,3 +1,5 @@
+/** Opens the directory of a zip file. */
+
 import { fromRandomAccessReaderPromise, RandomAccessReader, type ZipFile } from 'yauzl';
 
 import type { RegularFile } from '@svc/kit/files/regular-file.ts';

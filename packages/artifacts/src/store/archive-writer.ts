@@ -1,3 +1,5 @@
+/** Packs files into an archive, the same bytes each time. */
+
 import { createHash } from 'node:crypto';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

@@ -1,3 +1,5 @@
+/** Reads the archive of an artifact once every entry has been found harmless. */
+
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';

@@ -1,3 +1,5 @@
+/** Names one version of an artifact, and the platform it is for. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { artifactName, artifactVersion, exactVersion } from '../manifest/names.ts';
 

@@ -1,3 +1,5 @@
+/** Packs a folder into the archive of an artifact or a capsule. */
+
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Reads the files of an artifact from the folder that it is developed in. */
+
 import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { join, posix, sep } from 'node:path';

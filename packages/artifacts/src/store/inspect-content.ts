@@ -1,3 +1,5 @@
+/** Checks that an archive holds what its manifest promises. */
+
 import * as z from 'zod/mini';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

@@ -1,3 +1,5 @@
+/** Installs what a manifest needs, or one artifact, into a store. */
+
 import { stat } from 'node:fs/promises';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';

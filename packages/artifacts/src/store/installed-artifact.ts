@@ -1,4 +1,4 @@
-/** An artifact that is on this machine, and what it must be to be the one that was asked for. */
+/** What is known of an artifact that was found, what it must be to be the one that was asked for, and where artifacts come from. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';

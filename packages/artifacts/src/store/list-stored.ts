@@ -1,3 +1,5 @@
+/** Lists the artifacts of a store. */
+
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 

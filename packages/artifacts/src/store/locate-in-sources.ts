@@ -1,3 +1,5 @@
+/** Asks registries and repositories for an artifact that this machine does not have. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import type { ArtifactSource } from './installed-artifact.ts';

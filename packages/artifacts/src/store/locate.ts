@@ -1,3 +1,5 @@
+/** Looks an artifact up in the places of this machine, and then elsewhere. */
+
 import type { ArtifactRef } from './artifact-ref.ts';
 import type { ArtifactSource, FetchObserver, ArtifactOrigin } from './installed-artifact.ts';
 import { bundledRoot, findStored, readVariant, type StoredArchive, storeRoot } from './store-layout.ts';

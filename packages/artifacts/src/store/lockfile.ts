@@ -1,3 +1,5 @@
+/** Reads and writes `svc.lock`, which records the hash of every artifact. */
+
 import { join } from 'node:path';
 
 import * as z from 'zod/mini';

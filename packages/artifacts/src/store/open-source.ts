@@ -1,3 +1,5 @@
+/** Opens an artifact from the directory or archive that its entry names. */
+
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Opens an archive of a store and checks it against its hash. */
+
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 

@@ -1,3 +1,5 @@
+/** Checks an archive before it is published, and publishes it to a store of this machine. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { serverFile, type ArtifactManifest } from '../manifest/schema.ts';
 import { type Archive, readArchive } from './archive.ts';

@@ -1,3 +1,5 @@
+/** Finds the artifacts of a manifest and holds them to `svc.lock`. */
+
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 

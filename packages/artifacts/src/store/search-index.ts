@@ -1,3 +1,5 @@
+/** Searches the artifacts that a registry or a local store offers. */
+
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { readArchive } from './archive.ts';

@@ -1,3 +1,5 @@
+/** Where a store keeps each archive, and what lies beside it. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 

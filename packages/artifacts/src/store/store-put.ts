@@ -1,3 +1,5 @@
+/** Takes archives into a store once they have been checked whole. */
+
 import { createHash } from 'node:crypto';
 import { readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';

@@ -1,3 +1,5 @@
+/** Binds the port that a capsule is reached at. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { isLoopbackAddress } from '@svc/kit/http/loopback.ts';

@@ -1,3 +1,5 @@
+/** Gives one session the directory in which conversations are kept. */
+
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';

@@ -1,3 +1,5 @@
+/** Tells what a launch would be granted, without the launch. */
+
 import { arch, platform } from 'node:process';
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

@@ -1,3 +1,5 @@
+/** Finds the first task of a session. */
+
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Finds out what surrounds a launch: its files, its machine, and who delegated it. */
+
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { release, tmpdir } from 'node:os';

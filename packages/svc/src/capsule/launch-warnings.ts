@@ -1,3 +1,5 @@
+/** Warns of what a manifest declares and this machine does not have or enforce. */
+
 import { delimiter, isAbsolute, join } from 'node:path';
 
 import { containedEnvironment } from '@svc/sandbox/contained-environment.ts';

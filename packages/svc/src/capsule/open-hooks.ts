@@ -1,3 +1,5 @@
+/** Opens the hooks of a session. */
+
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Hook } from '../hooks/hook.ts';
 import { hookCompletion } from '../hooks/hook-completion.ts';

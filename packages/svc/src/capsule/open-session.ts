@@ -1,3 +1,5 @@
+/** Makes everything that a session consists of, and submits its first task. */
+
 import { join } from 'node:path';
 
 import { systemClock } from '@svc/kit/system-clock.ts';

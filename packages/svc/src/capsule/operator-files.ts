@@ -1,3 +1,5 @@
+/** Finds the files that an operator names in the command of a driver or a tool. */
+
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 

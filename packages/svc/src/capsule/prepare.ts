@@ -1,3 +1,5 @@
+/** Decides everything about a launch that needs no port. */
+
 import { arch, platform } from 'node:process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,5 @@
+/** Registers a session with the referee and ends its record. */
+
 import { SessionReferee, type Unanswered } from '../delegation/session-referee.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';

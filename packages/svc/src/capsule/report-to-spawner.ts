@@ -1,3 +1,5 @@
+/** Tells the parent of a delegated session how it ended. */
+
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Runs one session from its manifest to its end. */
+
 import { processStart } from '@svc/kit/process-stat.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { elapsedMs } from '@svc/kit/clock.ts';

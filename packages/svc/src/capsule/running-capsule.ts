@@ -1,3 +1,5 @@
+/** What `svc run` is asked for, and what it hears of the capsule that runs. */
+
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { SessionOutcome } from '../session/session.ts';

@@ -1,3 +1,5 @@
+/** Keeps a record of each live session, by which other commands find it. */
+
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';

@@ -1,3 +1,5 @@
+/** Reads the manifest and works out what the session may do on this machine. */
+
 import { join } from 'node:path';
 
 import type { Containment } from '@svc/sandbox/containment.ts';

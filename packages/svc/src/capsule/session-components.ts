@@ -1,3 +1,5 @@
+/** Opens the WebAssembly components of a session. */
+
 import type { ComponentHost } from '@svc/components/component-host.ts';
 import type { Component, ComponentGrants, Preopen } from '@svc/components/component.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';

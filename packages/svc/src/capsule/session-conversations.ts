@@ -1,3 +1,5 @@
+/** Chooses where the conversations of a session are kept. */
+
 import type { Conversations } from '../session/conversations.ts';
 import type { OpenSessionRequest } from './open-session.ts';
 import type { SessionDirectories } from './session-directories.ts';

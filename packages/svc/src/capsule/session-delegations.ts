@@ -1,3 +1,5 @@
+/** Connects the delegations of a session to its tasks, its files and the referee. */
+
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 

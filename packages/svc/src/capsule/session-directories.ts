@@ -1,3 +1,5 @@
+/** Makes the directories of a session, and opens those of its grants. */
+
 import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Starts the processes of a session, contained by its grants. */
+
 import { realpathSync } from 'node:fs';
 import { relative } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Warns when another session works in the same directory. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readRunningRecords } from './running-record.ts';
 import { contains } from './session-directories.ts';

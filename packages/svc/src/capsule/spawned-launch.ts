@@ -1,3 +1,5 @@
+/** What a launch does that a parent capsule started: reads its approval and ends with the parent. */
+
 import type { Readable } from 'node:stream';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

@@ -1,3 +1,5 @@
+/** Makes the driver of a session. */
+
 import { randomBytes } from 'node:crypto';
 
 import { systemClock } from '@svc/kit/system-clock.ts';

@@ -1,3 +1,5 @@
+/** What the tools, the hooks and the driver of a session are made of, and what their processes may do. */
+
 import type { SessionProcesses } from './session-processes.ts';
 import { homeBelow } from '@svc/sandbox/contained-environment.ts';
 import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';

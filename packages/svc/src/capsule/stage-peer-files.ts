@@ -1,3 +1,5 @@
+/** Makes what a session needs to share files with other capsules and to fetch theirs. */
+
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { wholeMs } from '@svc/kit/units.ts';

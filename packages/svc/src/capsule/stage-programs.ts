@@ -1,3 +1,5 @@
+/** Makes the tools of a session that are programs or MCP servers. */
+
 import { statSync, fchmodSync } from 'node:fs';
 import { join, basename, dirname } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Makes the tools, the hooks and the driver of a session. */
+
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { ComponentHost } from '@svc/components/component-host.ts';
 import type { Delegations } from '../delegation/delegations.ts';

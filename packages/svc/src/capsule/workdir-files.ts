@@ -1,3 +1,5 @@
+/** Puts `task.md` and `out/result.txt` into the workdir, and replaces nothing that is not its own. */
+
 import { linkSync, lstatSync, renameSync, unlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 

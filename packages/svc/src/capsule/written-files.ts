@@ -1,3 +1,5 @@
+/** Remembers which files of a workdir `svc` has written itself. */
+
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import * as z from 'zod/mini';

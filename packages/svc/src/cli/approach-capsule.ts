@@ -1,3 +1,5 @@
+/** Finds a running capsule and decides whether it is told the listener token. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

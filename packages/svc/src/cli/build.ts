@@ -1,3 +1,5 @@
+/** The command `svc build`: packs a folder into an archive. */
+
 import { resolve, join } from 'node:path';
 // Builds component.wasm of a folder that holds its source, or compares the two.
 import { existsSync } from 'node:fs';

@@ -1,3 +1,5 @@
+/** Says what a call to a running capsule failed of. */
+
 import { ClientError } from '@svc/client/client-error.ts';
 import { errorCode, isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

@@ -1,3 +1,5 @@
+/** What a command may touch outside its own code. */
+
 import type { Output } from './terminal/output.ts';
 
 /** What a command may touch of the outside: its arguments aside, everything comes through here. */

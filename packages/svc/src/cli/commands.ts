@@ -1,3 +1,5 @@
+/** The table of all commands. */
+
 import type { Command } from 'commander';
 
 import type { CommandContext } from './command-context.ts';

@@ -1,3 +1,5 @@
+/** Makes the attempts of `svc doctor --containment` and prints their outcome. */
+
 import { accessSync, constants } from 'node:fs';
 import { delimiter } from 'node:path';
 

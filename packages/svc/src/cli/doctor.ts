@@ -1,3 +1,5 @@
+/** The command `svc doctor`: says what this machine offers. */
+
 import { accessSync, constants } from 'node:fs';
 import { Command } from 'commander';
 

@@ -1,3 +1,5 @@
+/** The command `svc explain`: says what an error code means. */
+
 import { Command } from 'commander';
 
 import type { CatalogueEntry } from '@svc/kit/diagnostics/catalogue-entry.ts';

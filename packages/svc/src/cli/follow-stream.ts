@@ -1,3 +1,5 @@
+/** Prints the event stream of a capsule until it ends. */
+
 import { once } from 'node:events';
 
 import { ClientError } from '@svc/client/client-error.ts';

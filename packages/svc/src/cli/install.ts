@@ -1,3 +1,5 @@
+/** The command `svc install`: brings artifacts to this machine. */
+
 import { resolve, join } from 'node:path';
 import { Command } from 'commander';
 

@@ -1,3 +1,5 @@
+/** Lets a command clean up when it is interrupted. */
+
 import { constants } from 'node:os';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';

@@ -1,3 +1,5 @@
+/** The command `svc list`: shows artifacts and where each comes from. */
+
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';

@@ -1,3 +1,5 @@
+/** Shows the work of a session on a terminal while it happens. */
+
 import pc from 'picocolors';
 
 import type { NumberedFrame } from '@svc/protocol/frames.ts';

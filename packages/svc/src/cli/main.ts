@@ -1,3 +1,5 @@
+/** The program `svc`: leads from the command line to a command and its exit code. */
+
 import { isatty } from 'node:tty';
 import { Command, CommanderError } from 'commander';
 

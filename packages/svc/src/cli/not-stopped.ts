@@ -1,3 +1,5 @@
+/** Says what a session can do although its grants might suggest otherwise. */
+
 import { isInterpreter } from '@svc/kit/interpreters.ts';
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import type { HeldLimit } from '@svc/protocol/held-limit.ts';

@@ -1,3 +1,5 @@
+/** Reads the manifest and the registry that a command works with. */
+
 import { dirname, resolve } from 'node:path';
 import { arch, platform } from 'node:process';
 

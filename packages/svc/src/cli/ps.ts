@@ -1,3 +1,5 @@
+/** The command `svc ps`: lists the live sessions of this user. */
+
 import { Command } from 'commander';
 
 import { readRunningRecords } from '../capsule/running-record.ts';

@@ -1,3 +1,5 @@
+/** The command `svc publish`: sends an archive to a registry. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';

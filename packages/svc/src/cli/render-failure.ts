@@ -1,3 +1,5 @@
+/** Writes errors and warnings for people. */
+
 import { readFileSync } from 'node:fs';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';

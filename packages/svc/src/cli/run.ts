@@ -1,3 +1,5 @@
+/** The command `svc run`: starts a capsule and prints how it ended. */
+
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 

@@ -1,3 +1,5 @@
+/** Writes the grants of a capsule as a report for people. */
+
 import { notStopped } from './not-stopped.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';

@@ -1,3 +1,5 @@
+/** The command `svc search`: finds artifacts of a registry by words. */
+
 import { Command } from 'commander';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';

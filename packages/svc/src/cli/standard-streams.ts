@@ -1,3 +1,5 @@
+/** Opens standard output and standard error when something is printed. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 
 /** Where a command prints. Each stream is opened when something is printed: making one takes a good part of a start. */

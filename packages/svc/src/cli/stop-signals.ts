@@ -1,3 +1,5 @@
+/** Turns signals into a clean stop, and ends a session that does not stop in time. */
+
 import { constants } from 'node:os';
 
 import { killLiveGroups } from '@svc/sandbox/child-group.ts';

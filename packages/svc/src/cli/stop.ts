@@ -1,3 +1,5 @@
+/** The command `svc stop`: asks a session to end, and ends it when it does not. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
 

@@ -1,3 +1,5 @@
+/** Lays out rows in columns. */
+
 import { cutToWidth, widthOf } from './terminal/cell-width.ts';
 import type { Output } from './terminal/output.ts';
 import { exact, Shown } from './terminal/shown.ts';

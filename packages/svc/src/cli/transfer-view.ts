@@ -1,3 +1,5 @@
+/** Shows on a terminal how far downloads and uploads are. */
+
 import type { CommandContext } from './command-context.ts';
 import { cutToWidth } from './terminal/cell-width.ts';
 import { exact, say, Shown } from './terminal/shown.ts';

@@ -1,3 +1,5 @@
+/** Takes the markers of untrusted text off what is shown to people. */
+
 const closing = '</untrusted-content>';
 const opening = /^<untrusted-content source=[^\n>]*>\n/;
 

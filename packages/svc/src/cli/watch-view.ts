@@ -1,3 +1,5 @@
+/** Decides how `svc watch` shows each frame. */
+
 import {
   type DecodedArtifact,
   type DecodedChunk,

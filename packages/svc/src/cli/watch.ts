@@ -1,3 +1,5 @@
+/** The command `svc watch`: follows a running capsule. */
+
 import { Command } from 'commander';
 
 import { approachCapsule, sendTokenHelp, tokenChoice, locateCapsule } from './approach-capsule.ts';

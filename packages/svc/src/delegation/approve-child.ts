@@ -1,3 +1,5 @@
+/** Asks the referee to approve a child, and gives its slot back later. */
+
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
 import { atMost } from '@svc/kit/clock.ts';

@@ -1,3 +1,5 @@
+/** Calls a capsule that is a parent or a child of this one, and sends a child its task. */
+
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { ClientError } from '@svc/client/client-error.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';

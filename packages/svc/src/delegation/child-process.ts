@@ -1,3 +1,5 @@
+/** Starts the process of a child and reads what it prints. */
+
 import type { Readable } from 'node:stream';
 
 import type { Clock } from '@svc/kit/clock.ts';

@@ -1,3 +1,5 @@
+/** Reads and writes how a child ended, and tells the session of it. */
+
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';

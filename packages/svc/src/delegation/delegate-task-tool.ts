@@ -1,3 +1,5 @@
+/** The tool `delegate-task`, by which a model gives a task to another capsule. */
+
 import * as z from 'zod/mini';
 
 import { neverReached } from '../tools/dispatch.ts';

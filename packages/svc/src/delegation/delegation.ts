@@ -1,3 +1,5 @@
+/** Follows one child from its start to its end. */
+
 import { elapsedMs } from '@svc/kit/clock.ts';
 import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
 import type { TraceEvent } from '../trace/events.ts';

@@ -1,3 +1,5 @@
+/** What delegations need of their session and of the machine. */
+
 import type { Clock } from '@svc/kit/clock.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { TraceEvent } from '../trace/events.ts';

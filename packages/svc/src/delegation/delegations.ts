@@ -1,3 +1,5 @@
+/** Holds all children of one session. */
+
 import { nothingRan, type StepOutcome, type CapsuleStep, type RunCapsuleStep } from '../tools/plan/capsule-step.ts';
 import type { ToolCallContext } from '../tools/tool.ts';
 import { mintDelegationId, type DelegationId } from '@svc/protocol/ids.ts';

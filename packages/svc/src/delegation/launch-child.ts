@@ -1,3 +1,5 @@
+/** Starts a child in a directory of its own and waits until it listens. */
+
 import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';

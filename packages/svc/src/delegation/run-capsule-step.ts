@@ -1,3 +1,5 @@
+/** Runs one step of a plan in a child capsule. */
+
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { type CapsuleStep, nothingRan, type StepOutcome } from '../tools/plan/capsule-step.ts';
 import type { ToolCallContext } from '../tools/tool.ts';

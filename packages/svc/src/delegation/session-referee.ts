@@ -1,3 +1,5 @@
+/** Asks the referee on behalf of one session. */
+
 import { ClientError } from '@svc/client/client-error.ts';
 import { RefereeClient } from '@svc/client/referee-client.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';

@@ -1,3 +1,5 @@
+/** Tells async hooks of events while the session goes on. */
+
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { callHook, type Hook } from './hook.ts';
 import { judged, type AskDeps, type AskedEvent } from './blocking-hooks.ts';

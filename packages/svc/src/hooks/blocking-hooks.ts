@@ -1,3 +1,5 @@
+/** Asks hooks one after another and collects what they may change. */
+
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { mayCommit, type HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
 import { callHook, type HookReply, type HookSurroundings, type Hook } from './hook.ts';

@@ -1,3 +1,5 @@
+/** Lets a hook ask the model of the capsule. */
+
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import {
   type Driver,

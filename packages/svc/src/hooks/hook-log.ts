@@ -1,3 +1,5 @@
+/** Writes what hooks print into log files. */
+
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 

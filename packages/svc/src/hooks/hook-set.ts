@@ -1,3 +1,5 @@
+/** Tells all hooks of a session what happens in it, and takes their answers. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { InferenceRequest } from '../inference/driver.ts';
 import type { HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';

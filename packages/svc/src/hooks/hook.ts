@@ -1,3 +1,5 @@
+/** What a hook is, and how one is called. */
+
 import { ComponentFault, type Component } from '@svc/components/component.ts';
 import { offeredInterface } from '@svc/components/interface-versions.ts';
 import type { HookEvent, HookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';

@@ -1,3 +1,5 @@
+/** Writes the files that hooks put beside the trace. */
+
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** What a session tells its hooks, and what they may answer. */
+
 import type { InferenceResponse, Message, Usage } from '../inference/driver.ts';
 import type { CallVerdict, CheckedCall } from '../tools/dispatch.ts';
 

@@ -1,3 +1,5 @@
+/** Turns events and answers of hooks into the records of their WIT interface and back. */
+
 import * as z from 'zod/mini';
 
 import { decodeMessage, message, encodeBlock, encodeMessage } from '../inference/wit-driver.ts';

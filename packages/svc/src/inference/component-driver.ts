@@ -1,3 +1,5 @@
+/** Asks a model through a driver that is a WebAssembly component. */
+
 import { type Component, ComponentFault, type ExchangeSign } from '@svc/components/component.ts';
 import { offeredInterface } from '@svc/components/interface-versions.ts';
 import {

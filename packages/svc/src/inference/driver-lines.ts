@@ -1,3 +1,5 @@
+/** Reads and writes the lines of a driver that is a program. */
+
 import * as z from 'zod/mini';
 
 import type { LaunchEnd } from '@svc/sandbox/launcher.ts';

@@ -1,3 +1,5 @@
+/** What a driver is asked and what it answers. */
+
 /** One piece of a message. `input` of a tool call is the parsed JSON the model gave. */
 export type ContentBlock =
   | { readonly type: 'text'; readonly text: string }

@@ -1,3 +1,5 @@
+/** Asks a model through a driver that is a program. */
+
 import { basename, isAbsolute, resolve } from 'node:path';
 
 import type { Launcher, LaunchedProcess, LaunchOutcome } from '@svc/sandbox/launcher.ts';

@@ -1,3 +1,5 @@
+/** Counts the tokens of a session against its limit. */
+
 import type { InferenceRequest, InferenceResponse, Usage, Message } from './driver.ts';
 
 /** Tokens a session has used, against `inference.max_session_tokens`. */

@@ -1,3 +1,5 @@
+/** Ends calls of a driver that take too long. */
+
 import type { Clock } from '@svc/kit/clock.ts';
 import type { Driver, DriverOutcome, DriverTask, InferenceCall, InferenceRequest } from './driver.ts';
 

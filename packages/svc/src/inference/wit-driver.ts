@@ -1,3 +1,5 @@
+/** Turns requests and responses of drivers into the records of their WIT interface and back. */
+
 import * as z from 'zod/mini';
 
 import { holdsFewItems } from '@svc/kit/bounded-lists.ts';

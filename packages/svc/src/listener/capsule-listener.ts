@@ -1,3 +1,5 @@
+/** The HTTP routes of a running capsule. */
+
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isJsonMediaType, singleHeader } from '@svc/kit/http/headers.ts';

@@ -1,3 +1,5 @@
+/** Sends frames to one reader of the event stream, however slow it is. */
+
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 

@@ -1,3 +1,5 @@
+/** Opens event streams and keeps idle ones alive with heartbeats. */
+
 import type { ServerResponse } from 'node:http';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

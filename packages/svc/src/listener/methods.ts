@@ -1,3 +1,5 @@
+/** The JSON-RPC methods of a capsule. */
+
 import type { Session } from '../session/session.ts';
 import type { PreparedText } from '../trace/events.ts';
 import type { Submission } from '../session/task-board.ts';

@@ -1,3 +1,5 @@
+/** Reads one exported file for either plane. */
+
 import type { Reply, ReplyHeaders } from '@svc/kit/http/reply.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { release } from '@svc/kit/files/descriptor-io.ts';

@@ -1,3 +1,5 @@
+/** Opens files below an exported directory, whatever happens to paths meanwhile. */
+
 import { closeSync, fstatSync, openSync, readlinkSync, realpathSync, statSync, type Stats } from 'node:fs';
 
 import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';

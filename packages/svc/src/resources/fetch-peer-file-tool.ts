@@ -1,3 +1,5 @@
+/** The tool `fetch-peer-file`, by which a model fetches a file from another capsule. */
+
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { neverReached } from '../tools/dispatch.ts';

@@ -1,3 +1,5 @@
+/** Reads a file into memory or a spool, and hashes exactly the bytes that are sent. */
+
 import { createHash } from 'node:crypto';
 import { closeSync, readSync } from 'node:fs';
 import { type FileHandle, open, unlink } from 'node:fs/promises';

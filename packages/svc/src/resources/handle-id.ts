@@ -1,3 +1,5 @@
+/** Takes peer handles out of texts that are kept or shown. */
+
 import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 

@@ -1,3 +1,5 @@
+/** Lists the exported files of a session. */
+
 import { realpathSync, type Dirent } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 

@@ -1,3 +1,5 @@
+/** Asks another capsule for its card and its files. */
+
 import type { IncomingMessage } from 'node:http';
 
 import { Connections, responseOf } from '@svc/kit/net/connections.ts';

@@ -1,3 +1,5 @@
+/** Mints and verifies the handles by which other capsules fetch a file. */
+
 import {
   mintPeerHandle,
   type ParsedPeerHandle,

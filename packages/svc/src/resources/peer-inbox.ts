@@ -1,3 +1,5 @@
+/** Receives files of other capsules into the inbox of the workdir. */
+
 import { fsync } from 'node:fs';
 import { promisify } from 'node:util';
 import { createHash } from 'node:crypto';

@@ -1,3 +1,5 @@
+/** Records requests for files that were refused. */
+
 import type { Clock } from '@svc/kit/clock.ts';
 import type { TraceEvent } from '../trace/events.ts';
 

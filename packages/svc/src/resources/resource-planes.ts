@@ -1,3 +1,5 @@
+/** Answers requests for files, of operators and of other capsules. */
+
 import { Readable } from 'node:stream';
 
 import type { Reply, ReplyHeaders } from '@svc/kit/http/reply.ts';

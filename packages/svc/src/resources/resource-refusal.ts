@@ -1,3 +1,5 @@
+/** Says what a failed file operation means to a reader. */
+
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { resourceRefusals, type ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';

@@ -1,3 +1,5 @@
+/** The HTTP routes of exported files. */
+
 import type { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
 import type { Handler, RequestHead, Route } from '@svc/kit/http/route.ts';

@@ -1,3 +1,5 @@
+/** The tool `share-file`, by which a model lets another capsule fetch a file. */
+
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { lifetimeSecs, longestLifetimeSecs } from '@svc/artifacts/manifest/units.ts';

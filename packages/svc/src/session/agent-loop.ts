@@ -1,3 +1,5 @@
+/** Asks the model, carries out its calls, and asks again until a task is done. */
+
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
 import {

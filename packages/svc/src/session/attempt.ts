@@ -1,3 +1,5 @@
+/** Writes what one attempt at a task does to the event stream. */
+
 import type { HookArtifact } from '../hooks/session-hooks.ts';
 import type { Usage } from '../inference/driver.ts';
 import { chunkPieces } from '@svc/protocol/chunk-pieces.ts';

@@ -1,3 +1,5 @@
+/** Turns the end of a background command into a task. */
+
 import { diagnosticOf, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type {
   BackgroundCommand,

@@ -1,3 +1,5 @@
+/** Lets hooks shorten a conversation that nears what its model can take. */
+
 import type { CompactionVerdict, HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
 import type { InferenceRequest, Message, Usage, ContentBlock } from '../inference/driver.ts';
 import type { TraceEvent } from '../trace/events.ts';

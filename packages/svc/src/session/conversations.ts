@@ -1,3 +1,5 @@
+/** Holds the conversations of a session and writes them as text. */
+
 import * as z from 'zod/mini';
 import { parseJson } from '@svc/protocol/json-object.ts';
 

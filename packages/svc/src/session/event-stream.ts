@@ -1,3 +1,5 @@
+/** Encodes each frame of a session once, keeps it for replay and hands it to every connection. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { FrameStore } from './frame-store.ts';

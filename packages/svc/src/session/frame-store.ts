@@ -1,3 +1,5 @@
+/** Keeps the long frames of a session in files, so that they take no memory. */
+
 import { closeSync, constants, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

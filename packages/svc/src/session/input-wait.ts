@@ -1,3 +1,5 @@
+/** Waits for the answer to a question that a tool asks. */
+
 import type { InputAnswer } from '../tools/tool.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { EventStream, SessionEventIds } from './event-stream.ts';

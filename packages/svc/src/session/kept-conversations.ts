@@ -1,3 +1,5 @@
+/** Keeps conversations in files that survive the session. */
+
 import { lstatSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 

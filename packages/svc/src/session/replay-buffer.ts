@@ -1,3 +1,5 @@
+/** Holds the latest frames for readers that come late. */
+
 import { type EventId, encodeNumberedFrame, type NumberedFrame } from '@svc/protocol/frames.ts';
 import type { FrameStore, StoredBytes } from './frame-store.ts';
 

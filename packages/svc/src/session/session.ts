@@ -1,3 +1,5 @@
+/** Runs the tasks of a session one after another. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { Clock } from '@svc/kit/clock.ts';

@@ -1,3 +1,5 @@
+/** Accepts tasks and knows which is next. */
+
 import type { PreparedText, Trace } from '../trace/events.ts';
 import { mintContextId, mintTaskId, type TaskId, type TraceEventId } from '@svc/protocol/ids.ts';
 import type { Clock } from '@svc/kit/clock.ts';

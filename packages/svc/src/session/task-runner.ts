@@ -1,3 +1,5 @@
+/** Runs one task from its first turn to its final frame. */
+
 import { toUSVString } from 'node:util';
 
 import { elapsedMs } from '@svc/kit/clock.ts';

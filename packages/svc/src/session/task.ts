@@ -1,3 +1,5 @@
+/** One task, and the table of the states it goes through. */
+
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import type { PreparedText } from '../trace/events.ts';
 import type { DriverFailure } from '../inference/driver.ts';

@@ -1,3 +1,5 @@
+/** Counts the bytes that a directory tree takes. */
+
 import {
   closeSync,
   existsSync,

@@ -1,3 +1,5 @@
+/** Counts the bytes of removed files that processes still hold open. */
+
 import {
   closeSync,
   existsSync,

@@ -1,3 +1,5 @@
+/** Writes a file into the workdir, through no link that the agent planted. */
+
 import { fsyncSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

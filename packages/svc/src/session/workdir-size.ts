@@ -1,3 +1,5 @@
+/** Holds the size of the workdir against its limit. */
+
 import { setImmediate } from 'node:timers/promises';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

@@ -1,3 +1,5 @@
+/** Checks the arguments of a tool against its JSON Schema. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { JsonShape } from '@svc/protocol/json-text.ts';
 import type { JsonSchema, SchemaProblems } from './schema-problems.ts';

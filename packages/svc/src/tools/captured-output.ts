@@ -1,3 +1,5 @@
+/** Captures the output of a program: its beginning in memory, all of it in a log. */
+
 import type { Readable } from 'node:stream';
 import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -1,3 +1,5 @@
+/** Carries out one call of the model and turns what comes of it into a result. */
+
 import { toUSVString } from 'node:util';
 
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';

@@ -1,3 +1,5 @@
+/** Holds every tool that the model of a session can call. */
+
 import type { Clock } from '@svc/kit/clock.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ArgumentCheck } from './argument-check.ts';

@@ -1,3 +1,5 @@
+/** Makes a tool of a program that is started for each call. */
+
 import * as z from 'zod/mini';
 
 import { endOnAbort, endProcess } from '@svc/sandbox/end-process.ts';

@@ -1,3 +1,5 @@
+/** Finds what is wrong with a value by its JSON Schema. */
+
 import type { Ajv, ErrorObject, Options } from 'ajv';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;

@@ -1,3 +1,5 @@
+/** The thread in which schemas of strangers are compiled. */
+
 import { parentPort } from 'node:worker_threads';
 
 import { checkSchema, type JsonSchema, SchemaProblems, UnusableSchema } from './schema-problems.ts';

@@ -1,3 +1,5 @@
+/** Asks the thread that compiles schemas, and ends it when it takes too long. */
+
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 

@@ -1,3 +1,5 @@
+/** Makes a tool of each command of the shell grant. */
+
 import type { LaunchedProcess, Launcher, LaunchEnd } from '@svc/sandbox/launcher.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { type BackgroundCommands, type BackgroundSettings, mostCommands } from './background/background-commands.ts';

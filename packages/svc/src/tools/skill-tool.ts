@@ -1,3 +1,5 @@
+/** Makes a tool of a skill, which gives its text. */
+
 import type { Tool } from './tool.ts';
 
 export interface SkillSettings {

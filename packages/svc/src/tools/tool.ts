@@ -1,3 +1,5 @@
+/** What a tool is, to the session that calls it. */
+
 import type { TraceEvent } from '../trace/events.ts';
 import type { DispatchedCall, RequestedCall } from './dispatch.ts';
 

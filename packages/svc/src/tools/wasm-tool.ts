@@ -1,3 +1,5 @@
+/** Makes a tool of a WebAssembly component. */
+
 import * as z from 'zod/mini';
 
 import { ComponentFault, type Component, type HostFunctions } from '@svc/components/component.ts';

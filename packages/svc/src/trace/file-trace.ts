@@ -1,3 +1,5 @@
+/** Writes the trace of a session to a file. */
+
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync, writevSync } from 'node:fs';
 
 import { ownTurn } from '@svc/kit/own-turn.ts';

@@ -1,3 +1,5 @@
+/** Reads a trace back. */
+
 import { readFileSync } from 'node:fs';
 
 /** The whole lines of a trace, parsed. A tail without a line end is no line: a killed process was writing it. */

@@ -1,3 +1,5 @@
+/** Reads what a registry or GitHub says about a refusal. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';

@@ -1,3 +1,5 @@
+/** Fetches artifacts from the releases of a GitHub repository. */
+
 import * as z from 'zod/mini';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

@@ -1,3 +1,5 @@
+/** Makes text of others harmless to a terminal. */
+
 /**
  * Makes text of others inert: what a model, a tool or a peer wrote can then be shown on a terminal and only be read. Escape sequences, controls,
  * marks that turn or hide text and piled-up accents are left out; every carriage return begins a new line. Takes time in proportion to the

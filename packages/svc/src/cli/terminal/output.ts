@@ -1,3 +1,5 @@
+/** The only way for a command to print. */
+
 import type { Shown } from './shown.ts';
 
 /** What the terminal behind an output can do. */

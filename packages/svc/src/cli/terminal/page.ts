@@ -1,3 +1,5 @@
+/** Lays out rows of `svc` and text of others on a terminal. */
+
 import { InertText } from './inert-text.ts';
 import type { Output, Terminal } from './output.ts';
 import type { Shown } from './shown.ts';

@@ -1,3 +1,5 @@
+/** Text that may be printed: every part that others wrote has been cleaned. */
+
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 
 /** How a terminal may lay out what is shown. */

@@ -1,3 +1,5 @@
+/** Finds out what the terminal of this environment can do. */
+
 import { cellsOf } from './cell-width.ts';
 import type { Terminal } from './output.ts';
 

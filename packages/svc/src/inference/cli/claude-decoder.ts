@@ -1,3 +1,5 @@
+/** Reads the output of Claude Code. */
+
 import * as z from 'zod/mini';
 
 import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';

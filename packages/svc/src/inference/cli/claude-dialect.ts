@@ -1,3 +1,5 @@
+/** Drives Claude Code as the model of a capsule. */
+
 import { ClaudeDecoder } from './claude-decoder.ts';
 import { serverName, type CliDialect, type CliRequest } from './cli-dialect.ts';
 

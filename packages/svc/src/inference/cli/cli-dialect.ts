@@ -1,3 +1,5 @@
+/** What `svc` has to know of a coding program to drive it. */
+
 import type { InferenceResponse } from '../driver.ts';
 
 /** What one run of a program is to do. */

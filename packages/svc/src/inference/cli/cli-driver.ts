@@ -1,3 +1,5 @@
+/** Asks a model through a coding program, which calls the tools of the capsule. */
+
 import type { Launcher } from '@svc/sandbox/launcher.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import {

@@ -1,3 +1,5 @@
+/** Drives Codex as the model of a capsule. */
+
 import { serverName, type CliDialect, type CliRequest } from './cli-dialect.ts';
 import { CodexDecoder } from './codex-decoder.ts';
 

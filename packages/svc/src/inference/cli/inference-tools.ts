@@ -1,3 +1,5 @@
+/** Carries out the calls that a coding program makes within one inference. */
+
 import type { InferenceCall, ToolAnswer, ToolDefinition } from '../driver.ts';
 import type { OfferedCall, OfferedTools } from './mcp-service.ts';
 

@@ -1,3 +1,5 @@
+/** Remembers which conversations a coding program can go on with. */
+
 import { createHash } from 'node:crypto';
 
 import type { Message, ContentBlock } from '../driver.ts';

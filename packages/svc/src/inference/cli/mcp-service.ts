@@ -1,3 +1,5 @@
+/** Serves the tools of a capsule to its coding programs over the Model Context Protocol. */
+
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { McpHttpHandler, Tool } from '@modelcontextprotocol/server';

@@ -1,3 +1,5 @@
+/** Runs a coding program once and reads its lines. */
+
 import { endProcess } from '@svc/sandbox/end-process.ts';
 import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
 import { OutputTail } from '@svc/sandbox/output-tail.ts';

@@ -1,3 +1,5 @@
+/** Holds the commands that go on after their calls have ended. */
+
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { endOnAbort, endProcess } from '@svc/sandbox/end-process.ts';
 import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';

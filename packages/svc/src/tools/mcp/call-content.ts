@@ -1,3 +1,5 @@
+/** Turns the result of an MCP server into text for the model. */
+
 import { isDeepStrictEqual } from 'node:util';
 
 import * as z from 'zod/mini';

@@ -1,3 +1,5 @@
+/** Speaks the Model Context Protocol with a contained process. */
+
 import type * as Sdk from '@modelcontextprotocol/client';
 
 import { endProcess } from '@svc/sandbox/end-process.ts';

@@ -1,3 +1,5 @@
+/** Checks and keeps the list of tools that an MCP server offers, and makes tools of them. */
+
 import { toUSVString } from 'node:util';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';

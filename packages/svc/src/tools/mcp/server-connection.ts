@@ -1,3 +1,5 @@
+/** One process of an MCP server, from its handshake to its end. */
+
 import type * as Sdk from '@modelcontextprotocol/client';
 import * as z from 'zod/mini';
 

@@ -1,3 +1,5 @@
+/** Keeps the MCP server of one artifact running while it is needed. */
+
 import { Readable } from 'node:stream';
 
 import type { Launcher } from '@svc/sandbox/launcher.ts';

@@ -1,3 +1,5 @@
+/** What a plan asks of another capsule, and how a step of a plan ends. */
+
 import type { ToolCallContext } from '../tool.ts';
 
 /** What a `capsule` step asks for. */

@@ -1,3 +1,5 @@
+/** Checks a plan before anything of it runs. */
+
 import { isJsonObject } from '@svc/protocol/json-object.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import {

@@ -1,3 +1,5 @@
+/** Tells the model and the record how the steps of a plan ended. */
+
 import { join } from 'node:path';
 
 import { planLimits, type SubmittedPlan } from './plan.ts';

@@ -1,3 +1,5 @@
+/** Runs the steps of a plan in the order of what waits for what. */
+
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { type Plan, planLimits, type PlanStep, waitsFor } from './plan.ts';

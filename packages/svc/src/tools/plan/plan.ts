@@ -1,3 +1,5 @@
+/** What a plan consists of, with its limits and its schema. */
+
 import * as z from 'zod/mini';
 
 import type { JsonSchema } from '../argument-check.ts';

@@ -1,3 +1,5 @@
+/** The tool `submit-plan`, by which a model runs many calls as one. */
+
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { neverReached, type DispatchedCall } from '../dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from '../tool.ts';
