@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { readTrace } from '@svc/svc/trace/read.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { startReferee } from '../../packages/referee/test/referee-process.ts';
 import { publish } from '../support/formation.ts';
 import { message, rpc, startCapsule, type RunLine, type SvcProcess } from '../support/svc-process.ts';

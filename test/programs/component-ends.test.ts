@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, type TestContext, vi } from 'vitest';
 
 import type { ComponentSource } from '@svc/components/compiler/compile-cache.ts';
-import { readTrace } from '@svc/svc/trace/read.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { componentText, toolRunning } from '../../packages/components/test/support/component-text.ts';
 import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
 import { whereClassIs } from '../containment/use-capsule.ts';

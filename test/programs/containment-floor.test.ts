@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import { readTrace } from '@svc/svc/trace/read.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { onlySession, taskFile, tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { snapshot } from '../support/folder-snapshot.ts';
 import { svc } from '../support/svc-process.ts';

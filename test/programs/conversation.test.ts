@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { readTrace } from '@svc/svc/trace/read.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { onlySession, tracePath } from '../support/capsule-folders.ts';
 import { postBytes, RawSocket } from '../support/raw-socket.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import { readTrace } from '@svc/svc/trace/read.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
 import { compileTimeoutMs } from '../../packages/components/test/support/hosted-tool.ts';
 import { tracePath } from '../support/capsule-folders.ts';

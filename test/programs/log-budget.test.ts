@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import { readTrace } from '@svc/svc/trace/read.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { onlySession, tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { runs, says, script } from '../support/scripted-turns.ts';
 import { svc } from '../support/svc-process.ts';

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 
-import { readTrace } from '@svc/svc/trace/read.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { calls, mcpArtifact, oddBehaviour, oddServerProgram, sdkServerProgram } from '../support/mcp-artifact.ts';
 import { playSession, type ShownCall } from '../support/mcp-capsule.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { expect, it } from 'vitest';
 
-import { readTrace } from '@svc/svc/trace/read.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { taskFile, tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { Gate } from '../support/gate.ts';
 import { runsCommand } from '../support/script-capsule.ts';

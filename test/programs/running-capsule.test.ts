@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import { readTrace } from '@svc/svc/trace/read.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { taskFile, tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { runsCommand } from '../support/script-capsule.ts';
 import { rpc, startCapsule, svc, SvcProcess } from '../support/svc-process.ts';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { readTrace } from '@svc/svc/trace/read.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { onlySession, tracePath } from '../support/capsule-folders.ts';
 import { startFakeAnthropic } from '@svc/testing/fake-anthropic.ts';
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { readTrace } from '@svc/svc/trace/read.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { tracePath } from '../support/capsule-folders.ts';
 import { runsCommand, scriptCapsule } from '../support/script-capsule.ts';
 import { startCapsule, svc, SvcProcess } from '../support/svc-process.ts';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import { readTrace } from '@svc/svc/trace/read.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { onlySession, tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { FrameStream } from '../support/frame-stream.ts';
 import { message, rpc, startCapsule, svc, SvcProcess } from '../support/svc-process.ts';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import { readTrace } from '@svc/svc/trace/read.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { tracePath } from '../support/capsule-folders.ts';
 import { completed, reply, working } from '../support/frame-lines.ts';
 import { runs, says, script } from '../support/scripted-turns.ts';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
 
 import { readRunningRecords, type RunningRecord } from '@svc/svc/capsule/running-record.ts';
-import { readTrace } from '@svc/svc/trace/read.ts';
+import { readTrace } from './read-trace.ts';
 import { FrameStream } from './frame-stream.ts';
 import { ProgramProcess } from './program-process.ts';
 import { RefereeRelay } from './referee-relay.ts';

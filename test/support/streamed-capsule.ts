@@ -1,6 +1,6 @@
 import { afterEach } from 'vitest';
 
-import { readTrace } from '@svc/svc/trace/read.ts';
+import { readTrace } from './read-trace.ts';
 import { tracePath } from './capsule-folders.ts';
 import { FrameStream } from './frame-stream.ts';
 import { scriptCapsule, type ScriptCapsule } from './script-capsule.ts';

@@ -4,8 +4,7 @@ import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 
-import { manifestJsonSchema } from './json-schema.ts';
-import { artifactKeys, capsuleKeys } from './key-descriptions.ts';
+import { manifestJsonSchema, artifactKeys, capsuleKeys } from './json-schema.ts';
 
 const committed: unknown = JSON.parse(
   readFileSync(new URL('../../../../docs/svc.schema.json', import.meta.url), 'utf8'),

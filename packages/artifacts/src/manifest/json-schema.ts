@@ -1,8 +1,8 @@
-/** Makes the JSON Schema of `svc.yaml`, which editors check manifests with. */
+/** Makes the JSON Schema of `svc.yaml`, which editors check manifests with and which describes each key. */
 
+/** Makes the JSON Schema of `svc.yaml`, which editors check manifests with. */
 import * as z from 'zod/mini';
 
-import { artifactKeys, capsuleKeys } from './key-descriptions.ts';
 import { artifactManifest, capsuleManifest } from './schema.ts';
 import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 
@@ -85,3 +85,134 @@ function describedProperties(properties: unknown, { keys, path }: Described): Js
     }),
   );
 }
+
+/** What each key of a capsule's `svc.yaml` means, for editors and the documentation. `[]` stands for a list position. */
+export const capsuleKeys: Readonly<Record<string, string>> = {
+  name: 'Name of the capsule: lowercase letters, digits and inner hyphens, at most 100 characters.',
+  version: 'Version of the capsule, such as 1.0.0. Put it in quotes when it looks like a number.',
+  description: 'One line for people and for the registry index.',
+  artifacts: 'Drivers, tools, hooks and skills the capsule runs with.',
+  'artifacts[].name': 'Name of the artifact, once in the list.',
+  'artifacts[].version': 'Exact version. latest, stable and edge are reserved.',
+  'artifacts[].runtime': 'The part the artifact plays.',
+  'artifacts[].source': 'A local directory or archive to take it from instead of the registry.',
+  'artifacts[].capabilities': 'Narrows what the capsule grants; a hook has only what is listed here. Not for skills.',
+  'artifacts[].capabilities.filesystem': 'The part of the workdir this artifact sees.',
+  'artifacts[].capabilities.filesystem.scope': 'Path below the workdir; nothing beside it is seen.',
+  'artifacts[].capabilities.filesystem.read_only': 'True forbids writing.',
+  'artifacts[].capabilities.filesystem.workdir_exec': 'False forbids executing files of the workdir.',
+  'artifacts[].capabilities.network': 'Where this artifact may connect to.',
+  'artifacts[].capabilities.network.allow':
+    'host, host:port or http(s)://host[:port], each within the capsule’s own list.',
+  'artifacts[].capabilities.network.unix_sockets': 'Use of unix sockets.',
+  'artifacts[].capabilities.env': 'Environment variables this artifact sees.',
+  'artifacts[].capabilities.env.allow': 'Variable names, each in the capsule’s own list.',
+  'artifacts[].capabilities.state': 'Directories kept between sessions.',
+  'artifacts[].capabilities.state.store': 'A store name or a list; without one, a store named after the capsule.',
+  'artifacts[].capabilities.limits': 'Bounds of one call, at most the capsule’s.',
+  'artifacts[].capabilities.limits.memory': 'Bytes, or a number with Ki, Mi or Gi.',
+  'artifacts[].capabilities.limits.deadline':
+    'Seconds, or a number with s, m or h. A hook has 30s unless it says more.',
+  'artifacts[].config': 'Settings handed to the artifact as they are.',
+  inference: 'The model and how it is reached.',
+  'inference.transport': 'http: through a driver artifact. process: through a program that is started for each task.',
+  'inference.endpoint': 'Address of the provider: https, or http to a loopback address. The driver adds the API path.',
+  'inference.model': 'Model name passed to the provider.',
+  'inference.api_key': 'Provider key, best as ${VARIABLE}. Only the host ever holds it.',
+  'inference.driver': 'The driver of transport http.',
+  'inference.driver.artifact':
+    'A driver of artifacts, or a bundled one: svc-driver-openai, svc-driver-anthropic, svc-driver-script.',
+  'inference.driver.config': 'Settings of the driver.',
+  'inference.command': 'The program of transport process: one line or a list of words; no shell reads it.',
+  'inference.system_prompt': 'System prompt.',
+  'inference.system_prompt_file': 'A file below the manifest that holds the system prompt instead.',
+  'inference.max_turns': 'Inference turns of one task.',
+  'inference.max_tokens': 'Output tokens of one turn.',
+  'inference.max_session_tokens': 'Ceiling of all tokens of a session; a call that would pass it fails the task.',
+  'inference.timeout_secs': 'How long the model may take.',
+  'inference.timeout_secs.idle': 'Seconds without a sign of life of it.',
+  'inference.timeout_secs.total': 'Seconds for a whole response, the retries of its driver included.',
+  'inference.context': 'The context window.',
+  'inference.context.max_tokens': 'Size of the window. Without it the conversation is never compacted.',
+  'inference.compaction': 'When the conversation is shortened.',
+  'inference.compaction.threshold': 'Share of the window in use at which it happens.',
+  lifecycle: 'How many tasks a session takes and when it ends.',
+  'lifecycle.task_acceptance':
+    'none: the first task only. single: one message if there is no first task. queue: messages, one after another.',
+  'lifecycle.queue_depth': 'Tasks that may wait; the running one does not count.',
+  'lifecycle.after_task': 'exit ends the session with its task. sleep, with queue, keeps it up until it is stopped.',
+  'lifecycle.conversation': 'stateless: each task starts afresh. threaded: tasks of one context share a conversation.',
+  'lifecycle.max_task_reopens': 'How often an on-task-end hook may reopen a completed task.',
+  'lifecycle.input_timeout_secs': 'Seconds to wait for an answer a tool asked for; without it, for ever.',
+  'lifecycle.delegation_deadline_secs': 'Seconds a delegated child may run.',
+  'lifecycle.shell_grace_secs':
+    'Seconds after which a running command moves to the background; 10, or 600 in a session that ends with its task.',
+  network: 'The capsule’s own listener.',
+  'network.internal_port': 'Fixed port of the listener instead of a free one.',
+  capabilities: 'Everything the agent may touch. What is not granted here is refused.',
+  'capabilities.containment': 'The least the host must enforce; a weaker host refuses to run the capsule.',
+  'capabilities.filesystem': 'Narrows the workdir.',
+  'capabilities.filesystem.scope': 'Path below the workdir; nothing beside it is seen.',
+  'capabilities.filesystem.read_only': 'True forbids writing.',
+  'capabilities.filesystem.workdir_exec': 'True allows executing files of the workdir.',
+  'capabilities.network': 'Outbound connections.',
+  'capabilities.network.allow':
+    'host, host:port or http(s)://host[:port]. The endpoint of the model need not be listed.',
+  'capabilities.network.unix_sockets': 'Use of unix sockets.',
+  'capabilities.shell': 'Programs the model may run; each becomes a tool.',
+  'capabilities.shell.allow': 'Bare command names. Naming an interpreter allows any code.',
+  'capabilities.spawn': 'Capsules this one may delegate to.',
+  'capabilities.spawn.allow': 'Capsule names.',
+  'capabilities.env': 'Environment variables that tools, commands and delegated children see.',
+  'capabilities.env.allow': 'Variable names.',
+  'capabilities.peer_fetch': 'Peer capsules whose shared files may be fetched.',
+  'capabilities.peer_fetch.allow': 'host, host:port or http(s)://host[:port].',
+  'capabilities.state': 'Directories kept between sessions, for every tool and driver that declares none of its own.',
+  'capabilities.state.store': 'A store name or a list; without one, a store named after the capsule.',
+  'capabilities.plan': 'Plans of several steps.',
+  'capabilities.plan.submit': 'True gives the model the submit-plan tool.',
+  'capabilities.limits': 'Bounds of one call of a component.',
+  'capabilities.limits.memory': 'Bytes, or a number with Ki, Mi or Gi.',
+  'capabilities.limits.deadline': 'Seconds, or a number with s, m or h. Without it 600s, for hooks 30s.',
+  'capabilities.resources': 'Bounds of each program the capsule starts.',
+  'capabilities.resources.processes': 'Processes and threads.',
+  'capabilities.resources.open_files': 'Open files.',
+  'capabilities.resources.file_size': 'Size of one written file, in bytes or with Ki, Mi or Gi.',
+  'capabilities.resources.cpu': 'Processor time, in seconds or with s, m or h.',
+  'capabilities.resources.memory': 'Memory, in bytes or with Ki, Mi or Gi.',
+  'capabilities.resources.session_processes':
+    'Processes and threads of all programs of the session together. Without it as many as processes, where that can be held.',
+  'capabilities.resources.session_memory':
+    'Memory of all programs of the session together, in bytes or with Ki, Mi or Gi. Without it no limit.',
+  'capabilities.resources.enforce':
+    'Whether a host that cannot hold one of these limits is refused (required) or used all the same (available).',
+  'capabilities.resources.workdir_max_bytes': 'Size of the whole workdir, in bytes or with Ki, Mi or Gi.',
+  exports: 'Files of the workdir that others may read.',
+  'exports.files': 'Read by path by the operator’s own programs.',
+  'exports.files.root': 'Path below the workdir. It need not exist yet.',
+  'exports.files.max_bytes': 'Largest file served, in bytes or with Ki, Mi or Gi.',
+  'exports.peer_files': 'Shared with peer capsules, file by file, by handle.',
+  'exports.peer_files.root': 'Path below the workdir that handles may name files of.',
+  'exports.peer_files.max_bytes': 'Largest file served, in bytes or with Ki, Mi or Gi.',
+  'exports.peer_files.max_ttl':
+    'Longest life of a handle: 1h by default, required and at most 15m with after_task: sleep.',
+};
+
+/** What each key of an artifact's `svc.yaml` means. */
+export const artifactKeys: Readonly<Record<string, string>> = {
+  name: 'Name of the artifact: lowercase letters, digits and inner hyphens, at most 100 characters.',
+  version: 'Version of the artifact. latest, stable and edge are reserved.',
+  runtime: 'The part the artifact plays.',
+  implementation:
+    'wasm: a component in component.wasm. native: a program in bin/. mcp: a server of the Model Context Protocol.',
+  command:
+    'The server of implementation: mcp, as a list of words: bin/<file> of the archive or a program of the host first.',
+  description: 'What it does; the model reads this of a tool or skill.',
+  input_schema: 'JSON Schema of a tool’s arguments.',
+  tags: 'Words to find it by.',
+  binding: 'Event or events a hook is called at; without it, every event.',
+  execution_mode: 'blocking: the session waits for the hook. async: it does not, and the hook commits nothing.',
+  commit_policy: 'What a hook may change at its events: one thing or a list. Without it, nothing.',
+  on_overflow:
+    'Of an async hook with 256 events waiting. wait: the session waits. drop: it does not hear of the newest ones.',
+};

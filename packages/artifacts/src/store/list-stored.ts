@@ -1,18 +1,26 @@
-/** Lists the artifacts of a store. */
+/** Lists and searches what local stores and registries have. */
 
+/** Lists the artifacts of a store. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { artifactName, exactVersion } from '../manifest/names.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import { type ArtifactRef, platformShape } from './artifact-ref.ts';
-import type { ArtifactKind } from './inspect-content.ts';
+import { type ArtifactKind, manifestFile, readManifestText } from './inspect-content.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readVariant, type StoredArchive, variantPaths } from './store-layout.ts';
 import { decodeKind } from './store-put.ts';
+/** Searches the artifacts that a registry or a local store offers. */
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
+import { readArchive } from './archive.ts';
+import { localPlaces, type StorePlaces } from './locate.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
+import type { IndexObject } from '@svc/protocol/registry-messages.ts';
 
-export interface ListedArchive extends StoredArchive {
+interface ListedArchive extends StoredArchive {
   /** Null when the store does not say. */
   readonly kind: ArtifactKind | null;
 }
@@ -56,5 +64,78 @@ function namesIn(directory: string): string[] {
   } catch (error) {
     if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
     throw ioFault(error, `cannot read ${directory}`);
+  }
+}
+
+/** One version of an artifact that can be found. */
+export interface SearchEntry extends ArtifactRef {
+  /** What it is for; `capsule` only where a store says so: a registry's index has no word for it. */
+  readonly kind: ArtifactKind;
+  /** Empty for the generic file alone. */
+  readonly platforms: readonly string[];
+  readonly description: string;
+  readonly tags: readonly string[];
+}
+
+/** The entries in whose name, description or tags every one of the words occurs, in any case. */
+export function search<Entry extends SearchEntry>(entries: readonly Entry[], words: readonly string[]): Entry[] {
+  const wanted = words.map((word) => word.toLowerCase());
+  return entries.filter(({ name, description, tags }) => {
+    const text = [name, description, ...tags].join('\n').toLowerCase();
+    return wanted.every((word) => text.includes(word));
+  });
+}
+
+export function entryOfIndex(object: IndexObject): SearchEntry {
+  const { name, version, artifact_runtime: kind, platforms, description, tags } = object;
+  return {
+    name,
+    version,
+    kind,
+    platforms: platforms.map((pair) => pair.join('-')),
+    description: description ?? '',
+    tags,
+  };
+}
+
+/** What is bundled and what the stores of project and user hold, each version once. An archive that cannot be read is told and left out. */
+export async function localEntries(
+  places: StorePlaces,
+  onFault: (fault: Diagnostic | DiagnosticList) => void,
+): Promise<SearchEntry[]> {
+  const entries = new Map<string, SearchEntry>();
+  for (const { root } of localPlaces(places)) {
+    for (const stored of listStored(root)) {
+      const key = `${stored.name}@${stored.version}`;
+      const known = entries.get(key) ?? (await described(stored, onFault));
+      if (known === null) continue;
+      const platforms = new Set([...known.platforms, ...(stored.platform === null ? [] : [stored.platform])]);
+      entries.set(key, { ...known, platforms: [...platforms].sort() });
+    }
+  }
+  return [...entries.values()];
+}
+
+async function described(
+  stored: ListedArchive,
+  onFault: (fault: Diagnostic | DiagnosticList) => void,
+): Promise<SearchEntry | null> {
+  const { name, version, path } = stored;
+  try {
+    const file = await RegularFile.open(path);
+    try {
+      const text = await readManifestText(await readArchive(file));
+      if (archiveKind(text, path) === 'capsule') {
+        return { name, version, kind: 'capsule', platforms: [], description: '', tags: [] };
+      }
+      const { runtime: kind, description, tags } = parseArtifactManifest(text, `${path}/${manifestFile}`).manifest;
+      return { name, version, kind, platforms: [], description, tags };
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (!(error instanceof Diagnostic || error instanceof DiagnosticList)) throw error;
+    onFault(error);
+    return null;
   }
 }

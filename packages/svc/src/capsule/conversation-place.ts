@@ -1,5 +1,6 @@
-/** Gives one session the directory in which conversations are kept. */
+/** Keeps the conversations of a session in a directory that it holds alone, or in memory. */
 
+/** Gives one session the directory in which conversations are kept. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
@@ -12,6 +13,10 @@ import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { removeIfPossible } from './running-record.ts';
 import { isAlive, processStart } from '@svc/kit/process-stat.ts';
+/** Chooses where the conversations of a session are kept. */
+import type { Conversations } from '../session/conversations.ts';
+import type { OpenSessionRequest } from './open-session.ts';
+import type { SessionDirectories } from './session-directories.ts';
 
 export interface ConversationPlaceRequest {
   /** Where `.svc/` lies. */
@@ -95,4 +100,29 @@ function readHolder(path: string): Holder | null {
     if (error instanceof SyntaxError || isErrno(error, 'ENOENT')) return null;
     throw error;
   }
+}
+
+/** The conversations of a session; `close` lets go of the place that they are kept in. */
+export interface KeptThreads {
+  readonly conversations: Conversations;
+  readonly close: () => void;
+}
+
+/**
+ * What `lifecycle.conversation` asks for. Threads belong to the workdir that `--workdir` names and survive the session then; in a fresh
+ * workdir they live as long as the session (ADR 0045).
+ */
+export async function openConversations(
+  { request, launch, sessionId }: Pick<OpenSessionRequest, 'request' | 'launch' | 'sessionId'>,
+  { workdir }: SessionDirectories,
+): Promise<KeptThreads> {
+  if (request.workdir === null) {
+    const { threadedConversations } = await import('../session/conversations.ts');
+    return { conversations: threadedConversations(), close: () => {} };
+  }
+  const { KeptConversations } = await import('../session/kept-conversations.ts');
+  const { name: capsule } = launch.loaded.manifest;
+  const place = openConversationPlace({ root: launch.source.root, capsule, workdir, sessionId });
+  const redact = (text: string): string => launch.redactor.redact(text);
+  return { conversations: new KeptConversations({ directory: place.directory, redact }), close: place.release };
 }

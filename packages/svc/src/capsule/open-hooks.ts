@@ -3,9 +3,8 @@
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Hook } from '../hooks/hook.ts';
 import { hookCompletion } from '../hooks/hook-completion.ts';
-import { HookLogs } from '../hooks/hook-log.ts';
+import { HookLogs, ManifestFiles } from '../hooks/hook-files.ts';
 import { HookSet } from '../hooks/hook-set.ts';
-import { ManifestFiles } from '../hooks/manifest-files.ts';
 import type { Driver } from '../inference/driver.ts';
 import type { SpendMeter } from '../inference/spend-meter.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';

@@ -32,7 +32,7 @@ import { openHooks } from './open-hooks.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import type { RunRequest } from './running-capsule.ts';
-import { openConversations } from './session-conversations.ts';
+import type { KeptThreads } from './conversation-place.ts';
 import type { SessionDelegations } from './session-delegations.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
 import type { SessionPeerFiles } from './stage-peer-files.ts';
@@ -103,8 +103,8 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const peerFiles = await peerFilesOf(open, directories);
     closing.push(() => peerFiles.close());
     const inventory = new Inventory([...staged.tools, ...peerFiles.tools], systemClock);
-    const { conversations, close: closeConversations } = await openConversations(open, directories);
-    closing.push(closeConversations);
+    const kept = await conversationsOf(open, directories);
+    if (kept !== null) closing.push(kept.close);
     const redact = recordRedaction(launch.redactor);
     const trace = openFileTrace({ path: directories.trace, sessionId, ids: systemClock, redact });
     closing.push(() => trace.close());
@@ -119,7 +119,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
         delegating,
         peerFiles,
         inventory,
-        conversations,
+        conversations: kept?.conversations ?? null,
         onClose,
       })),
       close,
@@ -386,4 +386,10 @@ function cardOf({ launch, sessionId, url }: OpenSessionRequest, staged: StagedSe
     taskAcceptance: manifest.lifecycle.task_acceptance,
     exports: { files: manifest.exports.files !== undefined, peer_files: manifest.exports.peer_files !== undefined },
   });
+}
+
+/** Null for a session that starts each task from nothing, which loads nothing for conversations. */
+async function conversationsOf(open: OpenSessionRequest, places: SessionDirectories): Promise<KeptThreads | null> {
+  if (open.launch.loaded.manifest.lifecycle.conversation === 'stateless') return null;
+  return await (await import('./conversation-place.ts')).openConversations(open, places);
 }

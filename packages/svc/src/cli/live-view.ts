@@ -4,7 +4,7 @@ import pc from 'picocolors';
 
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import { redactHandles } from '../resources/handle-id.ts';
-import { cutToWidth } from './terminal/cell-width.ts';
+import { cutToWidth } from './terminal/terminal-kind.ts';
 import { inertLine } from './terminal/inert-text.ts';
 import type { Output } from './terminal/output.ts';
 import { type Page, pageOf } from './terminal/page.ts';

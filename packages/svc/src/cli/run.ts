@@ -113,10 +113,7 @@ function scopeRequest(options: RunOptions, { cwd, home, env }: CommandContext): 
 
 /** `--explain-scope`: the report, also of a launch that would be refused (D1 "Command line"). */
 async function explain(options: RunOptions, context: CommandContext): Promise<void> {
-  const [{ explainScope }, { renderReportOnly, renderScopeReport }] = await Promise.all([
-    import('../capsule/explain-scope.ts'),
-    import('./scope-report.ts'),
-  ]);
+  const { explainScope, renderReportOnly, renderScopeReport } = await import('./scope-report.ts');
   const { scope, json, refusals, warnings, redact } = await explainScope(scopeRequest(options, context));
   if (warnings.length > 0) context.stderr.write(render(warnings, context));
   const isJson = options.json === true;

@@ -4,7 +4,7 @@ import { Command } from 'commander';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
-import { entryOfIndex, localEntries, search, type SearchEntry } from '@svc/artifacts/store/search-index.ts';
+import { entryOfIndex, localEntries, search, type SearchEntry } from '@svc/artifacts/store/list-stored.ts';
 import { registryInUse, type RegistryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import type { CommandContext } from './command-context.ts';
 import { interruptible } from './interruption.ts';

@@ -1,6 +1,6 @@
 /** Lays out rows in columns. */
 
-import { cutToWidth, widthOf } from './terminal/cell-width.ts';
+import { cutToWidth, widthOf } from './terminal/terminal-kind.ts';
 import type { Output } from './terminal/output.ts';
 import { exact, Shown } from './terminal/shown.ts';
 

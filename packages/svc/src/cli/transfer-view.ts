@@ -1,7 +1,7 @@
 /** Shows on a terminal how far downloads and uploads are. */
 
 import type { CommandContext } from './command-context.ts';
-import { cutToWidth } from './terminal/cell-width.ts';
+import { cutToWidth } from './terminal/terminal-kind.ts';
 import { exact, say, Shown } from './terminal/shown.ts';
 import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
 

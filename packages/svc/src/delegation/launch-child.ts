@@ -4,7 +4,7 @@ import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { mintSessionId, type SessionId } from '@svc/protocol/ids.ts';
-import { type ChildArtifact, releaseSlot } from './approve-child.ts';
+import { type ChildArtifact, releaseSlot } from './session-referee.ts';
 import type { CapsuleDoor } from './capsule-call.ts';
 import { ChildProcess, describeEnd, type FirstLine } from './child-process.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';

@@ -1,10 +1,15 @@
-/** Asks the referee on behalf of one session. */
+/** Asks the referee on behalf of one session: to register, to spawn, and to give a slot back. */
 
+/** Asks the referee on behalf of one session. */
 import { ClientError } from '@svc/client/client-error.ts';
 import { RefereeClient } from '@svc/client/referee-client.ts';
+/** Asks the referee to approve a child, and gives its slot back later. */
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { ownConnection } from '@svc/kit/net/own-connection.ts';
 import { silence } from './capsule-call.ts';
+import type { DelegationsDeps } from './delegations-deps.ts';
+import { atMost } from '@svc/kit/clock.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 
 /** What every question to the referee can come to beside its answer. `sentence` is the referee's own, `reason` a clause for a person. */
 export type Unanswered =
@@ -12,10 +17,10 @@ export type Unanswered =
   | { readonly kind: 'refused'; readonly status: number; readonly sentence: string }
   | { readonly kind: 'unreachable'; readonly reason: string };
 
-export type Registered = { readonly kind: 'registered'; readonly credential: Secret } | Unanswered;
+type Registered = { readonly kind: 'registered'; readonly credential: Secret } | Unanswered;
 
 /** An approval, for the standard input of the child and nothing else. */
-export type Granted =
+type Granted =
   | {
       readonly kind: 'granted';
       readonly approval: Secret;
@@ -26,9 +31,9 @@ export type Granted =
     }
   | Unanswered;
 
-export type Deregistered = { readonly kind: 'deregistered' } | Unanswered;
+type Deregistered = { readonly kind: 'deregistered' } | Unanswered;
 
-export interface RegisterRequest {
+interface RegisterRequest {
   readonly sessionId: string;
   readonly name: string;
   readonly version: string;
@@ -36,14 +41,14 @@ export interface RegisterRequest {
   readonly approval: Secret | null;
 }
 
-export interface SpawnRequest {
+interface SpawnRequest {
   readonly credential: Secret;
   readonly name: string;
   readonly version: string;
   readonly signal: AbortSignal;
 }
 
-export interface DeregisterRequest {
+interface DeregisterRequest {
   readonly credential: Secret;
   readonly outcome: 'complete' | 'failed';
   /** Ends the record of this child instead of the session's own: its credential died with its process (docs/referee.md "Requests"). */
@@ -110,3 +115,59 @@ export class SessionReferee {
 type Answer<Value> = { readonly kind: 'answer'; readonly value: Value } | Unanswered;
 
 const noReferee: Unanswered = { kind: 'unreachable', reason: 'what answers there is no referee' };
+
+export interface ChildArtifact {
+  readonly capsule: string;
+  readonly version: string;
+}
+
+type Approval =
+  | {
+      readonly kind: 'approved';
+      readonly approval: Secret;
+      /** The child's `capabilities.env.allow`. */
+      readonly envAllow: readonly string[];
+    }
+  /** The referee's own sentence. */
+  | { readonly kind: 'refused'; readonly sentence: string }
+  /** `reason` is a clause for a person. */
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/**
+ * Asks the referee for a child, and reads the artifact it approved, which has to be the very one that would be started. Rejects with the
+ * signal's reason.
+ */
+export async function approveChild(
+  { capsule, version }: ChildArtifact,
+  { referee, credential, readChild }: Pick<DelegationsDeps, 'referee' | 'credential' | 'readChild'>,
+  signal: AbortSignal,
+): Promise<Approval> {
+  const granted = await referee.spawn({ credential, name: capsule, version, signal });
+  switch (granted.kind) {
+    case 'refused':
+      return { kind: 'refused', sentence: granted.sentence };
+    case 'unreachable':
+      return { kind: 'failed', reason: `the referee at ${referee.url} cannot be asked: ${granted.reason}` };
+    case 'granted':
+  }
+  const reading = await readChild({ name: capsule, version, sha256: granted.sha256 });
+  signal.throwIfAborted();
+  if (reading.kind === 'not-read') {
+    return { kind: 'failed', reason: `${capsule} ${version} is not started: ${reading.reason}` };
+  }
+  return { kind: 'approved', approval: granted.approval, envAllow: reading.envAllow };
+}
+
+/** A session that ends does not wait for a referee that hangs. */
+const patienceMs = 2000;
+
+/**
+ * Frees the slot of a child that could not do so itself: its credential is gone with its process (docs/referee.md "What a delegation goes through"). Best
+ * effort, as every deregistration.
+ */
+export async function releaseSlot(
+  child: SessionId,
+  { referee, credential, clock }: Pick<DelegationsDeps, 'referee' | 'credential' | 'clock'>,
+): Promise<void> {
+  await atMost(clock, patienceMs, referee.deregister({ credential, outcome: 'failed', child }));
+}

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { ManifestFiles } from './manifest-files.ts';
+import { ManifestFiles } from './hook-files.ts';
 
 let session = '';
 beforeEach(() => (session = mkdtempSync(join(tmpdir(), 'svc-manifests-'))));

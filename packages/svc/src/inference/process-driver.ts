@@ -6,9 +6,9 @@ import type { Launcher, LaunchedProcess, LaunchOutcome } from '@svc/sandbox/laun
 import { splitWords } from '@svc/sandbox/split-words.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { claudeDialect } from './cli/claude-dialect.ts';
+import { claudeDialect } from './cli/claude.ts';
 import { createCliDriver, type ProgramService } from './cli/cli-driver.ts';
-import { codexDialect } from './cli/codex-dialect.ts';
+import { codexDialect } from './cli/codex.ts';
 import {
   type Driver,
   type DriverOutcome,

@@ -7,7 +7,7 @@ import { ExportRoot, systemRefusal, type OpenedFile } from './export-root.ts';
 import type { FileContent, FileContents } from './file-content.ts';
 import { encodeFileFacts, type FileFacts } from '@svc/protocol/resource-files.ts';
 import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
-import { resourceRefusal } from './resource-refusal.ts';
+import { resourceRefusal } from './refused-requests.ts';
 
 /** One block of `exports`, as configured. */
 export interface ExportedFiles {

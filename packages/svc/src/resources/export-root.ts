@@ -8,7 +8,7 @@ import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { readFlags } from '@svc/kit/files/held-directory.ts';
 import { isBeneath, join, resolveBeneath, type Resolution } from '@svc/kit/files/resolve-beneath.ts';
 import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
-import { refusalOfSystemError } from './resource-refusal.ts';
+import { refusalOfSystemError } from './refused-requests.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 

@@ -1,7 +1,12 @@
-/** Records requests for files that were refused. */
+/** Says why requests for files are refused, and records those that were. */
 
+/** Records requests for files that were refused. */
 import type { Clock } from '@svc/kit/clock.ts';
 import type { TraceEvent } from '../trace/events.ts';
+/** Says what a failed file operation means to a reader. */
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { HttpRefusal } from '@svc/kit/http/refusal.ts';
+import { resourceRefusals, type ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
 
 export type RefusedRequest = Extract<
   TraceEvent,
@@ -9,7 +14,7 @@ export type RefusedRequest = Extract<
 >;
 export type RefusalCount = Extract<TraceEvent, { readonly event_type: 'resource_refusals' }>;
 
-export interface RefusedRequestsOptions {
+interface RefusedRequestsOptions {
   readonly clock: Pick<Clock, 'monotonicMs' | 'after'>;
   /** Appends one line to the record; false when that failed. */
   readonly write: (event: RefusedRequest | RefusalCount) => boolean;
@@ -93,5 +98,27 @@ export class RefusedRequests {
       const isWritten = this.#options.write({ event_type: 'resource_refusals', outcome, status, count });
       if (!isWritten) this.count(outcome, status, count);
     }
+  }
+}
+
+/** The refusal as a server answers it. */
+export function resourceRefusal(code: ResourceRefusalCode): HttpRefusal {
+  const [status, message] = resourceRefusals[code];
+  return new HttpRefusal(status, code, message, code === 'method_not_allowed' ? { allow: 'GET' } : undefined);
+}
+
+/** What a failed file operation means to a reader; undefined when the error is none of the operating system's. */
+export function refusalOfSystemError(error: unknown): ResourceRefusalCode | undefined {
+  if (!isSystemError(error)) return undefined;
+  switch (error.code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+    case 'ENAMETOOLONG':
+      return 'not_found';
+    // What opening a socket answers.
+    case 'ENXIO':
+      return 'not_a_regular_file';
+    default:
+      return 'io_error';
   }
 }

@@ -9,7 +9,7 @@ import type { Tool, ToolCallContext, ToolOutcome } from '../tools/tool.ts';
 import type { ExportRoot } from './export-root.ts';
 import { parsePeerAddress, type PeerTimes, fetchAudience } from './peer-client.ts';
 import type { PeerHandles } from './peer-handles.ts';
-import { resourceRefusal } from './resource-refusal.ts';
+import { resourceRefusal } from './refused-requests.ts';
 import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 import { release } from '@svc/kit/files/descriptor-io.ts';
 import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';

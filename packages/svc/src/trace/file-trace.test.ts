@@ -8,7 +8,7 @@ import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { openFileTrace } from './file-trace.ts';
-import { readTrace } from './read.ts';
+import { readTrace } from '../../../../test/support/read-trace.ts';
 import type { Trace } from './events.ts';
 
 let folder = '';

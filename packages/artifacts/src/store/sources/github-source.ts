@@ -8,7 +8,7 @@ import type { ArtifactSource, FetchedArchive } from '../installed-artifact.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { listOf } from '@svc/kit/bounded-lists.ts';
 import { archiveLimits } from '../archive-entry.ts';
-import { readErrorText } from './answer-text.ts';
+import { readErrorText } from './registry-source.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 

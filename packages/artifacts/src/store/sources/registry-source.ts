@@ -1,12 +1,12 @@
-/** Fetches artifacts from a registry and publishes them to it. */
+/** Fetches artifacts from a registry, publishes them to it, and reads what it refuses. */
 
+/** Fetches artifacts from a registry and publishes them to it. */
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { archiveLimits } from '../archive-entry.ts';
 import { type ArtifactRef, spell } from '../artifact-ref.ts';
 import type { ArtifactSource, FetchedArchive } from '../installed-artifact.ts';
-import { readErrorText } from './answer-text.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 import type { OutgoingBody } from '@svc/kit/net/http-exchange.ts';
@@ -21,8 +21,9 @@ import {
   type Packaging,
   sha256Header,
 } from '@svc/protocol/registry-messages.ts';
+import { decodeRefusal } from '@svc/protocol/refusal.ts';
 
-export interface RegistryAddress {
+interface RegistryAddress {
   /** Without `/v1` and without a slash at its end. */
   readonly url: string;
   readonly key: Secret | null;
@@ -173,5 +174,33 @@ export class RegistrySource implements ArtifactSource {
       default:
         return new Diagnostic('E-IO-003', message);
     }
+  }
+}
+
+const maxErrorBytes = 64 * 1024;
+const longestShown = 300;
+
+/** What a refusal says. */
+interface ErrorText {
+  /** `error` of its JSON body as it came; empty when there is none. */
+  readonly error: string;
+  /** `error` and `message` as a person is shown them, behind a colon; empty when it says nothing. */
+  readonly shown: string;
+}
+
+/** Reads the body of a refusal. Never fails: the status counts, whatever comes after it. The key is not shown, should it be echoed. */
+export async function readErrorText(answer: HttpAnswer, key: Secret | null): Promise<ErrorText> {
+  const { error, message } = decodeRefusal(parseJson((await textOf(answer)) ?? '')) ?? { error: null, message: null };
+  const both = [error ?? '', message ?? ''].filter((text) => text !== '').join('. ');
+  const safe = key === null ? both : both.replaceAll(key.reveal(), '[secret]');
+  return { error: error ?? '', shown: safe === '' ? '' : `: ${printable(safe.slice(0, longestShown))}` };
+}
+
+async function textOf(answer: HttpAnswer): Promise<string | null> {
+  try {
+    return await answer.text(maxErrorBytes);
+  } catch (error) {
+    if (error instanceof Diagnostic) return null;
+    throw error;
   }
 }

@@ -3,7 +3,7 @@
 import { InertText } from './inert-text.ts';
 import type { Output, Terminal } from './output.ts';
 import type { Shown } from './shown.ts';
-import { cellsOf } from './cell-width.ts';
+import { cellsOf } from './terminal-kind.ts';
 
 /** Where a view puts rows of `svc` and text of others, one behind the other. Everything it returns is to be shown in that order. */
 export interface Page {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
-import { claudeDialect } from './claude-dialect.ts';
+import { claudeDialect } from './claude.ts';
 import type { CliRequest } from './cli-dialect.ts';
-import { codexDialect } from './codex-dialect.ts';
+import { codexDialect } from './codex.ts';
 
 const request: CliRequest = {
   model: 'm-1',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { ClaudeDecoder } from './claude-decoder.ts';
+import { ClaudeDecoder } from './claude.ts';
 
 const decode = (...lines: readonly unknown[]): unknown[] => {
   const decoder = new ClaudeDecoder();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { CodexDecoder } from './codex-decoder.ts';
+import { CodexDecoder } from './codex.ts';
 
 const decode = (...lines: readonly unknown[]): unknown[] => {
   const decoder = new CodexDecoder();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { LogBudget } from '@svc/kit/log-budget.ts';
-import { HookLogs } from './hook-log.ts';
+import { HookLogs } from './hook-files.ts';
 
 let session = '';
 beforeEach(() => (session = mkdtempSync(join(tmpdir(), 'svc-hook-logs-'))));
