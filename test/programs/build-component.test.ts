@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, symlinkSync, unlinkSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -97,6 +97,38 @@ describe('svc build of a folder with component.ts', { timeout: 120_000 }, () => 
     );
     expect(stderr).toContain(`hint: with componentize-qjs ${engineVersion}, every build gives the same\n`);
     expect(readFileSync(join(workspace.folder, 'component.wasm')).length).toBeGreaterThan(100_000);
+  });
+
+  it('takes the interfaces from the installed guest, and refuses those that this svc does not have', async () => {
+    const workspace = sourceFolder(
+      "import { emitChunk } from 'svc:text/chunks@0.2.0';\n" +
+        "export const run = { run: () => { emitChunk('x'); return { status: 'passed', content: '', truncated: false }; } };\n",
+    );
+    const installed = join(workspace.folder, 'node_modules');
+    unlinkSync(installed);
+    cpSync(join(packages, '@svc', 'guest'), join(installed, '@svc', 'guest'), { recursive: true, dereference: true });
+    for (const name of ['esbuild', 'componentize-qjs']) symlinkSync(join(packages, name), join(installed, name));
+    expect((await svc(workspace, ['build'])).stderr).toContain('E-ART-011');
+    const wit = join(installed, '@svc', 'guest', 'wit');
+    for (const file of readdirSync(wit, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      name.endsWith('.wit'),
+    )) {
+      const text = readFileSync(join(wit, file), 'utf8');
+      writeFileSync(
+        join(wit, file),
+        text
+          .replaceAll('svc:text@0.1.0', 'svc:text@0.2.0')
+          .replaceAll('svc:text/chunks@0.1.0', 'svc:text/chunks@0.2.0'),
+      );
+    }
+    const { code, stderr } = await svc(workspace, ['build']);
+    expect({ code, stderr: stderr.replaceAll(workspace.folder, '') }).toEqual({
+      code: 1,
+      stderr:
+        'error[E-ART-016]: /component.ts: it is built for svc:text/chunks@0.2.0, and this svc has svc:text 0.1.0\n' +
+        'hint: update svc, or build it with the @svc/guest of a folder that svc new makes\n',
+    });
+    expect(existsSync(join(workspace.folder, 'component.wasm'))).toBe(false);
   });
 
   it('tells every place where the source cannot be read', async () => {

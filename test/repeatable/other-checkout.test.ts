@@ -35,8 +35,18 @@ function otherCheckout(round: number): string {
     `round ${round}`,
   );
   mkdirSync(join(checkout, 'node_modules'), { recursive: true });
-  for (const name of ['artifacts', 'bin', 'native', 'scripts', 'packages', 'package.json', 'tsconfig.json']) {
-    cpSync(join(root, name), join(checkout, name), { recursive: true });
+  for (const name of [
+    'LICENSE',
+    'artifacts',
+    'bin',
+    'native',
+    'scripts',
+    'packages',
+    'package.json',
+    'tsconfig.json',
+  ]) {
+    const isBuilt = (path: string): boolean => /packages\/[^/]+\/dist$/.test(path);
+    cpSync(join(root, name), join(checkout, name), { recursive: true, filter: (path) => !isBuilt(path) });
   }
   const wanted = isWhole
     ? []
@@ -84,13 +94,19 @@ inference: { model: script, driver: { artifact: svc-driver-script, config: { scr
 const script = '- content: [{ type: text, text: Done. }]\n  stop_reason: end_turn\n';
 
 describe('another checkout of the same commit', { timeout: 1_200_000 }, () => {
-  it('has bundled artifacts of the same bytes, and takes a svc.lock that this one made', async () => {
+  it('has bundled artifacts and a tarball of the guest of the same bytes, and takes a svc.lock that this one made', async () => {
     const recorded = JSON.parse(readFileSync(join(root, 'artifacts', 'sums.json'), 'utf8')) as Record<string, string>;
     const names = Object.keys(recorded).filter((ref) => isWhole || few.has(ref.split('@')[0] ?? ''));
     const wanted = Object.fromEntries(names.map((ref) => [ref, recorded[ref]]));
     for (let round = 1; round <= rounds; round += 1) {
       const checkout = otherCheckout(round);
       expect(archivesOf(checkout), `round ${round}`).toEqual(wanted);
+      expect(readdirSync(join(checkout, 'dist', 'guest'))).toEqual(readdirSync(join(root, 'dist', 'guest')));
+      for (const tarball of readdirSync(join(root, 'dist', 'guest'))) {
+        expect(readFileSync(join(checkout, 'dist', 'guest', tarball))).toEqual(
+          readFileSync(join(root, 'dist', 'guest', tarball)),
+        );
+      }
       if (round === rounds) await expectLockTaken(checkout);
       rmSync(checkout, { recursive: true });
     }
