@@ -9,14 +9,10 @@ import { importTypeScript } from './import-typescript.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const builder = join(root, 'packages', 'components', 'src', 'builder');
-const own = await importTypeScript(['./componentize.ts', './guest-bundle.ts', './guest-engine.ts'], builder);
+const own = await importTypeScript(['./componentize.ts', './guest-engine.ts'], builder);
 
 /** What a component depends on beside its source, the packages and `packages/guest/wit/`. */
-export const builderFiles = [
-  join(builder, 'componentize.ts'),
-  join(builder, 'guest-bundle.ts'),
-  ...own.engineFiles.map((file) => join(root, file)),
-];
+export const builderFiles = [join(builder, 'componentize.ts'), ...own.engineFiles.map((file) => join(root, file))];
 
 /** `world` is `tool`, `driver` or `hook`. Rejects with the builder's message when the source or an interface is wrong. */
 export async function componentizeSource({ source, world }) {

@@ -1,3 +1,5 @@
+/** Ends a call of a component that takes too long. */
+
 const longestTimerMs = 2 ** 31 - 1;
 
 /**

@@ -1,8 +1,8 @@
+/** Talks with the session from inside a process of `NodeProcess`: reading and writing wait, and no event loop is needed. */
+
 import { readSync, writeSync } from 'node:fs';
 
 import { decodeBody, encodeFrame, lengthBytes, messageDescriptor } from './frames.ts';
-
-/** The exchange with the session as a process of `NodeProcess` has it: reading and writing wait, and no event loop is needed. */
 
 /** More than most messages, so that one read brings them whole; few enough to lie in memory that is there already. */
 const pieceBytes = 2 * 1024;

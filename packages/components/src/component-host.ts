@@ -1,3 +1,5 @@
+/** Makes components that can be called out of their bytes. */
+
 import { randomBytes } from 'node:crypto';
 
 import type { HostResolver } from '@svc/kit/net/resolver.ts';

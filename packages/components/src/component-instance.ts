@@ -1,3 +1,5 @@
+/** Runs one instance of a component in a process of its own, and answers what it asks of the session. */
+
 import { closeSync, constants, openSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Says what a component is to the rest of `svc`: what it may do, how it is called and how a call can fail. */
+
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 
 /** A directory a component sees, and nothing above or beside it. */

@@ -1,6 +1,6 @@
-import { MalformedWasm, WasmReader } from './wasm-reader.ts';
-
 /** Reads of a core module what its instance holds beside code: memories, tables, and how many globals and functions. */
+
+import { MalformedWasm, WasmReader } from './wasm-reader.ts';
 
 const headerBytes = 8;
 const sectionIds = { types: 1, functions: 3, tables: 4, memories: 5, globals: 6 } as const;

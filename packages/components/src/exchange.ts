@@ -1,3 +1,5 @@
+/** Says which messages pass between the session and the process that a component runs in. */
+
 import type { CoreModule } from './compiler/transpiled-component.ts';
 import type { RemoteRequest } from './outbound/remote-messages.ts';
 

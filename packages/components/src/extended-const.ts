@@ -1,3 +1,5 @@
+/** Lets Node 20 read modules that it takes only under a flag. */
+
 import { setFlagsFromString } from 'node:v8';
 
 /** `(module (global i32 (i32.add (i32.const 0) (i32.const 0))))` */

@@ -1,6 +1,6 @@
-import { DefaultDeserializer, DefaultSerializer } from 'node:v8';
+/** Writes and reads the messages between the session and a process of its components: a length, then one value. */
 
-/** How messages between the session and a process of its components lie on the descriptor they share: a length, then one value. */
+import { DefaultDeserializer, DefaultSerializer } from 'node:v8';
 
 /** The one descriptor that messages pass on, seen from inside. */
 export const messageDescriptor = 3;

@@ -1,3 +1,5 @@
+/** Bounds how far the memories and tables of a component may grow. */
+
 import { readCoreModule, type CoreModuleShape, type MemoryType, type Section, type TableType } from './core-module.ts';
 import { encodeUnsigned } from './wasm-reader.ts';
 

@@ -1,3 +1,5 @@
+/** Checks every message that the process of a component sends, before the session believes it. */
+
 import type { GuestMessage } from './exchange.ts';
 import { BadFrame } from './frames.ts';
 

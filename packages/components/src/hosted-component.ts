@@ -1,3 +1,5 @@
+/** Calls a component again and again: starts its instance when it is needed, and another after a fault. */
+
 import { CallDeadline } from './call-deadline.ts';
 import { type Component, type ComponentCall, ComponentFault } from './component.ts';
 import { ComponentInstance, type InstanceOptions, type Loading } from './component-instance.ts';

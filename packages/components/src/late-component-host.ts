@@ -1,3 +1,5 @@
+/** Puts off reading the component host until a component is needed. */
+
 import { type Component, type ComponentCall, ComponentFault } from './component.ts';
 import type { ComponentHost, ComponentHostOptions } from './component-host.ts';
 

@@ -1,11 +1,11 @@
+/** Starts the processes in which untrusted components are compiled and run, and talks with them. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 
 import { errorCode, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { BadFrame, encodeFrame, FrameAssembler, messageDescriptor } from './frames.ts';
-
-/** Processes of the runtime's own, in which untrusted components are compiled and run. */
 
 /**
  * Limits the program, starts it, and waits until the session is gone or lets go, which is the end of standard input: busy or not, the program

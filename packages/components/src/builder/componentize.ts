@@ -1,8 +1,10 @@
-/** Makes a component of a script that imports the interfaces of its host, with the package componentize-qjs. */
+/** Makes a component of the script that esbuild makes of an author's sources, with the package componentize-qjs. */
 
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
+import type { BuildOptions } from 'esbuild';
 
 /** What a component can be, by the name of its world in `wit/worlds.wit` of `@svc/guest`. */
 export type World = 'tool' | 'driver' | 'hook';
@@ -120,4 +122,27 @@ function withComponentVersion(component: Uint8Array): Buffer {
     bytes.write(`@${componentVersion}`, at, 'latin1');
   }
   return bytes;
+}
+
+export interface GuestEntry {
+  readonly entryPoint: string;
+  /** The module that gives the guest `TextEncoder` and `TextDecoder`. */
+  readonly textCodec: string;
+}
+
+/** How esbuild makes one script for the guest's engine, which has neither a module resolver nor the globals of a browser. */
+export function guestBundle({ entryPoint, textCodec }: GuestEntry) {
+  return {
+    entryPoints: [entryPoint],
+    bundle: true,
+    write: false,
+    format: 'esm',
+    platform: 'neutral',
+    mainFields: ['module', 'main'],
+    target: 'es2023',
+    minify: true,
+    legalComments: 'none',
+    external: ['svc:*', 'wasi:*'],
+    inject: [textCodec],
+  } satisfies BuildOptions;
 }

@@ -1,3 +1,5 @@
+/** Keeps compiled components in the cache of the user, so that each is compiled once. */
+
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,5 @@
+/** Compiles a bundled component when `svc` is built, so that no start has to. */
+
 import { join } from 'node:path';
 
 import { sha256Hex } from '@svc/kit/sha256.ts';

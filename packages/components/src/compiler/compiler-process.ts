@@ -1,3 +1,5 @@
+/** The process that compiles one component: it reads the bytes, answers and ends. */
+
 import { $init, generate } from '@bytecodealliance/jco-transpile/component';
 
 import { receive, sendLast } from '../channel.ts';
@@ -8,7 +10,6 @@ import { harmfulName, strippedComponent } from './harmless-component.ts';
 import { glueScript } from './glue-script.ts';
 import { interfaceNames } from './interface-names.ts';
 
-/** The compiler's process: transpiles the one component it is sent, answers and ends. */
 const name = 'component';
 const decoder = new TextDecoder();
 

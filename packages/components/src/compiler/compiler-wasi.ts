@@ -1,9 +1,11 @@
+/** Gives the compiler, which is a component itself, the WASI that it is linked with. */
+
 import { Mailbox } from '../guest/mailbox.ts';
 import { offeredImports } from '../guest/offered-imports.ts';
 import { OutputTail } from '../guest/output-tail.ts';
 
 /**
- * The WASI that the compiler is linked with, itself a component: no directory, no variable, no one to ask. It takes the
+ * The compiler gets no directory, no variable and nobody to ask. This takes the
  * place of the package that the compiler's module imports WASI from, under the names it imports.
  */
 const imports = offeredImports(new Mailbox(), { directories: [], env: {}, seed: [0n, 0n], output: new OutputTail() });

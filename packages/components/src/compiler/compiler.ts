@@ -1,3 +1,5 @@
+/** Has components compiled, each in a process of its own. */
+
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Makes a script of the module that links a compiled component. */
+
 const entry = 'export function instantiate(';
 /** Handles that ever were, kept in a set that is read nowhere and never gets smaller. */
 const writtenOnly = /^ *table\._createdReps\.add\(rep\);\n/gm;

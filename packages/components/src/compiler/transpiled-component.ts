@@ -1,3 +1,5 @@
+/** Says what a compiled component consists of, and keeps it in one file. */
+
 import { createHash } from 'node:crypto';
 
 import { sha256Hex } from '@svc/kit/sha256.ts';

@@ -1,3 +1,5 @@
+/** Gives components the clocks of this machine (`wasi:clocks`). */
+
 import { Pollable, type WaitingRoom } from './io.ts';
 
 interface DateTime {

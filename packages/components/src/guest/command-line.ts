@@ -1,3 +1,5 @@
+/** Gives components their variables and standard streams (`wasi:cli`). */
+
 import type { WaitingRoom } from './io.ts';
 import type { OutputTail } from './output-tail.ts';
 import { HostObject } from './retained.ts';

@@ -1,3 +1,5 @@
+/** The process that one component runs in: it links the instance and answers its calls, one after another. */
+
 import { closeSync } from 'node:fs';
 
 import { inheritedDescriptors } from '@svc/kit/files/inherited-descriptors.ts';

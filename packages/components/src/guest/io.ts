@@ -1,3 +1,5 @@
+/** Lets a component wait for what becomes ready, and gives it errors of streams (`wasi:io`). */
+
 import type { RemoteWait } from '../outbound/remote-messages.ts';
 import { HostObject } from './retained.ts';
 

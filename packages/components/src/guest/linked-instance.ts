@@ -1,3 +1,5 @@
+/** Links the core modules of a component into one instance that can be called. */
+
 import { Script } from 'node:vm';
 
 import type { LoadMessage } from '../exchange.ts';

@@ -1,3 +1,5 @@
+/** Talks with the session on behalf of the component in this process. */
+
 import { receive, send, sendLast } from '../channel.ts';
 import type { GuestMessage, HostMessage } from '../exchange.ts';
 import type { RemoteAnswers, RemoteRequest } from '../outbound/remote-messages.ts';

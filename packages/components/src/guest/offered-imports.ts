@@ -1,3 +1,5 @@
+/** Lists everything that a component may import, made for its grants. */
+
 import type { GivenDirectory } from '../exchange.ts';
 import { monotonicClock, wallClock } from './clocks.ts';
 import { commandLine } from './command-line.ts';

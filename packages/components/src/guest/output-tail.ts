@@ -1,3 +1,5 @@
+/** Keeps the last of what a component wrote to its output, to be shown when it breaks off. */
+
 import { alwaysReady } from './io.ts';
 import { type ByteSink, transferBytes } from './streams.ts';
 

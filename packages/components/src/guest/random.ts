@@ -1,3 +1,5 @@
+/** Gives components random numbers (`wasi:random`). */
+
 const mostBytes = 16n * 1024n * 1024n;
 
 function bytes(length: bigint): Uint8Array {

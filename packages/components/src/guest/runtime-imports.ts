@@ -1,3 +1,5 @@
+/** Gives components the functions of `svc` itself: text for watchers, questions, completions. */
+
 import { chunkPieces } from '@svc/protocol/chunk-pieces.ts';
 import { offeredInterface, withoutVersion } from '../interface-versions.ts';
 import type { Mailbox } from './mailbox.ts';

@@ -1,3 +1,5 @@
+/** Gives components streams of bytes to read from and to write to (`wasi:io/streams`). */
+
 import { alwaysReady, type IoError, Pollable, type Readiness, type WaitingRoom } from './io.ts';
 import { HostObject } from './retained.ts';
 

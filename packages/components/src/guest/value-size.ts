@@ -1,3 +1,5 @@
+/** Bounds how large a value may be that a component hands over. */
+
 import { valueLimitBytes } from '../exchange.ts';
 
 /** The value is more than one message may hold. */

@@ -1,3 +1,5 @@
+/** Turns what went wrong with a connection into the errors that `wasi:http` knows. */
+
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { type NetworkFault, networkFault } from '@svc/kit/net/network-reason.ts';
 import { NoAddress } from '@svc/kit/net/resolver.ts';

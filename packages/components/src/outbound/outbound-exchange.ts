@@ -1,3 +1,5 @@
+/** Carries out one HTTP request for a component, on the side of the session. */
+
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 
 import type { ExchangeSign } from '../component.ts';

@@ -1,3 +1,5 @@
+/** Carries out the HTTP requests of one component, within its grants and limits. */
+
 import type { Connections } from '@svc/kit/net/connections.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import { OutboundExchange } from './outbound-exchange.ts';

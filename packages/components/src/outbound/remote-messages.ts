@@ -1,3 +1,5 @@
+/** Says what the process of a component asks of the session about its HTTP requests. */
+
 import type { HttpErrorCode } from './http-error-code.ts';
 
 /** A request as the guest made it; nothing of it has been checked. */

@@ -1,3 +1,5 @@
+/** Decides whether a component may make a request, and what goes on the wire for it. */
+
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { ComponentGrants } from '../component.ts';
 import type { HttpErrorCode } from './http-error-code.ts';

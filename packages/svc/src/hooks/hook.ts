@@ -65,7 +65,11 @@ function hostFunctions(
   let completions = 0;
   return {
     'wasi:cli/output#write': (bytes: Uint8Array) => keepOutput(name, bytes),
-    [`${offeredInterface('svc:runtime/inference')}#complete`]: async ({ system = '', prompt, maxTokens }: WitCompletion) => {
+    [`${offeredInterface('svc:runtime/inference')}#complete`]: async ({
+      system = '',
+      prompt,
+      maxTokens,
+    }: WitCompletion) => {
       completions += 1;
       if (completions > mostCompletions) throw new Error(`a hook gets at most ${mostCompletions} completions a call`);
       return await complete({ system, prompt, maxTokens: maxTokens ?? null }, { hookName: name, taskId, signal });

@@ -1,3 +1,5 @@
+/** Bounds how many files and directories a component may hold open. */
+
 import { refuse } from './error-code.ts';
 
 const mostOpen = 512;

@@ -1,3 +1,5 @@
+/** Gives components the files and directories below those that they were granted (`wasi:filesystem/types`). */
+
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { Child, HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import {

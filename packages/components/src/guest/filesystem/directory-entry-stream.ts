@@ -1,3 +1,5 @@
+/** Lists a directory for a component. */
+
 import { opendirSync, type Dir, type Dirent } from 'node:fs';
 
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';

@@ -1,3 +1,5 @@
+/** Turns what the operating system refuses into the errors that WASI knows. */
+
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { raise } from '../streams.ts';
 

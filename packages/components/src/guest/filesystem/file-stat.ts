@@ -1,3 +1,5 @@
+/** Says of a file what WASI wants to know: its kind, size and times. */
+
 import type { BigIntStats, Dirent, Stats } from 'node:fs';
 
 import { dateTime } from '../clocks.ts';

@@ -1,3 +1,5 @@
+/** Gives components the directories that they were granted (`wasi:filesystem`). */
+
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { GivenDirectory } from '../../exchange.ts';
 import { IoError, type WaitingRoom } from '../io.ts';

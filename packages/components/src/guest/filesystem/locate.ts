@@ -1,3 +1,5 @@
+/** Walks a path below a granted directory, so that no `..` and no link leads out of it. */
+
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { Child, HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { readlinkSync } from 'node:fs';

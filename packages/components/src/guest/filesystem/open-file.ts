@@ -1,3 +1,5 @@
+/** Opens regular files for a component, and shares each between its descriptor and its streams. */
+
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from 'node:fs';
 
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';

@@ -1,3 +1,5 @@
+/** Holds the headers of a request or a response for a component (`wasi:http/types#fields`). */
+
 import { HostObject } from '../retained.ts';
 import { raise } from '../streams.ts';
 

@@ -1,3 +1,5 @@
+/** Gives components HTTP requests (`wasi:http`). */
+
 import {
   headerSectionBytes,
   largestHeaderSection,

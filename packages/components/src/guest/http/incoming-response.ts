@@ -1,3 +1,5 @@
+/** Gives a component the response of a request, and its body as it arrives. */
+
 import type { HttpErrorCode } from '../../outbound/http-error-code.ts';
 import type { HeadAnswer } from '../../outbound/remote-messages.ts';
 import { alwaysReady, Pollable, type WaitingRoom } from '../io.ts';

@@ -1,3 +1,5 @@
+/** Takes the body of a request from a component, before and after the request is handed over. */
+
 import type { RequestBodyStart } from '../../outbound/remote-messages.ts';
 import { alwaysReady, IoError, type WaitingRoom } from '../io.ts';
 import { HostObject, Retained } from '../retained.ts';

@@ -1,3 +1,5 @@
+/** Takes a request from a component, part by part (`wasi:http/types#outgoing-request`). */
+
 import type { WaitingRoom } from '../io.ts';
 import { HostObject } from '../retained.ts';
 import { raise } from '../streams.ts';
