@@ -9,9 +9,11 @@ interface Offer {
   readonly newest: string;
   /** Raised only when a host can no longer serve what was built with an earlier one. */
   readonly oldest: string;
+  /** Of an interface that others define: a later patch is taken too, and only what it has added is refused, by name, where it is called. */
+  readonly laterPatches?: true;
 }
 
-const wasi: Offer = { newest: '0.2.12', oldest: '0.2.0' };
+const wasi = { newest: '0.2.12', oldest: '0.2.0', laterPatches: true } as const;
 
 const offers = {
   'svc:driver': { newest: '0.1.0', oldest: '0.1.0' },
@@ -64,11 +66,12 @@ export function refusedInterfaces(names: readonly string[]): InterfaceRefusal | 
     const [, owner = '', ...numbers] = versioned.exec(name) ?? [];
     const offer = Object.hasOwn(interfacePackages, owner) ? interfacePackages[owner] : undefined;
     if (offer === undefined) continue;
-    const { newest, oldest } = offer;
+    const { newest, oldest, laterPatches = false } = offer;
     const found = numbers.join('.');
     const has = oldest === newest ? newest : `${oldest} to ${newest}`;
     const reason = `it is built for ${name}, and this svc has ${owner} ${has}`;
-    if (compareVersions(found, newest) > 0) {
+    const isPatch = laterPatches && withoutPatch(found) === withoutPatch(newest);
+    if (!isPatch && compareVersions(found, newest) > 0) {
       return {
         reason,
         hint: 'update svc, or build it with the @svc/guest of a folder that svc new makes',
@@ -82,6 +85,11 @@ export function refusedInterfaces(names: readonly string[]): InterfaceRefusal | 
     }
   }
   return null;
+}
+
+/** `0.2` for `0.2.12`. */
+function withoutPatch(version: string): string {
+  return version.slice(0, version.lastIndexOf('.'));
 }
 
 /** Negative when `one` is the earlier of two versions such as `0.2.12`, positive when it is the later, 0 when they are the same. */
