@@ -90,7 +90,7 @@ interface Start {
 async function start({ sheet, request, options }: Start): Promise<LaunchOutcome> {
   const { helper, variables, egress, pipes, watch, drainMs = 1000, startMs = 15_000 } = options;
   const words = [planAt, statusAt, filterAt, egress === null ? '-' : egressAt].map(String);
-  const standard = await openDescriptors(pipes, request.stdin);
+  const standard = await openDescriptors(pipes, request);
   const channel = egress === null ? [] : (['ipc'] as const);
   try {
     const child = spawn(helper, [...words, sheet.program, request.command, ...request.args], {

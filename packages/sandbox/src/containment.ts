@@ -1,5 +1,6 @@
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
+import type { EgressDecision } from './egress/egress-rules.ts';
 import { lateSession } from './late-session.ts';
 import type { ProcessGrants, ResourceLimits } from './launch/process-grants.ts';
 import type { Launcher } from './launcher.ts';
@@ -28,6 +29,8 @@ export interface SessionPlace {
   readonly privateDirectory: string;
   /** Of all logs of the session; absent where there is no session. */
   readonly logs?: LogBudget;
+  /** Told of each decision on where a process wanted to connect, beside the log. */
+  readonly onDecision?: (decision: EgressDecision) => void;
 }
 
 export interface ContainmentPlace extends SessionPlace {
@@ -49,9 +52,8 @@ export async function openPlace(
   place: SessionPlace,
   resources: ResourceLimits,
 ): Promise<SessionContainment> {
-  const { workdir, privateDirectory, logs } = place;
-  const hold = await containment.hold({ resources, directories: [workdir] });
-  return containment.open({ workdir, privateDirectory, hold, ...(logs === undefined ? {} : { logs }) });
+  const hold = await containment.hold({ resources, directories: [place.workdir] });
+  return containment.open({ ...place, hold });
 }
 
 /** No kernel enforcement at all: class `advisory`, mechanism `none` (D1 "Mechanism values"). */

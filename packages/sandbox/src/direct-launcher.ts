@@ -90,7 +90,7 @@ interface Start {
 }
 
 async function start({ program, request, cwd, pipes, inherited, drainMs }: Start): Promise<LaunchOutcome> {
-  const standard = await openDescriptors(pipes, request.stdin);
+  const standard = await openDescriptors(pipes, request);
   const nothing = inherited.length === 0 ? null : openSync('/dev/null', 'r+');
   try {
     const child = spawn(program, request.args, {

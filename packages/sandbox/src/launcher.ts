@@ -6,8 +6,10 @@ export interface LaunchRequest {
   readonly args: readonly string[];
   /** The whole environment of the process; nothing is inherited. */
   readonly env: Readonly<Record<string, string>>;
-  /** `/dev/null` unless the process is to be written to. */
-  readonly stdin: 'null' | 'pipe';
+  /** `/dev/null`, a pipe to write to, or this process's own. */
+  readonly stdin: 'null' | 'pipe' | 'inherit';
+  /** The process has this one's own outputs, and none of its streams says anything; pipes when absent. */
+  readonly output?: 'inherit';
 }
 
 export type LaunchEnd =

@@ -196,7 +196,7 @@ async function openLauncher({ grants, place, enforcement, parts, shared }: Launc
 export function launchMachinery(architecture: Architecture, uid: number): LaunchMachinery {
   return {
     filterFor: (grants, enforcement) => filterFor(grants, enforcement, architecture),
-    filesOf: (programs, searchPath, reads) => neededFiles(programs, systemFiles, searchPath, reads),
+    filesOf: (programs, searchPath, granted) => neededFiles(programs, systemFiles, searchPath, granted),
     countProcesses: () => countThreads(uid),
     enterGroups: (version, controllers) => enterGroups(ownGroupFacts(), version, controllers),
     keepUsers: async (helper, kind) => {
@@ -210,7 +210,7 @@ export function launchMachinery(architecture: Architecture, uid: number): Launch
 
 function openEgress(
   { networkAllow, servicePort }: ProcessGrants,
-  { privateDirectory, logs: budget }: ContainmentPlace,
+  { privateDirectory, logs: budget, onDecision }: ContainmentPlace,
 ): EgressDoor {
   const logs = join(privateDirectory, 'logs');
   mkdirSync(logs, { recursive: true, mode: 0o700 });
@@ -218,7 +218,10 @@ function openEgress(
   const proxy = new EgressProxy({
     allow: networkAllow,
     resolver: systemResolver,
-    onDecision: (decision) => log.write(decision),
+    onDecision: (decision) => {
+      log.write(decision);
+      onDecision?.(decision);
+    },
     ...(servicePort === undefined ? {} : { service: { proxyPort: egressPort, port: servicePort } }),
   });
   return {

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
-import type { Readable, Writable } from 'node:stream';
+import { Readable, type Writable } from 'node:stream';
 
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { LaunchRequest } from './launcher.ts';
@@ -29,16 +29,27 @@ export interface ChildDescriptors {
 /** Pipes, which a program can also open by name, as it can in a shell; sockets where there are no pipes to be had. */
 export async function openDescriptors(
   pipes: PipeStock | undefined,
-  stdin: LaunchRequest['stdin'],
+  { stdin, output }: Pick<LaunchRequest, 'stdin' | 'output'>,
 ): Promise<ChildDescriptors> {
-  const input = stdin === 'pipe' ? 'pipe' : 'ignore';
+  const input = stdin === 'null' ? 'ignore' : stdin === 'pipe' ? 'pipe' : 0;
+  if (output === 'inherit') return ownOutputs(input);
   const count = input === 'pipe' && pipes?.servesInputs === true ? 3 : 2;
   const readEnds = (await pipes?.take(count)) ?? null;
   const piped = readEnds === null ? null : pipeDescriptors(readEnds, input);
   return piped ?? socketDescriptors(input);
 }
 
-function socketDescriptors(input: 'pipe' | 'ignore'): ChildDescriptors {
+/** The outputs of this process itself, handed on as they are: a terminal stays one. */
+function ownOutputs(input: ChildDescriptor): ChildDescriptors {
+  const nothing = (): Readable => Readable.from([]);
+  return {
+    stdio: [input, 1, 2],
+    connect: ({ stdin }) => ({ stdin, stdout: nothing(), stderr: nothing() }),
+    release: () => {},
+  };
+}
+
+function socketDescriptors(input: ChildDescriptor): ChildDescriptors {
   return {
     stdio: [input, 'pipe', 'pipe'],
     connect: ({ stdin, stdout, stderr }) => {
@@ -50,7 +61,7 @@ function socketDescriptors(input: 'pipe' | 'ignore'): ChildDescriptors {
 }
 
 /** Of the pipes for both outputs, and for the input where there is a third. Null where the system opens no more of their ends. */
-function pipeDescriptors(readEnds: readonly number[], socket: 'pipe' | 'ignore'): ChildDescriptors | null {
+function pipeDescriptors(readEnds: readonly number[], socket: ChildDescriptor): ChildDescriptors | null {
   const ends = new PipeEnds(readEnds);
   const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants;
   try {

@@ -23,6 +23,20 @@ describe('the files that a process needs', () => {
     });
   });
 
+  it('are also what is granted besides: files to read, and folders of programs to run', () => {
+    const host = plantHost({
+      '/usr/lib/ld.so': writeElf({}),
+      '/usr/bin/p': writeElf({ interpreter: '/usr/lib/ld.so' }),
+      '/srv/data/x': 'x',
+      '/opt/bin/q': 'q',
+    });
+    const granted = { reads: ['/srv/data', '/srv/gone'], trees: ['/usr', '/opt/bin'] };
+    expect(neededFiles(['/usr/bin/p'], host, [], granted)).toMatchObject({
+      read: ['/srv/data'],
+      execute: ['/opt/bin', '/usr'],
+    });
+  });
+
   it('are parsed once: the second time nothing is read', () => {
     const count = { bytes: 0 };
     const host = plantHost(

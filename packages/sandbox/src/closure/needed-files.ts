@@ -16,21 +16,20 @@ import { profiles } from './profiles.ts';
 
 /**
  * All that a process may open so that each of `programs`, absolute paths, can run and do its work: the baseline, closures
- * and profiles; and the files and directories `reads` besides. `searchPath` is the `PATH` that the process will have.
+ * and profiles; and what is granted besides: files and directories to read, and directories whose programs may run. `searchPath` is the `PATH`
+ * that the process will have.
  */
 export function neededFiles(
   programs: readonly string[],
   host: FileHost,
   searchPath: readonly string[],
-  reads: readonly string[] = [],
+  { reads = [], trees = [] }: { readonly reads?: readonly string[]; readonly trees?: readonly string[] } = {},
 ): CollectedFiles {
   const files = new FileCollection(host);
   addBaseline(files);
   addCommands(files, programs, searchPath);
-  for (const path of reads) {
-    const walk = files.find(path);
-    if (walk !== null) files.read(walk);
-  }
+  for (const walk of reads.map((path) => files.find(path))) if (walk !== null) files.read(walk);
+  for (const walk of trees.map((path) => files.find(path))) if (walk !== null) files.execute(walk);
   return files.result();
 }
 

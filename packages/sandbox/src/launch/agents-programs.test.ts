@@ -12,24 +12,29 @@ const files: NeededFiles = {
 
 describe('programs that lie in the workdir', () => {
   it('get no right by being listed, and the operator is told', () => {
-    expect(withoutAgentsPrograms(files, { workdir: '/work', workdirExec: false })).toEqual({
+    expect(withoutAgentsPrograms(files, { places: ['/work'], workdirExec: false })).toEqual({
       read: ['/lib/libc.so.6'],
       execute: ['/usr/bin/git', '/workshop/bin/saw'],
       links: files.links,
       problems: [
         'a known problem',
-        '/work/bin/tool lies in the workdir, and runs only with capabilities.filesystem.workdir_exec',
+        '/work/bin/tool lies where the command may write, and runs only where that is granted too (workdir_exec)',
       ],
     });
   });
 
   it('have those of the workdir where it may be executed', () => {
-    const left = withoutAgentsPrograms(files, { workdir: '/work', workdirExec: true });
+    const left = withoutAgentsPrograms(files, { places: ['/work'], workdirExec: true });
     expect(left.execute).toEqual(['/usr/bin/git', '/workshop/bin/saw']);
     expect(left.problems).toEqual(['a known problem']);
   });
 
+  it('are also those of every other place that may be written', () => {
+    const left = withoutAgentsPrograms(files, { places: ['/work', '/workshop'], workdirExec: true });
+    expect(left.execute).toEqual(['/usr/bin/git']);
+  });
+
   it('are none where everything lies elsewhere', () => {
-    expect(withoutAgentsPrograms(files, { workdir: '/other', workdirExec: false })).toBe(files);
+    expect(withoutAgentsPrograms(files, { places: ['/other'], workdirExec: false })).toBe(files);
   });
 });

@@ -172,6 +172,22 @@ bind 14 /state/notes /state/notes
     expect(words({ enforcement: sealed, grants: { stores }, workdir: '/states/a' })).toContain(' /state/tasks\n');
   });
 
+  it('has what else it may write where the host has it, what is to be kept of that over it, and starts where it is told', () => {
+    const writes = ['/home/user/a', '/home/user/a/out'];
+    const granted = { writes, kept: ['/home/user/a/.git'], cwd: '/home/user/a' };
+    const plan = words({ enforcement: sealed, grants: granted });
+    expect(plan).toContain(`
+bind 14 /home/user/a /home/user/a
+bind 15 /home/user/a/.git /home/user/a/.git
+bind 14 /tmp/work /tmp/work
+`);
+    expect(plan).toContain('\ncwd /home/user/a\n');
+    expect(plan).toContain('\nallow 30142 /home/user/a\nallow 30142 /home/user/a/out\nallow 30142 /tmp/work\n');
+    expect(words({ enforcement: scoped, grants: { writes, workdirExec: true } })).toContain(
+      '\nallow 30143 /home/user/a\n',
+    );
+  });
+
   it('mounts nothing inside what is mounted whole', () => {
     const within = {
       read: ['/usr/lib/git/a', '/usr/lib/git', '/usr/lib/git-b'],

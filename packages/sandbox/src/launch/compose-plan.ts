@@ -58,7 +58,7 @@ export function composePlan(request: PlanRequest): LaunchPlan {
     hostname: sealed === null ? null : 'capsule',
     network: networkOf(sealed !== null, grants),
     root: sealed === null ? [] : composeRoot({ ...request, proc: sealed.root.proc, mapped: users?.mounts != null }),
-    cwd: join(workdir, grants.scope),
+    cwd: grants.cwd ?? join(workdir, grants.scope),
     limits: limitsOf(grants.limits, processesBeside(request)),
     landlock: enforcement.class === 'advisory' ? null : landlockOf(request, enforcement),
   };
@@ -143,11 +143,12 @@ function landlockOf(
 }
 
 function workdirRules(grants: ProcessGrants, workdir: string): LandlockRules['paths'] {
-  const { scope, writable, workdirExec, unixSockets } = grants;
+  const { scope, writable, workdirExec, unixSockets, writes = [] } = grants;
   const run = workdirExec ? fileRights.runHere : 0n;
   const sockets = unixSockets ? fileRights.makeSocket : 0n;
   const write = fileRights.write | sockets;
   return [
+    ...writes.map((path) => ({ rights: write | run, path })),
     { rights: (writable ? write : fileRights.read) | run, path: join(workdir, scope) },
     { rights: write | run, path: containedHome(workdir) },
   ];

@@ -24,7 +24,7 @@ const temporaryBytes = 256 * mebibyte;
 
 /**
  * The root of a sealed process: the files its programs need, read-only; a `/tmp`, devices and `/proc` of its own; its stores; the workdir
- * where the host has it. In an order in which nothing hides what came before: `/tmp` ahead of a workdir inside it.
+ * where the host has it, and what else may be written. In an order in which nothing hides what came before: `/tmp` ahead of a workdir inside it.
  */
 export function composeRoot({ files, grants, workdir, proc, mapped }: RootRequest): readonly RootStep[] {
   const mounted = outermost([...files.execute, ...files.read]);
@@ -47,7 +47,7 @@ export function composeRoot({ files, grants, workdir, proc, mapped }: RootReques
       source: store.path,
       target: storePlace(store, workdir),
     })),
-    ...workdirSteps(grants, workdir, owners),
+    ...writableSteps(grants, workdir, owners),
   ];
 }
 
@@ -69,22 +69,29 @@ const deviceSteps: readonly RootStep[] = [
   { kind: 'tmp', attributes: noSuid | noDev | noExec, bytes: temporaryBytes, target: sharedMemory },
 ];
 
-/** The home lies in the workdir and is the process's own also where the scope leaves it out. */
-function workdirSteps(
-  { scope, writable, workdirExec }: ProcessGrants,
+/**
+ * The workdir comes last, after what may be written beside it and what of that may not. The home lies in the workdir and is the process's
+ * own also where the scope leaves it out.
+ */
+function writableSteps(
+  { scope, writable, workdirExec, writes = [], kept = [] }: ProcessGrants,
   workdir: string,
   owners: number,
 ): readonly RootStep[] {
-  const kept = owners | noSuid | noDev | (workdirExec ? 0 : noExec);
+  const attributes = owners | noSuid | noDev | (workdirExec ? 0 : noExec);
   const bind = (path: string, attributes: number): RootStep => ({
     kind: 'bind',
     attributes,
     source: path,
     target: path,
   });
-  const seen = bind(join(workdir, scope), kept | (writable ? 0 : readOnly));
-  const home = bind(containedHome(workdir), kept);
-  return scope === '.' && writable ? [seen] : [seen, home];
+  const beside = [
+    ...outermost(writes).map((path) => bind(path, attributes)),
+    ...outermost(kept).map((path) => bind(path, attributes | readOnly)),
+  ];
+  const seen = bind(join(workdir, scope), attributes | (writable ? 0 : readOnly));
+  const home = bind(containedHome(workdir), attributes);
+  return scope === '.' && writable ? [...beside, seen] : [...beside, seen, home];
 }
 
 /** Sorted, without what lies inside another of them. */

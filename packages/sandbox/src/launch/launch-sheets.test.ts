@@ -70,7 +70,7 @@ describe('the sheets of a session', () => {
     const sheets = sheetsOf({ class: 'scoped', landlockAbi: 6 });
     const { problems } = sheets.sheetFor({ program: '/work/bin/own', commands, searchPath: ['/bin'] });
     expect(problems).toEqual([
-      '/work/bin/own lies in the workdir, and runs only with capabilities.filesystem.workdir_exec',
+      '/work/bin/own lies where the command may write, and runs only where that is granted too (workdir_exec)',
     ]);
     sheets.close();
   });

@@ -46,15 +46,17 @@ export interface LaunchSheetsOptions {
   readonly privateDirectory: string;
   /** The system call filter for these grants. */
   readonly filter: Buffer;
-  /** What a program and the commands it may run need, each an absolute path, with what is granted besides. */
-  readonly filesOf: (
-    programs: readonly string[],
-    searchPath: readonly string[],
-    reads: readonly string[],
-  ) => NeededFiles;
+  readonly filesOf: FindFiles;
   /** Processes of this user that run now. */
   readonly countProcesses: () => number;
 }
+
+/** Finds what programs, each an absolute path, need to run, and what is granted besides. */
+export type FindFiles = (
+  programs: readonly string[],
+  searchPath: readonly string[],
+  granted: Pick<ProcessGrants, 'reads' | 'trees'>,
+) => NeededFiles;
 
 /** A program and those it may run, as absolute paths. */
 export interface Startable {
@@ -97,8 +99,7 @@ export class LaunchSheets {
 
   #compose(programs: readonly string[], searchPath: readonly string[]): ComposedPlan {
     const { enforcement, grants, cgroups, users, workdir, privateDirectory, filesOf, countProcesses } = this.#options;
-    const { workdirExec, reads = [] } = grants;
-    const files = withoutAgentsPrograms(filesOf(programs, searchPath, reads), { workdir, workdirExec });
+    const files = grantedFiles({ filesOf, grants, workdir }, programs, searchPath);
     const processesRunning = countsAlone(enforcement) ? 0 : countProcesses();
     const plan = composePlan({ enforcement, files, grants, cgroups, users, workdir, processesRunning });
     const searchFirst = enforcement.class === 'scoped' ? linkPrograms(files, join(privateDirectory, 'bin')) : null;
@@ -116,6 +117,22 @@ export class LaunchSheets {
   }
 }
 
+export interface FilesRequest {
+  readonly filesOf: FindFiles;
+  readonly grants: ProcessGrants;
+  readonly workdir: string;
+}
+
+/** The files of a launch of these programs: what they need and what is granted, but for what the process itself can write. */
+export function grantedFiles(
+  { filesOf, grants, workdir }: FilesRequest,
+  programs: readonly string[],
+  searchPath: readonly string[],
+): NeededFiles {
+  const { workdirExec, writes = [] } = grants;
+  return withoutAgentsPrograms(filesOf(programs, searchPath, grants), { places: [workdir, ...writes], workdirExec });
+}
+
 /** The program that a shim stands for, where no root is composed in which a link takes the shim's place. */
 function unshimmed(program: string, { files, searchFirst }: ComposedPlan): string {
   if (searchFirst === null) return program;
@@ -124,19 +141,21 @@ function unshimmed(program: string, { files, searchFirst }: ComposedPlan): strin
 }
 
 /**
- * The files without those of the workdir: what the agent can write has the rights of the workdir and no others, also where a link under a
- * listed name leads to it. Each program that is kept from running so is told of, unless the workdir may be executed.
+ * The files without those of the places where the agent can write: these have the rights of that place and no others, also where a link under
+ * a listed name leads to them. Each program that is kept from running so is told of, unless what is written may be executed.
  */
 export function withoutAgentsPrograms(
   files: NeededFiles,
-  { workdir, workdirExec }: { readonly workdir: string; readonly workdirExec: boolean },
+  { places, workdirExec }: { readonly places: readonly string[]; readonly workdirExec: boolean },
 ): NeededFiles {
-  const isOutside = (path: string): boolean => !isBelow(path, workdir);
+  const isOutside = (path: string): boolean => !places.some((place) => isBelow(path, place));
   const kept = files.execute.filter((path) => !isOutside(path));
   if (kept.length === 0 && files.read.every(isOutside)) return files;
   const problems = workdirExec
     ? []
-    : kept.map((path) => `${path} lies in the workdir, and runs only with capabilities.filesystem.workdir_exec`);
+    : kept.map(
+        (path) => `${path} lies where the command may write, and runs only where that is granted too (workdir_exec)`,
+      );
   return {
     ...files,
     read: files.read.filter(isOutside),

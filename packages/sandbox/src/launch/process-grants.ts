@@ -25,11 +25,19 @@ export interface ProcessGrants {
   /** The part of the workdir it sees: a path below it in its normal spelling, `.` for all of it. */
   readonly scope: string;
   readonly writable: boolean;
-  /** May execute files of the workdir. */
+  /** May execute files of the workdir, and of `writes`. */
   readonly workdirExec: boolean;
   readonly stores: readonly StoreDirectory[];
   /** Files and directories of the host that it may read beside what its programs need; none when absent. */
   readonly reads?: readonly string[];
+  /** Directories of the host whose programs it may run, and all of which it may read; none when absent. */
+  readonly trees?: readonly string[];
+  /** Files and directories of the host, beside the workdir, that it may read and write where they are; none when absent. */
+  readonly writes?: readonly string[];
+  /** Places inside `writes` that it may read only, which takes a root of its own; none when absent. */
+  readonly kept?: readonly string[];
+  /** Where it starts, an absolute path that it may read; its part of the workdir when absent. */
+  readonly cwd?: string;
   readonly networkAllow: readonly NetworkDestination[];
   /** A port of this host's loopback at which the runtime itself serves the process; none when absent. */
   readonly servicePort?: number;

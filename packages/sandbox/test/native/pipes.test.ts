@@ -84,7 +84,7 @@ describe('pipes from the helper', () => {
       const before = openPipes();
       const stock = new PipeStock(helperPipes(helperPath()));
       for (const program of ['/bin/cat', '/nowhere/cat']) {
-        const standard = await openDescriptors(stock, stdin);
+        const standard = await openDescriptors(stock, { stdin });
         const child = spawn(program, { stdio: [...standard.stdio] });
         child.once('error', () => {});
         if (child.pid !== undefined) {
