@@ -65,9 +65,12 @@ const ambientAdapters: ReadonlySet<string> = new Set([
   'guest/src/provider/driver-ports.ts',
   // Signals a group of processes.
   'sandbox/src/child-group.ts',
-  // What a program begins with: arguments, environment, streams and signals of `svc-registry` and `svc-referee`.
+  // What the library is told of the process that uses it: where it is, its user, its search path.
+  'sandbox/src/library/own-host.ts',
+  // What a program begins with: arguments, environment, streams and signals of `svc-registry`, `svc-referee` and `svc-sandbox`.
   'registry/src/main.ts',
   'referee/src/main.ts',
+  'sandbox/src/program/main.ts',
 ]);
 const ambientRead = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|(?<![\w.'"`$-])process\.\w+|'node:process'/;
 
@@ -89,7 +92,7 @@ const maxLines = 400;
 const specifier = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\(\s*)'([^']+)'/g;
 
 /** The one entry of a package whose users import a single thing. */
-const entries: ReadonlySet<string> = new Set(['client/src/index.ts']);
+const entries: ReadonlySet<string> = new Set(['client/src/index.ts', 'sandbox/src/index.ts']);
 
 /** Path below `packages/` to source text. */
 type Sources = ReadonlyMap<string, string>;

@@ -50,7 +50,7 @@ export function containedTemporary(accessibleWorkdir: string): string {
 export function containedEnvironment(source: EnvironmentSource): Readonly<Record<string, string>> {
   const { accessibleWorkdir, sessionId, achieved, held, allow, stores = [] } = source;
   const environment: Record<string, string> = {
-    PATH: searchPath(held.PATH ?? '', accessibleWorkdir),
+    PATH: searchPathOutside(held.PATH ?? '', [accessibleWorkdir]),
     HOME: containedHome(accessibleWorkdir),
     LANG: 'C.UTF-8',
     TERM: 'dumb',
@@ -70,8 +70,10 @@ export function containedEnvironment(source: EnvironmentSource): Readonly<Record
   return environment;
 }
 
-function searchPath(heldPath: string, workdir: string): string {
-  const leadsInside = (entry: string): boolean => isInside(entry, workdir) || isInside(realPath(entry), workdir);
+/** A search path without entries that are relative or lead into one of these places; that of any system where nothing else is left. */
+export function searchPathOutside(heldPath: string, places: readonly string[]): string {
+  const leadsInside = (entry: string): boolean =>
+    places.some((place) => isInside(entry, place) || isInside(realPath(entry), place));
   const kept = heldPath.split(delimiter).filter((entry) => isAbsolute(entry) && !leadsInside(entry));
   return kept.length === 0 ? systemPath : kept.join(delimiter);
 }

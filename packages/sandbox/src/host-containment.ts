@@ -8,7 +8,7 @@ import { noContainment, type Containment } from './containment.ts';
 import { kernelContainment } from './kernel-containment.ts';
 import { climb } from './limits/ladder.ts';
 import { ownGroupFacts, ownGroupId } from './own-facts.ts';
-import { findHelper, type HelperSearch } from './launch/helper-path.ts';
+import { architectureOf, findHelper, type HelperSearch } from './launch/helper-path.ts';
 import type { HostAbility } from './launch/host-ability.ts';
 import type { Architecture } from './seccomp/architecture.ts';
 
@@ -32,7 +32,7 @@ export interface HostFacts extends HelperSearch {
 export async function hostContainment(facts: HostFacts): Promise<Containment> {
   const { platform, architecture: name, ceiling, uid } = facts;
   if (platform !== 'linux') return noContainment(`${platform} has no sandbox that svc uses`);
-  const architecture = filterArchitectures[name];
+  const architecture = architectureOf(name);
   if (architecture === undefined) return noContainment(`system calls of ${name} cannot be filtered by this version`);
   const helper = findHelper(facts);
   if (helper === null) {
@@ -50,8 +50,6 @@ export async function hostContainment(facts: HostFacts): Promise<Containment> {
   const containment = kernelContainment({ helper, ability, ceiling, hold, loadMachinery });
   return containment ?? noContainment(ability.obstacles.filter ?? '');
 }
-
-const filterArchitectures: Readonly<Record<string, Architecture>> = { x64: 'x86_64', arm64: 'aarch64' };
 
 interface ProbeFacts extends Omit<HostFacts, 'architecture'> {
   readonly helper: string;

@@ -35,13 +35,17 @@ export function kernelContainment(parts: KernelContainmentParts): Containment | 
 }
 
 /** D1 "Mechanism values". */
-const mechanisms: Readonly<Record<ContainmentClass, string>> = {
+export const mechanisms: Readonly<Record<ContainmentClass, string>> = {
   sealed: 'mountns+pivot_root+landlock+seccomp',
   scoped: 'landlock+seccomp',
   advisory: 'seccomp-only',
 };
 
-function strongestEnforcement({ ability, ceiling }: KernelContainmentParts): Enforcement | null {
+/** The strongest that the host and the ceiling allow; null when not even a filter can be installed. */
+export function strongestEnforcement({
+  ability,
+  ceiling,
+}: Pick<KernelContainmentParts, 'ability' | 'ceiling'>): Enforcement | null {
   const { filter, landlockAbi, root } = ability;
   if (!filter) return null;
   if (ceiling === 'advisory' || landlockAbi === null) return { class: 'advisory' };

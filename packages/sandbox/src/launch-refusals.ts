@@ -39,6 +39,7 @@ export function refusalOfFailure(failure: LaunchFailure): string {
   const { stage, error, detail } = failure;
   // A session that has as many processes as it may has no room for one more, whichever step finds out.
   if (stage === 'exec' || stage === 'room' || (stage === 'fork' && error === 'EAGAIN')) return refusalOfError(error);
+  if (stage === 'descriptors' && error === 'EISDIR') return 'its input or an output is a directory';
   const said = pathStages.has(stage) && detail.startsWith('/') ? pathReasons[error] : undefined;
   if (said !== undefined) return `it could not be contained: ${detail} ${said}`;
   return `it could not be contained: ${describeFailure(failure)}`;

@@ -83,6 +83,21 @@ export const catalogue = {
     explanation:
       'capabilities.resources.enforce is required, and on this host nothing holds one of the limits, or only svc itself by looking, which is too late for a fast program. svc run --explain-scope says by what each is held, and docs/containment.md what to change.',
   },
+  'E-CAP-019': {
+    title: 'a request to the sandbox cannot be used',
+    explanation:
+      'The library and svc-sandbox take paths that are there and are no links, whole numbers above 0 as limits, and a command. The message says what was given and what is wrong with it.',
+  },
+  'E-CAP-020': {
+    title: 'the containment class cannot hold a grant of the sandbox',
+    explanation:
+      'Hosts of the network, and a part of a writable directory that may be read only, are held in class sealed alone. In another class the command would get more than was granted, so nothing is started.',
+  },
+  'E-CAP-021': {
+    title: 'the sandbox did not start a command',
+    explanation:
+      'The program is not there, cannot be run, or a step of its containment failed; the message says which. Nothing ran. svc-sandbox exits with 127, 126 or 125 for these.',
+  },
   'E-IO-001': {
     title: 'a file cannot be read or written',
     explanation: 'The operating system refused a file operation. The message names the path and the reason.',

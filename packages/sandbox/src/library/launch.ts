@@ -1,0 +1,149 @@
+/** Runs a command contained, for programs that know nothing of capsules. */
+
+import { buffer } from 'node:stream/consumers';
+
+import type { EgressDecision } from '../egress/egress-rules.ts';
+import { endProcess } from '../end-process.ts';
+import type { SessionContainment } from '../containment.ts';
+import type { LaunchedProcess, LaunchEnd } from '../launcher.ts';
+import { OutputBound } from './bounded-output.ts';
+import { environmentIn, grantsIn, type LoweredRequest, lowerRequest } from './lower-request.ts';
+import { containmentOf, ownSurroundings } from './own-host.ts';
+import type { Ended, Launched, LaunchRequest, Output, Refusal } from './requests.ts';
+import { makePlace, type SandboxPlace } from './sandbox-place.ts';
+import { StartRefusal } from './start-refusal.ts';
+
+/** Between being asked to end and being ended. */
+const graceMs = 2000;
+const mostGathered = 64 * 1024 ** 2;
+const mostRefusals = 1000;
+
+/**
+ * Starts a command that can do no more than it is granted. Settles once its program runs; throws a `SandboxError` when nothing was started, never
+ * for what the command does. What it left running ends with it in class `sealed`, in the others as far as it stayed in its process group.
+ */
+export async function launch(request: LaunchRequest): Promise<Launched> {
+  const surroundings = ownSurroundings();
+  const lowered = lowerRequest(request, surroundings);
+  const { containment } = await containmentOf(lowered.class);
+  request.signal?.throwIfAborted();
+  const place = makePlace(surroundings.temporaryDirectory, lowered.grants.writes ?? []);
+  const refused = new NetworkRefusals();
+  const { workdir, privateDirectory } = place;
+  const directories = [workdir, ...(lowered.grants.writes ?? [])];
+  const hold = await containment.hold({ resources: lowered.grants.limits, directories });
+  const session = containment.open({
+    workdir,
+    privateDirectory,
+    hold,
+    onDecision: (decision) => refused.note(decision),
+  });
+  try {
+    return await start({ request, lowered, place, session, refused });
+  } catch (error) {
+    await session.close();
+    await place.remove();
+    throw error;
+  }
+}
+
+interface Start {
+  readonly request: LaunchRequest;
+  readonly lowered: LoweredRequest;
+  readonly place: SandboxPlace;
+  readonly session: SessionContainment;
+  readonly refused: NetworkRefusals;
+}
+
+async function start({ request, lowered, place, session, refused }: Start): Promise<Launched> {
+  const outcome = await session.launcher(grantsIn(lowered, place)).launch({
+    command: lowered.command,
+    args: lowered.args,
+    env: environmentIn(lowered, place),
+    stdin: request.stdin ?? 'null',
+    ...(request.output === 'inherit' ? { output: 'inherit' } : {}),
+  });
+  if (outcome.kind === 'refused') throw new StartRefusal(lowered.program, outcome.reason);
+  const { process: launched, problems = [] } = outcome;
+  const ending = new Ending(launched);
+  const bound = new OutputBound(lowered.outputBytes, () => ending.begin('output'));
+  const [stdout, stderr] = [bound.count(launched.stdout), bound.count(launched.stderr)];
+  ending.watch(lowered.timeMs, request.signal);
+  const ended = launched.ended.then(async (end): Promise<Ended> => {
+    ending.forget();
+    await session.close();
+    await place.remove();
+    const limits = (launched.limitsReached?.() ?? []).map((reason): Refusal => ({ kind: 'limit', reason }));
+    return { ...exitOf(end), endedBy: ending.cause, refused: [...refused.all, ...limits] };
+  });
+  return {
+    pid: launched.pid,
+    class: lowered.class,
+    stdin: launched.stdin,
+    stdout,
+    stderr,
+    warnings: problems,
+    ended,
+    output: async (): Promise<Output> => {
+      bound.lower(mostGathered);
+      const [out, error, end] = await Promise.all([buffer(stdout), buffer(stderr), ended]);
+      return { ...end, endedBy: ending.cause, stdout: out, stderr: error };
+    },
+    kill: (signal = 'SIGTERM') => launched.kill(signal),
+  };
+}
+
+function exitOf(end: LaunchEnd): Pick<Ended, 'exitCode' | 'signal'> {
+  return end.kind === 'exited' ? { exitCode: end.exitCode, signal: null } : { exitCode: null, signal: end.signal };
+}
+
+/** Why a command is ended from outside, if it is: the first reason counts. */
+class Ending {
+  readonly #launched: LaunchedProcess;
+  #cause: Ended['endedBy'] = 'command';
+  #forget: () => void = () => {};
+
+  constructor(launched: LaunchedProcess) {
+    this.#launched = launched;
+  }
+
+  get cause(): Ended['endedBy'] {
+    return this.#cause;
+  }
+
+  begin(cause: Ended['endedBy']): void {
+    if (this.#cause !== 'command') return;
+    this.#cause = cause;
+    void endProcess(this.#launched, graceMs);
+  }
+
+  watch(timeMs: number | null, signal: AbortSignal | undefined): void {
+    const timer = timeMs === null ? undefined : setTimeout(() => this.begin('time'), timeMs);
+    const abort = (): void => this.begin('caller');
+    signal?.addEventListener('abort', abort, { once: true });
+    if (signal?.aborted === true) abort();
+    this.#forget = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    };
+  }
+
+  forget(): void {
+    this.#forget();
+  }
+}
+
+/** Destinations that the proxy refused, each once. */
+class NetworkRefusals {
+  readonly #found = new Map<string, Refusal>();
+
+  note({ destination, verdict, reason }: EgressDecision): void {
+    if (verdict === 'allowed' || this.#found.size >= mostRefusals) return;
+    const said = (reason ?? '').replace('capabilities.network.allow', 'the grant');
+    this.#found.set(`${destination}`, { kind: 'network', destination, reason: said });
+  }
+
+  get all(): readonly Refusal[] {
+    return [...this.#found.values()];
+  }
+}

@@ -1,0 +1,244 @@
+/** Reads a request and makes grants of it, as the rest of the sandbox knows them. */
+
+import { lstatSync, realpathSync } from 'node:fs';
+import { isAbsolute, relative, resolve, sep } from 'node:path';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { formatDestination, type NetworkDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
+import { containedEnvironment, searchPathOutside } from '../contained-environment.ts';
+import { findProgram } from '../find-program.ts';
+import type { ProcessGrants, ResourceLimits } from '../launch/process-grants.ts';
+import type { Surroundings } from './own-host.ts';
+import type { Grants, Limits, SandboxClass, SandboxRequest } from './requests.ts';
+import { StartRefusal } from './start-refusal.ts';
+
+/** A request that can be carried out, as far as looking tells. Paths are absolute and without links. */
+export interface LoweredRequest {
+  readonly class: SandboxClass;
+  /** Of the program that is started. */
+  readonly program: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly grants: ProcessGrants;
+  /** Null for the empty folder of its own. */
+  readonly cwd: string | null;
+  readonly searchPath: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Paths that the request grants, where the rest of `grants` is what its programs need. */
+  readonly granted: readonly string[];
+  /** As they are granted, for a person. */
+  readonly network: readonly string[];
+  readonly timeMs: number | null;
+  readonly outputBytes: number | null;
+}
+
+const gibibyte = 1024 ** 3;
+
+/** Where a system keeps its programs and what they are made of; links on most systems, except the first. */
+const systemTrees = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
+/** By which programs of `/usr` are found on Debian and its kin. */
+const systemLinks = ['/etc/alternatives'];
+
+/** Mounted anew for each command, or made of nothing: the host's own are never granted. */
+const ownPlaces = ['/proc', '/dev'];
+
+/** Throws `E-CAP-019`, `E-CAP-001`, `E-CAP-020`, and `E-CAP-021` for a program that is not there. */
+export function lowerRequest(request: SandboxRequest, surroundings: Surroundings): LoweredRequest {
+  const { command, grants = {}, class: wanted = 'sealed' } = request;
+  const [name = '', ...args] = command;
+  if (name === '') throw unusable('a command is to be run, and none is named', 'name a program as the first word');
+  const writes = (grants.write ?? []).map((path) => grantedPath(path, 'writing', surroundings));
+  const reads = (grants.read ?? []).map((path) => grantedPath(path, 'reading', surroundings));
+  const kept = reads.filter((path) => writes.some((place) => isBelow(path, place)));
+  refuseUnheld(wanted, kept, grants);
+  const searchPath = searchPathOutside(surroundings.searchPath, grants.runWritten === true ? [] : writes);
+  const env = environmentOf(grants.env ?? {});
+  const program = programOf(name, env['PATH'] ?? searchPath, surroundings.cwd);
+  const network = (grants.network ?? []).map(destinationOf);
+  const { timeMs = null, outputBytes = null } = checkedLimits(grants.limits ?? {});
+  return {
+    class: wanted,
+    program,
+    command: name.includes('/') ? program : name,
+    args,
+    cwd: startOf(request, [...reads, ...writes], surroundings),
+    searchPath,
+    env,
+    granted: [...reads, ...writes],
+    network: network.map(formatDestination),
+    timeMs,
+    outputBytes,
+    grants: {
+      commands: (grants.run ?? []).map((other) => namedProgram(other, env['PATH'] ?? searchPath)),
+      scope: '.',
+      writable: true,
+      workdirExec: grants.runWritten ?? false,
+      stores: [],
+      reads: [...reads.filter((path) => !kept.includes(path)), ...(grants.run === undefined ? systemLinks : [])],
+      trees: grants.run === undefined ? systemTrees : [],
+      writes,
+      kept,
+      networkAllow: network,
+      unixSockets: grants.unixSockets ?? false,
+      limits: resourcesOf(grants.limits ?? {}),
+    },
+  };
+}
+
+/** `E-CAP-019`. */
+function unusable(message: string, hint: string): Diagnostic {
+  return new Diagnostic('E-CAP-019', message, { hint });
+}
+
+function grantedPath(path: string, use: 'reading' | 'writing', { cwd }: Surroundings): string {
+  const wanted = `${quoted(path)} was granted for ${use}`;
+  if (path === '') throw unusable(`an empty path was granted for ${use}`, 'name a file or a directory');
+  if (path.includes('\0')) throw unusable(`${wanted}, and no path holds a NUL character`, 'name it without');
+  const place = resolve(cwd, path);
+  if (place === '/') throw unusable(`${wanted}, and a whole system cannot be`, 'grant the directories that it needs');
+  if (ownPlaces.some((own) => isBelow(place, own))) {
+    throw unusable(`${wanted}, and a command has a /proc and a /dev of its own`, 'leave it out');
+  }
+  const real = realPathOf(place, wanted);
+  if (real !== place) {
+    throw unusable(`${wanted}, and it is a link or lies behind one: it leads to ${real}`, `grant ${real} itself`);
+  }
+  const found = lstatSync(place);
+  if (!found.isFile() && !found.isDirectory()) {
+    throw unusable(`${wanted}, and it is neither a file nor a directory`, 'grant the directory that it lies in');
+  }
+  return place;
+}
+
+function realPathOf(place: string, wanted: string): string {
+  try {
+    return realpathSync(place);
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    const reason = error.code === 'ENOENT' ? 'nothing is there' : systemReason(error);
+    throw unusable(`${wanted}, and ${reason}`, 'make it first, or leave it out');
+  }
+}
+
+/** What a weaker class would let pass is refused: a grant that is not held is no grant. */
+function refuseUnheld(wanted: SandboxClass, [kept]: readonly string[], { network = [] }: Grants): void {
+  if (wanted === 'sealed') return;
+  const hint = 'use class sealed';
+  if (kept !== undefined) {
+    throw new Diagnostic(
+      'E-CAP-020',
+      `${kept} is to be read only inside a directory that may be written, which class ${wanted} cannot hold`,
+      { hint: `${hint}, or grant the writable parts one by one` },
+    );
+  }
+  if (network.length > 0) {
+    throw new Diagnostic(
+      'E-CAP-020',
+      `the network is to be ${network.join(', ')} alone, and class ${wanted} cannot hold a command to hosts`,
+      { hint: `${hint}, or grant no network` },
+    );
+  }
+}
+
+function environmentOf(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  for (const [name, value] of Object.entries(env)) {
+    if (name === '' || /[=\0]/.test(name) || value.includes('\0')) {
+      throw unusable(
+        `the variable ${quoted(name)} was granted, and no variable can be so`,
+        'name it without = and NUL',
+      );
+    }
+  }
+  return env;
+}
+
+/** A name is looked up on the search path; any other is a path. */
+function programOf(name: string, searchPath: string, cwd: string): string {
+  const found = findProgram(name.includes('/') ? resolve(cwd, name) : name, searchPath);
+  if (found.kind === 'refused') throw new StartRefusal(quoted(name), found.reason);
+  return found.path;
+}
+
+function namedProgram(name: string, searchPath: string): string {
+  const isNamed = name !== '' && (isAbsolute(name) || !name.includes('/'));
+  const found = isNamed ? findProgram(name, searchPath) : null;
+  if (found?.kind === 'found') return found.path;
+  const problem = found === null ? 'it is neither a name nor an absolute path' : found.reason;
+  throw unusable(`${quoted(name)} was granted to be run, and ${problem}`, 'install it, or leave it out');
+}
+
+function destinationOf(text: string): NetworkDestination {
+  const reading = parseDestination(text);
+  if (reading.kind === 'destination') return reading.destination;
+  throw new Diagnostic('E-CAP-001', `the destination ${quoted(text)} was granted, and it ${reading.reason}`, {
+    hint: 'name it as host, host:port, http://host or https://host',
+  });
+}
+
+function checkedLimits(limits: Limits): Limits {
+  for (const [name, most] of Object.entries(limits)) {
+    if (most === undefined || (Number.isSafeInteger(most) && most > 0)) continue;
+    throw unusable(`the limit ${name} was to be ${quoted(String(most))}`, 'give a whole number above 0');
+  }
+  const { timeMs = 0 } = limits;
+  if (timeMs > longestMs) throw unusable(`the limit timeMs was to be ${timeMs}`, `give at most ${longestMs}`);
+  return limits;
+}
+
+/** That a timer can wait. */
+const longestMs = 2 ** 31 - 1;
+
+/** The same as those of a manifest, where nothing is said. */
+function resourcesOf(limits: Limits): ResourceLimits {
+  const memory = limits.memoryBytes ?? 2 * gibibyte;
+  return {
+    processes: limits.processes ?? 128,
+    open_files: limits.openFiles ?? 1024,
+    file_size: limits.fileBytes ?? 4 * gibibyte,
+    cpu: limits.cpuSeconds ?? 3600,
+    memory,
+    session_memory: memory,
+  };
+}
+
+function startOf(request: SandboxRequest, places: readonly string[], { cwd }: Surroundings): string | null {
+  const isSeen = (path: string): boolean => places.some((place) => isBelow(path, place));
+  if (request.cwd === undefined) return isSeen(cwd) ? cwd : null;
+  const place = resolve(cwd, request.cwd);
+  if (!isSeen(place)) {
+    throw unusable(`the command is to start in ${place}, which it may not read`, 'grant it for reading or writing');
+  }
+  const real = realPathOf(place, `${place} is where the command is to start`);
+  if (real === place && lstatSync(place).isDirectory()) return place;
+  throw unusable(
+    `the command is to start in ${place}, which is not a directory itself`,
+    `name a directory without links`,
+  );
+}
+
+/** The grants, starting in the empty folder where nothing else is said. */
+export function grantsIn({ grants, cwd }: LoweredRequest, { workdir }: { readonly workdir: string }): ProcessGrants {
+  return { ...grants, cwd: cwd ?? workdir };
+}
+
+/** All variables of the command. */
+export function environmentIn(
+  { class: achieved, searchPath, env }: LoweredRequest,
+  { workdir }: { readonly workdir: string },
+): Readonly<Record<string, string>> {
+  const base = containedEnvironment({
+    accessibleWorkdir: workdir,
+    achieved,
+    held: { PATH: searchPath },
+    allow: [],
+  });
+  return { ...base, ...env };
+}
+
+/** Whether a path is a place or lies in it. */
+export function isBelow(path: string, place: string): boolean {
+  const way = relative(place, path);
+  return way !== '..' && !way.startsWith(`..${sep}`);
+}

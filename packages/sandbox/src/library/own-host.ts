@@ -1,0 +1,174 @@
+/** Finds out once what this machine can enforce for this process: nothing else of the library reads the process. */
+
+import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { arch, cwd, env, getuid, platform } from 'node:process';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import type { Containment } from '../containment.ts';
+import { kernelContainment, strongestEnforcement } from '../kernel-containment.ts';
+import { architectureOf, findHelper } from '../launch/helper-path.ts';
+import type { Enforcement } from '../launch/compose-plan.ts';
+import type { HostAbility } from '../launch/host-ability.ts';
+import { leastAbiForScoped } from '../launch/landlock-rights.ts';
+import { climb } from '../limits/ladder.ts';
+import { ownGroupFacts, ownGroupId } from '../own-facts.ts';
+import { probeHost } from '../probe-host.ts';
+import { strictestFilter } from '../process-filter.ts';
+import type { Architecture } from '../seccomp/architecture.ts';
+import { launchMachinery } from '../session-launches.ts';
+import type { SandboxClass } from './requests.ts';
+
+/** A machine with a helper, tried once. */
+interface OwnHost {
+  readonly helper: string;
+  readonly architecture: Architecture;
+  readonly uid: number;
+  readonly ability: HostAbility;
+}
+
+type HostLookup =
+  | { readonly kind: 'found'; readonly host: OwnHost }
+  | { readonly kind: 'none'; readonly obstacle: string };
+
+/** What of this process a request is about. */
+export interface Surroundings {
+  readonly cwd: string;
+  readonly searchPath: string;
+  /** For files of a moment, links resolved. */
+  readonly temporaryDirectory: string;
+}
+
+/** Throws `E-CAP-019` where the current directory is gone, or nothing can be written where temporary files go. */
+export function ownSurroundings(): Surroundings {
+  const place = unlessRefused(cwd, null);
+  if (place === null) {
+    throw new Diagnostic(
+      'E-CAP-019',
+      'a command is to be run from the current directory, which is not there any more',
+      {
+        hint: 'go to another directory',
+      },
+    );
+  }
+  return { cwd: place, searchPath: env['PATH'] ?? '', temporaryDirectory: writableTemporary() };
+}
+
+function writableTemporary(): string {
+  const path = tmpdir();
+  try {
+    accessSync(path, constants.W_OK);
+    return realpathSync(path);
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    const message = `temporary files are to be made in ${path}, and ${systemReason(error)}`;
+    throw new Diagnostic('E-CAP-019', message, { hint: 'set TMPDIR to a directory that can be written', cause: error });
+  }
+}
+
+/** The classes in the order in which they are tried. */
+export const strongestFirst = ['sealed', 'scoped', 'advisory'] as const;
+
+/** For each class, why this machine cannot enforce it, as a clause for a person; null where it can. */
+export async function classObstacles(): Promise<Readonly<Record<SandboxClass, string | null>>> {
+  const looked = await lookAtHost();
+  const of = (wanted: SandboxClass): string | null =>
+    looked.kind === 'none' ? looked.obstacle : obstacleTo(wanted, looked.host.ability);
+  return { advisory: of('advisory'), scoped: of('scoped'), sealed: of('sealed') };
+}
+
+/** What contains a command in one class. */
+export interface ClassContainment {
+  readonly containment: Containment;
+  readonly enforcement: Enforcement;
+}
+
+/** Throws `E-CAP-003` where this machine cannot enforce the class: nothing weaker is taken instead. */
+export async function containmentOf(wanted: SandboxClass): Promise<ClassContainment> {
+  const looked = await lookAtHost();
+  const obstacle = looked.kind === 'none' ? looked.obstacle : obstacleTo(wanted, looked.host.ability);
+  if (looked.kind === 'none' || obstacle !== null) throw await classRefusal(wanted, obstacle ?? '');
+  const parts = partsOf(looked.host, wanted);
+  const [containment, enforcement] = [kernelContainment(parts), strongestEnforcement(parts)];
+  if (containment?.achieved !== wanted || enforcement?.class !== wanted) throw new Error(`${wanted} was there before`);
+  return { containment, enforcement };
+}
+
+let looking: Promise<HostLookup> | null = null;
+
+function lookAtHost(): Promise<HostLookup> {
+  return (looking ??= tryHost().catch((error: unknown) => {
+    looking = null;
+    if (!isSystemError(error)) throw error;
+    // A full disk, say: it may be there the next time.
+    return { kind: 'none', obstacle: `it could not be tried, since ${error.syscall} answered ${error.code}` };
+  }));
+}
+
+async function tryHost(): Promise<HostLookup> {
+  if (platform !== 'linux') return { kind: 'none', obstacle: `nothing is enforced on ${platform}, only on Linux` };
+  const architecture = architectureOf(arch);
+  if (architecture === undefined) return { kind: 'none', obstacle: `system calls of ${arch} cannot be filtered` };
+  const helper = findHelper({ packageRoot: packageRoot(), platform, architecture: arch });
+  if (helper === null) {
+    return { kind: 'none', obstacle: 'the helper svc-launch is missing or not executable: install the package anew' };
+  }
+  const uid = getuid?.() ?? 0;
+  const ability = await probeHost({
+    helper,
+    filter: strictestFilter(architecture),
+    directory: tmpdir(),
+    isSuperuser: uid === 0,
+    self: { uid, gid: ownGroupId() },
+  });
+  return { kind: 'found', host: { helper, architecture, uid, ability } };
+}
+
+/** The nearest folder above that is a package: it has the helper. */
+function packageRoot(): string {
+  let folder = dirname(import.meta.filename);
+  while (!existsSync(join(folder, 'package.json')) && folder !== dirname(folder)) folder = dirname(folder);
+  return folder;
+}
+
+function obstacleTo(wanted: SandboxClass, { filter, landlockAbi, root, obstacles }: HostAbility): string | null {
+  const isThere = {
+    advisory: filter,
+    scoped: (landlockAbi ?? 0) >= leastAbiForScoped,
+    sealed: root !== null,
+  };
+  if (isThere[wanted]) return null;
+  return (wanted === 'advisory' ? obstacles.filter : obstacles[wanted]) ?? 'it could not be tried';
+}
+
+function partsOf({ helper, architecture, uid, ability }: OwnHost, wanted: SandboxClass) {
+  return {
+    helper,
+    ability,
+    ceiling: wanted,
+    // Without control groups: to divide its own, this process would have to be moved, which a library does to nobody.
+    hold: async (request, enforcement) =>
+      climb(request, {
+        enforcement,
+        ability,
+        isSuperuser: uid === 0,
+        own: { ...ownGroupFacts(), membership: '' },
+      }),
+    loadMachinery: async () => launchMachinery(architecture, uid),
+  } satisfies Parameters<typeof kernelContainment>[0];
+}
+
+async function classRefusal(wanted: SandboxClass, obstacle: string): Promise<Diagnostic> {
+  const obstacles = await classObstacles();
+  const achieved = strongestFirst.find((each) => obstacles[each] === null) ?? null;
+  const hint =
+    achieved === null
+      ? 'run on Linux 6.2 or later with Landlock active, or in a virtual machine that has it'
+      : `ask for ${achieved}, which this machine can enforce, or change the machine: "What a host gives" in docs/containment.md`;
+  return new Diagnostic('E-CAP-003', `class ${wanted} was asked for and cannot be enforced here: ${obstacle}`, {
+    hint,
+  });
+}
