@@ -1,11 +1,15 @@
 // Builds the packages that are published, for programs that know nothing of this checkout: each `packages/<name>/src` becomes JavaScript and
-// declarations in `packages/<name>/dist`, ready for `npm pack`. What has not changed is not built again.
+// declarations in `packages/<name>/dist`, ready for `npm pack`. A package that is made of private ones brings them along in its own files. What
+// has not changed is not built again.
 import { createHash } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { buildSync } from 'esbuild';
+
+import { buildAllNative } from './build-native.mjs';
 import { scope } from './own-names.mjs';
 import { packedFiles, packPackage, tarballName } from './pack-package.mjs';
 
@@ -13,11 +17,16 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const tsc = join(root, 'node_modules', '.bin', 'tsc');
 
 /** Lowest first: the declarations of one may name those of another. */
-export const publishedPackages = ['protocol', 'client', 'guest', 'testing'];
+export const publishedPackages = ['protocol', 'client', 'sandbox', 'guest', 'testing'];
+
+/** Those that are built into files of their own with all that they import: what is imported is needed to build them, and not to use them. */
+export const bundledPackages = {
+  sandbox: { entries: { index: 'index.ts', program: 'program/main.ts' }, types: 'index.ts', native: ['svc-launch'] },
+};
 
 /** The names of those that were built. */
 export function buildPackages() {
-  const built = publishedPackages.filter((name) => buildPackage(join(root, 'packages', name)));
+  const built = publishedPackages.filter((name) => buildPackage(name));
   packGuest(built.includes('guest'));
   return built;
 }
@@ -33,17 +42,14 @@ function packGuest(isBuilt) {
   writeFileSync(path, packPackage(folder));
 }
 
-function buildPackage(folder) {
-  const source = join(folder, 'src');
-  const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
-    .sort();
+function buildPackage(name) {
+  const folder = join(root, 'packages', name);
+  const bundle = bundledPackages[name] ?? null;
   const inputs = digest([
     fileURLToPath(import.meta.url),
     join(root, 'tsconfig.json'),
     join(folder, 'package.json'),
-    ...ownDependencies(folder).map((name) => join(root, 'packages', name, 'dist', '.inputs')),
-    ...files.map((file) => join(source, file)),
+    ...(bundle === null ? builtFrom(folder) : bundledFrom(folder, bundle)),
     ...packedAsTheyAre(folder),
   ]);
   const target = join(folder, 'dist');
@@ -51,11 +57,8 @@ function buildPackage(folder) {
   if (existsSync(marker) && readFileSync(marker, 'utf8') === inputs) return false;
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target);
-  emit(folder);
-  for (const file of files.filter((name) => name.endsWith('.d.ts'))) {
-    mkdirSync(dirname(join(target, file)), { recursive: true });
-    copyFileSync(join(source, file), join(target, file));
-  }
+  if (bundle === null) emitEach(folder);
+  else emitBundle(folder, bundle);
   withEmittedNames(target);
   // npm packs a licence that lies in the folder of the package alone.
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
@@ -70,33 +73,108 @@ function packedAsTheyAre(folder) {
     .map((file) => join(folder, file));
 }
 
+function builtFrom(folder) {
+  const built = ownDependencies(folder).map((name) => join(root, 'packages', name, 'dist', '.inputs'));
+  return [...built, ...sourcesOf(folder)];
+}
+
+function bundledFrom(folder, { native }) {
+  const others = ownDependencies(folder, 'devDependencies').map((name) => join(root, 'packages', name));
+  return [folder, ...others].flatMap(sourcesOf).concat(nativeFiles(native).map(({ from }) => from));
+}
+
+/** The sources of a package, tests left out. */
+function sourcesOf(folder) {
+  return readdirSync(join(folder, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.(?:ts|json)$/.test(file) && !file.endsWith('.test.ts'))
+    .sort()
+    .map((file) => join(folder, 'src', file));
+}
+
+/** The programs of the helper that a build put into `dist/native`, and where they are in a package. */
+function nativeFiles(programs) {
+  return ['linux-x64', 'linux-arm64']
+    .flatMap((place) => programs.map((program) => join('native', place, program)))
+    .map((file) => ({ from: join(root, 'dist', file), file }))
+    .filter(({ from }) => existsSync(from));
+}
+
 /** The packages of this checkout that a package depends on, by their folders. */
-function ownDependencies(folder) {
-  const { dependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+function ownDependencies(folder, kind = 'dependencies') {
+  const { [kind]: dependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   return Object.keys(dependencies)
     .filter((name) => name.startsWith(scope))
     .map((name) => name.slice(scope.length));
 }
 
-/** The compiler reads its options from a file alone. Of another package it sees the declarations that were built before. */
-function emit(folder) {
+/** A file of JavaScript and one of declarations for each source. Of another package the compiler sees the declarations that were built before. */
+function emitEach(folder) {
+  const compilerOptions = {
+    allowImportingTsExtensions: false,
+    rewriteRelativeImportExtensions: true,
+    target: 'esnext',
+    rootDir: '../src',
+    outDir: '.',
+    paths: Object.fromEntries(
+      ownDependencies(folder).map((name) => [`${scope}${name}/*.ts`, [`../../${name}/dist/*.d.ts`]]),
+    ),
+  };
+  compile(folder, { compilerOptions, include: ['../src'], exclude: ['../src/**/*.test.ts'] });
+  for (const source of sourcesOf(folder).filter((name) => name.endsWith('.d.ts'))) {
+    const target = join(folder, 'dist', source.slice(join(folder, 'src').length));
+    mkdirSync(dirname(target), { recursive: true });
+    copyFileSync(source, target);
+  }
+}
+
+/** A file of JavaScript for each entry, the declarations of one of them, and the programs that it starts. */
+function emitBundle(folder, { entries, types, native }) {
+  buildSync({
+    absWorkingDir: root,
+    entryPoints: Object.fromEntries(Object.entries(entries).map(([name, file]) => [name, join(folder, 'src', file)])),
+    outdir: join(folder, 'dist'),
+    chunkNames: 'chunks/[hash]',
+    bundle: true,
+    splitting: true,
+    platform: 'node',
+    target: 'node20.19',
+    format: 'esm',
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  const compilerOptions = { emitDeclarationOnly: true, rootDir: '../..', outDir: 'declarations' };
+  compile(folder, { compilerOptions, include: [], files: [`../src/${types}`] });
+  takeDeclarations(folder, types);
+  for (const { from, file } of nativeFiles(native)) {
+    mkdirSync(dirname(join(folder, 'dist', file)), { recursive: true });
+    copyFileSync(from, join(folder, 'dist', file));
+  }
+}
+
+/** Keeps the declarations that users of an entry read. Throws where one names another package: no user has its declarations. */
+function takeDeclarations(folder, types) {
+  const emitted = join(folder, 'dist', 'declarations');
+  const place = join(emitted, folder.slice(join(root, 'packages').length), 'src');
+  const taken = new Set([types.replace(/\.ts$/, '.d.ts')]);
+  for (const file of taken) {
+    const text = readFileSync(join(place, file), 'utf8');
+    for (const [, name] of text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g)) {
+      if (name.startsWith(scope)) throw new Error(`the declarations of ${folder} name ${name} in ${file}`);
+      if (name.startsWith('.')) taken.add(join(dirname(file), name.replace(/\.ts$/, '.d.ts')));
+    }
+    mkdirSync(dirname(join(folder, 'dist', file)), { recursive: true });
+    copyFileSync(join(place, file), join(folder, 'dist', file));
+  }
+  rmSync(emitted, { recursive: true });
+}
+
+/** The compiler reads its options from a file alone. */
+function compile(folder, { compilerOptions, ...files }) {
   const config = join(folder, 'dist', 'tsconfig.json');
   const options = {
     extends: '../../../tsconfig.json',
-    compilerOptions: {
-      noEmit: false,
-      allowImportingTsExtensions: false,
-      rewriteRelativeImportExtensions: true,
-      declaration: true,
-      target: 'esnext',
-      rootDir: '../src',
-      outDir: '.',
-      paths: Object.fromEntries(
-        ownDependencies(folder).map((name) => [`${scope}${name}/*.ts`, [`../../${name}/dist/*.d.ts`]]),
-      ),
-    },
-    include: ['../src'],
-    exclude: ['../src/**/*.test.ts'],
+    compilerOptions: { noEmit: false, declaration: true, ...compilerOptions },
+    ...files,
   };
   writeFileSync(config, JSON.stringify(options));
   try {
@@ -129,5 +207,6 @@ function digest(files) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const line of buildAllNative(join(root, 'dist'))) process.stdout.write(`${line}\n`);
   for (const name of buildPackages()) process.stdout.write(`built packages/${name}/dist\n`);
 }

@@ -85,6 +85,7 @@ const bundleServers = async () =>
     entryPoints: {
       'svc-registry': 'packages/registry/src/main.ts',
       'svc-referee': 'packages/referee/src/main.ts',
+      'svc-sandbox': 'packages/sandbox/src/program/main.ts',
       'schema-thread': 'packages/svc/src/tools/schema-thread-main.ts',
     },
     plugins: [packagesOnDemand('.'), ownVersion],
@@ -179,9 +180,9 @@ async function bundlePackages() {
 }
 
 async function buildTheRest() {
+  for (const line of buildAllNative('dist')) process.stdout.write(`${line}\n`);
   for (const name of buildPackages()) process.stdout.write(`built packages/${name}/dist\n`);
   await buildComponents('dist');
-  for (const line of buildAllNative('dist')) process.stdout.write(`${line}\n`);
   const artifacts = await buildArtifacts();
   for (const { name, version, built, milliseconds } of artifacts) {
     if (built) process.stdout.write(`built ${name} ${version} in ${milliseconds} ms\n`);

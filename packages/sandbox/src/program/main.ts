@@ -1,0 +1,152 @@
+/** `svc-sandbox`: runs a command that can do no more than its options grant, as if the command itself had been started. */
+
+import { constants } from 'node:os';
+import { pipeline } from 'node:stream/promises';
+
+import packageJson from '../../package.json' with { type: 'json' };
+import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { explain } from '../library/explain.ts';
+import { launch } from '../library/launch.ts';
+import { probe } from '../library/probe.ts';
+import type { Ended, Launched, Refusal, SandboxRequest } from '../library/requests.ts';
+import { isSandboxError } from '../library/sandbox-error.ts';
+import { StartRefusal } from '../library/start-refusal.ts';
+import { help, readFlags } from './flags.ts';
+import { renderExplanation, renderProbe } from './report.ts';
+
+const failedItself = 125;
+const endedAtLimit = 124;
+const signalBase = 128;
+
+/** Signals that are the command's: what ends a program, what a terminal sends, what programs agree on. */
+const passedOn = [
+  'SIGHUP',
+  'SIGINT',
+  'SIGQUIT',
+  'SIGTERM',
+  'SIGUSR1',
+  'SIGUSR2',
+  'SIGWINCH',
+] as const satisfies readonly NodeJS.Signals[];
+
+/** Sets the exit code. Settles once the command has ended, or what was asked for is printed. */
+export async function main(args: readonly string[]): Promise<void> {
+  // A reader that went away ends what it reads, and is no failure of ours.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+  try {
+    process.exitCode = await answer(args);
+  } catch (error) {
+    if (!isSandboxError(error)) throw ended(error);
+    say(`error[${error.code}]: ${error.message}`);
+    if (error.hint !== undefined) say(`hint: ${error.hint}`);
+    process.exitCode = error instanceof StartRefusal ? error.status : failedItself;
+  }
+}
+
+async function answer(args: readonly string[]): Promise<number> {
+  const asked = readFlags(args, process.env);
+  switch (asked.kind) {
+    case 'help':
+      process.stdout.write(help);
+      return 0;
+    case 'version':
+      process.stdout.write(`${packageJson.version}\n`);
+      return 0;
+    case 'probe': {
+      const found = await probe();
+      process.stdout.write(asked.json ? `${JSON.stringify(found)}\n` : renderProbe(found));
+      return found.class === null ? failedItself : 0;
+    }
+    case 'explain': {
+      const explanation = await explain(asked.request);
+      process.stdout.write(asked.json ? `${JSON.stringify(explanation)}\n` : renderExplanation(explanation));
+      return 0;
+    }
+    case 'run':
+      return await run(asked.request, asked.quiet);
+    case 'misused':
+      say(`error: ${asked.message}`);
+      say(`hint: ${asked.hint}`);
+      return failedItself;
+  }
+}
+
+async function run(request: SandboxRequest, quiet: boolean): Promise<number> {
+  const isBounded = request.grants?.limits?.outputBytes !== undefined;
+  // From the first moment on: a signal that comes while the command is being started is the command's too.
+  const passTo = catchSignals();
+  const launched = await launch({
+    ...request,
+    ...withTerminal(request),
+    stdin: 'inherit',
+    output: isBounded ? 'pipe' : 'inherit',
+  });
+  passTo(launched);
+  for (const warning of quiet ? [] : launched.warnings) say(`warning: ${warning}`);
+  if (isBounded) handOver(launched);
+  const end = await launched.ended;
+  for (const refusal of quiet ? [] : end.refused) say(refusalLine(refusal));
+  return statusOf(end);
+}
+
+/** A reader that goes away closes the output of the command, which is then told as it would be without us. */
+function handOver({ stdout, stderr }: Launched): void {
+  for (const [from, to] of [[stdout, process.stdout] as const, [stderr, process.stderr] as const]) {
+    void pipeline(from, to, { end: false }).catch(() => {});
+  }
+}
+
+/** On a terminal the command is told which, so that it can draw. */
+function withTerminal({ grants = {} }: SandboxRequest): Pick<SandboxRequest, 'grants'> {
+  const term = process.stdout.isTTY ? process.env['TERM'] : undefined;
+  return term === undefined ? {} : { grants: { ...grants, env: { TERM: term, ...grants.env } } };
+}
+
+/**
+ * The command has a session of its own, so what the terminal sends comes here first. A stop stops it, then this program; what continues this program
+ * continues it. The returned function says to whom signals go, those first that came before.
+ */
+function catchSignals(): (launched: Launched) => void {
+  const early: NodeJS.Signals[] = [];
+  let running: Launched | null = null;
+  const pass = (signal: NodeJS.Signals): void => {
+    if (running === null) early.push(signal);
+    else running.kill(signal);
+  };
+  for (const signal of passedOn) process.on(signal, () => pass(signal));
+  process.on('SIGTSTP', () => {
+    // Only in a root of its own is there somebody in its session for whom it would stop.
+    pass(running?.class === 'sealed' ? 'SIGTSTP' : 'SIGSTOP');
+    process.kill(process.pid, 'SIGSTOP');
+  });
+  process.on('SIGCONT', () => pass('SIGCONT'));
+  return (launched) => {
+    running = launched;
+    for (const signal of early.splice(0)) launched.kill(signal);
+  };
+}
+
+function refusalLine(refusal: Refusal): string {
+  if (refusal.kind === 'limit') return refusal.reason;
+  return `refused: ${refusal.destination ?? 'a request'} (${refusal.reason})`;
+}
+
+function statusOf({ exitCode, signal, endedBy }: Ended): number {
+  if (endedBy !== 'command') {
+    say(`the command was ended: it passed its limit of ${endedBy}`);
+    return endedAtLimit;
+  }
+  return exitCode ?? signalBase + (signal === null ? 0 : constants.signals[signal]);
+}
+
+/** A bug of ours must not pass for an answer of the command, which ends with this process. */
+function ended(error: unknown): unknown {
+  process.on('exit', () => {
+    process.exitCode = failedItself;
+  });
+  return error;
+}
+
+function say(line: string): void {
+  process.stderr.write(`svc-sandbox: ${printable(line)}\n`);
+}
