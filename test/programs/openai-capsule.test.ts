@@ -119,7 +119,7 @@ const common = {
     offered('house-style', 'How to word an answer.', { type: 'object', properties: {} }),
     offered(
       'sh',
-      'Runs a command line with sh, in the working directory at every call, and gives its exit code, stdout and stderr. Standard input is empty, and what is left running is ended. A command that runs longer than 600 s goes on in the background, and nothing tells of its end.',
+      'Runs a command line with sh, in the working directory at every call, and gives its exit code, stdout and stderr. Standard input is empty, and what is left running is ended. A command that runs longer than 600 s goes on in the background, and its end is not reported.',
       {
         type: 'object',
         properties: { command: { type: 'string', description: 'The command line, as for sh -c.' } },

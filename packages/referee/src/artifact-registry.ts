@@ -32,10 +32,10 @@ export function createArtifactRegistry(options: ArtifactRegistryOptions): Capsul
   return new ArtifactRegistry(options);
 }
 
-/** As many as a daemon can hold alive by default. */
+/** How many capsules are kept: as many as a daemon can have alive by default. */
 const maxKept = 256;
 
-/** Of two changes within this time both can leave the same times, on some file system. */
+/** On some file systems, two changes within this time leave the same time in a file. */
 const coarsestFileTimeMs = 2000;
 
 /** How many problems of one manifest a refusal repeats. */
@@ -44,13 +44,13 @@ const mostProblems = 3;
 interface Kept {
   readonly files: readonly string[];
   readonly identity: string;
-  /** Also of a refusal: what is damaged need not be read again to be refused again. */
+  /** The capsule, or its refusal: what is damaged need not be read again to be refused again. */
   readonly capsule: Promise<ResolvedCapsule>;
 }
 
 class ArtifactRegistry implements CapsuleRegistry {
   readonly #options: ArtifactRegistryOptions;
-  /** By `name@version`, the one used last at the end. */
+  /** The kept capsules by `name@version`, the one used last at the end. */
   readonly #kept = new Map<string, Kept>();
 
   constructor(options: ArtifactRegistryOptions) {

@@ -5,7 +5,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 
 /** What an approval says: who granted it, which artifact to, and what the child may do (D2 "Tokens"). */
 export interface Approval {
-  /** Of this approval alone. */
+  /** The number of this approval alone. */
   readonly serial: number;
   /** The session that granted it. */
   readonly parent: number;
@@ -68,7 +68,7 @@ type ApprovalFields = [number, number, number, string, string, string, number];
 
 const blockBytes = 64;
 const digestBytes = 32;
-/** Of an HMAC-SHA-256 in base64url. */
+/** The length of an HMAC-SHA-256 in base64url. */
 const macLength = 43;
 /** Far more than a token of the longest names has. */
 const maxPayloadLength = 4096;

@@ -124,7 +124,7 @@ async function openStore({ data, s3 }: Settings): Promise<OpenedStore> {
 
 interface OpenedStore {
   readonly store: ObjectStore;
-  /** For a person. */
+  /** Where objects are stored, in words for people. */
   readonly place: string;
   /** Removes what killed servers have left in the store, where that is a work of its own. */
   readonly sweep?: () => Promise<void>;

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 /** An archive in a file of this machine, whole but perhaps not on the disk yet, alone in a directory of its own that a store may take. */
 export interface StagedArchive {
   readonly directory: string;
-  /** Of the archive in it. */
+  /** The path of the archive in it. */
   readonly path: string;
   /** The archive, open to be read and synced; who has received it closes it. */
   readonly file: FileHandle;

@@ -26,7 +26,7 @@ export interface RegistryOptions {
   readonly hostname: string;
   readonly slowest?: SlowestPace;
   readonly onAnswered?: (answered: Answered) => void;
-  /** Told of what the operator can act on: a store that fails, a damaged record. Each damaged record is told once. */
+  /** Called with what the operator can act on: a store that fails, a damaged record. Each damaged record is reported once. */
   readonly onFault: (fault: Diagnostic) => void;
   readonly onBug: (error: unknown) => void;
 }

@@ -12,7 +12,7 @@ interface ListedPage {
 
 interface ListedObject {
   readonly name: string;
-  /** By the clock of the service. */
+  /** When it was changed, by the clock of the service. */
   readonly changedMs: number;
 }
 
@@ -38,7 +38,7 @@ export function parseListedPage(xml: string): ListedPage | null {
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-/** Of the first element of this name without children. */
+/** The text of the first element of this name without children; null when there is no such element. */
 function elementText(xml: string, name: string): string | null {
   const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1];
   if (text === undefined) return null;

@@ -9,10 +9,10 @@ import { networkReason } from '@svc/kit/net/network-reason.ts';
 import { notAnswering, unansweredReason } from './s3-faults.ts';
 
 export interface ExpectedBody {
-  /** For a message that begins with `cannot`. */
+  /** What is being tried, for a message that begins with `cannot`. */
   readonly attempt: string;
   readonly bytes: number;
-  /** Of a whole archive; null for a part, which nothing tells the hash of. */
+  /** The hash of a whole archive; null for a part, whose hash nobody knows. */
   readonly sha256: string | null;
   /** Without a byte, while one is waited for. */
   readonly idleMs: number;

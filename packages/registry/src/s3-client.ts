@@ -25,7 +25,7 @@ export interface S3Call {
   /** What is attempted, for a message that begins with `cannot`. */
   readonly attempt: string;
   readonly method: 'GET' | 'PUT' | 'DELETE';
-  /** Of an object in the bucket; none for the bucket itself. */
+  /** The name of an object in the bucket; absent for the bucket itself. */
   readonly name?: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;

@@ -8,7 +8,7 @@ export interface S3Refusal {
   readonly status: number;
   /** Null when the answer said none. */
   readonly code: string | null;
-  /** By how much this machine's clock is ahead of the service's; null when that is not known. */
+  /** How far this machine's clock is ahead of the service's; null when that is not known. */
   readonly aheadMs: number | null;
   /** The region that the service names. */
   readonly region: string | null;

@@ -7,7 +7,7 @@ import { Secret } from '@svc/kit/diagnostics/secret.ts';
 export interface S3Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: Secret;
-  /** Of temporary credentials; null for lasting ones. */
+  /** The token of temporary credentials; null for lasting ones. */
   readonly sessionToken: Secret | null;
 }
 

@@ -13,11 +13,11 @@ import { listObjects } from './s3-answers.ts';
 import type { S3Settings } from './s3-settings.ts';
 
 export interface S3StoreOptions extends S3ClientOptions {
-  /** Told of what no caller is: a download that had to be cut, a leftover that could not be removed. */
+  /** Called with what no caller hears of: a download that had to be cut, a leftover that could not be removed. */
   readonly onFault: (fault: Diagnostic) => void;
 }
 
-/** From the first byte of an archive to its commit. Far below the age at which an archive that nothing refers to is a leftover. */
+/** The time from the first byte of an archive to its commit, far below the age at which an archive that nothing refers to is a leftover. */
 const longestPutMs = 2 * 60 * 60_000;
 
 /**

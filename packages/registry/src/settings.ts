@@ -135,7 +135,7 @@ export function parseBindAddress(text: string): BindAddress | null {
   return plain === undefined || /\s/.test(plain) ? null : { address: plain, port };
 }
 
-/** As a URL has it. */
+/** The address in the form that a URL has. */
 export function renderAddress({ address, port }: BindAddress): string {
   return `${address.includes(':') ? `[${address}]` : address}:${port}`;
 }

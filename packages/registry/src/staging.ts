@@ -148,7 +148,7 @@ function lengthOf(chunks: readonly Buffer[]): number {
 async function writeAll(file: FileHandle, chunks: readonly Buffer[]): Promise<void> {
   if (chunks.length === 0) return;
   const { bytesWritten } = await file.writev(chunks);
-  // A disk that is all but full takes a part; writing the rest tells why.
+  // A disk that is nearly full takes a part; writing the rest says why.
   if (bytesWritten < lengthOf(chunks)) await file.writeFile(Buffer.concat(chunks).subarray(bytesWritten));
 }
 
@@ -159,7 +159,7 @@ async function namesIn(directory: string): Promise<string[]> {
   });
 }
 
-/** Of a staged directory or of the archive that is being written in it; never, when its owner has just removed it. */
+/** When a staged directory, or the archive that is being written in it, was last changed; 0 when its owner has just removed it. */
 async function lastChange(directory: string): Promise<number> {
   const times = await Promise.all(
     [directory, join(directory, archiveFile)].map(async (path) => {

@@ -42,7 +42,7 @@ export interface CapsuleGrants extends Reach {
 export interface NarrowRequest {
   readonly entry: ArtifactEntry & { readonly runtime: ArtifactGrants['runtime'] };
   readonly capsule: CapsuleGrants;
-  /** Of the entry in the manifest. */
+  /** The path of the entry in the manifest. */
   readonly path: KeyPath;
   readonly locate: (path: KeyPath, part: 'key' | 'value') => SourceLocation;
 }

@@ -49,7 +49,7 @@ export interface ScopeObject {
   readonly plan_submit: boolean;
   readonly interpreter_runtime: readonly string[];
   readonly staged_runtime: readonly string[];
-  /** Beside the fields of D1: what bounds processes and memory here. */
+  /** What bounds processes and memory on this machine; a field beside those of D1. */
   readonly limits: readonly HeldLimit[];
   /**
    * Beside them too: the files and folders of the host that the program of the driver may read since `inference.command` names them. Absent where it names

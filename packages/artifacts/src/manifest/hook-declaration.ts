@@ -36,7 +36,7 @@ export interface HookDeclaration {
   readonly events: ReadonlySet<HookEvent>;
   readonly mode: 'blocking' | 'async';
   readonly policies: ReadonlySet<HookPolicy>;
-  /** Of an async hook: what becomes of an event when its queue is full. */
+  /** What becomes of an event when the queue of an async hook is full. */
   readonly onOverflow: 'wait' | 'drop';
 }
 

@@ -42,7 +42,7 @@ function described(schema: z.core.$ZodType, { title, keys }: Texts): JsonSchema 
 
 interface Described {
   readonly keys: Texts['keys'];
-  /** Of the key the schema is for, as the tables spell it. */
+  /** The path of the key that the schema is for, spelt as in the tables. */
   readonly path: string;
 }
 

@@ -25,10 +25,10 @@ export interface ArchiveEntry {
   readonly kind: 'file' | 'directory';
   readonly compressed: boolean;
   readonly compressedSize: number;
-  /** As the archive declares it; a read that yields another number of bytes fails. */
+  /** The size that the archive declares; a read that yields another number of bytes fails. */
   readonly size: number;
   readonly crc32: number;
-  /** Of the local header; data and header together end at `dataEnd`. */
+  /** Where the local header begins; data and header together end at `dataEnd`. */
   readonly start: number;
   readonly dataStart: number;
   readonly dataEnd: number;
@@ -245,10 +245,10 @@ function unreadable({ label }: RegularFile, fault: string): Diagnostic {
 /** What an archive may cost the machine that opens it. */
 export interface ArchiveLimits {
   readonly maxArchiveBytes: number;
-  /** Of all files together, unpacked (ADR 0010). */
+  /** The size of all files together, unpacked (ADR 0010). */
   readonly maxUnpackedBytes: number;
   readonly maxEntries: number;
-  /** Of a file that is read as text: `svc.yaml`, `skill.md`, `task.md`. */
+  /** The size of a file that is read as text: `svc.yaml`, `skill.md`, `task.md`. */
   readonly maxTextBytes: number;
 }
 

@@ -195,7 +195,7 @@ function inMebibytes(bytes: number): string {
 }
 
 const pieceBytes = 256 * 1024;
-/** Of data whose pieces lie in one place: a few large reads cost less than many. */
+/** How much is read at a time of data that lie in one place: a few large reads cost less than many. */
 const placeBytes = 1024 * 1024;
 
 /** What is wrong with the data of an entry, as a clause; null when they are whole. Read in pieces: no entry is held in memory. */

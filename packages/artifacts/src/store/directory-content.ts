@@ -77,7 +77,7 @@ export class DirectoryContent implements ArtifactContent {
     return data.toString('utf8');
   }
 
-  /** Of the archive that these files make. */
+  /** The hash of the archive that these files make. */
   async sha256(): Promise<string> {
     return await hashOfArchive(this.files);
   }

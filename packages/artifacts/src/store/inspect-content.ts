@@ -121,8 +121,8 @@ export interface ArtifactContent {
   has(name: string): boolean;
   /** `E-ART-004` when there is no such file, `E-ART-001` when its bytes are not what they should be. */
   read(name: string): Promise<Buffer>;
-  /** As `read`, of its first bytes alone: the rest is neither read nor checked. */
+  /** The first bytes of a file; the rest is neither read nor checked. */
   readStart(name: string, maxBytes: number): Promise<Buffer>;
-  /** As `read`, of a text; `E-ART-003` above 1 MiB. */
+  /** A file as text; `E-ART-003` above 1 MiB. */
   readText(name: string): Promise<string>;
 }

@@ -27,7 +27,7 @@ export interface InstallRequest extends StorePlaces {
   readonly manifestFile?: string;
   /** Makes an artifact ready for its first run; what it throws refuses the whole install. */
   readonly prepare: (artifact: FoundArtifact) => Promise<void>;
-  /** Told of each artifact once it is in the store that it is installed into (`fetching.into`). */
+  /** Called for each artifact once it is in the store that it is installed into (`fetching.into`). */
   readonly onStored: (ref: ArtifactRef) => void;
   readonly onWarning: (warning: Diagnostic) => void;
 }

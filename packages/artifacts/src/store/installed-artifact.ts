@@ -18,7 +18,7 @@ export interface FoundArtifact {
   readonly location: string;
   /** The variant it is; null for the generic file. */
   readonly platform: string | null;
-  /** Of its archive, in lowercase hex; for a directory, of the archive it makes. */
+  /** The hash of its archive in lowercase hex; for a directory, of the archive that it would make. */
   readonly sha256: string;
   /** Where its component lies compiled; null when it has to be compiled. */
   readonly compiledDir: string | null;
@@ -50,7 +50,7 @@ export interface FetchedArchive {
 
 /** A place beyond this machine that artifacts come from. */
 export interface ArtifactSource {
-  /** As the operator named it, for messages. */
+  /** The name that the operator gave it, for messages. */
   readonly name: string;
   /** The variant for `platform`, else the generic file; null when the source has neither. Throws a Diagnostic on failure. */
   fetch(ref: ArtifactRef, platform: string): Promise<FetchedArchive | null>;

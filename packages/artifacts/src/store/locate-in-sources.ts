@@ -11,7 +11,7 @@ import { receive, type Receipt } from './store-put.ts';
 /** Where the artifact was looked for in vain. */
 export interface LookedThrough {
   readonly local: readonly LocalPlace[];
-  /** Of the store that takes in what a source gives. */
+  /** The root of the store that takes in what a source gives. */
   readonly root: string;
 }
 

@@ -15,7 +15,7 @@ export interface Publishable extends ArtifactRef {
   readonly path: string;
   readonly kind: ArtifactKind;
   readonly packaging: Packaging;
-  /** None for the generic file. */
+  /** Empty for the generic file. */
   readonly platforms: readonly string[];
   readonly sha256: string;
   readonly bytes: number;
@@ -104,7 +104,7 @@ export type ProgramPlatform =
 
 const elfMachines: Readonly<Record<number, string>> = { 0x3e: 'x86_64', 0xb7: 'aarch64' };
 const machTypes: Readonly<Record<number, string>> = { 0x01000007: 'x86_64', 0x0100000c: 'aarch64' };
-/** Of the ELF header's ABI: System V and Linux. Others name systems that no `svc` runs on. */
+/** The ABIs of an ELF header that run on Linux: System V and Linux itself. */
 const linuxAbis: ReadonlySet<number> = new Set([0, 3]);
 const mostSlices = 8;
 const unknown: ProgramPlatform = { kind: 'unknown' };

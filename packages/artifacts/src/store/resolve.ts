@@ -69,7 +69,7 @@ export async function resolveArtifacts(request: ResolveRequest): Promise<readonl
   return artifacts;
 }
 
-/** As `resolveArtifacts` without the lock; what cannot be used is told per entry. */
+/** The same as `resolveArtifacts` without the lock; an entry that cannot be used has its own problem. */
 export async function resolveEach(entries: readonly ArtifactEntry[], places: StorePlaces): Promise<Resolution[]> {
   return await inParallel(entries, mostAtOnce, async (entry) => await resolveEntry(entry, places));
 }

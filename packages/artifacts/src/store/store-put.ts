@@ -34,7 +34,7 @@ export interface PutRequest {
   readonly expected?: ArtifactRef;
   /** What its source says it hashes to; `E-REG-002` when it does not. */
   readonly sha256?: string;
-  /** Told of what comes, piece by piece. */
+  /** Called for each piece that arrives. */
   readonly onBytes?: (count: number) => void;
   /** Looks at what came before it is stored; what it throws refuses it. */
   readonly check?: (found: Omit<StoredArchive, 'path'>) => void;
@@ -212,7 +212,7 @@ export interface Receipt {
 /** What a download is called in messages, and what it has to be. */
 export interface Download {
   readonly source: string;
-  /** As observers are told of it: the artifact as it is spelt, or the name of a file. */
+  /** What observers are told: the artifact as it is spelt, or the name of a file. */
   readonly what: string;
   /** Absent where the archive itself says what it is. */
   readonly expected?: ArtifactRef;

@@ -65,7 +65,7 @@ it('a release of a million assets is refused before they are looked at', async (
   const api = new GithubApi(access, new HttpClient({ timeoutMs: 30_000 }));
   expect(await refusalOf(api.releaseOf('v1'))).toMatchObject({
     code: 'E-IO-003',
-    message: 'what github:a/b tells of a release cannot be understood',
+    message: 'what github:a/b says of a release cannot be understood',
   });
 });
 

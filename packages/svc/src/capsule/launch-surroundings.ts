@@ -85,7 +85,7 @@ interface DelegationQuestion {
   readonly processEnv: Readonly<Record<string, string | undefined>>;
 }
 
-/** How a launch stands to delegation, as its environment tells. */
+/** What the environment of a launch says about delegation. */
 export interface LaunchDelegation {
   /** Null when it is not set, which only a capsule that delegates minds. */
   readonly refereeUrl: string | null;

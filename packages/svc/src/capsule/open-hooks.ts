@@ -27,7 +27,7 @@ export interface HookSurroundings {
   readonly driver: Driver;
   readonly spend: SpendMeter;
   readonly sessionDirectory: string;
-  /** Of all logs of the session. */
+  /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
   /** Throws the Diagnostic of a trace that cannot be written. */
   readonly record: (event: TraceEvent) => void;

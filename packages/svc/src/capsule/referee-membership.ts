@@ -19,10 +19,10 @@ export interface JoinRequest {
   readonly sessionId: SessionId;
   readonly name: string;
   readonly version: string;
-  /** Of a delegated launch. */
+  /** What the referee approved; null for a launch that nobody delegated. */
   readonly approval: Secret | null;
   readonly refereeUrl: string | null;
-  /** Told the credential, which no output may show. */
+  /** Takes the credential, which no output may show, out of texts. */
   readonly redactor: Redactor;
 }
 

@@ -46,7 +46,7 @@ export interface LaunchScope {
   readonly redactor: Redactor;
   readonly containment: Containment;
   readonly grants: EffectiveGrants;
-  /** By what its limits are held, as the scope says. */
+  /** What holds processes to the limits that the scope names. */
   readonly hold: LimitHold;
   readonly scope: ScopeObject;
   readonly delegation: Omit<LaunchDelegation, 'refusals'>;

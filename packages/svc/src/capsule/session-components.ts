@@ -76,7 +76,7 @@ export class SessionComponents {
     return [{ guestPath: '/', hostPath: directory.path, writable: preopen.writable }];
   }
 
-  /** And each of its stores as `/state/<store>`, which is nearer to a path below it than `/`. */
+  /** Each state store is `/state/<store>`: a path below it is looked up there and not in `/`. */
   #storesOf({ stateStores }: ArtifactGrants): readonly Preopen[] {
     return stateStores.map((store) => {
       const directory = openStateStore(this.#deps.home, store);

@@ -22,10 +22,10 @@ import {
 interface SessionProcessesDeps {
   readonly sessionId: SessionId;
   readonly containment: Containment;
-  /** By what the limits of the session are held. */
+  /** What holds processes to the limits of the session. */
   readonly hold: LimitHold;
   readonly directories: SessionDirectories;
-  /** Of all logs of the session. */
+  /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
   /** The user's, with the state stores below it. */
   readonly home: string;
@@ -80,7 +80,7 @@ export class SessionProcesses {
     });
   }
 
-  /** Of a program, with these variables of the runtime's. */
+  /** The environment of a program: the allowed variables of the runtime, and where its state stores are. */
   environment(allow: readonly string[], stores: readonly StoreDirectory[] = []): Readonly<Record<string, string>> {
     const { sessionId, containment, directories, env: held } = this.#deps;
     const { workdir: accessibleWorkdir } = directories;

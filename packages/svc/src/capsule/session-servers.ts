@@ -13,7 +13,7 @@ export interface SessionServersDeps {
   /** `~/.svc/cache`. */
   readonly cacheDir: string;
   readonly sessionDirectory: string;
-  /** Of all logs of the session. */
+  /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
   /** Aborted when the session was asked to stop: a server that has not told its tools by then is not waited for. */
   readonly stop: AbortSignal;

@@ -18,7 +18,7 @@ import { flagsOf } from '@svc/artifacts/grants/flag-grants.ts';
 export interface StageParts {
   readonly launch: PreparedLaunch;
   readonly directories: SessionDirectories;
-  /** Of all logs of the session. */
+  /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
   readonly components: SessionComponents;
   readonly processes: SessionProcesses;

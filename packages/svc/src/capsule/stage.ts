@@ -28,7 +28,7 @@ interface StageRequest {
   readonly launch: PreparedLaunch;
   readonly sessionId: SessionId;
   readonly directories: SessionDirectories;
-  /** Of all logs of the session. */
+  /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
   readonly host: ComponentHost;
   readonly home: string;

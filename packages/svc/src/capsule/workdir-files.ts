@@ -12,7 +12,7 @@ import type { PreparedLaunch } from './prepare.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { contentOf, WrittenFiles, type Content } from './written-files.ts';
 
-/** Of names to which something may be moved aside. */
+/** How many names are tried for a file that is moved aside. */
 const mostAside = 1000;
 
 const task = 'task.md';

@@ -16,7 +16,7 @@ const contentShape = z.lazy(() => z.object({ bytes: z.int(), sha256: z.string() 
 const recordShape = z.lazy(() =>
   z.object({
     workdir: z.string(),
-    /** By path below the workdir; empty for a place that was free when it was taken, and not written since. */
+    /** What was written, by path below the workdir. The list is empty for a place that was free when it was taken and has not been written since. */
     files: z.record(z.string(), z.array(contentShape)),
   }),
 );

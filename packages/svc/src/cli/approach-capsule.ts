@@ -30,14 +30,14 @@ export interface TokenChoice {
   readonly isSentAnywhere: boolean;
   /** What will be asked of it (D1 "Agent card"). */
   readonly method: string;
-  /** For the card to arrive. */
+  /** The time for the card to arrive. */
   readonly timeoutMs: number;
 }
 
-/** Of the option that sets `isSentAnywhere`. */
+/** The help of the option that sets `isSentAnywhere`. */
 export const sendTokenHelp = 'send SVC_LISTENER_TOKEN to a host:port that is not one of your sessions';
 
-/** As the options of a command and the environment have it. */
+/** Reads from the options of a command and the environment which token there is and who may get it. */
 export function tokenChoice(
   { env }: Pick<CommandContext, 'env'>,
   { sendToken = false, ...asked }: Pick<TokenChoice, 'method' | 'timeoutMs'> & { readonly sendToken?: boolean },
@@ -102,7 +102,7 @@ interface CapsuleDoor {
   readonly address: string;
   /** Sent as a bearer token when the capsule requires one (`SVC_LISTENER_TOKEN`). */
   readonly token?: string | undefined;
-  /** For a whole answer; without it one is waited for for ever, and what comes of it too. */
+  /** The time for a whole answer; without it the command waits for ever. */
   readonly timeoutMs?: number;
 }
 
@@ -133,7 +133,7 @@ export interface LocatedCapsule {
   /** `host:port` to connect to: of a session of this user the very address that it bound. */
   readonly address: string;
   readonly record: RunningRecord | null;
-  /** By an address, which another process may have taken since, or as a session. */
+  /** Whether the user named an address, which another process may have taken since, or a session. */
   readonly named: 'address' | 'session';
 }
 

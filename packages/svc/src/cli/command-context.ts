@@ -9,7 +9,7 @@ export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Told by `svc run` once its listener is up: what a start needs has been compiled by then. */
+  /** Called by `svc run` once its listener is up: everything that a start needs has been compiled by then. */
   readonly onStarted?: () => void;
   /** Which build of the program this is; absent for one that runs from its sources. */
   readonly build?: string;

@@ -22,7 +22,7 @@ import { type RegistryChoice, registryInUse, sourcesOf } from '@svc/artifacts/st
 /** The artifacts that a manifest needs, and where to look for them. */
 export interface Project extends StorePlaces {
   readonly entries: readonly ArtifactEntry[];
-  /** As the user named it. */
+  /** The path that the user gave. */
   readonly manifestFile: string;
 }
 

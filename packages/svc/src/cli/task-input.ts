@@ -9,7 +9,7 @@ import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import type { CommandContext } from './command-context.ts';
 import { say } from './terminal/shown.ts';
 
-/** As of a file that holds a task. */
+/** The limit of a file that holds a task. */
 const largestTask = 10 * 1024 * 1024;
 const whatFits = 'give the model a text, and put anything larger into the workdir';
 

@@ -9,7 +9,7 @@ const mebibyte = 1024 * 1024;
 const usualColumns = 80;
 const eraseLine = '\r\u001B[2K';
 
-/** One line on a terminal's standard error that tells how far something has got, below the lines that are said meanwhile. Silent anywhere else. */
+/** One line on a terminal's standard error that says how far something has got, below the lines that are said meanwhile. Silent anywhere else. */
 export class ProgressLine {
   readonly #context: Pick<CommandContext, 'stderr'>;
   readonly #isShown: boolean;

@@ -11,7 +11,7 @@ interface WatchOptions {
   readonly sendToken?: boolean;
 }
 
-/** For the card of a session to arrive. */
+/** The time for the card of a session to arrive. */
 const cardMs = 10_000;
 
 /** `svc watch`: the client of `stream/watch` (D1 "`svc watch` behaviour"). It connects once and never again. */

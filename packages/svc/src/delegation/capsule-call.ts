@@ -22,7 +22,7 @@ interface CapsuleCall {
   readonly method: string;
   readonly params: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** For the whole exchange. */
+  /** The time for the whole exchange. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
@@ -68,7 +68,7 @@ const longestPauseMs = 1000;
 interface TaskDelivery {
   readonly door: CapsuleDoor;
   readonly task: string;
-  /** Of the delegating task. */
+  /** The trust of the delegating task. */
   readonly trust: Trust;
   /** How long to try; the bound of deliveries when that is shorter. */
   readonly withinMs: number;
@@ -81,7 +81,7 @@ interface TaskDelivery {
 type TaskDelivered =
   | {
       readonly kind: 'delivered';
-      /** As the child knows it. */
+      /** The id that the child gave the task. */
       readonly taskId: string;
     }
   /** `reason` is a clause for a person. */

@@ -112,7 +112,7 @@ export class Delegation implements OpenDelegation {
     void this.#child.program.ended.then(() => this.#leave('ended'));
   }
 
-  /** Ends the child and tells nobody. */
+  /** Ends the child without a report. */
   end(why: 'stopped' | 'failed'): void {
     this.#leave(why);
   }
@@ -229,7 +229,7 @@ export class Delegation implements OpenDelegation {
 
 type DelegationLine = Extract<TraceEvent, { event_type: 'delegation' }>;
 
-/** The line of the trace that tells of a delegation (D2 "Events" 6). */
+/** The line that a delegation has in the trace (D2 "Events" 6). */
 export function delegationLine(
   { id, capsule, version, taskId }: Pick<DelegationFacts, 'id' | 'capsule' | 'version' | 'taskId'>,
   {

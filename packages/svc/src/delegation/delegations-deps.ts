@@ -58,7 +58,7 @@ export interface DelegationsDeps {
   }) => Promise<ChildReading>;
   /** The child-watch bound. */
   readonly deadlineMs: number;
-  /** Of a live task; null when it is not known any more. */
+  /** What is known of a live task; null once the task is forgotten. */
   readonly taskFacts: (taskId: string) => { readonly contextId: ContextId; readonly trust: Trust } | null;
   /** Gives a completion to this session's own queue; null when it is accepted, else a clause why not. */
   readonly deliver: (delivery: CompletionDelivery) => string | null;

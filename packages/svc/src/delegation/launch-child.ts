@@ -12,10 +12,10 @@ import { type SpawnerHandle, encodeSpawnerHandle } from '@svc/protocol/spawner-h
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { decodeRunLine } from '@svc/protocol/run-line.ts';
 
-/** From the start of the process to its first line (D2 "Limits"). */
+/** The time from the start of the process to its first line (D2 "Limits"). */
 const launchBoundMs = 180_000;
 
-/** For a child that holds no task yet, or whose call is canceled. */
+/** The time to end for a child that has no task yet, or whose call was canceled. */
 export const shortGraceMs = 2000;
 
 interface ChildLaunch extends ChildArtifact {
@@ -196,7 +196,7 @@ export function childEnvironment(request: ChildEnvironmentRequest): Readonly<Rec
 
 /** What a child says once its listener is up (D1 "Run result line"). */
 interface ChildLine {
-  /** Of the child's `POST /`, on this machine. */
+  /** The address of the child's `POST /` on this machine. */
   readonly endpoint: URL;
 }
 

@@ -104,7 +104,7 @@ type Answer =
   | { readonly kind: 'unanswered'; readonly reason: string };
 
 interface AnswerWait {
-  /** From when the child was ready. */
+  /** Counts from when the child was ready. */
   readonly deadlineMs: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -124,9 +124,9 @@ async function awaitAnswer(
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     const wasOver = program.isOver;
     const told = await callCapsule(door, call);
-    if (told.kind === 'error') return unanswered(`it does not tell of its task: ${told.message}`);
+    if (told.kind === 'error') return unanswered(`it does not say what became of its task: ${told.message}`);
     const task = told.kind === 'result' ? decodeTask(told.result) : null;
-    if (told.kind === 'result' && task === null) return unanswered('what it tells of its task is no task');
+    if (told.kind === 'result' && task === null) return unanswered('what it says of its task is not a task');
     const answer = task === null ? null : answerOf(task);
     if (answer !== null) return answer;
     if (wasOver) return unanswered(goneReason);

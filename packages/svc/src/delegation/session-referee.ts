@@ -57,7 +57,7 @@ interface DeregisterRequest {
 
 /** The referee decides from memory and files of this machine. */
 const timeoutMs = 30_000;
-/** Told at the end of a session, which does not wait for long. */
+/** The time for the last request of a session, which does not wait for long. */
 const farewellMs = 2000;
 
 /**

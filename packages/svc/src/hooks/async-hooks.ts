@@ -84,7 +84,7 @@ export class AsyncHooks {
     if (answer.kind === 'error') this.#report(() => reports.failed(hook.name, event, answer.error));
   }
 
-  /** Nobody waits here for a trace that cannot be written: whoever comes next is told. */
+  /** Nobody waits here for a trace that cannot be written: the next caller is told. */
   #report(report: () => void): void {
     const lost = diagnosticOf(report);
     if (lost !== null) this.#deps.reports.lost(lost);
@@ -105,7 +105,7 @@ interface EventQueueDeps {
   readonly onOverflow: 'wait' | 'drop';
   /** Never rejects. */
   readonly deliver: (event: QueuedEvent) => Promise<void>;
-  /** Told of events that the hook will not hear of, by the first of them. */
+  /** Called with the first of several events that the hook will not hear of. */
   readonly onLost: (event: HookEvent, reason: string) => void;
 }
 

@@ -103,7 +103,7 @@ export class EndBudget {
   }
 }
 
-/** Of one hook in one attempt at a task. */
+/** How many artifacts one hook may commit in one attempt at a task. */
 const mostOfAHook = 64;
 
 interface Pending extends HookArtifact {

@@ -13,9 +13,9 @@ import type { NameTable } from '@svc/artifacts/store/archive-entry.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import type { ManifestFile } from './wit-hook.ts';
 
-/** Of what one hook writes in a session. */
+/** How much is kept of what one hook writes in a session. */
 const mostBytes = 4 * 1024 * 1024;
-/** Of a line that has not ended. */
+/** How much is held of a line that has not ended. */
 const mostHeld = 64 * 1024;
 /** What of it stays back when it is written nevertheless: the beginning of a secret may be in it. */
 const longestSecret = 8 * 1024;
@@ -110,7 +110,7 @@ function onDisk(work: () => void): boolean {
   }, false);
 }
 
-/** Of all hooks of a session. */
+/** How many files all hooks of a session may write. */
 const mostFiles = 256;
 
 /** The files that hooks write at on-stage: `manifests/` of the session directory, owner-only, out of the agent's reach. */

@@ -127,7 +127,7 @@ export class HookSet implements SessionHooks {
     }
   }
 
-  /** Of a command, `on-shell` comes after `on-tool-call` let it pass. The first refusal is the verdict. */
+  /** Asks `on-tool-call`, and for a command that it lets pass `on-shell` as well. The first refusal is the verdict. */
   async judgeCall(task: HookedTask, call: JudgedCall): Promise<CallVerdict> {
     const { kind } = call;
     const verdict = await this.#gate(this.#atTask('on-tool-call', task, () => this.#events.toolCall(task, call)));

@@ -134,7 +134,7 @@ export interface CompletionAsker {
   readonly signal: AbortSignal;
 }
 
-/** The component of the driver broke off during a completion, which the session's status tells of. */
+/** The component of the driver broke off during a completion; the session's status reports it. */
 export class DriverTrap extends Error {}
 
 /** One completion through the capsule's driver; rejects with an Error whose message the hook reads. */

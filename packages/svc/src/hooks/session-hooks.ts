@@ -17,7 +17,7 @@ export interface HookedTask {
 
 /** A turn of the model that brought a response. */
 export interface FinishedTurn {
-  /** From 1, within the attempt. */
+  /** Counts from 1 within the attempt. */
   readonly turn: number;
   readonly model: string;
   readonly response: InferenceResponse;

@@ -53,7 +53,7 @@ const mostCharacters = {
   'reopen-task': 64 * 1024,
 } as const;
 
-/** Of a failure in a hook's own words, in characters: each event that it fails of is a line of the trace. */
+/** How many characters of a failure are kept in the hook's own words: each failure is a line of the trace. */
 const longestError = 16 * 1024;
 
 /** What a function of `svc:hook/lifecycle` gave. */

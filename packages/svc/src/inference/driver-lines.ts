@@ -12,12 +12,12 @@ import { asJsonObject, longestList } from '@svc/protocol/json-object.ts';
 
 /** A longer line is not read. */
 export const maxLineBytes: number = 16 * 1024 * 1024;
-/** Of one line: its bytes alone would let a session take fifty times as much, and seconds, for empty objects. */
+/** How many values one line may hold. A limit on bytes alone would let empty objects take fifty times their size and seconds to read. */
 const mostLineValues = 262_144;
 
 /** How much of the end of what a driver says on its stderr is kept, for a failure. */
 export const stderrTailBytes = 4096;
-/** And of its start, where many programs say what is wrong before they list where. */
+/** How much of the start is kept, where many programs say what is wrong before they list where. */
 export const stderrHeadBytes = 1024;
 const firstLines = 2;
 const lastLines = 5;

@@ -70,9 +70,9 @@ export interface InferenceCall {
   readonly signal: AbortSignal;
   readonly onText: (text: string) => void;
   readonly onThinking: (text: string) => void;
-  /** Told of each sign of life of the model of which nothing is shown. */
+  /** Called for each sign of life of the model that is not shown to anybody. */
   readonly onSign?: () => void;
-  /** Told that the driver asks the model again within the call, and why, as a clause. */
+  /** Called when the driver asks the model again within the call; `reason` is a clause. */
   readonly onRetry?: (reason: string) => void;
   /**
    * Carries out a call in the middle of the inference, for a driver whose program runs a loop of its own: judged, shown and
@@ -123,9 +123,9 @@ export type Verdict =
   /** The response was read but is wrong; `error` is the sentence for `out/result.txt`. */
   | Extract<DriverFailure, { kind: 'failed' }>;
 
-/** Of one response; no model makes so many, and each is a frame and a line of the trace. */
+/** How many calls one response may make. No model makes so many, and each is a frame and a line of the trace. */
 const mostCalls = 1_024;
-/** Of the id and the name of a call, in characters: frame, trace and conversation repeat them. */
+/** How many characters the id and the name of a call may have: frame, trace and conversation repeat them. */
 const longestName = 4_096;
 /** In characters: it comes with each request that follows. */
 const longestContinuationId = 64 * 1024;

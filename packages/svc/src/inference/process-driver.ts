@@ -38,7 +38,7 @@ interface ProcessDriverSettings {
   readonly launcher: Launcher;
   /** What a failing driver's last words tell of that is hidden from it, as a clause; null when nothing is. */
   readonly hiddenIn?: (said: string) => string | null;
-  /** For a program with a dialect of its own. */
+  /** What a program with a dialect of its own is started with. */
   readonly program: ProgramSettings;
   readonly env: Readonly<Record<string, string>>;
   /** Takes secrets out of a failure: a driver may repeat its key in what it prints. */
@@ -105,7 +105,7 @@ const who = 'the driver';
 
 interface ProcessDriverTaskSettings {
   readonly launch: () => Promise<LaunchOutcome>;
-  /** As the manifest names it, for messages. */
+  /** The name that the manifest gives it, for messages. */
   readonly name: string;
   /** Takes secrets out of a failure. */
   readonly redact: (text: string) => string;

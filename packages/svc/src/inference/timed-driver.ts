@@ -7,7 +7,7 @@ import type { Driver, DriverOutcome, DriverTask, InferenceCall, InferenceRequest
 export interface InferenceLimits {
   /** Without a sign of life. */
   readonly idleMs: number;
-  /** For a whole call. */
+  /** The time for a whole call. */
   readonly totalMs: number;
 }
 

@@ -59,7 +59,7 @@ const response = z.lazy(() =>
   }),
 );
 
-/** A `response` record; null when the value is none. */
+/** Reads a `response` record; null for a value that is not one. */
 export function decodeWitResponse(value: unknown): InferenceResponse | null {
   if (!holdsFewItems(value)) return null;
   const parsed = response.safeParse(value);
@@ -153,7 +153,7 @@ function decodeBlock(block: z.infer<typeof contentBlock>): ContentBlock {
   }
 }
 
-/** Of one call. Of more, as of what is no JSON, the text itself is the input, which no tool takes. */
+/** How many values the input of one call may hold. With more, as with text that is not JSON, the text itself is the input, which no tool takes. */
 const mostInputValues = 262_144;
 
 function parseInput(text: string): unknown {

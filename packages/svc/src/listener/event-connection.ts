@@ -16,7 +16,7 @@ export const liveQueueCapacity = 128;
 /** Written to a connection at once, if there is that much; what is to follow waits until it has gone. */
 const mostAtOnce = 1024 * 1024;
 const leastAtOnce = 64 * 1024;
-/** Of all readers together, as far as the least of each allows. */
+/** How much may wait for all readers together; each has its least share even beyond that. */
 const atOnceTogether = 64 * 1024 * 1024;
 
 /** How long a connection that has ended may take to take what was written to it before it is cut. */

@@ -94,7 +94,7 @@ function invalidParams(problem: string): ConnectionFrame {
 
 const queueSendFailed: ConnectionFrame = { event: 'error', error: 'internal error: queue send failed' };
 
-/** From connection open, and between heartbeats (D1 "Heartbeat"). */
+/** The time from the opening of a connection to its first heartbeat, and between heartbeats (D1 "Heartbeat"). */
 const heartbeatIntervalMs = 15_000;
 
 export interface Beating {

@@ -23,7 +23,7 @@ export interface MethodDeps {
 /** What `message/send` and `message/stream` brought. */
 export interface ReceivedMessage {
   readonly parsed: ParsedMessage;
-  /** Of a text of megabytes. */
+  /** The text made ready for the trace, when it has megabytes. */
   readonly prepared?: PreparedText;
 }
 
@@ -100,7 +100,7 @@ export async function stopSession({ session, residue }: MethodDeps): Promise<unk
   return encodeStopReport({ sessionId: session.id, canceled, residue: residue() });
 }
 
-/** Of an id that is none; each of ours has 36 characters. */
+/** How much of an unknown task id an answer repeats; a real one has 36 characters. */
 const longestEcho = 256;
 
 function known(task: Task | null | undefined, id: string | undefined): Task {
@@ -144,7 +144,7 @@ export interface DelegationDoor {
 }
 
 export interface OpenDelegation {
-  /** Of the task that delegated. */
+  /** The context of the task that delegated. */
   readonly contextId: ContextId;
   readonly trust: Trust;
   /** Closes it: its completion, with this text, is a task of the session now. */
@@ -158,7 +158,7 @@ export interface SourceContext {
 
 export interface SourcedTask {
   readonly source: TaskSource;
-  /** Of a completion; null otherwise. */
+  /** The delegation whose end this message tells; null for any other message. */
   readonly delegation: OpenDelegation | null;
 }
 

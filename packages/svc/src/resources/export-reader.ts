@@ -31,9 +31,9 @@ export interface ExportReaderOptions {
 export interface PlaneAnswer {
   readonly reply: Reply;
   readonly outcome: 'ok' | ResourceRefusalCode;
-  /** Of a read. */
+  /** How many bytes were read; present for a file. */
   readonly bytes?: number;
-  /** Of a listing that is whole. */
+  /** How many entries a whole listing has. */
   readonly entries?: number;
 }
 

@@ -121,7 +121,7 @@ export class ExportRoot {
     }
   }
 
-  /** By class: `scoped` refuses every link, the others follow those that stay inside. */
+  /** The answer depends on the containment class: `scoped` refuses every link, the others follow links that stay inside. */
   #refusalOf(resolution: Resolution): ResourceRefusalCode | undefined {
     switch (resolution.kind) {
       case 'inside':

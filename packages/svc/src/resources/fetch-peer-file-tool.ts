@@ -25,9 +25,9 @@ export interface FetchPeerFileSettings {
   readonly audience: string;
   /** `capabilities.peer_fetch.allow`. */
   readonly allow: readonly NetworkDestination[];
-  /** Of one file. */
+  /** The largest file that is fetched. */
   readonly maxBytes: number;
-  /** For one file; half a minute of silence and 15 minutes in all when absent. */
+  /** How long one file may take; when absent, half a minute of silence and 15 minutes in all. */
   readonly times?: PeerTimes;
   /** The host's own when absent. */
   readonly resolver?: HostResolver;

@@ -14,7 +14,7 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 export interface FileContent {
   readonly sha256: string;
   readonly length: number;
-  /** Bytes, or a file that begins with them; whoever has it closes it. */
+  /** Bytes, or a file that begins with them; its holder closes it. */
   readonly body: Buffer | FileHandle;
   /** To be called once nobody needs the bytes any more; `isFree` when nobody will even look at them. */
   readonly onDone?: (isFree: boolean) => void;

@@ -107,7 +107,7 @@ export function* findHandles(text: string): Generator<FoundHandle> {
   }
 }
 
-/** Of what letters and dots, escaped or not, join to a handle; no handle reaches beyond it. */
+/** Matches what cannot be part of a handle, escaped or not: no handle reaches beyond it. */
 const foreign = /[^A-Za-z0-9_.%-]|%(?![0-9A-Fa-f]{2})/g;
 
 /** The text from `from`, which is within a handle, with `mark` for each run of letters and dots that holds one. */

@@ -17,14 +17,14 @@ const largestHead = 32 * 1024;
 export interface PeerTimes {
   /** Without a byte, before and between them. */
   readonly idleMs: number;
-  /** For the whole exchange. */
+  /** The time for the whole exchange. */
   readonly totalMs: number;
 }
 
 interface PeerRequest {
   /** The origin of the peer. */
   readonly url: URL;
-  /** Of characters that a request target holds as they are. */
+  /** A path of characters that a request target holds unescaped. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   /** What the grant lets out. */

@@ -107,7 +107,7 @@ export interface ReceivedFile {
 
 export type FetchRefusal = {
   readonly kind: 'refused';
-  /** For the trace and the model: `handle_expired`. */
+  /** The reason for the trace and the model, such as `handle_expired`. */
   readonly code: string;
   readonly message: string;
 };

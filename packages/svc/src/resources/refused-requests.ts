@@ -21,7 +21,7 @@ interface RefusedRequestsOptions {
 }
 
 const minuteMs = 60_000;
-/** Of lines of their own within a minute; the one that reaches it is the last. */
+/** How many bytes the refusals of one minute may take with a line each; the line that reaches this is the last. */
 const mostBytes = 256 * 1024;
 /** At most what a line of the trace has beside the event: its ids, its time and their names. */
 const lineBytes = 256;

@@ -21,7 +21,7 @@ interface OperatorPlaneOptions {
   readonly achieved: ContainmentClass;
   /** Tasks that reached a terminal state in this process (D3 "Generation"). */
   readonly generation: () => number;
-  /** Of the same root. */
+  /** Reads below the same root. */
   readonly reader: ExportReader;
 }
 
@@ -114,7 +114,7 @@ async function* nothing(): AsyncGenerator<never> {}
 
 interface PeerPlaneOptions {
   readonly handles: PeerHandles;
-  /** Of `exports.peer_files.root`. */
+  /** Reads below `exports.peer_files.root`. */
   readonly reader: ExportReader;
 }
 

@@ -30,7 +30,7 @@ export interface ResourcePlanesOptions {
   readonly spoolDirectory: string;
   /** Called once for every request that was accepted (D3 "Events"). */
   readonly onAccepted: (event: ResourceEvent) => void;
-  /** Told of every other one. */
+  /** Records every other refusal. */
   readonly refusals: RefusedRequests;
 }
 
@@ -39,7 +39,7 @@ export interface ResourceDoor {
   readonly answer: Handler<RequestHead>;
   /** Records a request that the server refused by itself: its token, its host, how it was written. */
   readonly refused: (path: string, refusal: HttpRefusal) => void;
-  /** As `refused`, for several of which the path is not known any more. */
+  /** The same as `refused` for several requests whose paths are no longer known. */
   readonly counted: (refusal: HttpRefusal, count: number) => void;
 }
 
@@ -158,7 +158,7 @@ function statusOf(reply: Reply): number {
   return reply.kind === 'stream' ? 200 : reply.status;
 }
 
-/** Of a path that was refused; a request may bring 16 KiB. */
+/** How much of a refused path is recorded; a request may bring 16 KiB. */
 const longestRefused = 512;
 
 /** Whole characters within 512 bytes. */

@@ -15,13 +15,13 @@ import { release } from '@svc/kit/files/descriptor-io.ts';
 import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
 
 export interface ShareFileSettings {
-  /** Of `exports.peer_files`. */
+  /** The directory of `exports.peer_files`. */
   readonly root: ExportRoot;
   readonly handles: PeerHandles;
   readonly maxTtlMs: number;
   /** `capabilities.network.allow`, which the peer's card is fetched under. */
   readonly networkAllow: readonly NetworkDestination[];
-  /** For the card; 10 s of silence and 20 s in all when absent. */
+  /** How long the card may take; when absent, 10 s of silence and 20 s in all. */
   readonly times?: PeerTimes;
   /** The host's own when absent. */
   readonly resolver?: HostResolver;

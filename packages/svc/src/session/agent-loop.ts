@@ -52,7 +52,7 @@ export interface AgentLoopDeps {
   readonly workdirSize: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'breached'>;
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
   readonly hooks: SessionHooks;
-  /** Told that the driver asks the model again, and why. */
+  /** Called when the driver asks the model again. */
   readonly onRetry: (reason: string) => void;
   /** The task at hand, as its hooks are told of it. */
   readonly hooked: HookedTask;

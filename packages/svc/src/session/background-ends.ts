@@ -18,7 +18,7 @@ export interface BackgroundEndsDeps {
   readonly onLost: (lost: Diagnostic) => void;
 }
 
-/** Records what becomes of background commands and tells each end as a task of the context that started it (ADR 0046). */
+/** Records what becomes of background commands, and submits the end of each as a task of the context that started it (ADR 0046). */
 export function backgroundEnds({ board, trace, sessionStart, onLost }: BackgroundEndsDeps): BackgroundObserver {
   // The board forgets old tasks, and a command may outlive its own by days.
   const contexts = new Map<WorkId, ContextId>();
@@ -58,7 +58,7 @@ export function backgroundEnds({ board, trace, sessionStart, onLost }: Backgroun
 export interface CommandResidue {
   readonly kind: 'command';
   readonly id: WorkId;
-  /** As the model gave it, at most 1,000 characters of it. */
+  /** The command that the model gave, cut at 1,000 characters. */
   readonly command: string;
 }
 

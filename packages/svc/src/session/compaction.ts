@@ -138,7 +138,7 @@ function quoted(id = ''): string {
   return JSON.stringify(id.length > 60 ? `${id.slice(0, 60)}…` : id);
 }
 
-/** Of the conversation of a running task, in characters: each turn encodes it whole, and a task that passes this fails. */
+/** How many characters the conversation of a running task may have. Each turn encodes all of it; a task that goes beyond this fails. */
 export const longestConversation: number = 32 * 1024 * 1024;
 
 const lengths = new WeakMap<Message, number>();

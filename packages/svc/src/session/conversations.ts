@@ -18,7 +18,7 @@ export interface Conversations {
 /** Contexts kept; the one saved longest ago goes first. */
 export const mostContexts = 256;
 
-/** Of one conversation, written as a file. A model's context of a million tokens is some 4 MiB of text. */
+/** How large the file of one conversation may be. A model's context of a million tokens is some 4 MiB of text. */
 export const mostConversationBytes = 16 * 1024 * 1024;
 
 /** `E-RUN-032` for a conversation that is longer than that. */
@@ -131,7 +131,7 @@ function brokenAt({ issues: [issue] }: z.core.$ZodError): string {
   return `${issue.path.map(String).join('.')} is not what it should be`;
 }
 
-/** Of all conversations, each measured as it would be kept in a file. */
+/** How large all conversations may be together, each measured as its file would be. */
 const mostBytesInAll = 256 * 1024 * 1024;
 
 interface Thread {

@@ -26,7 +26,7 @@ const batchFrames = 128;
 /** Where long frames are kept. */
 export interface FrameKeeping {
   readonly store: FrameStore;
-  /** Told when a frame could not be kept: it is published to nobody, and the session cannot go on. */
+  /** Called when a frame could not be kept: nobody gets it, and the session cannot go on. */
   readonly onLost: (lost: Diagnostic) => void;
 }
 
@@ -42,7 +42,7 @@ export class EventStream {
   #batch: WrittenFrame[] = [];
   #joined = '';
   #isFlushDue = false;
-  /** From the first batch of a turn of the event loop to its end. */
+  /** Set from the first batch of a turn of the event loop to the end of that turn. */
   #turn: NodeJS.Immediate | null = null;
   #ended = false;
 
@@ -164,12 +164,12 @@ export class SessionEventIds {
   readonly chunks: EventIdCounter = new EventIdCounter(chunkStart);
   readonly queuedCancels: EventIdCounter = new EventIdCounter(queuedCancelStart);
 
-  /** For one task attempt: 0 again for every task and every reopened attempt. */
+  /** Counts the frames of one attempt at a task; every task and every reopened attempt begins at 0. */
   taskCounter(): EventIdCounter {
     return new EventIdCounter(0n);
   }
 
-  /** For one `request-input` call. */
+  /** Counts the frames of one `request-input` call. */
   inputWaitCounter(): EventIdCounter {
     return new EventIdCounter(inputWaitStart);
   }

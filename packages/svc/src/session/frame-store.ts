@@ -16,7 +16,7 @@ export interface StoredBytes {
 /** A file is given back when all that is in it has been released, so that a few old bytes hold no more than this. */
 const segmentBytes = 256 * 1024 * 1024;
 
-/** Of frames that no file takes, as on a full disk: what a session needs to come to an end with its own words. */
+/** How much memory frames may take that no file takes, as on a full disk: enough for a session to say how it ends. */
 const mostHeldBytes = 16 * 1024 * 1024;
 
 interface Segment {

@@ -62,7 +62,7 @@ export class FrameRing<Frame> {
     return [...this.#slots.slice(this.#oldest), ...this.#slots.slice(0, this.#oldest)];
   }
 
-  /** As `toArray`, and holds nothing afterwards. */
+  /** The same values as `toArray`; nothing is held afterwards. */
   drain(): Frame[] {
     const frames = this.toArray();
     this.#slots = [];
@@ -99,18 +99,18 @@ export class WrittenFrame {
     return this.#stored !== null;
   }
 
-  /** Of one that is not stored. */
+  /** The text of a frame that is not in a file. */
   get text(): string {
     return this.#text;
   }
 
-  /** Of one that is not stored. Made when first asked for, then the same for all: most frames only ever leave in one piece with others. */
+  /** The bytes of a frame that is not in a file, made when first asked for: most frames are only sent joined with others. */
   get bytes(): Buffer {
     this.#bytes ??= Buffer.from(this.#text);
     return this.#bytes;
   }
 
-  /** Of a stored one, in bytes. */
+  /** The length in bytes of a frame that is in a file. */
   get storedLength(): number {
     return this.#stored?.length ?? 0;
   }

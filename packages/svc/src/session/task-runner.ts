@@ -28,7 +28,7 @@ export interface TaskRunnerDeps extends Omit<AgentLoopDeps, 'requestInput' | 'ho
   readonly inputTimeoutMs: number | null;
   /** Puts `out/result.txt` into the workdir, whole or not at all. */
   readonly writeResult: (text: string) => void;
-  /** Told why a task failed, in the words of its `task_end`, before the task's last frame. */
+  /** Called before the last frame of a task that failed, with the reason that its `task_end` gives. */
   readonly onFailed: (reason: string) => void;
 }
 
@@ -51,7 +51,7 @@ interface EndedAttempt {
   readonly messages: readonly Message[];
   /** With those of earlier attempts. */
   readonly turnsUsed: number;
-  /** The driver's component broke off, which the session's own status tells of. */
+  /** The driver's component broke off; the session's own status reports it. */
   readonly trapped: boolean;
 }
 

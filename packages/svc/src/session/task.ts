@@ -254,7 +254,7 @@ export class TaskLanes {
 /** Ended tasks that can still be asked about. */
 const mostEnded = 1000;
 
-/** And what their results may hold together, in characters; the newest is known whatever it holds. */
+/** How many characters their results may hold together; the newest is kept whatever its length. */
 const mostHeld = 16 * 1024 * 1024;
 
 /** The tasks that `tasks/get` knows: those that live, and the ended ones of late. A capsule that stays up for weeks does not grow. */

@@ -16,7 +16,7 @@ const restPerMeasure = 20;
 const sliceMs = 1;
 /** Between two slices of a measure that nobody waits for. */
 const restMs = 2;
-/** Of a measure, between two looks at the clock. */
+/** How many steps a measurement takes between two looks at the clock. */
 const stepsPerLook = 32;
 /** How long a turn waits for a measure before it asks the model meanwhile. */
 const patienceMs = 25;
@@ -43,7 +43,7 @@ export class WorkdirSize {
   #measuring: Promise<void> | null = null;
   #notBeforeMs = 0;
   #waiting = 0;
-  /** Of the measure under way. */
+  /** How long the measurement under way has rested. */
   #restedMs = 0;
   #isClosed = false;
 

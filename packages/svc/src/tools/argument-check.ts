@@ -29,7 +29,7 @@ export class ArgumentCheck {
     this.#schema = schema;
   }
 
-  /** Compiles the schema ahead of the first check, which tells of one that cannot be used. */
+  /** Compiles the schema ahead of the first check, which reports a schema that cannot be used. */
   warm(): void {
     const { kind } = this.#looked();
     if (kind === 'plain') this.#compile().catch(() => undefined);

@@ -18,7 +18,7 @@ export interface CapturedOutput {
 }
 
 export interface CaptureSettings {
-  /** Of the output, what `text` shows. */
+  /** How much of the output `text` shows. */
   readonly maxBytes: number;
   readonly log: OutputLog;
 }

@@ -54,7 +54,7 @@ export interface DispatchedCall {
   readonly truncated: boolean;
   /** False when nothing of a tool ran: the content is the runtime's own. */
   readonly reached: boolean;
-  /** A verdict kept it from running: no frame tells of it (D1 "Frame types", `artifact`). */
+  /** A verdict kept it from running: no frame mentions it (D1 "Frame types", `artifact`). */
   readonly denied: boolean;
 }
 

@@ -25,7 +25,7 @@ const mostWarmed = 4;
 
 /** Everything the model of a session can call, by name. */
 export class Inventory {
-  /** As the model is told, in the order of names. */
+  /** What the model is told of the tools, in the order of their names. */
   readonly definitions: readonly Pick<Tool, 'name' | 'description' | 'inputSchema'>[];
   readonly names: readonly string[];
   readonly #tools: ReadonlyMap<string, CallableTool>;

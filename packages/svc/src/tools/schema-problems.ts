@@ -43,7 +43,7 @@ export class SchemaProblems {
   }
 }
 
-/** By dialect, with the meta-schema compiled. */
+/** The compiled meta-schema of each dialect. */
 const metaChecks = new Map<ReturnType<typeof dialectName>, Ajv>();
 
 /**

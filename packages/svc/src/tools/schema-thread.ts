@@ -16,7 +16,7 @@ export type ThreadAnswer =
 
 const compileTimeoutMs = 2000;
 const checkTimeoutMs = 250;
-/** Of the compiler, a schema and the arguments of a call. */
+/** The heap for the compiler, a schema and the arguments of a call. */
 const heapMegabytes = 256;
 
 interface Running {

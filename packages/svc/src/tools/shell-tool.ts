@@ -9,9 +9,9 @@ import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
 import { splitWords } from '@svc/sandbox/split-words.ts';
 import type { WorkId } from '@svc/protocol/ids.ts';
 
-/** Of each output, what the model sees of it (ADR 0006). */
+/** How much of each output the model sees (ADR 0006). */
 const shownBytes = 16 * 1024;
-/** Of each output, what the log keeps of it. A command may write on; the rest is read and dropped. */
+/** How much of each output the log keeps. A command may write more; the rest is read and dropped. */
 const loggedBytes = 64 * 1024 * 1024;
 
 interface ShellSettings {
@@ -19,7 +19,7 @@ interface ShellSettings {
   readonly env: Readonly<Record<string, string>>;
   /** Long outputs are kept in its `logs/`. */
   readonly sessionDirectory: string;
-  /** Of all logs of the session. */
+  /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
   /** Where a command goes that outlasts its call. */
   readonly background: BackgroundCommands;
@@ -102,7 +102,7 @@ async function watch(
 
 function descriptionOf(name: string, { graceMs, endIsTold }: BackgroundSettings): string {
   const what = isShell(name) ? `Runs a command line with ${name}` : `Runs the program ${name}`;
-  const telling = endIsTold ? 'its end arrives as a task of its own' : 'nothing tells of its end';
+  const telling = endIsTold ? 'its end arrives as a task of its own' : 'its end is not reported';
   return `${what}, in the working directory at every call, and gives its exit code, stdout and stderr. Standard input is empty, and what is left running is ended. A command that runs longer than ${graceMs / 1000} s goes on in the background, and ${telling}.`;
 }
 
@@ -141,7 +141,7 @@ interface FinishedCommand {
   readonly limitsReached: readonly string[];
 }
 
-/** By which shells, and the helper's own convention, say that a program could not be started or found. */
+/** The exit codes by which shells and the helper say that a program could not be started or was not found. */
 const notStarted: ReadonlySet<number> = new Set([126, 127]);
 
 /** A command that ran to completion is a successful call whatever its exit status (D1 "Frame types", `artifact`). */
@@ -160,14 +160,14 @@ function finishedResult(command: string, finished: FinishedCommand): ToolOutcome
   };
 }
 
-/** Of a command that outlasted its grace when no more could go on in the background. */
+/** The outcome of a command that outlasted its grace when no further command could go on in the background. */
 function endedForRoom(outcome: ToolOutcome, graceMs: number): ToolOutcome {
   const note = `[it was ended after ${graceMs / 1000} s: ${mostCommands} commands go on in the background already, and no more may]`;
   return { ...outcome, status: 'failed', content: `${outcome.content}\n${note}` };
 }
 
 type OutputSoFar = Pick<CapturedOutput, 'text' | 'cutBytes'> & {
-  /** Of its log. */
+  /** The name of its log. */
   readonly name: string;
 };
 
@@ -184,7 +184,7 @@ interface MovedCommand {
 function movedResult(command: string, { id, graceMs, endIsTold, stdout, stderr }: MovedCommand): ToolOutcome {
   const telling = endIsTold
     ? 'its end arrives as a task of its own, unless the session ends before'
-    : 'it is ended with the session, and nothing tells of its end';
+    : 'it is ended with the session, and its end is not reported';
   return {
     status: 'passed',
     content: [

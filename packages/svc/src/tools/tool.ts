@@ -37,7 +37,7 @@ export interface ToolOutcome {
   readonly content: string;
   /** What another tool can be handed of it, where that is not the content: of a command its standard output alone. */
   readonly output?: string;
-  /** Of a subprocess that ran to completion; null otherwise (D1 "Frame types", `artifact`). */
+  /** The exit code of a subprocess that ran to completion; null otherwise (D1 "Frame types", `artifact`). */
   readonly exitCode: number | null;
   readonly truncated: boolean;
   /** False when nothing of the tool ran; `content` is then the runtime's own and is not fenced. True when absent. */

@@ -121,7 +121,7 @@ export const traceEventSchemas = {
   hook_error: z.object({ hook_name: z.string(), event: z.string(), error: z.string() }),
   /** How far a delegation got: `started`, `failed` or `refused`. Of one that was started, later how the child ended. */
   delegation: z.object({
-    /** Of the task that delegated. */
+    /** The task that delegated. */
     task_id: z.string(),
     delegation_id: z.string(),
     capsule: z.string(),
@@ -145,7 +145,7 @@ export const traceEventSchemas = {
     step_id: z.string(),
     outcome: z.enum(['passed', 'failed', 'skipped']),
     kind: z.enum(['tool', 'shell', 'capsule']),
-    /** Of the tool, command or capsule. */
+    /** Names the tool, the command or the capsule. */
     name: z.string(),
     /** With the outputs of earlier steps filled in; null when nothing was called. */
     arguments: z.unknown(),
@@ -169,7 +169,7 @@ export const traceEventSchemas = {
     duration_ms: count,
   }),
   spend_ceiling_reached: z.object({ task_id: z.string(), ceiling: count, spent: count, estimate: count }),
-  /** From here on what commands, servers and hooks write is no longer kept whole. */
+  /** The logs have reached their limit: what commands, servers and hooks write from here on is no longer kept whole. */
   logs_limit_reached: z.object({ max_bytes: count }),
   session_end: z.object({
     status: z.enum(['ok', 'failed', 'trapped']),

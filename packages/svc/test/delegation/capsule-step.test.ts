@@ -86,8 +86,8 @@ describe('a capsule step', () => {
       { state: 'input-required', artifacts: [{ name: 'prompt', parts: [{ text: 'Which files?' }] }] },
       'it asks for input, which nobody gives in a plan: Which files?',
     ],
-    [{ error: { code: -32001, message: 'Task not found' } }, 'it does not tell of its task: Task not found'],
-    [{ odd: [] }, 'what it tells of its task is no task'],
+    [{ error: { code: -32001, message: 'Task not found' } }, 'it does not say what became of its task: Task not found'],
+    [{ odd: [] }, 'what it says of its task is not a task'],
   ])('fails when the capsule answers %j', async (told, reason) => {
     await starting({ gets: [told] });
     expect(await run()).toMatchObject({ status: 'failed', reached: true, content: reason, retryable: true });

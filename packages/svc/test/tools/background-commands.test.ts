@@ -182,14 +182,12 @@ describe('a command that outlasts its grace', () => {
     begin({ endIsTold: false });
     const process = new FakeProcess();
     const tool = shell(launcherOf(process));
-    expect(tool.description).toMatch(
-      /runs longer than 10 s goes on in the background, and nothing tells of its end\.$/,
-    );
+    expect(tool.description).toMatch(/runs longer than 10 s goes on in the background, and its end is not reported\.$/);
     const outcome = call(tool, 'make');
     await new Promise(setImmediate);
     clock.advance(10_000);
     expect((await outcome).content).toContain(
-      `as ${firstId}; it is ended with the session, and nothing tells of its end\n`,
+      `as ${firstId}; it is ended with the session, and its end is not reported\n`,
     );
     process.exits(0);
   });

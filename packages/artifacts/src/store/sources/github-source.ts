@@ -22,7 +22,7 @@ export class GithubSource implements ArtifactSource {
     this.#api = api;
   }
 
-  /** From the release tagged `<version>`, then `v<version>`, then the latest: the first that has a file of this name and version. */
+  /** Looks in the release tagged `<version>`, then `v<version>`, then the latest, and takes the first that has a file of this name and version. */
   async fetch({ name, version }: ArtifactRef, platform: string): Promise<FetchedArchive | null> {
     const stem = `${name}-${version}`;
     const lookups = [
@@ -88,7 +88,7 @@ function byStem({ assets }: GithubRelease): Map<string, ReleaseArchive[]> {
 }
 
 interface GithubAccess {
-  /** Of the releases API, without a slash at its end. */
+  /** The address of the releases API, without a slash at its end. */
   readonly apiUrl: string;
   /** `<owner>/<repo>` */
   readonly repo: string;
@@ -175,7 +175,7 @@ export class GithubApi {
     if (answer.status !== 200) throw await this.#refusal(answer, 'does not tell of its releases');
     const parsed = release.safeParse(parseJson((await answer.text(maxReleaseBytes)) ?? ''), { jitless: true });
     if (parsed.success) return parsed.data;
-    throw new Diagnostic('E-IO-003', `what ${this.label} tells of a release cannot be understood`);
+    throw new Diagnostic('E-IO-003', `what ${this.label} says of a release cannot be understood`);
   }
 
   async #get(path: string, accept: string): Promise<HttpAnswer> {

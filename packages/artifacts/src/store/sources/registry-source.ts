@@ -33,7 +33,7 @@ interface RegistryAddress {
 
 export interface Publication extends ArtifactRef {
   readonly packaging: Packaging;
-  /** None for the generic file. */
+  /** Empty for the generic file. */
   readonly platforms: readonly string[];
   readonly sha256: string;
   readonly body: OutgoingBody;

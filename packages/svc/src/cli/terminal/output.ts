@@ -35,7 +35,7 @@ export class Output {
     this.#env = env;
   }
 
-  /** For its events alone: `error`, `drain`. Opened when first asked for. */
+  /** The stream, for its events `error` and `drain` alone. It is opened when first asked for. */
   get stream(): NodeJS.WritableStream {
     return this.#open();
   }

@@ -17,7 +17,7 @@ export interface Page {
   headed(label: Shown, text: string): string;
 }
 
-/** As text goes into a file or to a program: inert, and otherwise as it came. */
+/** A page for a file or a program: text is made harmless and is otherwise unchanged. */
 class PlainPage implements Page {
   readonly #text = new InertText();
   #isOpen = false;

@@ -54,7 +54,7 @@ export function sayLines(text: string): Shown {
   return Shown.cleaned(text.split('\n').map(exact).join('\n'));
 }
 
-/** As `say`, for a line that is copied or read by a program: the terminal wraps it where it likes. */
+/** The same as `say` for a line that is copied or read by a program: `svc` does not wrap it. */
 export function exactLine(sentence: TemplateStringsArray, ...values: readonly (string | number | Shown)[]): Shown {
   return Shown.cleaned(filled(sentence, values), 'exact');
 }

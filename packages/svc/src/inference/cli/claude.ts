@@ -102,7 +102,7 @@ function makeShapes() {
 
   const assistant = z.object({
     parent_tool_use_id: z.nullish(z.string()),
-    /** Of a message that the program made up to tell of a failure. */
+    /** Present in a message that the program made up to report a failure. */
     error: z.nullish(z.string()),
     message: z.object({ id: z.string(), content: listOf(block) }),
   });

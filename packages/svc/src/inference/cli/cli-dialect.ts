@@ -38,7 +38,7 @@ export type CliEvent =
 
 /** Reads the lines of one run. */
 export interface CliDecoder {
-  /** Of a parsed line. Lines of an unknown type are passed over. */
+  /** The events of one parsed line; none for a line of an unknown type. */
   decode(value: unknown): readonly CliEvent[];
   /** The program's own words for why there is no response, when the output is over without one. */
   lastError(): string | null;

@@ -18,7 +18,7 @@ import { ProgramRun } from './program-run.ts';
 
 interface CliDriverSettings {
   readonly dialect: CliDialect;
-  /** As the manifest names it, for messages. */
+  /** The name that the manifest gives it, for messages. */
   readonly name: string;
   /** What is started: a bare name or an absolute path. */
   readonly command: string;
@@ -42,7 +42,7 @@ export interface ProgramService {
   readonly token: Secret;
   /** Names that cannot be guessed. */
   readonly mintName: () => string;
-  /** Of svc. */
+  /** The version of `svc`. */
   readonly version: string;
   /** The door for a program that may reach this port of ours, and what its grants name. */
   readonly launcherFor: (servicePort: number) => Launcher;

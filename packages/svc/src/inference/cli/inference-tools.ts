@@ -8,9 +8,9 @@ export interface InferenceToolsOptions {
   readonly callTool: InferenceCall['callTool'];
   /** Calls beyond these are answered with an error; null where the program counts its turns itself. */
   readonly mostCalls: number | null;
-  /** Told once of what ends the inference: a cancel, or a failure of the runtime's own. */
+  /** Called once with what ends the inference: a cancel, or a failure of the runtime itself. */
   readonly onFault: (reason: unknown) => void;
-  /** Told of a program that goes on calling although it was told that its calls are used up. */
+  /** Called when a program goes on calling after it was told that its calls are used up. */
   readonly onStubborn: () => void;
 }
 

@@ -16,9 +16,9 @@ interface McpServiceOptions {
   readonly token: Secret;
   /** Names that cannot be guessed, for addresses. */
   readonly mintName: () => string;
-  /** Of svc, told to clients. */
+  /** The version of `svc`, which clients are told. */
   readonly version: string;
-  /** Told of anything that was thrown and is no refusal. */
+  /** Called with every error that is not a refusal. */
   readonly onBug: (error: unknown) => void;
 }
 

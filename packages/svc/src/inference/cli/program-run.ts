@@ -11,7 +11,7 @@ import type { CliDecoder, CliEvent } from './cli-dialect.ts';
 export interface ProgramRunOptions {
   readonly launched: LaunchedProcess;
   readonly decoder: CliDecoder;
-  /** For sentences. */
+  /** The name of the program in messages. */
   readonly name: string;
   readonly call: Pick<InferenceCall, 'onText' | 'onThinking' | 'onSign' | 'signal'>;
   /** How long the program may take to end after its result, and again after it was asked to. */

@@ -21,9 +21,9 @@ export interface BackgroundSettings {
 /** A command that has been started for a call. */
 export interface StartedCommand {
   readonly taskId: string;
-  /** Of its tool. */
+  /** The name of its tool. */
   readonly name: string;
-  /** As a person reads it. */
+  /** The command in words for people. */
   readonly command: string;
   readonly process: LaunchedProcess;
   /** Settles once the process and its outputs have ended. */

@@ -22,7 +22,7 @@ const embedded = z.object({
 
 const block = z.discriminatedUnion('type', [text, media, link, embedded]);
 
-/** Of one answer. A message holds millions of them, and each takes a hundred times its size to be looked at. */
+/** How many blocks of one answer are read. A message may hold millions, and reading each takes a hundred times its size. */
 const mostBlocks = 1_000;
 /** No message has more of them as structured content, so no text with more can be the same. */
 const mostValues = 262_144;
@@ -61,7 +61,7 @@ function contentOfBlock(shown: z.infer<typeof block>): string {
   }
 }
 
-/** Of what base64 stands for. */
+/** How many bytes a base64 text stands for. */
 function sizeOf(base64: string): number {
   return Math.floor((base64.replace(/=+$/, '').length * 3) / 4);
 }

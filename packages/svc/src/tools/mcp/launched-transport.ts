@@ -11,7 +11,7 @@ import { asJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 
 const maxMessageBytes = 16 * 1024 * 1024;
-/** Of one message: its bytes alone would let a session take fifty times as much, and seconds, for empty objects. */
+/** How many values one message may hold. A limit on bytes alone would let empty objects take fifty times their size and seconds to read. */
 const mostMessageValues = 262_144;
 /** Between two requests of ours. Many servers greet or log on their standard output, where they should not. */
 const mostStrayLines = 100;
@@ -80,7 +80,7 @@ export class LaunchedTransport implements Sdk.Transport {
     return this.#fault;
   }
 
-  /** For who looks for a reason, a line or more each: what the launcher found, stray output, the last words on stderr. */
+  /** What may explain a failure, a line or more each: what the launcher found, stray output, the last words on stderr. */
   get hints(): readonly string[] {
     const stray = this.#straySample;
     const said = this.#stderr.text();
@@ -182,7 +182,7 @@ export class LaunchedTransport implements Sdk.Transport {
     return true;
   }
 
-  /** The request of ours that a message answers in no way that the protocol knows; null when it is none. */
+  /** The request of ours that a message answers in no way that the protocol knows; null when it is not one. */
   #answeredId(message: unknown): Sdk.RequestId | null {
     const fields = asJsonObject(message);
     const id = fields?.['id'];

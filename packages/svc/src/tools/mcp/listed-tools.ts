@@ -18,7 +18,7 @@ const mostTools = 128;
 const longestDescription = 4096;
 const longestSchema = 64 * 1024;
 const longestOfAll = 512 * 1024;
-/** Of compiling the schemas of one list. */
+/** The time for compiling the schemas of one list. */
 const longestCheckMs = 5000;
 const mostSentences = 10;
 const mostNames = 10;
@@ -42,7 +42,7 @@ const shape = z.object({
   inputSchema: z.record(z.string(), z.unknown()),
 });
 
-/** As the protocol has names since its version 2025-11-25. Older servers with other names are told of. */
+/** The form that names have since version 2025-11-25 of the protocol. Tools of older servers with other names are reported. */
 const fitName = /^[A-Za-z0-9_.-]{1,128}$/;
 
 /**

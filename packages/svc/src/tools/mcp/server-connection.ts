@@ -23,7 +23,7 @@ export interface ConnectionSettings {
   readonly problems: readonly string[];
   /** Names what its last words tell of that is hidden from it; null when there is nothing of the kind. */
   readonly hiddenIn: (said: string) => string | null;
-  /** Of this program, for the server. */
+  /** The version of this program, which the server is told. */
   readonly version: string;
   readonly endGraceMs: number;
   readonly onListChanged: () => void;

@@ -21,7 +21,7 @@ export interface ToolServerSettings {
   /** The artifact whose server it is. */
   readonly name: string;
   readonly launcher: Launcher;
-  /** As a `LaunchRequest` has it. */
+  /** The command, in the form of a `LaunchRequest`. */
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -31,9 +31,9 @@ export interface ToolServerSettings {
   readonly hiddenIn?: (said: string) => string | null;
   /** Long answers are kept in its `logs/`. */
   readonly sessionDirectory: string;
-  /** Of all logs of the session. */
+  /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
-  /** Of this program. */
+  /** The version of this program. */
   readonly version: string;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** The server lists other tools than before. `change` says how they differ from those of the session; null when they no longer do. */

@@ -37,7 +37,7 @@ export interface StepOutcome {
   readonly content: string;
   /** What later steps can be handed, unfenced. */
   readonly output: string;
-  /** By whom the output is marked for a model that is to read it; null where it is the runtime's own or a skill's. */
+  /** The source that the fence around the output names; null for words of the runtime itself or of a skill. */
   readonly fenceSource: string | null;
   /** Content or output are not whole. */
   readonly cut: boolean;

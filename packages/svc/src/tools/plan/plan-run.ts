@@ -12,7 +12,7 @@ export interface EndedStep {
   readonly attempts: number;
   /** Why it was skipped; null otherwise. */
   readonly reason: string | null;
-  /** Of the last attempt; null when there was none or it was cut off. */
+  /** How the last attempt ended; null when there was no attempt or it was cut off. */
   readonly outcome: StepOutcome | null;
   /** Whole milliseconds, over all attempts. */
   readonly durationMs: number;

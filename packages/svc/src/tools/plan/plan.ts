@@ -9,17 +9,17 @@ export const planLimits = {
   steps: 256,
   retries: 5,
   idLength: 64,
-  /** Of the whole plan as JSON, in characters. */
+  /** How many characters the whole plan may have as JSON. */
   planLength: 1024 * 1024,
   /** Levels of objects and lists in the input of a step. */
   inputDepth: 64,
   /** Steps that run at the same time. */
   atOnce: 4,
-  /** Of what each step answered, what later steps and the file get. */
+  /** How much of the answer of a step later steps and the file get. */
   keptBytes: 64 * 1024,
-  /** Of the outputs that are put into the input of one step, in characters. */
+  /** How many characters of outputs are put into the input of one step. */
   handedOnLength: 1024 * 1024,
-  /** Of what one step answered, and of all together, what the model is shown. */
+  /** How much the model is shown of one step's answer, and below of all together. */
   shownStepBytes: 16 * 1024,
   shownPlanBytes: 128 * 1024,
 } as const;
@@ -153,7 +153,7 @@ const anyReference = /(?<!\$)\{\{\s*steps\b[^{}]{0,100}\}{0,2}/;
 
 export interface FoundReferences {
   readonly steps: ReadonlySet<string>;
-  /** Of those that are none, the first as it stands. */
+  /** The first reference that is malformed, unchanged; null when there is none. */
   readonly malformed: string | null;
 }
 
@@ -193,7 +193,7 @@ export function nestsDeeper(value: unknown, levels: number): boolean {
   return levels === 0 || Object.values(value).some((inner) => nestsDeeper(inner, levels - 1));
 }
 
-/** By recursion: for what is no deeper than `planLimits.inputDepth`. A key `__proto__` stays the key it is. */
+/** Recursive, so only for values no deeper than `planLimits.inputDepth`. A key `__proto__` stays a key. */
 function mapStrings(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === 'string') return change(value);
   if (typeof value !== 'object' || value === null) return value;

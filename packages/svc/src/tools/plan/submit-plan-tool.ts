@@ -57,7 +57,7 @@ export function createSubmitPlanTool(settings: SubmitPlanSettings): Tool {
 interface AcceptedPlan {
   readonly number: number;
   readonly plan: Plan;
-  /** As submitted. */
+  /** The arguments that the model submitted. */
   readonly args: unknown;
 }
 
