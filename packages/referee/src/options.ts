@@ -12,7 +12,7 @@ export interface RefereeSettings {
   readonly bounds: Bounds;
 }
 
-export type ParsedOptions =
+type ParsedOptions =
   | { readonly kind: 'serve'; readonly settings: RefereeSettings }
   | { readonly kind: 'print'; readonly what: 'help' | 'version' }
   | { readonly kind: 'unknown'; readonly argument: string }

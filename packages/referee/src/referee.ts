@@ -30,15 +30,15 @@ export interface RefereeOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs' | 'randomBytes'>;
 }
 
-export interface SpawnRequest {
+interface SpawnRequest {
   readonly credential: string | undefined;
   readonly name: string;
   readonly version: string;
 }
 
-export type Spawned = { readonly kind: 'granted'; readonly grant: Grant } | Refusal;
+type Spawned = { readonly kind: 'granted'; readonly grant: Grant } | Refusal;
 
-export interface RegisterRequest {
+interface RegisterRequest {
   /** Undefined without the header. */
   readonly approval: string | undefined;
   readonly sessionId: string;
@@ -46,16 +46,16 @@ export interface RegisterRequest {
   readonly version: string;
 }
 
-export type Registered = { readonly kind: 'registered'; readonly credential: string } | Refusal;
+type Registered = { readonly kind: 'registered'; readonly credential: string } | Refusal;
 
-export interface DeregisterRequest {
+interface DeregisterRequest {
   readonly credential: string | undefined;
   readonly outcome: Exclude<SessionStatus, 'running'>;
   /** The id of a child to end instead of the asker. */
   readonly child: string | undefined;
 }
 
-export type Deregistered = { readonly kind: 'deregistered' } | Refusal;
+type Deregistered = { readonly kind: 'deregistered' } | Refusal;
 
 /**
  * Decides which capsules may spawn which others, and keeps who runs (D2). Whatever it looks up in the registry meanwhile, a decision and

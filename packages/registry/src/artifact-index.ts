@@ -5,7 +5,7 @@ import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { encodeIndex, type IndexObject } from '@svc/protocol/registry-messages.ts';
 import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
 
-export interface EncodedIndex {
+interface EncodedIndex {
   readonly json: Buffer;
   readonly sha256: string;
 }
@@ -51,7 +51,7 @@ export class ArtifactIndex {
 }
 
 /** One object for each version, sorted by name and version; what the first publish said of it, and the platforms of all. */
-export function indexOf(records: Iterable<KeptRecord>): IndexObject[] {
+function indexOf(records: Iterable<KeptRecord>): IndexObject[] {
   const versions = new Map<string, KeptRecord[]>();
   for (const record of records) {
     const id = `${record.name}@${record.version}`;

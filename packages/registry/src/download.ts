@@ -47,13 +47,10 @@ interface Opened {
   readonly headers: ReplyHeaders;
 }
 
-interface Extent {
-  readonly status: 200 | 206;
-  readonly length: number;
-  readonly span?: ByteSpan;
-}
-
-async function openedReply({ store, key, headers }: Opened, { status, length, span }: Extent): Promise<Reply> {
+async function openedReply(
+  { store, key, headers }: Opened,
+  { status, length, span }: { readonly status: 200 | 206; readonly length: number; readonly span?: ByteSpan },
+): Promise<Reply> {
   const opened = await store.openArchive(key, span);
   if (opened === null) {
     throw new HttpRefusal(500, 'archive_missing', `The archive of ${key} has been removed from the store.`);

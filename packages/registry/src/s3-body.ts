@@ -8,7 +8,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { networkReason } from '@svc/kit/net/network-reason.ts';
 import { notAnswering, unansweredReason } from './s3-faults.ts';
 
-export interface ExpectedBody {
+interface ExpectedBody {
   /** What is being tried, for a message that begins with `cannot`. */
   readonly attempt: string;
   readonly bytes: number;

@@ -21,7 +21,7 @@ import {
 import { isPassing, notAnswering, refused, type S3Refusal, unansweredReason } from './s3-faults.ts';
 import type { S3Settings } from './s3-settings.ts';
 
-export interface S3Call {
+interface S3Call {
   /** What is attempted, for a message that begins with `cannot`. */
   readonly attempt: string;
   readonly method: 'GET' | 'PUT' | 'DELETE';
@@ -34,7 +34,7 @@ export interface S3Call {
   readonly expected: readonly number[];
 }
 
-export interface S3Answer<Content> {
+interface S3Answer<Content> {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly content: Content;

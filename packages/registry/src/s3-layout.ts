@@ -7,7 +7,7 @@ import { objectKeyShape } from './object-store.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 
 const recordsFolder = 'records/';
-export const archivesFolder = 'archives/';
+const archivesFolder = 'archives/';
 const archiveIdShape = /^[0-9a-f]{32}$/;
 
 const shape = z.object({

@@ -4,7 +4,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 
-export interface S3Credentials {
+interface S3Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: Secret;
   /** The token of temporary credentials; null for lasting ones. */

@@ -9,7 +9,7 @@ import { askedFlag, eachFlag, type FlagGrants, flagPath } from './flag-grants.ts
 import { isCovered } from '@svc/kit/net/network-coverage.ts';
 
 /** The part of the workdir a component sees, and nothing beside it. */
-export interface ScopedPreopen {
+interface ScopedPreopen {
   readonly scope: WorkdirPath;
   readonly writable: boolean;
 }
@@ -39,7 +39,7 @@ export interface CapsuleGrants extends Reach {
   readonly readOnly: boolean;
 }
 
-export interface NarrowRequest {
+interface NarrowRequest {
   readonly entry: ArtifactEntry & { readonly runtime: ArtifactGrants['runtime'] };
   readonly capsule: CapsuleGrants;
   /** The path of the entry in the manifest. */
@@ -159,25 +159,19 @@ function storesOf({ entry, capsule }: NarrowRequest): readonly string[] {
   return entry.runtime === 'hook' ? [] : capsule.stateStores;
 }
 
-interface FlagRule {
-  readonly granted: boolean;
-  readonly unasked: boolean;
-  readonly drop: () => void;
-}
-
-function flag(asked: boolean | undefined, { granted, unasked, drop }: FlagRule): boolean {
+function flag(
+  asked: boolean | undefined,
+  { granted, unasked, drop }: { readonly granted: boolean; readonly unasked: boolean; readonly drop: () => void },
+): boolean {
   if (asked === undefined) return unasked;
   if (asked && !granted) drop();
   return asked && granted;
 }
 
-interface BoundRule {
-  readonly most: number;
-  readonly unasked: number;
-  readonly drop: () => void;
-}
-
-function bound(asked: number | undefined, { most, unasked, drop }: BoundRule): number {
+function bound(
+  asked: number | undefined,
+  { most, unasked, drop }: { readonly most: number; readonly unasked: number; readonly drop: () => void },
+): number {
   if (asked === undefined) return unasked;
   if (asked > most) drop();
   return Math.min(asked, most);

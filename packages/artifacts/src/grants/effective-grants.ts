@@ -16,7 +16,7 @@ import { isInterpreter } from '@svc/kit/interpreters.ts';
 import { destinationOf } from '@svc/kit/net/network-coverage.ts';
 
 /** Bounds of one subprocess and of the workdir; sizes in bytes, times in seconds (docs/manifest.md "Keys"). */
-export type ResourceLimits = z.infer<typeof resourceLimits>;
+type ResourceLimits = z.infer<typeof resourceLimits>;
 
 /** What a capsule may touch, lowered from its manifest. Lists are without repetition, in the order of the file. */
 export interface EffectiveGrants extends FlagGrants {

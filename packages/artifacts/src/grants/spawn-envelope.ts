@@ -27,7 +27,7 @@ export interface SpawnEnvelope extends Pick<EffectiveGrants, GrantAxis>, FlagGra
   readonly references?: ReadonlyMap<string, string>;
 }
 
-export interface EnvelopeExcess {
+interface EnvelopeExcess {
   /** The manifest key, `capabilities.network.allow`. */
   readonly key: string;
   /**

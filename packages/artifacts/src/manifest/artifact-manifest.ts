@@ -6,16 +6,14 @@ import { Draft } from './key-path.ts';
 import { artifactManifest, type ArtifactManifest } from './schema.ts';
 import { parseYaml } from './yaml-source.ts';
 
-interface LoadedArtifactManifest {
-  readonly manifest: ArtifactManifest;
-  readonly warnings: readonly Diagnostic[];
-}
-
 /**
  * Reads the `svc.yaml` at the root of a tool, driver, hook or skill archive. References are not resolved: an
  * archive is the same for everyone. Throws a `DiagnosticList` with every problem.
  */
-export function parseArtifactManifest(text: string, file: string): LoadedArtifactManifest {
+export function parseArtifactManifest(
+  text: string,
+  file: string,
+): { readonly manifest: ArtifactManifest; readonly warnings: readonly Diagnostic[] } {
   const document = readDocument({ file, text, schema: artifactManifest, rules: checkArtifactRules });
   return { manifest: document.value, warnings: document.warnings };
 }

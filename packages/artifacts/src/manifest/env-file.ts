@@ -6,7 +6,7 @@ import { parseEnv } from 'node:util';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 
-export interface EnvironmentRequest {
+interface EnvironmentRequest {
   /** The workspace root: the directory of the manifest. No directory above it is looked at. */
   readonly directory: string;
   /** The environment the program was started with; its variables win over the file's. */

@@ -19,7 +19,7 @@ export const hookEvents = [
 export type HookEvent = (typeof hookEvents)[number];
 
 /** What a hook can change, each with the events at which it can (docs/hooks.md "Events"). */
-export const hookPolicies = {
+const hookPolicies = {
   'write-manifests': ['on-stage'],
   artifact: ['on-inference'],
   deny: ['on-tool-call', 'on-shell'],
@@ -27,7 +27,7 @@ export const hookPolicies = {
   'reopen-task': ['on-task-end'],
 } as const satisfies Record<string, readonly HookEvent[]>;
 
-export type HookPolicy = keyof typeof hookPolicies;
+type HookPolicy = keyof typeof hookPolicies;
 
 export const hookPolicyNames = Object.keys(hookPolicies) as [HookPolicy, ...HookPolicy[]];
 

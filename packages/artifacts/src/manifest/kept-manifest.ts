@@ -71,7 +71,7 @@ export function readKeptManifest(
 }
 
 /** What `keepManifest` is given beside the keeper. */
-export interface ManifestToKeep extends Omit<KeptManifest, 'build' | 'places'> {
+interface ManifestToKeep extends Omit<KeptManifest, 'build' | 'places'> {
   /** Each of its paths has a place. */
   readonly source: YamlSource;
 }

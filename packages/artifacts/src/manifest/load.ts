@@ -15,7 +15,7 @@ import { checkCapsuleRules } from './rules.ts';
 import { capsuleManifest, type CapsuleManifest } from './schema.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
-export interface LoadRequest {
+interface LoadRequest {
   /** Path of the manifest; its directory is the workspace root, and diagnostics name it as it is given here. */
   readonly file: string;
   /** The content, when it was read elsewhere, as from an archive. */

@@ -29,7 +29,7 @@ export interface Resolution {
   readonly passedOver: ReadonlyMap<string, Diagnostic>;
 }
 
-export interface ResolveRequest {
+interface ResolveRequest {
   readonly source: YamlSource;
   /** Without it every reference stays as it is written. */
   readonly env: Environment | undefined;

@@ -52,13 +52,12 @@ export async function buildArchive(request: BuildRequest): Promise<BuiltArchive>
   return { ...(await writeArchive(path, content.files)), ref, kind, warnings };
 }
 
-interface Folder {
-  readonly content: DirectoryContent;
-  readonly warnings: readonly Diagnostic[];
-}
-
 /** Checks a folder and reads the files that belong into its archive. */
-export async function readFolder({ directory, env, checkArtifact }: FolderRequest): Promise<Folder> {
+export async function readFolder({
+  directory,
+  env,
+  checkArtifact,
+}: FolderRequest): Promise<{ readonly content: DirectoryContent; readonly warnings: readonly Diagnostic[] }> {
   const probe = new DirectoryContent(directory);
   await probe.include(manifestFile);
   const text = await readManifestText(probe);

@@ -33,7 +33,7 @@ export interface InstallRequest extends StorePlaces {
 }
 
 /** Where an artifact was found that is now in a store. */
-export interface InstalledRef extends ArtifactRef {
+interface InstalledRef extends ArtifactRef {
   readonly platform: string | null;
   readonly sha256: string;
   readonly origin: ArtifactOrigin;
@@ -118,7 +118,7 @@ function isSame(entry: ArtifactEntry, ref: ArtifactRef): boolean {
   return entry.source === undefined && entry.name === ref.name && entry.version === ref.version;
 }
 
-export interface PathInstall {
+interface PathInstall {
   /** Absolute; an archive, or the folder of an artifact or a capsule. */
   readonly path: string;
   readonly folder: Omit<FolderRequest, 'directory'>;

@@ -9,7 +9,7 @@ import { readLock } from './lockfile.ts';
 import { receive, type Receipt } from './store-put.ts';
 
 /** Where the artifact was looked for in vain. */
-export interface LookedThrough {
+interface LookedThrough {
   readonly local: readonly LocalPlace[];
   /** The root of the store that takes in what a source gives. */
   readonly root: string;

@@ -17,7 +17,7 @@ export interface StorePlaces {
 }
 
 /** How what a source gives is taken in. */
-export interface Fetching {
+interface Fetching {
   readonly observer?: FetchObserver;
   /** The store that takes it in; the project's when absent. */
   readonly into?: StoreOrigin;
@@ -26,7 +26,7 @@ export interface Fetching {
 }
 
 /** The stores that can be written to. */
-export type StoreOrigin = 'project' | 'user';
+type StoreOrigin = 'project' | 'user';
 
 /** The local places in the order of looking. */
 export interface LocalPlace {

@@ -14,7 +14,7 @@ import type { Location } from './locate.ts';
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';
 
-export interface OpenedArchive {
+interface OpenedArchive {
   readonly stored: StoredArchive;
   /** Its bytes have the recorded hash; the caller closes its file. */
   readonly archive: Archive;
@@ -61,7 +61,7 @@ function damaged(stored: StoredArchive): Diagnostic {
 }
 
 /** What lies in a store; a capsule is no artifact that another uses, and is null. */
-export interface InspectedStored {
+interface InspectedStored {
   readonly stored: StoredArchive;
   readonly artifact: FoundArtifact | null;
 }

@@ -95,7 +95,7 @@ export async function publishLocally(archive: Publishable, root: string): Promis
 }
 
 /** What a program runs on, as its first bytes tell. */
-export type ProgramPlatform =
+type ProgramPlatform =
   /** Compiled for these platforms. */
   | { readonly kind: 'binary'; readonly platforms: readonly string[] }
   /** A text that names its interpreter: it runs wherever that is. */

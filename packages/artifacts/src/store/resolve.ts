@@ -19,7 +19,7 @@ import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { ArchivedFiles } from './open-stored.ts';
 import type { StoredArchive } from './store-layout.ts';
 
-export interface ResolveRequest extends StorePlaces {
+interface ResolveRequest extends StorePlaces {
   readonly entries: readonly ArtifactEntry[];
   /**
    * `hold`: `svc.lock` is made when there is none, else every artifact has to agree with it. `frozen`: there has to be one, and every
@@ -31,11 +31,11 @@ export interface ResolveRequest extends StorePlaces {
 }
 
 /** What became of one entry. */
-export type Resolution =
+type Resolution =
   | { readonly kind: 'installed'; readonly artifact: InstalledArtifact }
   | { readonly kind: 'failed'; readonly entry: ArtifactEntry; readonly fault: Diagnostic | DiagnosticList };
 
-export interface FoundRef {
+interface FoundRef {
   readonly origin: Location['origin'];
   readonly stored: StoredArchive;
   readonly artifact: FoundArtifact | null;
@@ -157,7 +157,7 @@ export function refuse(faults: readonly Diagnostic[]): void {
  * The artifact of the package at a place. It lies on the start path of `svc run`: its manifest is read from beside the archive,
  * nothing is unpacked and nothing hashed, the package being trusted as far as the program itself. What `read` gives is checked.
  */
-export async function openBundled({ origin, stored }: Location): Promise<FoundArtifact> {
+async function openBundled({ origin, stored }: Location): Promise<FoundArtifact> {
   const directory = dirname(stored.path);
   const compiledDir = join(directory, 'compiled');
   const open = async (): Promise<ArchivedFiles> => await openArchived(stored);

@@ -15,7 +15,7 @@ export interface StoredArchive extends ArtifactRef {
 }
 
 /** The three files of one archive in a store (docs/cli.md "Files"). The archive is there once `hash` is. */
-export interface VariantPaths {
+interface VariantPaths {
   readonly archive: string;
   readonly hash: string;
   readonly meta: string;
@@ -68,6 +68,6 @@ export function encodeHashFile(sha256: string, file: string): string {
 }
 
 /** The hash in such a file, or in one that holds it alone. */
-export function decodeHashFile(text: string): string | null {
+function decodeHashFile(text: string): string | null {
   return /^([0-9a-f]{64})(?:\s|$)/.exec(text)?.[1] ?? null;
 }

@@ -40,7 +40,7 @@ export interface PutRequest {
   readonly check?: (found: Omit<StoredArchive, 'path'>) => void;
 }
 
-export interface PutArchive extends StoredArchive {
+interface PutArchive extends StoredArchive {
   readonly kind: ArtifactKind;
 }
 
@@ -179,7 +179,7 @@ const metaFile = z.object({
   kind: z.enum(['driver', 'tool', 'hook', 'skill', 'capsule']),
 });
 
-export interface StoredMeta {
+interface StoredMeta {
   readonly archive: Omit<StoredArchive, 'path'>;
   readonly kind: ArtifactKind;
   readonly bytes: number;
@@ -210,7 +210,7 @@ export interface Receipt {
 }
 
 /** What a download is called in messages, and what it has to be. */
-export interface Download {
+interface Download {
   readonly source: string;
   /** What observers are told: the artifact as it is spelt, or the name of a file. */
   readonly what: string;

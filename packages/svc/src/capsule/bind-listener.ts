@@ -5,7 +5,7 @@ import { systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { isLoopbackAddress } from '@svc/kit/http/loopback.ts';
 import type { HttpServer } from '@svc/kit/http/server.ts';
 
-export interface ListenerAddress {
+interface ListenerAddress {
   /** `--bind` as given. */
   readonly bind: string;
   /** `network.internal_port`; undefined lets the system choose. */

@@ -18,7 +18,7 @@ import type { Conversations } from '../session/conversations.ts';
 import type { OpenSessionRequest } from './open-session.ts';
 import type { SessionDirectories } from './session-directories.ts';
 
-export interface ConversationPlaceRequest {
+interface ConversationPlaceRequest {
   /** Where `.svc/` lies. */
   readonly root: string;
   readonly capsule: string;

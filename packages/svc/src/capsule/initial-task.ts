@@ -11,7 +11,7 @@ import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 
 const largestTask = 10 * 1024 * 1024;
 
-export interface InitialTaskRequest {
+interface InitialTaskRequest {
   /** What `--task` gave; undefined without the flag. */
   readonly flag: string | undefined;
   /** Reads what the flag `-` stands for: all of standard input, which is not empty. */

@@ -18,7 +18,7 @@ const stopBudgetMs = 5_000;
 const drainMs = 30_000;
 const completionLimitMs = 120_000;
 
-export interface HookSurroundings {
+interface HookSurroundings {
   readonly launch: PreparedLaunch;
   readonly sessionId: SessionId;
   /** Aborted when the session was asked to stop. */

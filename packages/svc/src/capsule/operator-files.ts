@@ -6,7 +6,7 @@ import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { contains } from './session-directories.ts';
 
-export interface OperatorPlaces {
+interface OperatorPlaces {
   /** What a relative path of the manifest is relative to. */
   readonly manifestDirectory: string;
   /**

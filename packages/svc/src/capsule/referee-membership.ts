@@ -15,7 +15,7 @@ export interface RefereeMembership {
   leave(outcome: 'complete' | 'failed'): Promise<void>;
 }
 
-export interface JoinRequest {
+interface JoinRequest {
   readonly sessionId: SessionId;
   readonly name: string;
   readonly version: string;

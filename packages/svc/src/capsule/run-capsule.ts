@@ -151,16 +151,14 @@ async function warnOfSharing({ request, observer }: BoundLaunch, { session, dire
   if (warning !== null) observer.onWarning(warning);
 }
 
-interface SessionEnds {
-  readonly stop: AbortSignal;
-  readonly closeDoor: () => Promise<void>;
-}
-
 /**
  * Runs to the end, tells the hooks, closes the event streams and the door, and records the end: `capsule-closed` is the last frame, `session_end`
  * the last line (docs/protocol.md "The end of a session").
  */
-async function runSession(open: OpenSession, { stop, closeDoor }: SessionEnds): Promise<SessionOutcome> {
+async function runSession(
+  open: OpenSession,
+  { stop, closeDoor }: { readonly stop: AbortSignal; readonly closeDoor: () => Promise<void> },
+): Promise<SessionOutcome> {
   const { session } = open;
   const onStop = (): void => void session.shutDown().catch(raise);
   stop.addEventListener('abort', onStop, { once: true });

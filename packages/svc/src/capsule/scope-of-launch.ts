@@ -208,7 +208,7 @@ function unlessInvalid(read: () => LoadedManifest): LoadedManifest | null {
   }
 }
 
-export interface FloorQuestion {
+interface FloorQuestion {
   /** The strongest of all floors. */
   readonly declared: ContainmentClass;
   readonly containment: Containment;
@@ -216,7 +216,7 @@ export interface FloorQuestion {
   readonly ceiling: ContainmentClass;
 }
 
-export interface FloorAnswer {
+interface FloorAnswer {
   readonly report: ContainmentReport;
   /** `E-CAP-003` when what is achieved stays below what is declared. */
   readonly refusal: Diagnostic | null;

@@ -10,7 +10,7 @@ import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { openScopeDirectory, openStateStore } from './session-directories.ts';
 
-export interface SessionComponentsDeps {
+interface SessionComponentsDeps {
   readonly host: ComponentHost;
   /** The accessible workdir, links resolved. */
   readonly workdir: string;
@@ -21,7 +21,7 @@ export interface SessionComponentsDeps {
 }
 
 /** What a driver's component gets beside its grants: its endpoint, and the key that only requests there carry (ADR 0070). */
-export type DriverExtras = Pick<ComponentGrants, 'credential' | 'onExchange'> & {
+type DriverExtras = Pick<ComponentGrants, 'credential' | 'onExchange'> & {
   /** The one place a driver may always reach. */
   readonly endpoint: EndpointGrant | null;
 };

@@ -22,7 +22,7 @@ import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import { makePrivateDirectory, type SessionDirectories } from './session-directories.ts';
 
-export interface SessionDelegationsRequest {
+interface SessionDelegationsRequest {
   readonly launch: PreparedLaunch;
   readonly membership: RefereeMembership;
   readonly sessionId: SessionId;
@@ -37,7 +37,7 @@ export interface SessionDelegationsRequest {
 }
 
 /** What delegations need of the session, which is there only once its tools are. */
-export interface DelegatingSession {
+interface DelegatingSession {
   readonly session: Session;
   readonly trace: Trace;
   readonly sessionStart: TraceEventId;
@@ -143,14 +143,14 @@ function programOf(binary: string | undefined): DelegationsDeps['program'] {
 const longestTimerMs = 2 ** 31 - 1;
 
 /** `SVC_DELEGATION_TIMEOUT_SECS` where it is a positive whole number, else the manifest's (docs/delegation.md "What the model sees"). */
-export function deadlineMs(variable: string | undefined, { loaded }: Pick<PreparedLaunch, 'loaded'>): number {
+function deadlineMs(variable: string | undefined, { loaded }: Pick<PreparedLaunch, 'loaded'>): number {
   const isValid = variable !== undefined && /^\d+$/.test(variable) && Number(variable) > 0;
   const secs = isValid ? Number(variable) : loaded.manifest.lifecycle.delegation_deadline_secs;
   return Math.min(secs * 1000, longestTimerMs);
 }
 
 /** What `session/stop` says of a child that goes on (docs/protocol.md "session/stop"). */
-export interface DelegationResidue {
+interface DelegationResidue {
   readonly kind: 'delegation';
   readonly id: DelegationId;
   /** The child's. */

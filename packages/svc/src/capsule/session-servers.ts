@@ -21,7 +21,7 @@ export interface SessionServersDeps {
 }
 
 /** How a server is started. */
-export type ServerPlace = Pick<ToolServerSettings, 'launcher' | 'command' | 'args' | 'env' | 'deadlineMs' | 'hiddenIn'>;
+type ServerPlace = Pick<ToolServerSettings, 'launcher' | 'command' | 'args' | 'env' | 'deadlineMs' | 'hiddenIn'>;
 
 /** The MCP servers of one session. */
 export class SessionServers {

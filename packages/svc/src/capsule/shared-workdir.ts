@@ -4,7 +4,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readRunningRecords } from './running-record.ts';
 import { contains } from './session-directories.ts';
 
-export interface SharedWorkdirQuestion {
+interface SharedWorkdirQuestion {
   readonly home: string;
   /** The session that asks, which is listed already: of two that begin at the same time at least one finds the other. */
   readonly sessionId: string;

@@ -13,7 +13,7 @@ import type { SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 
 /** What of a launch decides about files of peers. */
-export interface PeerFilesLaunch {
+interface PeerFilesLaunch {
   readonly loaded: { readonly manifest: Pick<CapsuleManifest, 'name' | 'exports'> };
   readonly scope: { readonly containment: Pick<PreparedLaunch['scope']['containment'], 'achieved'> };
   readonly grants: Pick<PreparedLaunch['grants'], 'networkAllow' | 'peerFetchAllow'> & {
@@ -21,7 +21,7 @@ export interface PeerFilesLaunch {
   };
 }
 
-export interface PeerFilesRequest {
+interface PeerFilesRequest {
   readonly launch: PeerFilesLaunch;
   readonly sessionId: SessionId;
   /** `host:port` of this capsule's card. */

@@ -20,7 +20,7 @@ const results = 'out';
 const result = 'out/result.txt';
 const inbox = 'peer-in';
 
-export interface ClaimingLaunch {
+interface ClaimingLaunch {
   readonly request: Pick<RunRequest, 'home' | 'workdir' | 'approval'>;
   readonly launch: Pick<PreparedLaunch, 'source' | 'initialTask' | 'grants'>;
   readonly onWarning: (warning: Diagnostic) => void;

@@ -29,7 +29,7 @@ type Files = z.infer<typeof recordShape>['files'];
 /** A crash between writing a file and remembering it leaves the one before or the one to come; another session may write once in between. */
 const mostRemembered = 3;
 
-export interface WrittenFilesPlace {
+interface WrittenFilesPlace {
   /** Canonical. */
   readonly workdir: string;
   /** `.svc/` directories that are out of the agent's reach. Each remembers the same. */

@@ -20,7 +20,7 @@ const statusHints: Readonly<Record<number, string>> = {
 };
 
 /** Whom a call went to, and whether there is a token that it went without. */
-export interface Callee {
+interface Callee {
   /** `host:port` */
   readonly address: string;
   readonly isTokenKept?: boolean;
@@ -65,7 +65,7 @@ function refusedCall(address: string, method: string, said: string | null): Diag
   });
 }
 
-export interface AskedCapsule extends Callee {
+interface AskedCapsule extends Callee {
   /** What it was asked for: a JSON-RPC method. */
   readonly method: string;
   readonly timeoutMs?: number;

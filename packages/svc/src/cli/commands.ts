@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import type { CommandContext } from './command-context.ts';
 import { runCommand } from './run.ts';
 
-export interface CommandEntry {
+interface CommandEntry {
   readonly name: string;
   readonly load: () => Promise<(context: CommandContext) => Command>;
 }

@@ -22,12 +22,6 @@ import type { CommandContext } from './command-context.ts';
 import { stopOnSignals } from './stop-signals.ts';
 import { jsonLine, say, type Shown } from './terminal/shown.ts';
 
-export interface AttemptsRequest {
-  readonly facts: HostFacts;
-  readonly context: CommandContext;
-  readonly json: boolean;
-}
-
 interface Counts {
   asPromised: number;
   notAsPromised: number;
@@ -38,7 +32,15 @@ interface Counts {
  * Makes the attempts to break out in each class that this host gives and prints what became of each, a line each. Whether all was as
  * promised and all were made.
  */
-export async function checkContainment({ facts, context, json }: AttemptsRequest): Promise<boolean> {
+export async function checkContainment({
+  facts,
+  context,
+  json,
+}: {
+  readonly facts: HostFacts;
+  readonly context: CommandContext;
+  readonly json: boolean;
+}): Promise<boolean> {
   requireProgram(facts);
   const classes = await classesUnderTest(facts);
   if (classes.length === 0) {

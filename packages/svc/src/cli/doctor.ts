@@ -14,18 +14,13 @@ import { hostContainment, type HostFacts } from '@svc/sandbox/host-containment.t
 import { findHelper } from '@svc/sandbox/launch/helper-path.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
-interface DoctorOptions {
-  readonly containment?: boolean;
-  readonly json?: boolean;
-}
-
 /** `svc doctor`: what this host offers; with `--containment`, whether it keeps what its containment promises. */
 export function doctorCommand(context: CommandContext): Command {
   return new Command('doctor')
     .description('Tell what this host offers, or with --containment whether its containment holds.')
     .option('--containment', 'make attempts to break out of containment and say what became of them')
     .option('--json', 'write one JSON object per line')
-    .action(async (options: DoctorOptions) => {
+    .action(async (options: { readonly containment?: boolean; readonly json?: boolean }) => {
       const { env, home } = context;
       const ceiling = parseCeiling(env['SVC_CONTAINMENT_CEILING']);
       const facts = hostFacts({ home, packageRoot: findPackageRoot(import.meta.filename), ceiling });

@@ -20,7 +20,7 @@ const usageError = 2;
 const bugInSvc = 70;
 
 /** What the file that starts `svc` tells it. */
-export interface Start {
+interface Start {
   /** Which build of the program this is. */
   readonly build?: string;
   /** Called when a capsule's listener is up. */

@@ -14,11 +14,6 @@ import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import type { CommandContext } from './command-context.ts';
 import { exactLine, jsonLine, say, type Shown } from './terminal/shown.ts';
 
-interface NewOptions {
-  readonly dir?: string;
-  readonly json?: boolean;
-}
-
 /** `svc new <kind> <name>`: a folder that can be built, or run, as it is; its path is what stdout gets (docs/cli.md "svc new"). */
 export function newCommand(context: CommandContext): Command {
   return new Command('new')
@@ -27,7 +22,7 @@ export function newCommand(context: CommandContext): Command {
     .argument('<name>', 'its name: lowercase letters, digits and inner hyphens')
     .option('--dir <dir>', 'the folder, instead of ./<name>')
     .option('--json', 'write one JSON object')
-    .action(async (kind: NewKind, name: string, options: NewOptions) => {
+    .action(async (kind: NewKind, name: string, options: { readonly dir?: string; readonly json?: boolean }) => {
       checkName(name);
       const directory = resolve(context.cwd, options.dir ?? name);
       const files = folderFiles({ kind, name, packageRoot: findPackageRoot(import.meta.filename) });

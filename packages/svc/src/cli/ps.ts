@@ -7,10 +7,6 @@ import type { CommandContext } from './command-context.ts';
 import { type Column, renderTable } from './table.ts';
 import { jsonLine, say } from './terminal/shown.ts';
 
-interface PsOptions {
-  readonly json?: boolean;
-}
-
 /** What the others leave a workdir in 80 columns is its start, which says little: `--json` has it whole. */
 const columns: readonly Column[] = [
   { title: 'SESSION' },
@@ -25,7 +21,7 @@ export function psCommand(context: CommandContext): Command {
   return new Command('ps')
     .description('List the running capsules.')
     .option('--json', 'write one JSON object per line')
-    .action((options: PsOptions) => {
+    .action((options: { readonly json?: boolean }) => {
       const records = readRunningRecords(context.home);
       if (options.json === true) {
         for (const record of records) context.stdout.write(jsonLine(record));

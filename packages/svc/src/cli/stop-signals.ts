@@ -6,7 +6,7 @@ import { killLiveGroups } from '@svc/sandbox/child-group.ts';
 import type { CommandContext } from './command-context.ts';
 import { say } from './terminal/shown.ts';
 
-export interface StopSignals {
+interface StopSignals {
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP. */
   readonly signal: AbortSignal;
   /** Asks for the clean stop that a first signal asks for. */

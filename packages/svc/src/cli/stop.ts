@@ -31,10 +31,6 @@ const ownEndMs = 2000;
 const signaledEndMs = 20_000;
 const pollMs = 20;
 
-interface StopOptions {
-  readonly sendToken?: boolean;
-}
-
 type StopAnswer =
   | { readonly kind: 'stopped'; readonly report: StopReport }
   | { readonly kind: 'failed'; readonly failure: Diagnostic };
@@ -45,7 +41,7 @@ export function stopCommand(context: CommandContext): Command {
     .description('Stop a running capsule: its tasks are canceled, then its process ends.')
     .argument('[session]', 'session id, at least 4 of its last characters, or host:port; the newest when absent')
     .option('--send-token', sendTokenHelp)
-    .action(async (wanted: string | undefined, options: StopOptions) => {
+    .action(async (wanted: string | undefined, options: { readonly sendToken?: boolean }) => {
       const located = locateCapsule(context.home, wanted);
       const choice = tokenChoice(context, { ...options, method: 'session/stop', timeoutMs: answerMs });
       const answer = await askToStop(located, choice);

@@ -6,11 +6,6 @@ import { approachCapsule, sendTokenHelp, tokenChoice, locateCapsule } from './ap
 import { connectionLost } from './capsule-faults.ts';
 import type { CommandContext } from './command-context.ts';
 
-interface WatchOptions {
-  readonly json?: boolean;
-  readonly sendToken?: boolean;
-}
-
 /** The time for the card of a session to arrive. */
 const cardMs = 10_000;
 
@@ -21,18 +16,23 @@ export function watchCommand(context: CommandContext): Command {
     .argument('[session]', 'session id, at least 4 of its last characters, or host:port; the newest when absent')
     .option('--json', 'write one JSON object per frame')
     .option('--send-token', sendTokenHelp)
-    .action(async (wanted: string | undefined, { json = false, ...options }: WatchOptions) => {
-      const located = locateCapsule(context.home, wanted);
-      const choice = tokenChoice(context, { ...options, method: 'stream/watch', timeoutMs: cardMs });
-      const capsule = await approachCapsule(located, choice);
-      const { address } = capsule;
-      // Its shapes of frames are no part of the start of any other command.
-      const [{ openWatch }, { followStream }] = await Promise.all([
-        import('./follow-stream.ts'),
-        import('./follow-stream.ts'),
-      ]);
-      const stream = await openWatch(capsule);
-      const end = await followStream(stream, { json, stdout: context.stdout, stderr: context.stderr });
-      if (end.kind === 'lost') throw connectionLost(address, end.lastId);
-    });
+    .action(
+      async (
+        wanted: string | undefined,
+        { json = false, ...options }: { readonly json?: boolean; readonly sendToken?: boolean },
+      ) => {
+        const located = locateCapsule(context.home, wanted);
+        const choice = tokenChoice(context, { ...options, method: 'stream/watch', timeoutMs: cardMs });
+        const capsule = await approachCapsule(located, choice);
+        const { address } = capsule;
+        // Its shapes of frames are no part of the start of any other command.
+        const [{ openWatch }, { followStream }] = await Promise.all([
+          import('./follow-stream.ts'),
+          import('./follow-stream.ts'),
+        ]);
+        const stream = await openWatch(capsule);
+        const end = await followStream(stream, { json, stdout: context.stdout, stderr: context.stderr });
+        if (end.kind === 'lost') throw connectionLost(address, end.lastId);
+      },
+    );
 }

@@ -18,7 +18,7 @@ import { launchChild, type ReadyChild } from './launch-child.ts';
 import { recordEnd } from './completions.ts';
 import { runCapsuleStep } from './run-capsule-step.ts';
 
-export type DelegatingCall = Pick<ToolCallContext, 'taskId' | 'signal' | 'record'>;
+type DelegatingCall = Pick<ToolCallContext, 'taskId' | 'signal' | 'record'>;
 
 /** The children of one session: started for a call, watched until they are gone, each told of once. */
 export class Delegations {

@@ -14,7 +14,7 @@ import type { TraceEvent } from '../trace/events.ts';
 import { DriverTrap, type Complete, type CompletionAsker, type CompletionRequest, underSignals } from './hook.ts';
 
 /** The session's account of tokens. */
-export interface SpendAccount {
+interface SpendAccount {
   /** Null when there is room for the call. */
   check(request: InferenceRequest): SpendRefusal | null;
   /** Sets aside what the call may come to, until the function it gives is called. */
@@ -22,7 +22,7 @@ export interface SpendAccount {
   record(request: InferenceRequest, response: InferenceResponse): Usage;
 }
 
-export interface CompletionDeps {
+interface CompletionDeps {
   readonly driver: Driver;
   readonly model: string;
   /** `inference.max_tokens`, the most that a hook can have. */

@@ -51,12 +51,6 @@ export async function callHook(hook: Hook, call: HookCall, surroundings: HookSur
   });
 }
 
-interface WitCompletion {
-  readonly system?: string;
-  readonly prompt: string;
-  readonly maxTokens?: number;
-}
-
 function hostFunctions(
   { name }: Hook,
   { taskId, signal }: Pick<HookCall, 'taskId'> & { readonly signal: AbortSignal },
@@ -69,7 +63,11 @@ function hostFunctions(
       system = '',
       prompt,
       maxTokens,
-    }: WitCompletion) => {
+    }: {
+      readonly system?: string;
+      readonly prompt: string;
+      readonly maxTokens?: number;
+    }) => {
       completions += 1;
       if (completions > mostCompletions) throw new Error(`a hook gets at most ${mostCompletions} completions a call`);
       return await complete({ system, prompt, maxTokens: maxTokens ?? null }, { hookName: name, taskId, signal });

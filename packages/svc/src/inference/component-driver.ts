@@ -15,7 +15,7 @@ import { decodeWitResponse, type DriverSurroundings, encodeWitRequest } from './
 const inferExport = `${offeredInterface('svc:driver/inference')}#infer`;
 const chunks = offeredInterface('svc:text/chunks');
 
-export interface ComponentDriverSettings extends DriverSurroundings {
+interface ComponentDriverSettings extends DriverSurroundings {
   /** The artifact's name. */
   readonly label: string;
   readonly component: Component;
@@ -118,7 +118,7 @@ function faultOutcome(fault: ComponentFault, deadlineMs: number): DriverOutcome 
 /** What a driver's component fails with that does not keep the conversation it is to continue (packages/guest/wit/deps/svc-driver). */
 const forgotten = 'kept: forgotten';
 
-export interface NextRequest {
+interface NextRequest {
   readonly whole: InferenceRequest;
   /** Without the messages that the driver keeps; null when it keeps none of them. */
   readonly onward: InferenceRequest | null;

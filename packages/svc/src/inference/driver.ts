@@ -115,7 +115,7 @@ export function redactedOutcome(outcome: DriverOutcome, redact: (text: string) =
 
 export type ToolCallBlock = Extract<ContentBlock, { type: 'tool_call' }>;
 
-export type Verdict =
+type Verdict =
   /** The task is done; `reply` is the text blocks joined by newlines. */
   | { readonly kind: 'complete'; readonly reply: string }
   /** At least one call, in the order the model made them. */

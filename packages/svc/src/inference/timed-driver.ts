@@ -4,7 +4,7 @@ import type { Clock } from '@svc/kit/clock.ts';
 import type { Driver, DriverOutcome, DriverTask, InferenceCall, InferenceRequest } from './driver.ts';
 
 /** How long a model may take: `inference.timeout_secs`. */
-export interface InferenceLimits {
+interface InferenceLimits {
   /** Without a sign of life. */
   readonly idleMs: number;
   /** The time for a whole call. */

@@ -90,7 +90,7 @@ function decodeStopReason(reason: z.infer<typeof stopReason>): Pick<InferenceRes
 }
 
 /** Conversations as the types of `svc:driver/types` spell them, for drivers and hooks alike (packages/guest/wit/deps/svc-driver). */
-export type Variant = { readonly tag: string; readonly val?: unknown };
+type Variant = { readonly tag: string; readonly val?: unknown };
 
 export function encodeMessage(message: Message): Variant {
   const content = message.content.map(encodeBlock);

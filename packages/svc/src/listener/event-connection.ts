@@ -11,7 +11,7 @@ import { encodeConnectionFrame, heartbeat, type ConnectionFrame } from '@svc/pro
 const heartbeatBytes = Buffer.from(heartbeat);
 
 /** Live frames a connection may be behind before it loses the oldest (D1 "Missed frames"). */
-export const liveQueueCapacity = 128;
+const liveQueueCapacity = 128;
 
 /** Written to a connection at once, if there is that much; what is to follow waits until it has gone. */
 const mostAtOnce = 1024 * 1024;
@@ -22,7 +22,7 @@ const atOnceTogether = 64 * 1024 * 1024;
 /** How long a connection that has ended may take to take what was written to it before it is cut. */
 const lingerMs = 60_000;
 
-export interface EventConnectionOptions {
+interface EventConnectionOptions {
   /** `message/stream` closes once a live final status is written; `stream/watch` does not. */
   readonly closesOnFinal: boolean;
   /** How many connections are open, this one included. */

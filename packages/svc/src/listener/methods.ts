@@ -136,7 +136,7 @@ function rejectedTaskObject({ id, contextId }: Task): TaskObject {
 }
 
 /** The headers that tell how a task reached the capsule, in lower case as node gives them. */
-export type OriginHeaders = Readonly<Record<string, string | string[] | undefined>>;
+type OriginHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** The delegations that this session started and has not closed; a completion of any other is refused (docs/protocol.md "Origin and trust"). */
 export interface DelegationDoor {
@@ -151,12 +151,12 @@ export interface OpenDelegation {
   complete(text: string): void;
 }
 
-export interface SourceContext {
+interface SourceContext {
   readonly sessionId: SessionId;
   readonly delegation: DelegationDoor;
 }
 
-export interface SourcedTask {
+interface SourcedTask {
   readonly source: TaskSource;
   /** The delegation whose end this message tells; null for any other message. */
   readonly delegation: OpenDelegation | null;

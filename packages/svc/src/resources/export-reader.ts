@@ -15,7 +15,7 @@ export interface ExportedFiles {
   readonly max_bytes: number;
 }
 
-export interface ExportReaderOptions {
+interface ExportReaderOptions {
   /** The accessible workdir, canonical. */
   readonly workdir: string;
   /** The exported root: relative to the workdir, without `.`, `..` and empty components; `.` is the workdir. */

@@ -8,7 +8,7 @@ import {
 } from '@svc/protocol/peer-handle.ts';
 import { handleId } from './handle-id.ts';
 
-export interface PeerHandlesOptions {
+interface PeerHandlesOptions {
   /** The minting session's id. */
   readonly issuer: string;
   /** Unix milliseconds. */
@@ -16,18 +16,12 @@ export interface PeerHandlesOptions {
   readonly randomBytes: (size: number) => Uint8Array;
 }
 
-export interface HandleRequest {
+interface HandleRequest {
   /** Canonical, relative to the peer root. */
   readonly path: string;
   /** `<name>@<host:port>`, lowercased. */
   readonly audience: string;
   readonly ttlMs: number;
-}
-
-export interface MintedHandle {
-  readonly handle: string;
-  readonly handleId: string;
-  readonly expiresAtMs: number;
 }
 
 const keyBytes = 32;
@@ -49,7 +43,11 @@ export class PeerHandles {
   }
 
   /** The handle expires at a whole millisecond, no later than asked: a fraction would never verify. */
-  mint({ path, audience, ttlMs }: HandleRequest): MintedHandle {
+  mint({ path, audience, ttlMs }: HandleRequest): {
+    readonly handle: string;
+    readonly handleId: string;
+    readonly expiresAtMs: number;
+  } {
     if (!this.#isOpen) throw new Error('a handle was to be minted after the end of the session');
     const { issuer, now, randomBytes } = this.#options;
     const expiresAtMs = Math.floor(now() + ttlMs);

@@ -32,7 +32,7 @@ import type { TaskFailure } from './task.ts';
 import type { InputAnswer } from '../tools/tool.ts';
 import type { WorkdirSize } from './workdir-size.ts';
 
-export interface InferenceSettings {
+interface InferenceSettings {
   readonly model: string;
   readonly system: string;
   readonly maxTurns: number;

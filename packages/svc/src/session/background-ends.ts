@@ -10,7 +10,7 @@ import type { TraceEvent, Trace } from '../trace/events.ts';
 import type { ContextId, TraceEventId, WorkId } from '@svc/protocol/ids.ts';
 import type { TaskBoard } from './task-board.ts';
 
-export interface BackgroundEndsDeps {
+interface BackgroundEndsDeps {
   readonly board: TaskBoard;
   readonly trace: Trace;
   readonly sessionStart: TraceEventId;
@@ -55,7 +55,7 @@ export function backgroundEnds({ board, trace, sessionStart, onLost }: Backgroun
 }
 
 /** What `session/stop` says of a command that goes on (docs/protocol.md "session/stop"). */
-export interface CommandResidue {
+interface CommandResidue {
   readonly kind: 'command';
   readonly id: WorkId;
   /** The command that the model gave, cut at 1,000 characters. */

@@ -7,7 +7,7 @@ import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import type { TaskFailure } from './task.ts';
 import { estimateRequest, estimateTokens } from '../inference/spend-meter.ts';
 
-export interface CompactionDeps {
+interface CompactionDeps {
   readonly hooks: SessionHooks;
   readonly hooked: HookedTask;
   readonly clock: Clock;

@@ -24,7 +24,7 @@ export interface FrameSink {
 const batchFrames = 128;
 
 /** Where long frames are kept. */
-export interface FrameKeeping {
+interface FrameKeeping {
   readonly store: FrameStore;
   /** Called when a frame could not be kept: nobody gets it, and the session cannot go on. */
   readonly onLost: (lost: Diagnostic) => void;

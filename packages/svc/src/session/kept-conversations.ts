@@ -23,7 +23,7 @@ import {
   type Redact,
 } from './conversations.ts';
 
-export interface KeptConversationsOptions {
+interface KeptConversationsOptions {
   /** Exists, and is this session's alone for as long as it lives. */
   readonly directory: string;
   readonly redact: Redact;

@@ -19,7 +19,7 @@ export interface SessionOutcome {
   readonly stoppedIdle: boolean;
 }
 
-export interface SessionDeps {
+interface SessionDeps {
   readonly id: SessionId;
   readonly board: TaskBoard;
   readonly runner: TaskRunnerDeps;

@@ -13,7 +13,7 @@ export interface Acceptance {
   readonly afterTask: 'exit' | 'sleep';
 }
 
-export interface TaskBoardDeps {
+interface TaskBoardDeps {
   readonly acceptance: Acceptance;
   readonly clock: Clock;
   readonly stream: EventStream;

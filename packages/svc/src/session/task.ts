@@ -6,12 +6,12 @@ import type { DriverFailure } from '../inference/driver.ts';
 import { refusalSentence, type SpendRefusal } from '../inference/spend-meter.ts';
 
 /** How a task reached the capsule (docs/protocol.md "Origin and trust"). */
-export type TaskOrigin = 'user' | 'message' | 'peer' | 'completion';
+type TaskOrigin = 'user' | 'message' | 'peer' | 'completion';
 
 export type Trust = 'trusted' | 'untrusted';
 
 /** Foreground before background; first in, first out within one. */
-export type Lane = 'foreground' | 'background';
+type Lane = 'foreground' | 'background';
 
 export interface TaskSource {
   readonly text: string;
@@ -24,16 +24,11 @@ export interface TaskSource {
 }
 
 /** An open question of a tool to whoever gave the task. */
-export interface InputWait {
+interface InputWait {
   readonly prompt: string;
   /** Settles once the question is answered, timed out or canceled. */
   readonly settled: Promise<unknown>;
   answer(text: string): void;
-}
-
-export interface TaskIdentity {
-  readonly id: TaskId;
-  readonly contextId: ContextId;
 }
 
 /** One unit of work and where it stands. Its state moves through the table of `step` alone. */
@@ -60,7 +55,7 @@ export class Task {
     this.#ended = resolve;
   });
 
-  constructor(identity: TaskIdentity, source: TaskSource) {
+  constructor(identity: { readonly id: TaskId; readonly contextId: ContextId }, source: TaskSource) {
     this.id = identity.id;
     this.contextId = identity.contextId;
     this.text = source.text;
@@ -146,13 +141,13 @@ export type TaskFailure =
   | { readonly kind: 'spend-refused'; readonly refusal: SpendRefusal };
 
 /** What a transition says on the wire. `final` is decided here and nowhere else. */
-export interface Announcement {
+interface Announcement {
   readonly state: Exclude<TaskState, 'submitted'>;
   readonly message: string;
   readonly final: boolean;
 }
 
-export interface Transition {
+interface Transition {
   readonly state: TaskState;
   /** Null where no status frame is written. */
   readonly announcement: Announcement | null;

@@ -9,7 +9,7 @@ import { keepInPlaceOf, openAgentDirectory } from '@svc/kit/files/agent-director
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { TemporaryFile } from '@svc/kit/files/replace-file.ts';
 
-export interface WorkdirFile {
+interface WorkdirFile {
   /** The accessible workdir: trusted itself, its contents are the agent's. */
   readonly workdir: string;
   /** A directory directly below the workdir, or null for the workdir itself. */

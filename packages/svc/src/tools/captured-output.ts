@@ -17,7 +17,7 @@ export interface CapturedOutput {
   readonly log: OutputLogReceipt | null;
 }
 
-export interface CaptureSettings {
+interface CaptureSettings {
   /** How much of the output `text` shows. */
   readonly maxBytes: number;
   readonly log: OutputLog;
@@ -101,13 +101,13 @@ function characterBoundary(bytes: Buffer): number {
 }
 
 /** What became of a log: its name below the session directory, and why it does not hold everything, if so. */
-export interface OutputLogReceipt {
+interface OutputLogReceipt {
   readonly name: string;
   readonly problem: string | null;
 }
 
 /** What a log may keep: of this output, and with all others of its session. */
-export interface LogLimits {
+interface LogLimits {
   readonly maxBytes: number;
   readonly budget: LogBudget;
 }

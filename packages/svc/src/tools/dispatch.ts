@@ -64,7 +64,7 @@ export interface CallableTool {
   readonly argumentCheck: ArgumentCheck;
 }
 
-export interface DispatchDeps {
+interface DispatchDeps {
   readonly find: (name: string) => CallableTool | undefined;
   readonly names: readonly string[];
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -76,7 +76,7 @@ export interface DispatchDeps {
  * Of what one call gives, as the JSON that frames and drivers hold it in: as much as a native tool may answer. NUL characters take six times
  * their number there.
  */
-export const longestResultBytes: number = 16 * 1024 * 1024;
+const longestResultBytes: number = 16 * 1024 * 1024;
 
 /** Carries out one call. Rejects only with the reason of an aborted signal, or for a bug. */
 export async function dispatchCall(
@@ -163,7 +163,7 @@ export function neverReached(content: string): ToolOutcome {
   return { status: 'failed', content, exitCode: null, truncated: false, reached: false };
 }
 
-export interface TracedCall {
+interface TracedCall {
   readonly taskId: TaskId;
   readonly turn: number;
   /** The arguments as the model gave them. */

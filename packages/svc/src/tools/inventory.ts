@@ -13,7 +13,7 @@ import {
 import type { OtherTools, Tool } from './tool.ts';
 
 /** Names that belong to the runtime, whether or not it offers the tool in this session. */
-export const runtimeToolNames: ReadonlySet<string> = new Set([
+const runtimeToolNames: ReadonlySet<string> = new Set([
   'delegate-task',
   'share-file',
   'fetch-peer-file',

@@ -20,7 +20,7 @@ const endGraceMs = 2000;
 /** A longer timer would fire at once. */
 const longestTimerMs = 2 ** 31 - 1;
 
-export interface NativeToolSettings extends Pick<Tool, 'name' | 'description' | 'inputSchema'> {
+interface NativeToolSettings extends Pick<Tool, 'name' | 'description' | 'inputSchema'> {
   readonly launcher: Launcher;
   /** Absolute path of `bin/<name>` as staged. */
   readonly program: string;

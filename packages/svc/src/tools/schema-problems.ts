@@ -118,7 +118,7 @@ const maxProblems = 10;
 const maxLength = 300;
 
 /** Schema errors as sentences a model can act on: where, and what is expected there. Ten at most. */
-export function describeProblems(errors: readonly ErrorObject[]): readonly string[] {
+function describeProblems(errors: readonly ErrorObject[]): readonly string[] {
   const sentences = [...new Set(errors.map(describe))];
   const shown = sentences.slice(0, maxProblems);
   const rest = sentences.length - shown.length;

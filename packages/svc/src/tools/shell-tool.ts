@@ -63,15 +63,13 @@ async function callShell(call: ShellCall, context: ToolCallContext, settings: Sh
   return await watch({ call, launched: outcome.process, problems: outcome.problems ?? [] }, context, settings);
 }
 
-interface LaunchedCall {
-  readonly call: ShellCall;
-  readonly launched: LaunchedProcess;
-  readonly problems: readonly string[];
-}
-
 /** The result of a command that ends within its grace; else what there is to say of it so far. */
 async function watch(
-  { call: { name, command, number }, launched, problems }: LaunchedCall,
+  {
+    call: { name, command, number },
+    launched,
+    problems,
+  }: { readonly call: ShellCall; readonly launched: LaunchedProcess; readonly problems: readonly string[] },
   { taskId, signal }: ToolCallContext,
   { sessionDirectory, logs, background }: ShellSettings,
 ): Promise<ToolOutcome> {

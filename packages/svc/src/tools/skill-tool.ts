@@ -2,7 +2,7 @@
 
 import type { Tool } from './tool.ts';
 
-export interface SkillSettings {
+interface SkillSettings {
   readonly name: string;
   readonly description: string;
   /** The text of `skill.md`. */

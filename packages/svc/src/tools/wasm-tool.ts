@@ -14,7 +14,7 @@ const runExport = `${offeredInterface('svc:tool/run')}#run`;
 const chunks = offeredInterface('svc:text/chunks');
 const task = offeredInterface('svc:task/task');
 
-export interface WasmToolSettings extends Pick<Tool, 'name' | 'description' | 'inputSchema'> {
+interface WasmToolSettings extends Pick<Tool, 'name' | 'description' | 'inputSchema'> {
   readonly component: Component;
   /** `capabilities.limits.deadline` of the artifact. */
   readonly deadlineMs: number;

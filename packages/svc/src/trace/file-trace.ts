@@ -8,7 +8,7 @@ import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.
 import { mintTraceEventId, type IdSource, type SessionId, type TraceEventId } from '@svc/protocol/ids.ts';
 import type { TraceEvent, PreparedText, Trace } from './events.ts';
 
-export interface FileTraceOptions {
+interface FileTraceOptions {
   readonly path: string;
   readonly sessionId: SessionId;
   readonly ids: IdSource;

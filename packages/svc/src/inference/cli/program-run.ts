@@ -8,7 +8,7 @@ import type { DriverOutcome, InferenceCall } from '../driver.ts';
 import { exitSentence, maxLineBytes, readDriverLine, stderrHeadBytes, stderrTailBytes } from '../driver-lines.ts';
 import type { CliDecoder, CliEvent } from './cli-dialect.ts';
 
-export interface ProgramRunOptions {
+interface ProgramRunOptions {
   readonly launched: LaunchedProcess;
   readonly decoder: CliDecoder;
   /** The name of the program in messages. */

@@ -19,7 +19,7 @@ export interface BackgroundSettings {
 }
 
 /** A command that has been started for a call. */
-export interface StartedCommand {
+interface StartedCommand {
   readonly taskId: string;
   /** The name of its tool. */
   readonly name: string;
@@ -35,7 +35,7 @@ export interface BackgroundCommand extends Pick<StartedCommand, 'taskId' | 'name
   readonly id: WorkId;
 }
 
-export interface BackgroundEnd {
+interface BackgroundEnd {
   readonly outcome: ToolOutcome;
   /** Since its start. */
   readonly durationMs: number;
@@ -50,7 +50,7 @@ export interface BackgroundObserver {
 }
 
 /** How the wait of a call for its command came out. */
-export type Watched =
+type Watched =
   | { readonly kind: 'ended' }
   | { readonly kind: 'moved'; readonly id: WorkId }
   /** It has been ended, because as many go on already as may. */

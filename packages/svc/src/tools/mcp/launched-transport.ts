@@ -30,7 +30,7 @@ export function isEmptyAnswer({ data }: { readonly data?: unknown }): boolean {
   return data === emptyAnswer;
 }
 
-export interface LaunchedTransportSettings {
+interface LaunchedTransportSettings {
   readonly launched: LaunchedProcess;
   /** What the launcher found that may keep it from running. */
   readonly problems: readonly string[];

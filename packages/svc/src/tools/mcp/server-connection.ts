@@ -18,7 +18,7 @@ export type ServerAnswer<T> =
   /** What happened, as a clause after the name of the server, and what may explain it; words of the server are among them. */
   | { readonly kind: 'failed'; readonly reason: string; readonly late: boolean };
 
-export interface ConnectionSettings {
+interface ConnectionSettings {
   readonly launched: LaunchedProcess;
   readonly problems: readonly string[];
   /** Names what its last words tell of that is hidden from it; null when there is nothing of the kind. */

@@ -141,7 +141,7 @@ function refused(problems: readonly string[]): PlanCheck {
 }
 
 /** Who waits for whom: the id of a step to those it waits for. */
-export type WaitGraph = ReadonlyMap<string, readonly string[]>;
+type WaitGraph = ReadonlyMap<string, readonly string[]>;
 
 const shownOfCycle = 8;
 
@@ -187,9 +187,9 @@ function allBefore(id: string, graph: WaitGraph): ReadonlySet<string> {
   return before;
 }
 
-export type KindOf = (name: string) => ToolKind | undefined;
+type KindOf = (name: string) => ToolKind | undefined;
 
-export type CheckedWork =
+type CheckedWork =
   | { readonly kind: 'work'; readonly work: StepWork }
   | { readonly kind: 'refused'; readonly reason: string };
 

@@ -12,7 +12,7 @@ export type SavedPlan =
   /** Below the session directory. */
   { readonly kind: 'saved'; readonly name: string } | { readonly kind: 'not-saved'; readonly problem: string };
 
-export interface PlanReport {
+interface PlanReport {
   /** JSON, so that no output can pass for a status. */
   readonly text: string;
   readonly truncated: boolean;
@@ -67,13 +67,8 @@ function shownOutput({ outcome }: EndedStep, maxBytes: number): { output: string
   return { output: text, cut: cut || outcome.cut };
 }
 
-export interface CutText {
-  readonly text: string;
-  readonly cut: boolean;
-}
-
 /** `text`, or as many of its characters from the start as fit into `maxBytes` of UTF-8. Holds on to nothing of a longer text. */
-export function cutText(text: string, maxBytes: number): CutText {
+export function cutText(text: string, maxBytes: number): { readonly text: string; readonly cut: boolean } {
   if (text.length * 3 <= maxBytes || (text.length <= maxBytes && Buffer.byteLength(text) <= maxBytes)) {
     return { text, cut: false };
   }
@@ -91,7 +86,7 @@ export interface PlanFileSettings {
   readonly redact: (text: string) => string;
 }
 
-export interface PlanFile {
+interface PlanFile {
   /** Tells the plans of a session apart. */
   readonly number: number;
   readonly planId: string;

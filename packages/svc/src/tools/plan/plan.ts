@@ -59,10 +59,10 @@ export type StepWork =
   | { readonly kind: 'capsule'; readonly name: string; readonly version: string; readonly task: string };
 
 /** Whether the steps that wait for a failed one still run, or whether the plan ends with it. */
-export type OnError = z.infer<typeof onError>;
+type OnError = z.infer<typeof onError>;
 
 /** How another step must have ended for this one to run. */
-export type StepCondition = Readonly<z.infer<typeof condition>>;
+type StepCondition = Readonly<z.infer<typeof condition>>;
 
 export interface PlanStep {
   readonly id: string;
@@ -151,7 +151,7 @@ const reference = /(?<!\$)\{\{\s*steps\.([A-Za-z0-9_-]{1,64})\.output\s*\}\}/g;
 /** What was meant to be one. Double braces of anything else are the tool's own. */
 const anyReference = /(?<!\$)\{\{\s*steps\b[^{}]{0,100}\}{0,2}/;
 
-export interface FoundReferences {
+interface FoundReferences {
   readonly steps: ReadonlySet<string>;
   /** The first reference that is malformed, unchanged; null when there is none. */
   readonly malformed: string | null;
@@ -169,7 +169,7 @@ export function referencesIn(input: unknown): FoundReferences {
   return { steps, malformed };
 }
 
-export type FilledInput<T> = { readonly kind: 'filled'; readonly input: T } | { readonly kind: 'too-long' };
+type FilledInput<T> = { readonly kind: 'filled'; readonly input: T } | { readonly kind: 'too-long' };
 
 /**
  * A copy of `input` with every reference replaced by what `outputOf` gives for its step. What is put in is text and not read again,

@@ -142,18 +142,17 @@ const description = [
   'A command passes when its exit code is 0. Everything is checked before anything runs.',
 ].join(' ');
 
-interface AttemptDeps {
-  readonly context: ToolCallContext;
-  readonly runCapsuleStep: RunCapsuleStep;
-}
-
 type Ended = ReadonlyMap<string, EndedStep>;
 
 /**
  * One attempt at a step: its references are filled in, then it is carried out as if the model had made the call, so its arguments are
  * checked and hooks judge it. Rejects with the signal's reason on cancel, or for a bug.
  */
-async function attemptStep({ id, work }: PlanStep, ended: Ended, deps: AttemptDeps): Promise<StepOutcome> {
+async function attemptStep(
+  { id, work }: PlanStep,
+  ended: Ended,
+  deps: { readonly context: ToolCallContext; readonly runCapsuleStep: RunCapsuleStep },
+): Promise<StepOutcome> {
   const filled = fillWork(work, ended);
   if (filled.kind === 'not-filled') return nothingRan(filled.reason);
   const { context, runCapsuleStep } = deps;
