@@ -59,7 +59,7 @@ describe('the options of svc-referee', () => {
       for (const value of bad) {
         expect(parseOptions([flag, value], 2), value).toEqual({
           kind: 'invalid',
-          problem: `${flag} is "${value}", which is no whole number${flag === '--port' ? ' up to 65535' : ''}`,
+          problem: `${flag} is "${value}", which is not a whole number${flag === '--port' ? ' up to 65535' : ''}`,
         });
       }
       expect(parseOptions([flag, '0'], 2).kind).toBe('serve');

@@ -75,7 +75,7 @@ function readValues(
     const number = Number(text);
     if (/^\d+$/.test(text) && number <= highest) return number;
     const upTo = highest === Number.MAX_SAFE_INTEGER ? '' : ` up to ${highest}`;
-    problems.push(`${flag} is ${quoted(text)}, which is no whole number${upTo}`);
+    problems.push(`${flag} is ${quoted(text)}, which is not a whole number${upTo}`);
     return otherwise;
   };
   const port = wholeNumber('--port', 7700, highestPort);

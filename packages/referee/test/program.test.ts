@@ -55,8 +55,8 @@ describe('svc-referee does not start', () => {
   });
 
   it.each([
-    [['--max-depth', 'unlimited'], '--max-depth is "unlimited", which is no whole number'],
-    [['--port', '65536'], '--port is "65536", which is no whole number up to 65535'],
+    [['--max-depth', 'unlimited'], '--max-depth is "unlimited", which is not a whole number'],
+    [['--port', '65536'], '--port is "65536", which is not a whole number up to 65535'],
     [['--spawn-allow'], '--spawn-allow needs a value'],
   ])('with %j: exit code 2 and a coded error [D2-OPT-10]', async (args, problem) => {
     const { code, stdout, stderr } = await runReferee(args, { HOME: temporaryDirectory() });

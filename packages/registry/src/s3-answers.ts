@@ -66,7 +66,7 @@ export async function* listObjects(client: S3Client, prefix: string): AsyncGener
     const query = { 'list-type': '2', prefix, ...from };
     const { content, headers } = await client.ask({ attempt, method: 'GET', query, expected: [200] });
     const listed = parseListedPage(content);
-    if (listed === null) throw notAnswering(attempt, 'the answer is no listing, or only a part of one');
+    if (listed === null) throw notAnswering(attempt, 'the answer is not a listing, or only a part of one');
     const answeredMs = Date.parse(headers.date ?? '');
     yield { objects: listed.objects, answeredMs: Number.isNaN(answeredMs) ? null : answeredMs };
     if (listed.next === null) return;

@@ -33,7 +33,7 @@ export function readS3Settings(store: string, env: Readonly<Record<string, strin
   const { bucket, prefix } = parseStore(store);
   const region = env['AWS_REGION'] || env['AWS_DEFAULT_REGION'] || 'us-east-1';
   if (!regionShape.test(region))
-    throw unusable(`AWS_REGION is ${quoted(region)}, which is no region`, 'such as eu-west-1');
+    throw unusable(`AWS_REGION is ${quoted(region)}, which is not a region`, 'such as eu-west-1');
   return {
     bucket,
     prefix,
@@ -48,7 +48,7 @@ function parseStore(text: string): Pick<S3Settings, 'bucket' | 'prefix'> {
   const known = bucketShape.test(bucket) && (path === '' || prefixShape.test(path)) && path.length <= longestPrefix;
   if (known) return { bucket, prefix: path === '' ? '' : `${path}/` };
   throw unusable(
-    `the store is ${quoted(text)}, which is no bucket`,
+    `the store is ${quoted(text)}, which is not a bucket`,
     'write s3://bucket or s3://bucket/prefix; a prefix has letters, digits, ".", "_", "-" and slashes',
   );
 }
@@ -62,7 +62,7 @@ function bucketAddress(bucket: string, region: string, endpoint: string | null):
   const parsed = URL.canParse(endpoint) ? new URL(endpoint) : null;
   const plain = parsed !== null && parsed.username === '' && parsed.search === '' && parsed.hash === '';
   if (parsed === null || !plain || !['http:', 'https:'].includes(parsed.protocol)) {
-    throw unusable(`S3_ENDPOINT is ${quoted(endpoint)}, which is no address`, 'such as https://s3.example.com');
+    throw unusable(`S3_ENDPOINT is ${quoted(endpoint)}, which is not an address`, 'such as https://s3.example.com');
   }
   return new URL(`${parsed.href.replace(/\/$/, '')}/${bucket}/`);
 }

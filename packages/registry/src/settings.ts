@@ -82,7 +82,7 @@ function readBind(text = ''): BindAddress {
   if (text === '') return { address: '127.0.0.1', port: defaultPort };
   const parsed = parseBindAddress(text);
   if (parsed !== null) return parsed;
-  throw new Diagnostic('E-REG-021', `REGISTRY_BIND is ${quoted(text)}, which is no address`, {
+  throw new Diagnostic('E-REG-021', `REGISTRY_BIND is ${quoted(text)}, which is not an address`, {
     hint: 'write 127.0.0.1:7800, 0.0.0.0:7800 or [::1]:7800',
   });
 }
@@ -92,16 +92,20 @@ function readHealth(text: string | undefined): BindAddress | null {
   if (text === undefined || text === '') return null;
   const parsed = parseBindAddress(text);
   if (parsed !== null && /:\d+$/.test(text)) return parsed;
-  throw new Diagnostic('E-REG-021', `the address for the health is ${quoted(text)}, which is no address with a port`, {
-    hint: 'write 127.0.0.1:7801, 0.0.0.0:7801 or [::1]:7801',
-  });
+  throw new Diagnostic(
+    'E-REG-021',
+    `the address for the health is ${quoted(text)}, which is not an address with a port`,
+    {
+      hint: 'write 127.0.0.1:7801, 0.0.0.0:7801 or [::1]:7801',
+    },
+  );
 }
 
 function readMaxBytes(text: string | undefined): number {
   if (text === undefined || text === '') return defaultMaxBytes;
   const parsed = byteSize.safeParse(/^\d+$/.test(text) ? Number(text) : text);
   if (parsed.success) return parsed.data;
-  throw new Diagnostic('E-REG-021', `the largest archive is ${quoted(text)}, which is no size`, {
+  throw new Diagnostic('E-REG-021', `the largest archive is ${quoted(text)}, which is not a size`, {
     hint: 'write whole bytes, or a whole number with Ki, Mi or Gi, such as 512Mi',
   });
 }

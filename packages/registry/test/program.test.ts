@@ -38,12 +38,12 @@ describe('svc-registry does not start', () => {
     [
       'on no address',
       { REGISTRY_API_KEY: key, REGISTRY_BIND: '::1:7800' },
-      'error[E-REG-021]: REGISTRY_BIND is "::1:7800", which is no address',
+      'error[E-REG-021]: REGISTRY_BIND is "::1:7800", which is not an address',
     ],
     [
       'with no size',
       { REGISTRY_API_KEY: key, REGISTRY_MAX_BYTES: '5MB' },
-      'error[E-REG-021]: the largest archive is "5MB", which is no size',
+      'error[E-REG-021]: the largest archive is "5MB", which is not a size',
     ],
   ])('%s: exit code 2 and a coded error [D3-AUTH-05]', async (_what, env, said) => {
     const { code, stdout, stderr } = await runRegistry(['--data', temporaryDirectory()], env);

@@ -163,7 +163,7 @@ describe('svc-registry --store', () => {
     const other = await runRegistry([], { ...env, REGISTRY_STORE: '/var/data' });
     expect([other.code, other.stderr.split('\n')[0]]).toEqual([
       2,
-      'error[E-REG-021]: the store is "/var/data", which is no bucket',
+      'error[E-REG-021]: the store is "/var/data", which is not a bucket',
     ]);
   });
 });

@@ -50,7 +50,7 @@ describe('a registry whose download', () => {
 
   it.each([
     ['names no hash [D3-REG-20]', {}, /^the registry http:\S+ names no hash for echo@1\.0\.0 \(header x-svc-sha256\)$/],
-    ['names something else for a hash [D3-REG-20]', { 'x-svc-sha256': 'abc' }, /names something that is no hash/],
+    ['names something else for a hash [D3-REG-20]', { 'x-svc-sha256': 'abc' }, /names something that is not a hash/],
     [
       'has another hash than it names [D3-REG-21, D3-ERR-22]',
       { 'x-svc-sha256': '0'.repeat(64) },

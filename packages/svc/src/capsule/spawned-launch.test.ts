@@ -20,8 +20,8 @@ describe('the approval of a delegated launch', () => {
   it.each([
     ['nothing', '', 'it is empty'],
     ['blanks', ' \n', 'it is empty'],
-    ['two lines', 'msa1.a\nmsa1.b', 'it is no token'],
-    ['what a header cannot hold', 'msa1.é', 'it is no token'],
+    ['two lines', 'msa1.a\nmsa1.b', 'it is not a token'],
+    ['what a header cannot hold', 'msa1.é', 'it is not a token'],
     ['more than a token', 'x'.repeat(17 * 1024), 'it is too long'],
   ])('is refused for %s', async (_what, text, reason) => {
     await expect(readSpawnApproval(from(text))).rejects.toMatchObject({

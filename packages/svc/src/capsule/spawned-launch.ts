@@ -29,7 +29,7 @@ export async function readSpawnApproval(stdin: Readable): Promise<Secret> {
   }
   const approval = text.trim();
   // It is sent as a header.
-  if (!/^[\x21-\x7e]+$/.test(approval)) throw noApproval(approval === '' ? 'it is empty' : 'it is no token');
+  if (!/^[\x21-\x7e]+$/.test(approval)) throw noApproval(approval === '' ? 'it is empty' : 'it is not a token');
   return new Secret(approval);
 }
 

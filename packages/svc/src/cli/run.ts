@@ -86,12 +86,12 @@ function anAddress(value: string): string {
 }
 
 function aWholeNumber(value: string): number {
-  if (!/^[1-9]\d{0,9}$/.test(value)) throw new InvalidArgumentError('it is no positive whole number');
+  if (!/^[1-9]\d{0,9}$/.test(value)) throw new InvalidArgumentError('it must be a whole number above 0');
   return Number(value);
 }
 
 function aSessionId(value: string): SessionId {
-  if (!isSessionId(value)) throw new InvalidArgumentError('it is no session id');
+  if (!isSessionId(value)) throw new InvalidArgumentError('it must be a session id');
   return value;
 }
 

@@ -110,7 +110,7 @@ export async function deliverTask(delivery: TaskDelivery): Promise<TaskDelivered
 
 function accepted(result: unknown): TaskDelivered {
   const task = decodeTask(result);
-  if (task === null) return undelivered('what it answered to its task is no task');
+  if (task === null) return undelivered('what it answered to its task is not a task');
   if (task.state !== 'rejected') return { kind: 'delivered', taskId: task.id };
   return undelivered(`it rejected its task${task.message === null ? '' : `: ${printable(task.message)}`}`);
 }

@@ -126,14 +126,14 @@ describe('the first line of a child', () => {
   ])('names no address elsewhere: %j', (url) => {
     expect(parseRunLine(JSON.stringify({ ...line, url }), expected)).toEqual({
       kind: 'unusable',
-      reason: 'the url of its first line is no port of this machine',
+      reason: 'the url of its first line is not a port of this machine',
     });
   });
 
   it('is repeated briefly and printably when it is none', () => {
     expect(parseRunLine(`\u001b[2J${'x'.repeat(100)}`, expected)).toEqual({
       kind: 'unusable',
-      reason: `the first line it printed is no JSON object: "\\u{1b}[2J${'x'.repeat(56)}…"`,
+      reason: `the first line it printed is not a JSON object: "\\u{1b}[2J${'x'.repeat(56)}…"`,
     });
   });
 });

@@ -215,12 +215,13 @@ type RunLineReading =
 /** Reads the first line of a child. It has to be that of the capsule that was approved. */
 export function parseRunLine(text: string, expected: ExpectedLine): RunLineReading {
   const line = decodeRunLine(text);
-  if (line === null) return unusable(`the first line it printed is no JSON object: ${quoted(text)}`);
+  if (line === null) return unusable(`the first line it printed is not a JSON object: ${quoted(text)}`);
   const { url, pid, sessionId, name, version, workdir } = line;
   const port = localAddress.exec(url ?? '')?.[1] ?? null;
-  if (port === null || Number(port) > 65_535) return unusable('the url of its first line is no port of this machine');
+  if (port === null || Number(port) > 65_535)
+    return unusable('the url of its first line is not a port of this machine');
   if (sessionId !== expected.sessionId) return unusable('the session_id of its first line is not the one it was given');
-  if (pid === null) return unusable('the pid of its first line is no number');
+  if (pid === null) return unusable('the pid of its first line is not a number');
   if (workdir === null) return unusable('the workdir of its first line is missing');
   if (name !== expected.name || version !== expected.version) {
     return unusable(`its first line is not that of ${expected.name} ${expected.version}`);

@@ -114,7 +114,7 @@ export class SessionReferee {
 
 type Answer<Value> = { readonly kind: 'answer'; readonly value: Value } | Unanswered;
 
-const noReferee: Unanswered = { kind: 'unreachable', reason: 'what answers there is no referee' };
+const noReferee: Unanswered = { kind: 'unreachable', reason: 'what answers there is not a referee' };
 
 export interface ChildArtifact {
   readonly capsule: string;

@@ -221,7 +221,7 @@ describe('the failures of hooks', () => {
   it('include what is no outcome at all', async () => {
     const hooks = new FakeHooks([{ name: 'a', does: () => 7 }]);
     await hooks.set.inferred(hookedTask(), turn);
-    expect(hooks.errors).toEqual(['a on-inference: it answered something that is no outcome']);
+    expect(hooks.errors).toEqual(['a on-inference: it answered something that is not an outcome']);
   });
 
   it('end the session when they cannot be traced', async () => {

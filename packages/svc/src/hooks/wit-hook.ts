@@ -61,7 +61,7 @@ export function decodeAnswer(value: unknown): HookAnswer {
   if (value === undefined) return { kind: 'observed' };
   if (!holdsFewItems(value)) return { kind: 'error', error: `it answered lists of more than ${longestList} items` };
   const parsed = outcome.safeParse(value);
-  if (!parsed.success) return { kind: 'error', error: 'it answered something that is no outcome' };
+  if (!parsed.success) return { kind: 'error', error: 'it answered something that is not an outcome' };
   const { data } = parsed;
   switch (data.tag) {
     case 'err':

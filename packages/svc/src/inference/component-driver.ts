@@ -93,7 +93,7 @@ function outcomeOf(answer: unknown): DriverOutcome {
     };
   }
   const response = decodeWitResponse(answer);
-  if (response === null) return { kind: 'failed', error: 'the driver answered something that is no response' };
+  if (response === null) return { kind: 'failed', error: 'the driver answered something that is not a response' };
   return { kind: 'response', response };
 }
 

@@ -78,7 +78,7 @@ async function fetchFile(
   if (parsed === undefined) {
     return refusedFetch(
       'malformed_handle',
-      'handle is no handle: it has three parts, the first of which is mh1, and all of it is needed.',
+      'handle is not a handle: it has three parts, the first of which is mh1, and all of it is needed.',
     );
   }
   const name = inboxName(handleId(handle), parsed.payload['p']);

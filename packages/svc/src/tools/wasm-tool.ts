@@ -60,7 +60,7 @@ async function callComponent(
       signal: context.signal,
     });
     const output = outputShape.safeParse(answer);
-    if (!output.success) return failed(`the tool ${name} answered something that is no tool output`);
+    if (!output.success) return failed(`the tool ${name} answered something that is not a tool output`);
     const { status, content, truncated } = output.data;
     return { status: waits.timedOut ? 'failed' : status, content, exitCode: null, truncated };
   } catch (error) {

@@ -95,8 +95,8 @@ describe('a delegation fails', () => {
   });
 
   it.each([
-    ['garbage', 'it runs\n', 'the first line it printed is no JSON object: "it runs"'],
-    ['an array', '[]\n', 'the first line it printed is no JSON object: "[]"'],
+    ['garbage', 'it runs\n', 'the first line it printed is not a JSON object: "it runs"'],
+    ['an array', '[]\n', 'the first line it printed is not a JSON object: "[]"'],
     ['a line without an end', 'x'.repeat(70_000), 'the first line it printed has no end'],
   ])('when the child prints %s, and ends it', async (_, first, reason) => {
     await starting({ first });
@@ -111,9 +111,9 @@ describe('a delegation fails', () => {
   it.each([
     [{ name: 'other' }, 'its first line is not that of worker 1.2.3'],
     [{ version: '1.2.4' }, 'its first line is not that of worker 1.2.3'],
-    [{ url: 'example.org:80' }, 'the url of its first line is no port of this machine'],
+    [{ url: 'example.org:80' }, 'the url of its first line is not a port of this machine'],
     [{ session_id: 'ses_1' }, 'the session_id of its first line is not the one it was given'],
-    [{ pid: 'one' }, 'the pid of its first line is no number'],
+    [{ pid: 'one' }, 'the pid of its first line is not a number'],
     [{ workdir: 1 }, 'the workdir of its first line is missing'],
   ])('when the line of the child has %j', async (line, reason) => {
     await starting({ line });
@@ -153,7 +153,7 @@ describe('a delegation fails', () => {
 
   it('when what the child answers is no task', async () => {
     await starting({ sends: [{ odd: 'yes' }] });
-    expect(await reasonOfFailure()).toBe('what it answered to its task is no task');
+    expect(await reasonOfFailure()).toBe('what it answered to its task is not a task');
   });
 
   it('when the child dies with its task in its hands', async () => {

@@ -108,7 +108,7 @@ describe('a component driver', () => {
   it.each([[undefined], [7], [{}], [{ content: [] }]])('has failed when it answers %j', async (answer) => {
     expect(await infer(() => Promise.resolve(answer))).toEqual({
       kind: 'failed',
-      error: 'the driver answered something that is no response',
+      error: 'the driver answered something that is not a response',
     });
   });
 

@@ -156,7 +156,7 @@ describe('a call', () => {
     ['huge', 'the server of odd wrote a message of more than 16777216 bytes'],
     [
       'garbage',
-      'the server of odd wrote more than 100 lines that are no messages\n' +
+      'the server of odd wrote more than 100 lines that are not messages\n' +
         'lines of its standard output were no messages, the first: "half a line of {"json"',
     ],
     ['flood', 'the server of odd sent more than 10000 messages that nobody asked for'],

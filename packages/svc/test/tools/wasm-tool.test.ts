@@ -98,7 +98,7 @@ describe('a component tool', () => {
     async (answer) => {
       const { tool } = toolOf(() => Promise.resolve(answer));
       expect(await tool.call({}, recordingContext())).toEqual(
-        failed('the tool odd answered something that is no tool output'),
+        failed('the tool odd answered something that is not a tool output'),
       );
     },
   );

@@ -122,7 +122,7 @@ export class RegistrySource implements ArtifactSource {
     const announced = answer.headers[sha256Header];
     const sha256 = decodeSha256(typeof announced === 'string' ? announced : undefined);
     if (sha256 !== null) return sha256;
-    const what = announced === undefined ? 'names no hash' : 'names something that is no hash';
+    const what = announced === undefined ? 'names no hash' : 'names something that is not a hash';
     throw new Diagnostic('E-REG-002', `${this.#label} ${what} for ${spell(ref)} (header x-svc-sha256)`, {
       hint: 'without it nobody can tell whether the archive is whole: ask who runs the registry',
     });

@@ -199,7 +199,7 @@ export class LaunchedTransport implements Sdk.Transport {
     this.#straySample ??= quoted(text);
     this.#strayLines += 1;
     if (this.#strayLines > mostStrayLines) {
-      this.#break(`wrote more than ${mostStrayLines} lines that are no messages`);
+      this.#break(`wrote more than ${mostStrayLines} lines that are not messages`);
     }
   }
 

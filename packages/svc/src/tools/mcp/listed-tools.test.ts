@@ -61,7 +61,7 @@ describe('what a server lists', () => {
     ['a tool whose schema is a list', { name: 'a', inputSchema: [] }],
     ['a tool whose description is a number', tool('a', { description: 7 })],
   ])('is left out when it is %s', async (_, listed) => {
-    expect(await leftOut(listed)).toEqual(['something that is no tool']);
+    expect(await leftOut(listed)).toEqual(['something that is not a tool']);
   });
 
   it.each([

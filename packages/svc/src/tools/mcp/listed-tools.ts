@@ -69,7 +69,7 @@ class ListCheck {
 
   async take(listed: unknown): Promise<void> {
     const reading = shape.safeParse(listed);
-    if (!reading.success) return this.#leave('something that is no tool');
+    if (!reading.success) return this.#leave('something that is not a tool');
     const { name, description = '', inputSchema } = reading.data;
     if (!fitName.test(name)) return this.#leave(`${quoted(name)}, whose name is not one of the protocol`);
     if (this.#tools.has(name)) return this.#leave(`a second ${name}`);

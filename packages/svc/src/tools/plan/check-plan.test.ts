@@ -146,7 +146,7 @@ describe('a plan that cannot be run', () => {
     [
       'a tool as command',
       [{ id: 'a', shell: 'mood', input: 'x' }],
-      ['step "a" names mood as shell; it is no command, so name it as tool'],
+      ['step "a" names mood as shell; it is not a command, so name it as tool'],
     ],
     [
       'a skill',
@@ -157,7 +157,7 @@ describe('a plan that cannot be run', () => {
     [
       'itself as command',
       [{ id: 'a', shell: 'submit-plan', input: 'x' }],
-      ['step "a" names submit-plan as shell; it is no command, so name it as tool'],
+      ['step "a" names submit-plan as shell; it is not a command, so name it as tool'],
     ],
     [
       'a delegation',
@@ -167,17 +167,17 @@ describe('a plan that cannot be run', () => {
     [
       'arguments that are no object',
       [{ id: 'a', tool: 'editor', input: ['x'] }],
-      ['step "a" has an input that is no object; a tool takes the object of its arguments'],
+      ['step "a" has an input that is not an object; a tool takes the object of its arguments'],
     ],
     [
       'no command',
       [{ id: 'a', shell: 'sh' }],
-      ['step "a" has an input that is no command; give it as text or as {"command": text}'],
+      ['step "a" has an input that is not a command; give it as text or as {"command": text}'],
     ],
     [
       'more than a command',
       [{ id: 'a', shell: 'sh', input: { command: 'ls', cwd: '/' } }],
-      ['step "a" has an input that is no command; give it as text or as {"command": text}'],
+      ['step "a" has an input that is not a command; give it as text or as {"command": text}'],
     ],
     [
       'a capsule without a version',
@@ -187,33 +187,33 @@ describe('a plan that cannot be run', () => {
     [
       'a capsule of no exact version',
       [{ id: 'a', capsule: 'helper', version: 'latest', input: 'x' }],
-      ['step "a" has the version "latest", which is no exact one'],
+      ['step "a" has the version "latest", which is not an exact one'],
     ],
     [
       'a capsule of no name',
       [{ id: 'a', capsule: '../x', version: '1.0.0', input: 'x' }],
-      ['step "a" names the capsule "../x", which is no capsule name'],
+      ['step "a" names the capsule "../x", which is not a capsule name'],
     ],
     [
       'a capsule without a task',
       [{ id: 'a', capsule: 'helper', version: '1.0.0', input: {} }],
-      ['step "a" has an input that is no task; a capsule takes a text'],
+      ['step "a" has an input that is not a task; a capsule takes a text'],
     ],
     [
       'a version of a tool',
       [{ id: 'a', tool: 'editor', version: '1.0.0' }],
       ['step "a" has a version, which only a capsule has'],
     ],
-    ['an unknown dependency', [at('a', 'z')], ['step "a" names "z" in depends_on, which is no step of the plan']],
+    ['an unknown dependency', [at('a', 'z')], ['step "a" names "z" in depends_on, which is not a step of the plan']],
     [
       'an inherited name as dependency',
       [at('a', '__proto__')],
-      ['step "a" names "__proto__" in depends_on, which is no step of the plan'],
+      ['step "a" names "__proto__" in depends_on, which is not a step of the plan'],
     ],
     [
       'an unknown condition',
       [{ ...at('a'), if: { step: 'z', is: 'passed' } }],
-      ['step "a" names "z" in if, which is no step of the plan'],
+      ['step "a" names "z" in if, which is not a step of the plan'],
     ],
     ['a step that waits for itself', [at('a', 'a')], ['step "a" waits for itself']],
     [
@@ -282,8 +282,8 @@ describe('a plan that cannot be run', () => {
       'steps[1] and steps[2] share the id "b"',
       'step "a" names the tool "none", which does not exist',
       'step "b" names none of tool, shell and capsule; exactly one is needed',
-      'step "b" names "y" in depends_on, which is no step of the plan',
-      'step "b" names "z" in depends_on, which is no step of the plan',
+      'step "b" names "y" in depends_on, which is not a step of the plan',
+      'step "b" names "z" in depends_on, which is not a step of the plan',
     ]);
     const many = problems(...Array.from({ length: 25 }, (_, n) => ({ id: `s${n}`, tool: 'none' })));
     expect(many.length).toBe(11);

@@ -81,7 +81,7 @@ function orderProblems(steps: SubmittedPlan['steps']): string[] {
     for (const [key, other] of named) {
       if (other === id) problems.push(`step ${quoted(id)} waits for itself`);
       else if (!byId.has(other))
-        problems.push(`step ${quoted(id)} names ${quoted(other)} in ${key}, which is no step of the plan`);
+        problems.push(`step ${quoted(id)} names ${quoted(other)} in ${key}, which is not a step of the plan`);
     }
     const awaited = condition?.is === 'failed' ? byId.get(condition.step) : undefined;
     if (awaited?.on_error === 'fail') {
@@ -221,28 +221,29 @@ function toolWork(name: string, input: unknown, kindOf: KindOf): CheckedWork {
   if (kind === 'shell') return unusable(`names ${name} as tool; it is a command, so name it as shell`);
   if (kind === 'skill') return unusable(`names the skill ${name}, which is for you to read: call it yourself`);
   if (input === undefined) return { kind: 'work', work: { kind: 'tool', name, input: {} } };
-  if (!isJsonObject(input)) return unusable('has an input that is no object; a tool takes the object of its arguments');
+  if (!isJsonObject(input))
+    return unusable('has an input that is not an object; a tool takes the object of its arguments');
   return { kind: 'work', work: { kind: 'tool', name, input } };
 }
 
 function shellWork(name: string, input: unknown, kindOf: KindOf): CheckedWork {
   const kind = kindOf(name);
   if (kind !== undefined && kind !== 'shell')
-    return unusable(`names ${name} as shell; it is no command, so name it as tool`);
+    return unusable(`names ${name} as shell; it is not a command, so name it as tool`);
   if (kind === undefined) return unusable(`names the command ${quoted(name)}, which does not exist`);
   const command = commandOf(input);
-  if (command === null) return unusable('has an input that is no command; give it as text or as {"command": text}');
+  if (command === null) return unusable('has an input that is not a command; give it as text or as {"command": text}');
   return { kind: 'work', work: { kind: 'shell', name, command } };
 }
 
 function capsuleWork(name: string, version: string | undefined, input: unknown): CheckedWork {
   if (!artifactName.safeParse(name).success)
-    return unusable(`names the capsule ${quoted(name)}, which is no capsule name`);
+    return unusable(`names the capsule ${quoted(name)}, which is not a capsule name`);
   if (version === undefined) return unusable('names a capsule without its version');
   if (!exactVersion.safeParse(version).success)
-    return unusable(`has the version ${quoted(version)}, which is no exact one`);
+    return unusable(`has the version ${quoted(version)}, which is not an exact one`);
   if (typeof input !== 'string' || input === '')
-    return unusable('has an input that is no task; a capsule takes a text');
+    return unusable('has an input that is not a task; a capsule takes a text');
   return { kind: 'work', work: { kind: 'capsule', name, version, task: input } };
 }
 

@@ -107,7 +107,7 @@ describe('a submitted plan', () => {
       [
         'the plan is not run, nothing of it has started:',
         'step "b" names the tool "ecko", which does not exist',
-        'step "b" names "c" in depends_on, which is no step of the plan',
+        'step "b" names "c" in depends_on, which is not a step of the plan',
       ].join('\n'),
     );
     expect(call).toMatchObject({ isError: true, reached: false, fenceSource: null });
