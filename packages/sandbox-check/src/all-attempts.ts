@@ -1,3 +1,5 @@
+/** Lists every attempt to break out. */
+
 import type { Attempt } from './attempt.ts';
 import { launchAttempts } from './launch-attempts.ts';
 import { executionAttempts } from './execution-attempts.ts';

@@ -1,3 +1,5 @@
+/** Makes the attempts to break out that mean something on this machine, and judges what became of them. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 

@@ -1,3 +1,5 @@
+/** Finds what attempts need of this machine. */
+
 import { realpath } from 'node:fs/promises';
 import { delimiter, isAbsolute } from 'node:path';
 

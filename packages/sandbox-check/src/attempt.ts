@@ -1,3 +1,5 @@
+/** What an attempt to break out is, and what is promised of it. */
+
 import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';

@@ -1,3 +1,5 @@
+/** Attempts to run what was not granted. */
+
 import {
   open,
   type ProgramAttempt,

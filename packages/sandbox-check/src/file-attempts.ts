@@ -1,3 +1,5 @@
+/** Attempts on files that were not granted. */
+
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 

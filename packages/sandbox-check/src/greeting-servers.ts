@@ -1,3 +1,5 @@
+/** Serves what attempts on the network try to reach. */
+
 import { randomBytes } from 'node:crypto';
 import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -5,7 +7,7 @@ import { createServer, type ListenOptions, type Server } from 'node:net';
 
 const mostTries = 20;
 
-/** Servers of the host that greet whoever reaches them with a text. */
+/** Servers of this machine that answer each connection with a text. */
 export class GreetingServers {
   readonly #greeting: string;
   readonly #servers: Server[] = [];

@@ -1,3 +1,5 @@
+/** Attempts on the kernel, on privileges and on other processes. */
+
 import { getPriority } from 'node:os';
 
 import {

@@ -1,3 +1,5 @@
+/** Attempts to be started in spite of a plan that cannot be carried out. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,5 @@
+/** Attempts to have more than was granted, and to stay. */
+
 import { leastGrants, type ProcessGrants, type ResourceLimits } from '@svc/sandbox/launch/process-grants.ts';
 import { open, type ProgramAttempt, programAttempt, type ProgramEntry, stopped, stoppedInSealed } from './attempt.ts';
 import { ungrantedVariable } from './attempt-tools.ts';

@@ -1,3 +1,5 @@
+/** Attempts to reach what was not granted through sockets. */
+
 import { join } from 'node:path';
 
 import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';

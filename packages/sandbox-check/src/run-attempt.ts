@@ -1,3 +1,5 @@
+/** Makes one attempt in a session of its own, and says what was seen of it. */
+
 import { text } from 'node:stream/consumers';
 
 import { containedEnvironment } from '@svc/sandbox/contained-environment.ts';

@@ -1,3 +1,5 @@
+/** What was seen of an attempt, and whether a promise is broken by it. */
+
 import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { Attempt, Promised } from './attempt.ts';
@@ -17,7 +19,7 @@ export function formatSeen({ kind, detail }: Seen): string {
   return detail === '' ? kind : `${kind} ${detail}`;
 }
 
-/** What `svc-attempts` printed; null when it is none of its lines. `tried` leaves the answer to who sees the effect. */
+/** Reads what `svc-attempts` printed; null for any other line. `tried` means that only its effect shows what came of it. */
 export function parseAnswer(line: string): Seen | 'tried' | null {
   if (line === 'tried\n') return 'tried';
   if (line === 'allowed\n') return allowed;

@@ -1,3 +1,5 @@
+/** Keeps on disk what this machine was found able to enforce, until something that it depends on changes. */
+
 import { lstatSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -61,7 +63,7 @@ export class AbilityCache {
 
 /**
  * Everything that what a host can enforce depends on: the kernel as it was booted, the user, the namespaces and profile this process
- * is in already, and the helper. Null behind a filter of somebody else's, of which nothing tells what it refuses: then only a trial does.
+ * is in already, and the helper. Null behind a filter of somebody else, because nothing but a trial shows what it refuses.
  */
 export function abilityKey(facts: {
   readonly helper: string;

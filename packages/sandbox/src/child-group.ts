@@ -1,8 +1,9 @@
+/** Watches over a started process and its group, and ends what it leaves behind. */
+
 import type { ChildProcess } from 'node:child_process';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
-import { keptOutput } from './kept-output.ts';
 import type { LaunchEnd, LaunchedProcess } from './launcher.ts';
 import type { StandardStreams } from './standard-streams.ts';
 
@@ -88,4 +89,23 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
     // Nobody of the group is left, or those left run as someone else.
     if (code !== 'ESRCH' && code !== 'EPERM') throw error;
   }
+}
+
+/**
+ * The same bytes, kept until somebody reads them. Of a child that has exited, Node throws away what nobody has begun to read, and a
+ * launch may settle after a short program is over. An output that is closed by force just ends.
+ */
+export function keptOutput(output: Readable): Readable {
+  const kept = new Readable({
+    read: () => output.resume(),
+    destroy: (error, done) => {
+      output.destroy();
+      done(error);
+    },
+  });
+  output.on('data', (chunk: Buffer) => {
+    if (!kept.push(chunk)) output.pause();
+  });
+  output.once('close', () => kept.push(null));
+  return kept;
 }

@@ -1,3 +1,5 @@
+/** Makes the variables that a contained command starts with. */
+
 import { realpathSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, relative } from 'node:path';
 
@@ -31,7 +33,7 @@ const systemPath = ['/usr/local/bin', '/usr/bin', '/bin'].join(delimiter);
 /** The home of contained commands, below the workdir. */
 export const homeBelow = '.svc/home';
 
-/** The home directory of contained commands, inside the workdir; whoever stages the workdir makes it. */
+/** The home directory of contained commands, inside the workdir. The one who stages the workdir makes it. */
 export function containedHome(accessibleWorkdir: string): string {
   return join(accessibleWorkdir, homeBelow);
 }

@@ -1,3 +1,5 @@
+/** Starts processes behind what the kernel is asked to take away from them. */
+
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Server } from 'node:net';
 import { delimiter, isAbsolute } from 'node:path';

@@ -1,7 +1,8 @@
+/** The port to containment: what this machine contains processes with, and how a session opens it. */
+
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { EgressDecision } from './egress/egress-rules.ts';
-import { lateSession } from './late-session.ts';
 import type { ProcessGrants, ResourceLimits } from './launch/process-grants.ts';
 import type { Launcher } from './launcher.ts';
 import { type LimitHold, unheld } from './limits/held-limits.ts';
@@ -42,7 +43,7 @@ export interface ContainmentPlace extends SessionPlace {
 export interface SessionContainment {
   /** The door for processes with these grants, which start in their scope. */
   launcher(grants: ProcessGrants): Launcher;
-  /** Frees what launches share. Processes that run are ended where a control group of the session holds them, and else let be. */
+  /** Frees what launches share. Processes that run are ended where a control group of the session holds them, and left running elsewhere. */
   close(): Promise<void>;
 }
 
@@ -65,5 +66,31 @@ export function noContainment(reason: string): Containment {
     usernsGrant: 'n/a',
     hold: async ({ resources }) => unheld(resources),
     open: (place) => lateSession(async () => (await import('./direct-session.ts')).openDirectSession(place)),
+  };
+}
+
+/** A session of which no more than this is read before its first process is started or prepared: many capsules start none. */
+export function lateSession(open: () => Promise<SessionContainment>): SessionContainment {
+  let opening: Promise<SessionContainment> | null = null;
+  let isClosed = false;
+  return {
+    launcher: (grants: ProcessGrants) => {
+      let launcher: Promise<Launcher> | null = null;
+      const opened = (): Promise<Launcher> =>
+        (launcher ??= (opening ??= open()).then((session) => session.launcher(grants)));
+      const prepare = async (request: Parameters<NonNullable<Launcher['prepare']>>[0]): Promise<void> => {
+        const ready = await opened();
+        if (!isClosed) ready.prepare?.(request);
+      };
+      return {
+        launch: async (request) => (await opened()).launch(request),
+        // What fails here fails again in the launch that needs it, and is reported there.
+        prepare: (request) => void prepare(request).catch(() => {}),
+      };
+    },
+    close: async () => {
+      isClosed = true;
+      await (await opening)?.close();
+    },
   };
 }

@@ -72,7 +72,7 @@ export function ownGroupDirectory({ membership, mounts }: Omit<OwnGroupFacts, 'p
 /**
  * Makes the place in which groups can be made below the group of this process: the controllers are handed down to the groups below. A
  * group that does so may hold no process itself, unless it is the root of all, so this one moves into a group of its own below first. Groups
- * that hold other processes too are let be: they are somebody else's to arrange.
+ * that hold other processes too are left as they are, because somebody else arranges them.
  */
 export function findGroupPlace(facts: OwnGroupFacts, controllers: readonly string[]): GroupPlaceLookup {
   const look = lookForGroupPlace(facts, controllers);

@@ -1,3 +1,5 @@
+/** Starts processes where the kernel enforces nothing. */
+
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { stat } from 'node:fs/promises';

@@ -1,3 +1,5 @@
+/** Opens a session whose processes are not contained. */
+
 import { join } from 'node:path';
 
 import type { SessionContainment, SessionPlace } from './containment.ts';

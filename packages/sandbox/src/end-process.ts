@@ -1,3 +1,5 @@
+/** Ends a launched process, kindly first. */
+
 import type { LaunchedProcess } from './launcher.ts';
 
 /** Asks the whole group to end, and ends it after `graceMs`. Settles when it is over. */

@@ -1,3 +1,5 @@
+/** Finds the file that a command name stands for. */
+
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 

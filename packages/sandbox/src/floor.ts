@@ -1,3 +1,5 @@
+/** Compares the containment class that was asked for with the one that this machine gives. */
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type ContainmentClass, containmentClasses, isAtLeast, strongest } from '@svc/protocol/containment-class.ts';
 
@@ -34,7 +36,7 @@ export function floorRefusal(floor: ContainmentClass, host: HostContainment): Di
 
 /**
  * What `SVC_CONTAINMENT_CEILING` allows to be used, the strongest class when it is not set.
- * A value that is no class is refused rather than passed over: whoever set it meant to limit something.
+ * A value that is not a class is refused, because the operator who set it meant to limit something.
  */
 export function parseCeiling(value: string | undefined): ContainmentClass {
   if (value === undefined || value === '') return 'sealed';

@@ -1,3 +1,5 @@
+/** Finds the strongest containment of this machine, by trying it once. */
+
 import { accessSync, constants } from 'node:fs';
 
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 
-import { keptOutput } from './kept-output.ts';
+import { keptOutput } from './child-group.ts';
 
 it('the output of a child that is over is there for who reads it later', async () => {
   const child = spawn('sh', ['-c', 'echo said'], { stdio: ['ignore', 'pipe', 'ignore'] });

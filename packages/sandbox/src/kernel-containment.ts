@@ -1,6 +1,7 @@
+/** Contains processes by the kernel, in the strongest class that a machine was seen to enforce. */
+
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import type { Containment } from './containment.ts';
-import { lateSession } from './late-session.ts';
+import { type Containment, lateSession } from './containment.ts';
 import type { Enforcement } from './launch/compose-plan.ts';
 import type { HostAbility } from './launch/host-ability.ts';
 import { leastAbiForScoped } from './launch/landlock-rights.ts';
@@ -60,7 +61,7 @@ function reasonAgainstMore({ class: used }: Enforcement, { ability, ceiling }: K
   return [...new Set(used === 'scoped' ? [sealed] : [sealed, scoped])].filter((each) => each !== null).join('; ');
 }
 
-/** D1 "Scope report", `userns grant`: whether a namespace of an own user was to be had for the composed root. */
+/** D1 "Scope report", `userns grant`: whether the kernel grants a user namespace for the composed root. */
 export function usernsGrantOf({ root }: Pick<HostAbility, 'root'>): string {
   if (root === null) return 'denied';
   return root.userNamespace ? 'granted' : 'not needed';

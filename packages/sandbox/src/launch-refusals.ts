@@ -1,3 +1,5 @@
+/** Says in words why a program was not started. */
+
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';

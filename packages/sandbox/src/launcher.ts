@@ -1,3 +1,5 @@
+/** The port through which every program is started. */
+
 import type { Readable, Writable } from 'node:stream';
 
 export interface LaunchRequest {

@@ -1,6 +1,8 @@
+/** Says how a contained process finds its way to the network, and to what the runtime serves it. */
+
 import type { Enforcement } from './launch/compose-plan.ts';
-import { egressPort } from './service-address.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 
 const proxyNames = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'];
 
@@ -16,4 +18,15 @@ export function networkVariables(
   if (enforcement !== 'sealed') return { RES_OPTIONS: 'use-vc' };
   const proxy = `http://127.0.0.1:${egressPort}`;
   return Object.fromEntries(proxyNames.flatMap((name) => [name, name.toLowerCase()]).map((name) => [name, proxy]));
+}
+
+/** Where contained programs find the egress proxy, inside their own network namespace. */
+export const egressPort = 3128;
+
+/**
+ * `host:port` at which a contained process finds a port of this host's loopback that its grants name as the runtime's own. In a
+ * network of its own that is the address of the proxy, which leads there.
+ */
+export function serviceAddress(servicePort: number, achieved: ContainmentClass): string {
+  return `127.0.0.1:${achieved === 'sealed' ? egressPort : servicePort}`;
 }

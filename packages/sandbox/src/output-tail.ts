@@ -1,3 +1,5 @@
+/** Keeps the last part of an output, for a message about a process that failed. */
+
 import type { Readable } from 'node:stream';
 
 import { readOutput } from './read-output.ts';

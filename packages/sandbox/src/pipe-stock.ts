@@ -1,3 +1,5 @@
+/** Keeps pipes ready for launches to come, which Node cannot make by itself. */
+
 import { closeSync, constants, existsSync, fchownSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -37,7 +39,7 @@ export class PipeStock {
     return !this.#source.areNamed;
   }
 
-  /** A descriptor of each pipe, the caller's to close; null where there are none to be had. */
+  /** A descriptor of each pipe, which the caller closes; null where the system makes no pipes for us. */
   async take(count: number): Promise<readonly number[] | null> {
     this.#madeNone = false;
     while (this.#held.length < count && !this.#madeNone && !this.#isClosed) await this.#made();

@@ -1,3 +1,5 @@
+/** Tries what this machine can enforce, by doing it to a process of its own. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
@@ -39,7 +41,7 @@ export async function probeHost(request: ProbeRequest): Promise<HostAbility> {
     mkdirSync(containedHome(directory), { recursive: true });
     return await new Probe(request, directory).run();
   } finally {
-    // Not at once: from Node 24 on, that tells no code of what the system refused.
+    // Not synchronously: from Node 24 on, `rmSync` throws errors without a code.
     await rm(directory, { recursive: true, force: true });
   }
 }

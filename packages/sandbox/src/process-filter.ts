@@ -1,3 +1,5 @@
+/** Makes the system call filter that fits the grants of a process. */
+
 import type { Enforcement } from './launch/compose-plan.ts';
 import { connects, type ProcessGrants } from './launch/process-grants.ts';
 import type { Architecture } from './seccomp/architecture.ts';

@@ -1,3 +1,5 @@
+/** Reads an output line by line, within a bound. */
+
 import type { Readable } from 'node:stream';
 
 import { GatheredBytes } from '@svc/kit/gathered-bytes.ts';

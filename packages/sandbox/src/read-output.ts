@@ -1,3 +1,5 @@
+/** Reads the bytes of a process output. */
+
 import type { Readable } from 'node:stream';
 
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';

@@ -1,3 +1,5 @@
+/** Starts the processes of one session: what they have in common is made with the first of them. */
+
 import type { Server } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { mkdirSync } from 'node:fs';
@@ -11,22 +13,18 @@ import { LaunchSheets, type LaunchSheetsOptions } from './launch/launch-sheets.t
 import { connects, type ProcessGrants } from './launch/process-grants.ts';
 import { type OpenUsers, keepUsers, unusedUser } from './limits/kept-users.ts';
 import { LimitWatch } from './limits/limit-watch.ts';
-import { networkVariables } from './network-variables.ts';
+import { networkVariables, egressPort } from './network-variables.ts';
 import { PipeStock, helperPipes } from './pipe-stock.ts';
 import { type EnterGroups, SessionGroups } from './session-groups.ts';
 import { systemFiles } from './closure/file-host.ts';
 import { neededFiles } from './closure/needed-files.ts';
-import { countThreads } from './count-threads.ts';
+import { countThreads, ownGroupFacts, ownGroupId } from './own-facts.ts';
 import { EgressLog } from './egress/egress-log.ts';
 import { EgressProxy } from './egress/egress-proxy.ts';
 import { systemResolver } from '@svc/kit/net/resolver.ts';
 import { enterGroups } from './limits/ladder.ts';
-import { ownGroupFacts, ownGroupId } from './own-facts.ts';
 import { filterFor } from './process-filter.ts';
 import type { Architecture } from './seccomp/architecture.ts';
-import { egressPort } from './service-address.ts';
-
-/** Starts the processes of one session: what they have in common is made with the first of them. */
 
 /** What the launches of a session are made of, beside the host's own ability. */
 export interface LaunchMachinery {
@@ -82,7 +80,7 @@ export function openSession(
       };
       return {
         launch: async (request) => (await open()).launcher.launch(request),
-        // A launch that needs what failed here fails of it again, and tells.
+        // What fails here fails again in the launch that needs it, and is reported there.
         prepare: (request) => void prepare(request).catch(() => {}),
       };
     },

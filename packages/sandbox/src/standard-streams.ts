@@ -1,3 +1,5 @@
+/** Opens what a process gets as its input and its outputs. */
+
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -26,7 +28,7 @@ export interface ChildDescriptors {
   release(): void;
 }
 
-/** Pipes, which a program can also open by name, as it can in a shell; sockets where there are no pipes to be had. */
+/** Pipes, which a program can also open by name, as it can in a shell; sockets where the system makes no pipes for us. */
 export async function openDescriptors(
   pipes: PipeStock | undefined,
   { stdin, output }: Pick<LaunchRequest, 'stdin' | 'output'>,

@@ -1,3 +1,5 @@
+/** Lists the files that any program may open, and finds files by patterns. */
+
 import { dirname } from 'node:path/posix';
 
 import { type CollectedFiles, FileCollection, type PathWalk } from './file-collection.ts';

@@ -1,3 +1,5 @@
+/** Finds the files that the kernel and the loader open to start a program. */
+
 import { basename, dirname } from 'node:path/posix';
 
 import { type ProgramFormat, programOfEnv } from './elf.ts';

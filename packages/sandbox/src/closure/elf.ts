@@ -1,3 +1,5 @@
+/** Reads from the first bytes of a program what it is, and what it needs. */
+
 import { type OpenedFile, BoundedBytes } from './file-host.ts';
 
 export type Machine = 'x86_64' | 'aarch64';

@@ -1,3 +1,5 @@
+/** Collects the files of a command, and follows paths as the kernel does. */
+
 import type { ProgramFormat } from './elf.ts';
 import type { FileHost, FileEntry } from './file-host.ts';
 import { type ParsedFiles, parsedFilesOf, type LoaderCache } from './parsed-files.ts';

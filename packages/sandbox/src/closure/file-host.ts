@@ -1,3 +1,5 @@
+/** Looks at the files of this machine, and reads pieces of them within bounds. */
+
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
 
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';

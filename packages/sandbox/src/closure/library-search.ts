@@ -1,3 +1,5 @@
+/** Finds the libraries of a program in the order in which its loader would. */
+
 import { basename, dirname } from 'node:path/posix';
 
 import type { ElfFile, Machine } from './elf.ts';

@@ -1,3 +1,5 @@
+/** Finds all files that commands need to run and to do their work. */
+
 import { basename, dirname } from 'node:path/posix';
 
 import { addBaseline, matchingPaths } from './baseline.ts';
@@ -11,8 +13,7 @@ import {
   findCommand,
   withoutShim,
 } from './closure.ts';
-import type { Profile } from './profile.ts';
-import { profiles } from './profiles.ts';
+import { type Profile, profiles } from './profiles.ts';
 
 /**
  * All that a process may open so that each of `programs`, absolute paths, can run and do its work: the baseline, closures

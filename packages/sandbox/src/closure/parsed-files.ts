@@ -1,3 +1,5 @@
+/** Remembers what was read from programs and libraries, as long as they do not change. */
+
 import { type ProgramFormat, parseProgram, type Machine } from './elf.ts';
 import type { FileHost, OpenedFile } from './file-host.ts';
 

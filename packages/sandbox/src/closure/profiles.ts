@@ -1,5 +1,73 @@
-import { compilerProfiles } from './compiler-profiles.ts';
-import type { Profile } from './profile.ts';
+/** Lists what well-known programs open and start by themselves, which no list of libraries shows. */
+
+import type { PathPattern } from './baseline.ts';
+
+/**
+ * What a program opens by itself once it runs, as data. What is not there is left out. A directory is granted whole when
+ * all beneath it belongs to the program and is the same for everyone; otherwise single files are named.
+ */
+export interface Profile {
+  /** Base names that it is for: of the program, of a link to it, of a script's interpreter. */
+  readonly programs?: RegExp;
+  /** Base names of libraries: it is for every program that loads one of them when it starts. */
+  readonly loading?: RegExp;
+  readonly read?: readonly PathPattern[];
+  /** The directories that hold these files are read, whole. */
+  readonly readAround?: readonly PathPattern[];
+  /** Programs, or directories of programs, that it starts itself. Each comes with its loader and libraries. */
+  readonly execute?: readonly PathPattern[];
+  /** Libraries that it opens while running. Each comes with its own libraries. */
+  readonly plugins?: readonly PathPattern[];
+  /** Commands that it starts itself, by name or absolute path. Each comes with its own profile. */
+  readonly needs?: readonly string[];
+  /** It is for a shell script, and what it needs is all that the script starts. */
+  readonly ofScript?: true;
+}
+
+/** Where the objects lie that begin every C program: libraries to link with lie beside them, and nowhere else. */
+const startFiles = ['/usr/lib/*/crt1.o', '/usr/lib64/crt1.o', '/usr/lib/crt1.o'];
+const libraryFiles = ['/usr/local/lib/*.a', '/usr/local/lib/*.so*', '/usr/local/lib64/*.a', '/usr/local/lib64/*.so*'];
+const linkerFiles = [
+  '/usr/lib/bfd-plugins',
+  '/usr/lib/*/bfd-plugins',
+  '/usr/lib64/bfd-plugins',
+  '/usr/lib/ldscripts',
+  '/usr/lib/*/ldscripts',
+  '/etc/ld.so.conf',
+  '/etc/ld.so.conf.d',
+];
+const headers = ['/usr/include', '/usr/local/include'];
+/** By these it tells distributions, and with them directories, apart. */
+const releaseFiles = ['/etc/debian_version', '/etc/lsb-release', '/etc/redhat-release', '/etc/SuSE-release'];
+const gccDirectories = ['{prefix}/lib/gcc', '{prefix}/libexec/gcc'];
+
+/** A name as cross compilers and versions spell it: `aarch64-linux-gnu-gcc-12`. */
+function toolNames(...tools: readonly string[]): RegExp {
+  return new RegExp(`^(?:[a-z0-9_]+-)*(?:${tools.join('|')})(?:-\\d+(?:\\.\\d+)*)?$`);
+}
+
+/** Compilers, assemblers and linkers. What they make is not run by them, and needs `workdir_exec`. */
+const compilerProfiles: readonly Profile[] = [
+  {
+    programs: toolNames('gcc', 'g\\+\\+', 'cc', 'c\\+\\+', 'cpp', 'c99', 'c89', 'gfortran'),
+    read: headers,
+    execute: gccDirectories,
+    needs: ['as', 'ld'],
+  },
+  {
+    programs: toolNames('clang', 'clang\\+\\+'),
+    // The directory of gcc says which headers and start files there are.
+    read: [...headers, '{prefix}/lib/clang', '/usr/lib/clang', '/usr/lib/gcc', ...releaseFiles],
+    needs: ['as', 'ld', 'ld.lld'],
+  },
+  {
+    programs: toolNames('ld', 'ld\\.bfd', 'ld\\.gold', 'ld\\.lld', 'lld'),
+    read: [...libraryFiles, ...linkerFiles],
+    readAround: startFiles,
+    plugins: ['/usr/lib/bfd-plugins/*.so', '/usr/lib/*/bfd-plugins/*.so'],
+  },
+  { programs: toolNames('ar', 'nm', 'ranlib', 'strip', 'objdump', 'objcopy'), read: linkerFiles },
+];
 
 /**
  * Programs that open more than the loader opens for them. Those that do not need no profile: bash, dash, the coreutils,
@@ -91,4 +159,17 @@ export const profiles: readonly Profile[] = [
 
 function pluginsBelow(directory: string): string[] {
   return [`${directory}/*.so`, `${directory}/*/*.so`, `${directory}/*/*/*.so`];
+}
+
+/**
+ * The other programs that a process gets with a command, because it is made of them: the shell of git, the assembler of gcc. By name,
+ * without those that scripts of their own name start.
+ */
+export function impliedCommands(command: string): readonly string[] {
+  const needed = profiles.filter(({ programs }) => programs?.test(command) === true).flatMap(commandsOf);
+  return [...new Set(needed)].filter((name) => name !== command);
+}
+
+function commandsOf({ needs = [], ofScript }: Profile): readonly string[] {
+  return ofScript === true ? [] : needs.filter((name) => !name.includes('/'));
 }

@@ -3,7 +3,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
 
-import { breakOff } from './break-off.ts';
+import { breakOff } from './tunnel.ts';
 
 let near: Socket;
 let far: Socket;

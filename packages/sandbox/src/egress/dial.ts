@@ -1,3 +1,5 @@
+/** Connects to one of several addresses, within a time. */
+
 import { connect, type Socket } from 'node:net';
 
 /** Opens a connection to an address, never to a name. */

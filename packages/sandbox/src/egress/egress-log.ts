@@ -1,3 +1,5 @@
+/** Writes down the decisions of the proxy, within a bound. */
+
 import { appendFileSync } from 'node:fs';
 
 import type { LogBudget } from '@svc/kit/log-budget.ts';
@@ -8,7 +10,7 @@ import type { EgressDecision } from './egress-rules.ts';
 const mostLines = 10_000;
 
 /**
- * The decisions of a proxy, a JSON line each, for whoever wonders what a command tried to reach. Once the log is full, a destination
+ * The decisions of a proxy, a JSON line each, for an operator who wants to know what a command tried to reach. Once the log is full, a destination
  * that it does not know yet still gets its line, up to as many again; the last line then says that it is not whole.
  */
 export class EgressLog {

@@ -1,3 +1,5 @@
+/** The proxy through which contained processes reach the network, and nothing else. */
+
 import type { Socket } from 'node:net';
 
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';

@@ -1,3 +1,5 @@
+/** What every connection of the proxy is held to. */
+
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { Connect } from './dial.ts';
 import type { OwnService } from './own-service.ts';

@@ -1,5 +1,8 @@
+/** Passes one request on to a server, and its answer back. */
+
 import { request as startRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 
 import { networkFault } from '@svc/kit/net/network-reason.ts';
 import { wantsKeepAlive, upstreamHeaders } from './forwarded-headers.ts';
@@ -9,7 +12,6 @@ import type { ProxyTarget } from './proxy-target.ts';
 import { MalformedBody, readBody } from './request-body.ts';
 import type { RequestHead } from './request-head.ts';
 import type { SocketReader } from './socket-reader.ts';
-import { writePiece } from './write-piece.ts';
 
 /**
  * How the client's connection goes on: with the next request, not at all, or broken off because a response that had begun
@@ -148,4 +150,21 @@ function faultOf({ code = 'unknown' }: NodeJS.ErrnoException): ProxyRefusal {
   if (fault === 'silent') return refuse(504, 'The server did not answer in time.');
   if (fault === 'no-http') return refuse(502, 'The server answered with something that is not HTTP.');
   return refuse(502, `The server ended the connection before it answered (${code}).`);
+}
+
+/** Writes and settles once there is room for more; false when nothing more can be written. Never rejects. */
+async function writePiece(stream: Writable, piece: Buffer): Promise<boolean> {
+  if (stream.destroyed || stream.writableEnded) return false;
+  if (stream.write(piece)) return true;
+  await new Promise<void>((resolve) => {
+    const settle = (): void => {
+      stream.off('drain', settle);
+      stream.off('close', settle);
+      resolve();
+    };
+    stream.once('drain', settle);
+    stream.once('close', settle);
+    if (stream.destroyed) settle();
+  });
+  return !stream.destroyed;
 }

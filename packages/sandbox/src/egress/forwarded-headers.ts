@@ -1,3 +1,5 @@
+/** Chooses the header lines that are passed on. */
+
 import { headerValues, type HeaderLine, type RequestHead } from './request-head.ts';
 
 /** Of one connection, not of the message; the sides of the proxy have their own. */

@@ -1,3 +1,5 @@
+/** Reads the head of an answer, and says how its body ends. */
+
 import { STATUS_CODES, type IncomingMessage, type InformationEvent } from 'node:http';
 
 import { endToEnd } from './forwarded-headers.ts';

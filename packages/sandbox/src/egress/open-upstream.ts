@@ -1,3 +1,5 @@
+/** Decides whether a destination is granted, and connects to it. */
+
 import type { Socket } from 'node:net';
 
 import { addressFault } from '@svc/kit/net/address-rule.ts';

@@ -1,3 +1,5 @@
+/** Leads requests for the address of the proxy to what the runtime serves there. */
+
 import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
 import type { ProxyTarget } from './proxy-target.ts';
 import { headerValues, type RequestHead } from './request-head.ts';

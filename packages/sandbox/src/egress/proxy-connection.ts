@@ -1,6 +1,8 @@
+/** Serves one connection of a contained program to the proxy. */
+
 import type { Socket } from 'node:net';
 
-import { breakOff } from './break-off.ts';
+import { breakOff, tunnel } from './tunnel.ts';
 import type { EgressRules } from './egress-rules.ts';
 import { forwardRequest } from './forward-request.ts';
 import { openService, openUpstream } from './open-upstream.ts';
@@ -9,7 +11,6 @@ import { encodeRefusal, refuse, type ProxyRefusal } from './proxy-refusal.ts';
 import { parseTarget, type ProxyTarget } from './proxy-target.ts';
 import { parseRequestHead, type RequestHead } from './request-head.ts';
 import { SocketReader } from './socket-reader.ts';
-import { tunnel } from './tunnel.ts';
 
 /** Nothing has passed for too long. */
 class IdleUpstream extends Error {

@@ -1,3 +1,5 @@
+/** Reads from a request where it wants to go. */
+
 import { parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
 import type { RequestHead } from './request-head.ts';

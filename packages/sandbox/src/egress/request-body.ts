@@ -1,3 +1,5 @@
+/** Passes the body of a request on, and checks its framing. */
+
 import type { BodyFraming } from './request-head.ts';
 import type { SocketReader } from './socket-reader.ts';
 

@@ -1,3 +1,5 @@
+/** Reads the head of a request strictly. */
+
 import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
 
 export type HeaderLine = readonly [name: string, value: string];

@@ -1,3 +1,5 @@
+/** Reads heads and bodies from a socket, a piece at a time. */
+
 import type { Socket } from 'node:net';
 
 import { refuse, type ProxyRefusal } from './proxy-refusal.ts';

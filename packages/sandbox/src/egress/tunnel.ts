@@ -1,6 +1,6 @@
-import type { Socket } from 'node:net';
+/** Carries bytes between two sockets, and cuts one when the other is cut. */
 
-import { breakOff } from './break-off.ts';
+import type { Socket } from 'node:net';
 
 export interface TunnelEnds {
   readonly client: Socket;
@@ -37,4 +37,15 @@ function closeOf(socket: Socket): Promise<void> {
     if (socket.closed) resolve();
     else socket.once('close', () => resolve());
   });
+}
+
+/** Cuts a TCP connection with a reset and nothing before it, so that its peer cannot take the cut for an end. */
+export function breakOff(socket: Socket): void {
+  if (socket.destroyed) return;
+  if (socket.writableEnded && !socket.writableFinished) {
+    // The end is on its way, and a reset is refused until it has been sent.
+    socket.destroy();
+    return;
+  }
+  socket.resetAndDestroy();
 }

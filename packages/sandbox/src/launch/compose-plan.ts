@@ -1,3 +1,5 @@
+/** Composes the plan of a launch from grants and from what the kernel can enforce. */
+
 import { join } from 'node:path';
 
 import { containedHome } from '../contained-environment.ts';
@@ -8,7 +10,7 @@ import {
   type LimitHold,
   sessionProcesses,
 } from '../limits/held-limits.ts';
-import { egressPort } from '../service-address.ts';
+import { egressPort } from '../network-variables.ts';
 import { composeRoot, sharedMemory, temporary } from './compose-root.ts';
 import type { ComposedRoot } from './host-ability.ts';
 import { fileRights, handledRights, tcpRight } from './landlock-rights.ts';
@@ -32,7 +34,7 @@ export interface PlanRequest {
   readonly users: SessionNamespaces | null;
   /** The accessible workdir, links resolved. */
   readonly workdir: string;
-  /** Processes of this user that run already; of no matter where `countsAlone`. */
+  /** Processes of this user that run already; not used where `countsAlone`. */
   readonly processesRunning: number;
 }
 

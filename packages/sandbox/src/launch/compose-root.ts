@@ -1,3 +1,5 @@
+/** Composes the root directory that a sealed process sees. */
+
 import { join } from 'node:path';
 
 import { containedHome } from '../contained-environment.ts';

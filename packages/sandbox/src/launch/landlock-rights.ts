@@ -1,3 +1,5 @@
+/** Knows the rights of Landlock, and which version has which. */
+
 import type { LandlockRules } from './launch-plan.ts';
 
 /** Rights on files, as the kernel numbers them. */

@@ -1,3 +1,5 @@
+/** Writes plans and filters for the helper, once for all launches that share them. */
+
 import {
   closeSync,
   openSync,
@@ -67,7 +69,7 @@ export interface Startable {
 }
 
 /**
- * Plans and filters on paper, so to say: files without a name, each written once. A plan holds nothing of a single call, so that every
+ * Plans and filters as files without a name, each written once. A plan holds nothing of a single call, so that every
  * launch that may run the same programs has the same one.
  */
 export class LaunchSheets {

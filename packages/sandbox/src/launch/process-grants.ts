@@ -1,3 +1,5 @@
+/** What a contained process may do. */
+
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 
 /** A state store: a directory outside the workdir that a process may read and write, and not run programs of. */

@@ -1,10 +1,13 @@
 /** Looks at the programs of a session while some run: whether a limit kept them from more, and that their memory stays in bounds. */
+
+import { readdirSync } from 'node:fs';
+
 import { supervisors } from '../launch/compose-plan.ts';
 import type { LaunchedProcess } from '../launcher.ts';
 import type { GroupHits } from '../session-groups.ts';
 import { countsApart, type LimitHold, sessionProcesses } from './held-limits.ts';
-import { sumOfTree } from './process-tree.ts';
 import type { ResourceLimits } from '../launch/process-grants.ts';
+import { readGroupFile as readIfThere, isDone } from './group-files.ts';
 
 export interface LimitWatchOptions {
   readonly hold: LimitHold;
@@ -30,7 +33,7 @@ export class LimitWatch {
     this.#options = options;
   }
 
-  /** The same process, which after its end tells what limits were reached since now. */
+  /** The same process, which says after its end what limits were reached from now on. */
   watch(launched: LaunchedProcess): LaunchedProcess {
     const before = this.#hits();
     let reached: readonly string[] = [];
@@ -93,11 +96,48 @@ export class LimitWatch {
     for (const each of this.#live) each.kill('SIGKILL');
   }
 
-  /** By the kernel, which tells nobody that it refused one more; a control group does. */
+  /** Counted by the kernel, which reports to nobody that it refused one more process; a control group does. */
   #isCounted(of: 'session' | 'program'): boolean {
     const { limits, users } = this.#options.hold;
     const limit = limits.find((each) => each.resource === 'processes' && each.of === of);
     if (limit === undefined || limit.max === null) return false;
     return ['user', 'user-namespace'].includes(limit.held_by) || (of === 'session' && users !== null);
   }
+}
+
+interface TreeSum {
+  /** What the kernel counts against a limit on processes. */
+  readonly threads: number;
+  /** Private memory: what is shared is counted for nobody. */
+  readonly anonymousBytes: number;
+}
+
+/** No limit lets more be there; a host whose limits are higher is not looked at for longer than this takes. */
+const mostProcesses = 4096;
+
+/** A process that ends meanwhile counts as gone, with what it leaves to others: the next look finds that below process 1 of its namespace. */
+function sumOfTree(root: number): TreeSum {
+  const found = new Set<string>([`${root}`]);
+  let threads = 0;
+  let anonymousBytes = 0;
+  for (const pid of found) {
+    const status = readIfThere(`/proc/${pid}/status`);
+    threads += numberIn(status, 'Threads');
+    anonymousBytes += numberIn(status, 'RssAnon') * 1024;
+    if (found.size < mostProcesses) for (const child of childrenOf(pid)) found.add(child);
+  }
+  return { threads, anonymousBytes };
+}
+
+function numberIn(status: string, name: string): number {
+  return Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0);
+}
+
+/** Each thread has those that it started. */
+function childrenOf(pid: string): readonly string[] {
+  let tasks: readonly string[] = [];
+  isDone(() => {
+    tasks = readdirSync(`/proc/${pid}/task`);
+  });
+  return tasks.flatMap((task) => readIfThere(`/proc/${pid}/task/${task}/children`).split(' ').filter(Boolean));
 }

@@ -1,3 +1,5 @@
+/** Lists the system calls that contained processes may make. */
+
 import type { SyscallName } from './architecture.ts';
 
 const list = (...lines: readonly SyscallName[][]): readonly SyscallName[] => lines.flat();

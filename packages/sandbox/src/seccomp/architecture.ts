@@ -1,3 +1,5 @@
+/** The numbers of system calls, by architecture. */
+
 import aarch64 from './syscalls-aarch64.json' with { type: 'json' };
 import x8664 from './syscalls-x86_64.json' with { type: 'json' };
 

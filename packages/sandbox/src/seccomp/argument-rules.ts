@@ -1,3 +1,5 @@
+/** Rules that look at the arguments of a system call. */
+
 import { allBits, type ArgumentTest, whenAnyBit, whenBits, whenOneOf } from './rule.ts';
 
 const onlyThese = { yes: 'allow', no: 'EPERM' } as const;

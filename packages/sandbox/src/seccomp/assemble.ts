@@ -1,3 +1,5 @@
+/** Assembles a filter as the kernel reads it. */
+
 import { architectures } from './architecture.ts';
 import type { SyscallPolicy } from './policy.ts';
 import { type Instruction, type Label, ProgramBuilder } from './program-builder.ts';

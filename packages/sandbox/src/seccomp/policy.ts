@@ -1,3 +1,5 @@
+/** Decides what becomes of each system call, by grants. */
+
 import { alwaysAllowed, ipcCalls, listenCalls, metadataCalls, olderKernelCalls } from './allowed-calls.ts';
 import { type Architecture, architectures, type SyscallName } from './architecture.ts';
 import {
@@ -15,8 +17,7 @@ import {
   setSocketOptionRule,
 } from './argument-rules.ts';
 import { processControlRule } from './prctl-rule.ts';
-import type { Rule } from './rule.ts';
-import { socketPairRule, socketRule } from './socket-rules.ts';
+import { type Rule, type ArgumentTest, whenBits, whenOneOf } from './rule.ts';
 
 /** What the filter of a contained process depends on. */
 export interface FilterGrants {
@@ -91,4 +92,41 @@ function argumentRules(grants: FilterGrants): Partial<Record<SyscallName, Rule>>
     sendmmsg: sendRule(3),
     setsockopt: setSocketOptionRule,
   };
+}
+
+const family = { unix: 1, inet: 2, inet6: 10 };
+const type = { stream: 1, datagram: 2, sequenced: 5 };
+/** SOCK_CLOEXEC and SOCK_NONBLOCK stand above. */
+const typeBits = 0xf;
+/** Zero is the family's own choice. MPTCP, SCTP and SMC have others. */
+const tcpProtocols = [0, 6];
+
+const ofType = (...values: readonly number[]) => ({ mask: typeBits, values });
+
+/**
+ * Families that nobody has are unknown, not forbidden: programs are made to go on without them (libaudit, musl's user look-up).
+ * An Internet socket that was not granted is forbidden, so that whoever reads the message learns what happened.
+ */
+function socketRule({ tcp, unixSockets }: { readonly tcp: boolean; readonly unixSockets: boolean }): ArgumentTest {
+  const stream = whenBits(1, ofType(type.stream), {
+    yes: whenOneOf(2, tcpProtocols, { yes: 'allow', no: 'EPERM' }),
+    no: 'EPERM',
+  });
+  const local: Rule = unixSockets
+    ? whenBits(1, ofType(type.stream, type.datagram, type.sequenced), { yes: 'allow', no: 'EPERM' })
+    : 'EAFNOSUPPORT';
+  return whenOneOf(0, [family.inet, family.inet6], {
+    yes: tcp ? stream : 'EPERM',
+    no: whenOneOf(0, [family.unix], { yes: local, no: 'EAFNOSUPPORT' }),
+  });
+}
+
+/** One end of a pair of datagram sockets can send to any named socket. SOCK_RAW means datagrams here. */
+function socketPairRule({ unixSockets }: { readonly unixSockets: boolean }): ArgumentTest {
+  const connected = [type.stream, type.sequenced];
+  const types = unixSockets ? [...connected, type.datagram] : connected;
+  return whenOneOf(0, [family.unix], {
+    yes: whenBits(1, ofType(...types), { yes: 'allow', no: 'EPERM' }),
+    no: 'EAFNOSUPPORT',
+  });
 }

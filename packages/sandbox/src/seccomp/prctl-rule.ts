@@ -1,3 +1,5 @@
+/** The rule for `prctl`, by what it is asked for. */
+
 import { whenOneOf } from './rule.ts';
 
 /**

@@ -8,7 +8,7 @@ import { containedEnvironment, containedTemporary } from '@svc/sandbox/contained
 import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
 import type { LimitHold } from '@svc/sandbox/limits/held-limits.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
-import { serviceAddress } from '@svc/sandbox/service-address.ts';
+import { serviceAddress } from '@svc/sandbox/network-variables.ts';
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';

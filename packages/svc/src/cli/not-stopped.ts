@@ -3,7 +3,7 @@
 import { isInterpreter } from '@svc/kit/interpreters.ts';
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import type { HeldLimit } from '@svc/protocol/held-limit.ts';
-import { impliedCommands } from '@svc/sandbox/closure/implied-commands.ts';
+import { impliedCommands } from '@svc/sandbox/closure/profiles.ts';
 
 /** One thing that processes can do although a reader of the grants might think otherwise. */
 interface Gap {
