@@ -105,6 +105,8 @@ function violations(sources: Sources): string[] {
     if (!isPlaced(file)) found.push(`${file} is in no known folder`);
     if (/(^|\/)index\.ts$/.test(file) && !entries.has(file)) found.push(`${file} is a barrel`);
     if (file.endsWith('.test.ts')) continue;
+    if (!/^(?:#!.*\n)?\/[*/]/.test(source) && !file.endsWith('.d.ts'))
+      found.push(`${file} does not say what it is for`);
     const mayReadAmbient = ambientFolders.has(placeOf(file)) || ambientAdapters.has(file);
     const ambient = mayReadAmbient ? null : ambientRead.exec(withoutComments(source));
     if (ambient !== null) found.push(`${file} reads ${ambient[0]}`);
@@ -293,6 +295,7 @@ describe('the architecture', () => {
     ['svc/src/cli/a.ts', "import { request } from 'node:http';", 'svc/src/cli/a.ts opens connections itself'],
     ['registry/src/a.ts', "import * as https from 'node:https';", 'registry/src/a.ts opens connections itself'],
     ['svc/src/cli/a.ts', 'const answer = await fetch(url);', 'svc/src/cli/a.ts opens connections itself'],
+    ['kit/src/files/a.ts', 'const a = 1;', 'kit/src/files/a.ts does not say what it is for'],
     ['artifacts/src/store/index.ts', '', 'artifacts/src/store/index.ts is a barrel'],
     ['svc/src/misc/a.ts', '', 'svc/src/misc/a.ts is in no known folder'],
     ['misc/src/a.ts', '', 'misc/src/a.ts is in no known folder'],
@@ -301,15 +304,15 @@ describe('the architecture', () => {
   });
 
   it('is broken by a file of more than 400 lines', () => {
-    expect(violations(new Map([['sandbox/src/a.ts', `${'\n'.repeat(400)}x`]]))).toEqual([
+    expect(violations(new Map([['sandbox/src/a.ts', `/** Is long. */${'\n'.repeat(400)}x`]]))).toEqual([
       'sandbox/src/a.ts has 401 lines',
     ]);
   });
 
   it('is broken by a referee that reaches a closed folder through an open one', () => {
     const sources = new Map([
-      ['referee/src/a.ts', `import { b } from '${scope}artifacts/grants/b.ts';`],
-      ['artifacts/src/grants/b.ts', "import { spawn } from 'node:child_process';"],
+      ['referee/src/a.ts', `/** Asks. */ import { b } from '${scope}artifacts/grants/b.ts';`],
+      ['artifacts/src/grants/b.ts', "/** Starts. */ import { spawn } from 'node:child_process';"],
     ]);
     expect(violations(sources)).toEqual(['the referee reaches node:child_process']);
   });

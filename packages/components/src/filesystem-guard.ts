@@ -1,3 +1,5 @@
+/** Says how firmly the paths of a component are held inside its directories on this host. */
+
 import { existsSync } from 'node:fs';
 
 /**

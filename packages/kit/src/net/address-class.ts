@@ -1,3 +1,5 @@
+/** Classifies addresses: public, private, loopback, link-local and other special ones. */
+
 import { BlockList, isIP } from 'node:net';
 
 /** What an address is for, as far as it matters to who may reach it. */

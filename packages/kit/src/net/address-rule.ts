@@ -1,3 +1,5 @@
+/** Says which addresses of a permitted host a connection may go to. */
+
 import { isIP } from 'node:net';
 
 import type { NetworkDestination } from './network-destination.ts';

@@ -1,3 +1,5 @@
+/** The HTTP client of commands that ask registries: redirects, proxies, one deadline, progress. */
+
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';

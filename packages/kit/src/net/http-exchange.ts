@@ -1,3 +1,5 @@
+/** Sends one HTTP request with its body, and gives the head of the answer. */
+
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import type { LookupFunction } from 'node:net';
 

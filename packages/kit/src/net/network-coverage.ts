@@ -1,3 +1,5 @@
+/** Compares network grants: which destination another one covers, and which a URL is. */
+
 import { defaultPorts, formatDestination, type NetworkDestination } from './network-destination.ts';
 
 /**

@@ -1,3 +1,5 @@
+/** Puts errors of connections into words: the one table for all programs. */
+
 import { isCoded, isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 
 const reasons = {

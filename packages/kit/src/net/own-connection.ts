@@ -1,3 +1,5 @@
+/** Gives the client library connections of its own in place of `fetch`, which bounds no silence. */
+
 import type { IncomingMessage } from 'node:http';
 
 import type { HttpRequest, HttpResponse } from '@svc/client/http-door.ts';

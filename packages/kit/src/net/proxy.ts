@@ -1,3 +1,5 @@
+/** Finds the proxy that the environment names, and opens connections through it. */
+
 import { request as httpRequest } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';

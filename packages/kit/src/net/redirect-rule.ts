@@ -1,3 +1,5 @@
+/** Says where a redirect may lead, so that a server outside cannot point a client at this machine or its networks. */
+
 import type { LookupFunction } from 'node:net';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';

@@ -1,3 +1,5 @@
+/** Follows one request to its end: its deadline, its progress, and why it failed. */
+
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isNetworkError, type NetworkFault, networkFault, networkReason } from './network-reason.ts';
 

@@ -1,3 +1,5 @@
+/** Resolves host names, and checks every address before anything connects to it. */
+
 import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 
