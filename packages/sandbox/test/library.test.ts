@@ -175,9 +175,9 @@ describe('a sealed command', () => {
 describe('a limit', () => {
   it('of time asks the command to end, then ends it', async (context) => {
     await needsClass(context, 'sealed');
-    const asked = await shell('trap "exit 9" TERM; echo up; sleep 60 & wait', { limits: { timeMs: 700 } });
+    const asked = await shell('trap "exit 9" TERM; echo up; sleep 60 & wait', { limits: { timeMs: 2000 } });
     expect([asked.out, asked.exitCode, asked.end.endedBy]).toEqual(['up\n', 9, 'time']);
-    const deaf = await shell('trap "" TERM; echo up; sleep 60', { limits: { timeMs: 700 } });
+    const deaf = await shell('trap "" TERM; echo up; sleep 60', { limits: { timeMs: 2000 } });
     expect([deaf.out, deaf.end.signal, deaf.end.endedBy]).toEqual(['up\n', 'SIGKILL', 'time']);
   });
 
