@@ -76,7 +76,9 @@ async function line(text: string): Promise<Run> {
 
 /** Starts `svc-sandbox`, to be ended by the test. */
 function start(args: readonly string[]): ChildProcess {
-  return spawn(process.execPath, [program, ...args], { cwd: folder, stdio: ['pipe', 'pipe', 'pipe'] });
+  // What a killed one leaves behind goes with the folder of the tests.
+  const env = { ...process.env, TMPDIR: folder };
+  return spawn(process.execPath, [program, ...args], { cwd: folder, env, stdio: ['pipe', 'pipe', 'pipe'] });
 }
 
 describe('svc-sandbox', () => {
