@@ -114,6 +114,10 @@ describe('a kept manifest', () => {
     expect(kept(manifest)).not.toBeNull();
     writeFileSync(keptFile(), readFileSync(keptFile(), 'utf8').slice(0, -2));
     expect(kept(manifest)).toBeNull();
+    writeFileSync(keptFile(), 'null');
+    expect(kept(manifest)).toBeNull();
+    rmSync(keptFile());
+    expect(kept(manifest)).toBeNull();
   });
 
   it.each([

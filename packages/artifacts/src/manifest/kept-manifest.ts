@@ -45,6 +45,8 @@ interface KeptManifest {
 /** So many are kept: the next one removes all others. */
 const mostKept = 200;
 const longestName = 180;
+/** The text of a manifest is at most 256 KiB; with its places it is some times as long. */
+const largestKept = 4 * 1024 * 1024;
 
 /** What was kept of this very manifest. Null for all that has to be read, as for a key whose variable is not set. */
 export function readKeptManifest(
@@ -79,6 +81,7 @@ interface ManifestToKeep extends Omit<KeptManifest, 'build' | 'places'> {
 /** Keeps a manifest that was read without a warning. Where it cannot be kept, the next start reads it again, and nothing else changes. */
 export function keepManifest({ directory, build }: ManifestKeeper, { source, ...kept }: ManifestToKeep): void {
   const bytes = Buffer.from(JSON.stringify({ build, ...kept, places: placesOf(source) } satisfies KeptManifest));
+  if (bytes.length > largestKept) return;
   const path = pathOf(directory, source.file);
   unlessRefused(() => {
     makeDirectories(dirname(path), 0o700);
@@ -99,9 +102,10 @@ function pathOf(directory: string, file: string): string {
 /** Null where there is none, or one that somebody else may have written: what is kept decides what a capsule may touch. */
 function readOwn(path: string, uid: number): KeptManifest | null {
   try {
-    const { uid: owner, mode } = lstatSync(path);
-    if (owner !== uid || (mode & 0o022) !== 0) return null;
-    return JSON.parse(readFileSync(path, 'utf8')) as KeptManifest;
+    const status = lstatSync(path);
+    if (!status.isFile() || status.size > largestKept || status.uid !== uid || (status.mode & 0o022) !== 0) return null;
+    const kept: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    return typeof kept === 'object' && kept !== null ? (kept as KeptManifest) : null;
   } catch (error) {
     if (error instanceof SyntaxError || errorCode(error) !== undefined) return null;
     throw error;
