@@ -124,6 +124,10 @@ describe('a kept manifest', () => {
     ['a warning', `${manifest}unknown: 1\n`],
     ['a key that stands in it', manifest.replace('${MODEL_KEY}', 'sk-literal')],
     ['a credential elsewhere', manifest.replace('depth:', 'token: sk-literal, depth:')],
+    [
+      'more keys than are worth it',
+      manifest.replace('depth: [1, 2.5, null, true]', Array.from({ length: 2000 }, (_, at) => `k${at}: 1`).join(', ')),
+    ],
     ['another variable', manifest.replace('model: large', 'model: ${MODEL_KEY}')],
   ])('is not made of a manifest with %s', (_, text) => {
     load(text);

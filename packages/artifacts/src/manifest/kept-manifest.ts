@@ -45,6 +45,7 @@ interface KeptManifest {
 /** So many are kept: the next one removes all others. */
 const mostKept = 200;
 const longestName = 180;
+const mostPlaces = 2_000;
 /** The text of a manifest is at most 256 KiB; with its places it is some times as long. */
 const largestKept = 4 * 1024 * 1024;
 
@@ -80,7 +81,9 @@ interface ManifestToKeep extends Omit<KeptManifest, 'build' | 'places'> {
 
 /** Keeps a manifest that was read without a warning. Where it cannot be kept, the next start reads it again, and nothing else changes. */
 export function keepManifest({ directory, build }: ManifestKeeper, { source, ...kept }: ManifestToKeep): void {
-  const bytes = Buffer.from(JSON.stringify({ build, ...kept, places: placesOf(source) } satisfies KeptManifest));
+  const places = placesOf(source);
+  if (places === null) return;
+  const bytes = Buffer.from(JSON.stringify({ build, ...kept, places } satisfies KeptManifest));
   if (bytes.length > largestKept) return;
   const path = pathOf(directory, source.file);
   unlessRefused(() => {
@@ -120,19 +123,22 @@ function systemPromptOf({ inference }: CapsuleManifest, directory: string): stri
   return reading.kind === 'text' ? (text ?? reading.text) : null;
 }
 
-function placesOf(source: YamlSource): Places {
+/** Null for a file of more than two thousand keys and items: each is looked up among its neighbours. */
+function placesOf(source: YamlSource): Places | null {
   const places: Record<string, { key: Place; value: Place }> = {};
-  const add = (value: unknown, path: KeyPath): void => {
+  const pending: { readonly value: unknown; readonly path: KeyPath }[] = [{ value: source.value, path: [] }];
+  for (const { value, path } of pending) {
     const placeOf = (part: 'key' | 'value'): Place => {
       const { line, column, length = 1 } = source.locate(path, part);
       return [line, column, length];
     };
     places[JSON.stringify(path)] = { key: placeOf('key'), value: placeOf('value') };
-    if (Array.isArray(value)) for (const [index, item] of value.entries()) add(item, [...path, index]);
+    if (Array.isArray(value))
+      pending.push(...value.map((item: unknown, index) => ({ value: item, path: [...path, index] })));
     else if (typeof value === 'object' && value !== null)
-      for (const [key, item] of Object.entries(value)) add(item, [...path, key]);
-  };
-  add(source.value, []);
+      pending.push(...Object.entries(value).map(([key, item]) => ({ value: item as unknown, path: [...path, key] })));
+    if (pending.length > mostPlaces) return null;
+  }
   return places;
 }
 
