@@ -36,7 +36,7 @@ export async function bundleStart(request) {
   if (atOnce.length > 0) throw new Error(`imported on demand, but the start imports it at once: ${atOnce.join(', ')}`);
 
   // What several late files use and the start does not: one file for all modules that the same ones use.
-  const groups = groupsByUsers(apart);
+  const groups = withoutCircles(groupsByUsers(apart), apart.metafile);
   const placesIn = (group) => new Map([...places].filter(([path]) => !group.includes(path)));
   for (const [index, group] of groups.entries()) for (const path of group) places.set(path, `./shared-${index}.cjs`);
   const lateFiles = await Promise.all([
@@ -187,6 +187,36 @@ function ownModules({ metafile }) {
   return [
     ...new Set(used.filter(([path, { bytesInOutput }]) => isOwn(path) && bytesInOutput > 0).map(([path]) => path)),
   ];
+}
+
+/**
+ * The groups, those in one whose files would require each other in a circle: the first of them to be read would find the others empty. A module
+ * imports what is in at least the same outputs, but for what was left out of some of them.
+ */
+function withoutCircles(groups, { inputs }) {
+  const groupOf = new Map(groups.flatMap((group, index) => group.map((path) => [path, index])));
+  const needs = groups.map(
+    (group) =>
+      new Set(
+        group
+          .flatMap((path) => inputs[path]?.imports ?? [])
+          .filter(({ kind }) => kind !== 'dynamic-import')
+          .flatMap(({ path }) => groupOf.get(path) ?? []),
+      ),
+  );
+  const reached = needs.map((direct) => {
+    const all = new Set(direct);
+    // A set is walked in the order of insertion, so what is added here is visited too.
+    for (const index of all) for (const next of needs[index]) all.add(next);
+    return all;
+  });
+  const joined = new Map();
+  for (const [index, group] of groups.entries()) {
+    const circle = [...reached[index]].filter((other) => reached[other].has(index));
+    const first = Math.min(index, ...circle);
+    joined.set(first, [...(joined.get(first) ?? []), ...group]);
+  }
+  return [...joined.values()];
 }
 
 /** Own modules that are in more than one output, those together that are in the same ones. */

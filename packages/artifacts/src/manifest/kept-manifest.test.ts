@@ -46,7 +46,9 @@ const env = { MODEL_KEY: 'secret-of-the-model' };
 
 function load(text: string): LoadedManifest {
   writeFileSync(file(), text);
-  return loadCapsuleManifest({ file: file(), env, keeper });
+  const loaded = loadCapsuleManifest({ file: file(), env, keeper });
+  loaded.keep?.();
+  return loaded;
 }
 
 function kept(
@@ -62,7 +64,7 @@ const keptFile = (): string =>
 
 describe('a kept manifest', () => {
   it('is what the file was read as', () => {
-    const { locate: _, apiKey, ...loaded } = load(manifest);
+    const { locate: _, keep: _keep, apiKey, ...loaded } = load(manifest);
     const { locate: __, apiKey: keyAgain, ...again } = kept(manifest)!;
     expect(again).toEqual(loaded);
     expect([apiKey?.reveal(), keyAgain?.reveal()]).toEqual([env.MODEL_KEY, env.MODEL_KEY]);
@@ -138,7 +140,7 @@ describe('a kept manifest', () => {
     for (let count = 0; count < 203; count += 1) {
       const name = join(folder, `${count}.yaml`);
       writeFileSync(name, manifest);
-      loadCapsuleManifest({ file: name, env, keeper });
+      loadCapsuleManifest({ file: name, env, keeper }).keep?.();
     }
     expect(readdirSync(join(keeper.directory, 'manifests')).length).toBe(3);
   });

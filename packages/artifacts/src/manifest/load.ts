@@ -29,7 +29,7 @@ interface LoadRequest {
   readonly purpose?: 'launch' | 'inspect';
   /** False for the keys whose variables may be unset; absent, each one has to be set. */
   readonly needs?: (path: KeyPath) => boolean;
-  /** Keeps what was read for a launch without a warning, for the next start. */
+  /** Where what was read for a launch without a warning may be kept for the next start. */
   readonly keeper?: ManifestKeeper;
 }
 
@@ -49,6 +49,8 @@ export interface LoadedManifest {
   readonly directory: string;
   /** Where a key of the manifest stands. */
   readonly locate: (path: KeyPath, part: 'key' | 'value') => SourceLocation;
+  /** Keeps it for the next start, once nothing refuses this one; absent where it must not be kept, or comes from there. */
+  readonly keep?: () => void;
 }
 
 const apiKeyPath = 'inference.api_key';
@@ -77,20 +79,19 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
   });
   const { api_key: apiKey, ...inference } = document.value.inference;
   const manifest = settled({ ...document.value, inference });
-  if (keeper !== undefined && purpose === 'launch' && mayBeKept(document, manifest)) {
-    const { source, references } = document;
-    const keyVariable = references.get(apiKeyPath)?.variable ?? null;
-    keepManifest(keeper, { text, manifest, keyVariable, source });
-  }
+  const { source, references } = document;
+  const keyVariable = references.get(apiKeyPath)?.variable ?? null;
+  const isKept = keeper !== undefined && purpose === 'launch' && mayBeKept(document, manifest);
   return {
     manifest,
     ...(purpose === 'launch' && apiKey !== undefined ? { apiKey: new Secret(apiKey) } : {}),
     systemPrompt: inference.system_prompt ?? prompt.text,
     warnings: document.warnings,
-    references: [...document.references].flatMap(([where, found]) => (where === apiKeyPath ? [] : [found])),
+    references: [...references].flatMap(([where, found]) => (where === apiKeyPath ? [] : [found])),
     file,
     directory,
-    locate: (path, part) => document.source.locate(path, part),
+    locate: (path, part) => source.locate(path, part),
+    ...(isKept ? { keep: () => keepManifest(keeper, { text, manifest, keyVariable, source }) } : {}),
   };
 }
 
