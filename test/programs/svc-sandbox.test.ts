@@ -172,6 +172,10 @@ describe('the streams of svc-sandbox', () => {
     expect(err).toMatch(/No space left|I\/O error/);
   });
 
+  it.each(['--help', '--explain -- true', '--output 1Mi -- echo x'])('may be full: %s fails', async (args) => {
+    expect((await line(`$SANDBOX ${args} > /dev/full; echo $?`)).out).toBe('125\n');
+  });
+
   it('may lose their reader, which ends the command', async () => {
     expect((await line('$SANDBOX --time 20s -- yes | head -1')).out).toBe('y\n');
     expect((await line('{ $SANDBOX --time 20s --output 1Gi -- yes; echo $? >&2; } | head -1')).err).toContain('141');

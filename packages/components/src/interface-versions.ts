@@ -55,7 +55,10 @@ export interface InterfaceRefusal {
   readonly hint: string;
 }
 
-const versioned = /^([a-z][a-z0-9-]*:[a-z][a-z0-9-]*)\/[^@]+@(\d+)\.(\d+)\.(\d+)$/;
+const versioned = /^([a-z][a-z0-9-]*:[a-z][a-z0-9-]*)\/[^@]+@(.+)$/;
+const released = /^\d{1,9}\.\d{1,9}\.\d{1,9}$/;
+/** Of a name in a refusal: the component wrote it. */
+const longestName = 200;
 
 /**
  * Looks at all that a component imports and exports, with versions (`svc:text/chunks@0.1.0`), and returns null when this host has each of them.
@@ -63,15 +66,15 @@ const versioned = /^([a-z][a-z0-9-]*:[a-z][a-z0-9-]*)\/[^@]+@(\d+)\.(\d+)\.(\d+)
  */
 export function refusedInterfaces(names: readonly string[]): InterfaceRefusal | null {
   for (const name of names) {
-    const [, owner = '', ...numbers] = versioned.exec(name) ?? [];
+    const [, owner = '', found = ''] = versioned.exec(name) ?? [];
     const offer = Object.hasOwn(interfacePackages, owner) ? interfacePackages[owner] : undefined;
     if (offer === undefined) continue;
     const { newest, oldest, laterPatches = false } = offer;
-    const found = numbers.join('.');
     const has = oldest === newest ? newest : `${oldest} to ${newest}`;
-    const reason = `it is built for ${name}, and this svc has ${owner} ${has}`;
-    const isPatch = laterPatches && withoutPatch(found) === withoutPatch(newest);
-    if (!isPatch && compareVersions(found, newest) > 0) {
+    const reason = `it is built for ${name.slice(0, longestName)}, and this svc has ${owner} ${has}`;
+    const isReleased = released.test(found);
+    const isPatch = isReleased && laterPatches && withoutPatch(found) === withoutPatch(newest);
+    if (!isReleased || (!isPatch && compareVersions(found, newest) > 0)) {
       return {
         reason,
         hint: 'update svc, or build it with the @svc/guest of a folder that svc new makes',

@@ -91,6 +91,8 @@ describe('what a component is built for', () => {
     ['svc:tool/run@0.1.1', 'svc:tool 0.1.0'],
     ['svc:text/chunks@0.2.0', 'svc:text 0.1.0'],
     ['svc:hook/lifecycle@1.0.0', 'svc:hook 0.1.0'],
+    ['svc:tool/run@9.0.0-rc1', 'svc:tool 0.1.0'],
+    ['wasi:http/types@0.3', 'wasi:http 0.2.0 to 0.2.12'],
     ['wasi:http/types@0.3.0', 'wasi:http 0.2.0 to 0.2.12'],
     ['wasi:http/types@0.10.0', 'wasi:http 0.2.0 to 0.2.12'],
   ])('is refused when it is later than what the host has: %s', (name, has) => {

@@ -124,6 +124,16 @@ describe('a sealed command', () => {
     expect(readFileSync(at('project/.git/config'), 'utf8')).toBe('text of project/.git/config\n');
   });
 
+  it('cannot put others in place of the directories that lead there', async (context) => {
+    await needsClass(context, 'sealed');
+    mkdirSync(at('deep/a/b/.git'), { recursive: true });
+    writeFileSync(at('deep/a/b/.git/config'), 'kept\n');
+    const line =
+      'mv a old; mv a/b a/old; mkdir -p a/b/.git; echo x > a/b/.git/config; echo y > a/b/beside; cat a/b/beside';
+    const { out } = await shell(line, { write: [at('deep')], read: [at('deep/a/b/.git')] }, { cwd: at('deep') });
+    expect([out, readFileSync(at('deep/a/b/.git/config'), 'utf8')]).toEqual(['y\n', 'kept\n']);
+  });
+
   it('reaches the destinations that were granted, and what it was refused is told', async (context) => {
     await needsClass(context, 'sealed');
     const [granted, other] = [await listening(), await listening()];

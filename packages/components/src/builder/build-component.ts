@@ -118,7 +118,8 @@ function isInstalled(requireFrom: NodeJS.Require, name: string): boolean {
     requireFrom.resolve(`${name}/package.json`);
     return true;
   } catch (error) {
-    if (errorCode(error) === 'MODULE_NOT_FOUND') return false;
+    // Absent, or with a package.json that Node cannot read: installing it anew mends both.
+    if (errorCode(error) !== undefined || error instanceof SyntaxError) return false;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 /** Passes one request on to a server, and its answer back. */
 
-import { request as startRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import { request as nodeRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 
@@ -51,7 +51,7 @@ class RequestForward {
   constructor(forwarding: Forwarding) {
     const { head, target, upstream } = forwarding;
     this.#forwarding = forwarding;
-    this.#request = startRequest({
+    this.#request = nodeRequest({
       method: head.method,
       path: target.path,
       headers: upstreamHeaders(head, target.host).flat(),

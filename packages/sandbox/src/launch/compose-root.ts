@@ -1,6 +1,6 @@
 /** Composes the root directory that a sealed process sees. */
 
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { containedHome } from '../contained-environment.ts';
 import { devices, type NeededFiles } from './needed-files.ts';
@@ -87,13 +87,29 @@ function writableSteps(
     source: path,
     target: path,
   });
+  const places = outermost(writes);
   const beside = [
-    ...outermost(writes).map((path) => bind(path, attributes)),
+    ...places.map((path) => bind(path, attributes)),
+    ...waysTo(outermost(kept), places).map((path) => bind(path, attributes)),
     ...outermost(kept).map((path) => bind(path, attributes | readOnly)),
   ];
   const seen = bind(join(workdir, scope), attributes | (writable ? 0 : readOnly));
   const home = bind(containedHome(workdir), attributes);
   return scope === '.' && writable ? [...beside, seen] : [...beside, seen, home];
+}
+
+/**
+ * The directories on the way from the places that may be written to what is kept in them, the highest first. As mount points they cannot be renamed:
+ * one of them moved aside, another could be made in its place without what is kept.
+ */
+function waysTo(kept: readonly string[], places: readonly string[]): readonly string[] {
+  const ways = kept.flatMap((path) => {
+    const directories: string[] = [];
+    for (let way = dirname(path); places.some((place) => isBelow(way, place)); way = dirname(way))
+      directories.push(way);
+    return directories;
+  });
+  return [...new Set(ways)].sort();
 }
 
 /** Sorted, without what lies inside another of them. */

@@ -1,3 +1,5 @@
+/** Encodes what the helper is to do for one launch. */
+
 /** A namespace that a launch enters on its own. */
 export type Namespace = 'user' | 'mount' | 'pid' | 'ipc' | 'net' | 'uts' | 'cgroup';
 

@@ -1,3 +1,5 @@
+/** Names the files that a contained program is given to read and to run. */
+
 /** Files that a program and the commands it may run need, links resolved; `links` are those on the way to them. */
 export interface NeededFiles {
   readonly read: readonly string[];

@@ -31,17 +31,14 @@ export async function launch(request: LaunchRequest): Promise<Launched> {
   const refused = new NetworkRefusals();
   const { workdir, privateDirectory } = place;
   const directories = [workdir, ...(lowered.grants.writes ?? [])];
-  const hold = await containment.hold({ resources: lowered.grants.limits, directories });
-  const session = containment.open({
-    workdir,
-    privateDirectory,
-    hold,
-    onDecision: (decision) => refused.note(decision),
-  });
+  let session: SessionContainment | null = null;
   try {
+    const hold = await containment.hold({ resources: lowered.grants.limits, directories });
+    const onDecision = (decision: EgressDecision): void => refused.note(decision);
+    session = containment.open({ workdir, privateDirectory, hold, onDecision });
     return await start({ request, lowered, place, session, refused });
   } catch (error) {
-    await session.close();
+    await session?.close();
     await place.remove();
     throw error;
   }

@@ -52,6 +52,7 @@ export function lowerRequest(request: SandboxRequest, surroundings: Surroundings
   const writes = (grants.write ?? []).map((path) => grantedPath(path, 'writing', surroundings));
   const reads = (grants.read ?? []).map((path) => grantedPath(path, 'reading', surroundings));
   const kept = reads.filter((path) => writes.some((place) => isBelow(path, place)));
+  refuseContradiction(writes, kept);
   refuseUnheld(wanted, kept, grants);
   const searchPath = searchPathOutside(surroundings.searchPath, grants.runWritten === true ? [] : writes);
   const env = environmentOf(grants.env ?? {});
@@ -120,6 +121,16 @@ function realPathOf(place: string, wanted: string): string {
     const reason = error.code === 'ENOENT' ? 'nothing is there' : systemReason(error);
     throw unusable(`${wanted}, and ${reason}`, 'make it first, or leave it out');
   }
+}
+
+/** A place for writing that is itself kept, or lies in what is kept, would be read only without a word. */
+function refuseContradiction(writes: readonly string[], kept: readonly string[]): void {
+  const place = writes.find((path) => kept.some((other) => isBelow(path, other)));
+  if (place === undefined) return;
+  throw unusable(
+    `${quoted(place)} was granted for writing, and it is or lies in a place that is to be read only`,
+    'grant it for one of the two, or the read only parts one by one',
+  );
 }
 
 /** What a weaker class would let pass is refused: a grant that is not held is no grant. */

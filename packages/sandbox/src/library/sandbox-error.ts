@@ -13,7 +13,10 @@ const codes = ['E-CAP-001', 'E-CAP-003', 'E-CAP-019', 'E-CAP-020', 'E-CAP-021'] 
  */
 export type SandboxErrorCode = (typeof codes)[number];
 
-/** What `launch`, `explain` and `probe` throw when a request cannot be carried out; nothing was started. Anything else that they throw is a bug. */
+/**
+ * What `launch`, `explain` and `probe` throw when a request cannot be carried out; nothing was started. `launch` also throws the reason of a signal that
+ * was aborted; anything else is a bug.
+ */
 export interface SandboxError extends Error {
   readonly code: SandboxErrorCode;
   /** What to do next. */

@@ -1,11 +1,11 @@
 /** The folders that one command of the library has to itself, gone once it has ended. */
 
 import { mkdirSync, mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { removeTree } from '@svc/kit/files/remove-tree.ts';
 import { containedTemporary } from '../contained-environment.ts';
 import { isBelow } from './lower-request.ts';
 
@@ -32,7 +32,7 @@ export function makePlace(temporaryDirectory: string, writes: readonly string[])
   const place = { workdir: join(folder, 'work'), privateDirectory: join(folder, 'private') };
   mkdirSync(containedTemporary(place.workdir), { recursive: true });
   mkdirSync(place.privateDirectory, { mode: 0o700 });
-  return { ...place, remove: async () => await removeWhole(folder) };
+  return { ...place, remove: async () => void (await removeTree(folder)) };
 }
 
 function makeFolder(temporaryDirectory: string): string {
@@ -45,14 +45,5 @@ function makeFolder(temporaryDirectory: string): string {
       `a temporary folder was to be made in ${temporaryDirectory}, and ${systemReason(error)}`,
       { hint: 'set TMPDIR to a directory that can be written', cause: error },
     );
-  }
-}
-
-async function removeWhole(folder: string): Promise<void> {
-  try {
-    await rm(folder, { recursive: true, force: true });
-  } catch (error) {
-    // Directories that the command made unreadable to its own user stay, as they would after any program.
-    if (!isSystemError(error)) throw error;
   }
 }

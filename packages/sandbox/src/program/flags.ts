@@ -46,7 +46,7 @@ What is enforced:
 
 Each of --read, --write, --run, --net and --env can be given many times. Only Linux can enforce a class.
 
-Exit code: that of the command, or 128 plus the number of the signal that ended it; 124 when it was ended at a limit.
+Exit code: that of the command, or 128 plus the number of the signal that ended it; 124 when it was ended for its time or its output.
 125 when svc-sandbox failed before it started the command, 126 when the program cannot be run, 127 when it is not there.
 `;
 

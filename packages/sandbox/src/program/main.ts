@@ -31,8 +31,13 @@ const passedOn = [
 
 /** Sets the exit code. Settles once the command has ended, or what was asked for is printed. */
 export async function main(args: readonly string[]): Promise<void> {
-  // A reader that went away ends what it reads, and is no failure of ours.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+  // A reader that went away ends what it reads, and is no failure of ours. What is lost for another reason is one.
+  let isLost = false;
+  process.stdout.on('error', (error) => (isLost ||= !isGone(error)));
+  process.stderr.on('error', () => {});
+  process.once('beforeExit', () => {
+    if (isLost) process.exitCode = failedItself;
+  });
   try {
     process.exitCode = await answer(args);
   } catch (error) {
@@ -41,6 +46,11 @@ export async function main(args: readonly string[]): Promise<void> {
     if (error.hint !== undefined) say(`hint: ${error.hint}`);
     process.exitCode = error instanceof StartRefusal ? error.status : failedItself;
   }
+}
+
+/** Whether whoever reads went away. */
+function isGone(error: NodeJS.ErrnoException): boolean {
+  return error.code === 'EPIPE';
 }
 
 async function answer(args: readonly string[]): Promise<number> {

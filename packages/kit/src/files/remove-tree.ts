@@ -1,0 +1,97 @@
+/** Removes a directory with all that is in it, while others who may write there try to lead the removal elsewhere. */
+
+import { closeSync, constants, openSync, readdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
+
+import { errorCode } from '../diagnostics/system-reason.ts';
+import { temporaryName } from './temporary-name.ts';
+
+const directoryItself = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+/** What lies deeper is moved to the top first: each level that is looked at holds a descriptor. */
+const mostLevels = 32;
+const mostPasses = 5;
+/** Of those looked at: who goes on writing is not followed for ever. */
+const mostEntries = 5_000_000;
+const entriesBetweenTurns = 500;
+
+/**
+ * Every step starts at an open directory and follows no link, so nothing outside is touched whatever is put in place of what. Linux only. Returns
+ * whether all is gone: not where the system refuses, as for directories that nobody may read, or where others go on writing.
+ */
+export async function removeTree(directory: string): Promise<boolean> {
+  try {
+    const root = openSync(directory, directoryItself);
+    try {
+      await new Removal(root).clear(root, 0);
+    } finally {
+      closeSync(root);
+    }
+    rmdirSync(directory);
+    return true;
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return false;
+  }
+}
+
+class Removal {
+  readonly #root: number;
+  #looked = 0;
+  #moved = 0;
+
+  constructor(root: number) {
+    this.#root = root;
+  }
+
+  /** Removes what is in an open directory; what others add meanwhile is tried a few times. */
+  async clear(directory: number, level: number): Promise<void> {
+    for (let pass = 0; pass < mostPasses && this.#looked < mostEntries; pass += 1) {
+      const moved = this.#moved;
+      const names = readdirSync(`/proc/self/fd/${directory}`, { encoding: 'buffer' });
+      if (names.length === 0) return;
+      for (const name of names) await this.#remove(directory, name, level);
+      // What was moved here is one more to be removed, and not what others have added.
+      if (level === 0 && this.#moved > moved) pass = -1;
+    }
+  }
+
+  async #remove(directory: number, name: Buffer, level: number): Promise<void> {
+    this.#looked += 1;
+    if (this.#looked % entriesBetweenTurns === 0) await setImmediate();
+    const entry = Buffer.concat([Buffer.from(`/proc/self/fd/${directory}/`), name]);
+    if (isOver(() => unlinkSync(entry))) return;
+    if (level >= mostLevels) {
+      if (isOver(() => renameSync(entry, `/proc/self/fd/${this.#root}/${temporaryName()}`))) this.#moved += 1;
+      return;
+    }
+    const child = openedOrNull(entry);
+    if (child === null) return;
+    try {
+      await this.clear(child, level + 1);
+    } finally {
+      closeSync(child);
+    }
+    isOver(() => rmdirSync(entry));
+  }
+}
+
+/** Whether it was done, or there was nothing to be done it to. What is refused is met again in the next pass, or by whoever removes the whole. */
+function isOver(operation: () => void): boolean {
+  try {
+    operation();
+    return true;
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return errorCode(error) === 'ENOENT';
+  }
+}
+
+/** Null for what is not a directory, or not to be read. */
+function openedOrNull(entry: Buffer): number | null {
+  try {
+    return openSync(entry, directoryItself);
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return null;
+  }
+}
