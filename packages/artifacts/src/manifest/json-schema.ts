@@ -1,6 +1,5 @@
 /** Makes the JSON Schema of `svc.yaml`, which editors check manifests with and which describes each key. */
 
-/** Makes the JSON Schema of `svc.yaml`, which editors check manifests with. */
 import * as z from 'zod/mini';
 
 import { artifactManifest, capsuleManifest } from './schema.ts';
@@ -113,7 +112,7 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'artifacts[].capabilities.limits.memory': 'Bytes, or a number with Ki, Mi or Gi.',
   'artifacts[].capabilities.limits.deadline':
     'Seconds, or a number with s, m or h. A hook has 30s unless it says more.',
-  'artifacts[].config': 'Settings handed to the artifact as they are.',
+  'artifacts[].config': 'Reserved: handed to nobody yet.',
   inference: 'The model and how it is reached.',
   'inference.transport': 'http: through a driver artifact. process: through a program that is started for each task.',
   'inference.endpoint': 'Address of the provider: https, or http to a loopback address. The driver adds the API path.',

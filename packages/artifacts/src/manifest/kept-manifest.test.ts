@@ -125,6 +125,7 @@ describe('a kept manifest', () => {
   it.each([
     ['a warning', `${manifest}unknown: 1\n`],
     ['a key that stands in it', manifest.replace('${MODEL_KEY}', 'sk-literal')],
+    ['a credential in a comment', manifest.replace('# A comment.', '# api_key: sk-literal')],
     ['a credential elsewhere', manifest.replace('depth:', 'token: sk-literal, depth:')],
     [
       'more keys than are worth it',

@@ -81,7 +81,8 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
   const manifest = settled({ ...document.value, inference });
   const { source, references } = document;
   const keyVariable = references.get(apiKeyPath)?.variable ?? null;
-  const isKept = keeper !== undefined && purpose === 'launch' && mayBeKept(document, manifest);
+  const isKept =
+    keeper !== undefined && purpose === 'launch' && !commentedCredential.test(text) && mayBeKept(document, manifest);
   return {
     manifest,
     ...(purpose === 'launch' && apiKey !== undefined ? { apiKey: new Secret(apiKey) } : {}),
@@ -94,6 +95,9 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     ...(isKept ? { keep: () => keepManifest(keeper, { text, manifest, keyVariable, source }) } : {}),
   };
 }
+
+/** A comment that may hold a credential, such as a key that stood in the manifest before: the whole text would be kept. */
+const commentedCredential = /#.*(?:key|token|secret|password|passphrase|credential)s?["']?\s*[:=]\s*\S/i;
 
 /**
  * Whether the next start may take this manifest as it was read: the file alone decided on it but for the provider's key, nothing has to be said

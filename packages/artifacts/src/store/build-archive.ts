@@ -21,7 +21,6 @@ import {
 } from './inspect-content.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-/** Which keys of a capsule's manifest decide what is installed and packed; the variables of others need not be set for that. */
 import type { KeyPath } from '../manifest/key-path.ts';
 
 export interface FolderRequest {

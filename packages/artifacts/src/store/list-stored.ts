@@ -1,6 +1,5 @@
 /** Lists and searches what local stores and registries have. */
 
-/** Lists the artifacts of a store. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -12,7 +11,6 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readVariant, type StoredArchive, variantPaths } from './store-layout.ts';
 import { decodeKind } from './store-put.ts';
-/** Searches the artifacts that a registry or a local store offers. */
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
 import { readArchive } from './archive.ts';

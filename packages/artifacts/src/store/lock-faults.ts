@@ -1,6 +1,5 @@
 /** What is said where artifacts are not what `svc.lock` records. */
 
-/** What is said where artifacts are not what `svc.lock` records. */
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { spell } from './artifact-ref.ts';
 import { type LockedArtifact, lockPath } from './lockfile.ts';

@@ -1,6 +1,5 @@
 /** Fetches artifacts from a registry, publishes them to it, and reads what it refuses. */
 
-/** Fetches artifacts from a registry and publishes them to it. */
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
