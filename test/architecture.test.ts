@@ -107,6 +107,8 @@ function violations(sources: Sources): string[] {
     if (file.endsWith('.test.ts')) continue;
     if (!/^(?:#!.*\n)?\/[*/]/.test(source) && !file.endsWith('.d.ts'))
       found.push(`${file} does not say what it is for`);
+    if (/^import [^;]*;\n\n*\/[*/]{1,2} [^\n]*\n\n*import /m.test(source))
+      found.push(`${file} has a comment between its imports`);
     const mayReadAmbient = ambientFolders.has(placeOf(file)) || ambientAdapters.has(file);
     const ambient = mayReadAmbient ? null : ambientRead.exec(withoutComments(source));
     if (ambient !== null) found.push(`${file} reads ${ambient[0]}`);
@@ -296,6 +298,11 @@ describe('the architecture', () => {
     ['registry/src/a.ts', "import * as https from 'node:https';", 'registry/src/a.ts opens connections itself'],
     ['svc/src/cli/a.ts', 'const answer = await fetch(url);', 'svc/src/cli/a.ts opens connections itself'],
     ['kit/src/files/a.ts', 'const a = 1;', 'kit/src/files/a.ts does not say what it is for'],
+    [
+      'svc/src/cli/a.ts',
+      "/** Runs. */\n\nimport { b } from './b.ts';\n\n/** Was run. */\n\nimport { c } from './c.ts';",
+      'svc/src/cli/a.ts has a comment between its imports',
+    ],
     ['artifacts/src/store/index.ts', '', 'artifacts/src/store/index.ts is a barrel'],
     ['svc/src/misc/a.ts', '', 'svc/src/misc/a.ts is in no known folder'],
     ['misc/src/a.ts', '', 'misc/src/a.ts is in no known folder'],

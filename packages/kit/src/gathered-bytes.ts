@@ -1,3 +1,5 @@
+/** Gathers the pieces of a body without a copy for each. */
+
 /** Pieces from this size on are kept as they came; smaller ones are copied together into blocks that hold this at most. */
 const blockBytes = 64 * 1024;
 const firstBlockBytes = 1024;

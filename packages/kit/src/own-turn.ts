@@ -1,3 +1,5 @@
+/** Gives long work turns of the event loop of its own, so that others are served in between. */
+
 /** Resolved one in each turn of the event loop, in the order they came. */
 const waiting: (() => void)[] = [];
 

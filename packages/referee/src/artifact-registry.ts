@@ -2,7 +2,6 @@
 
 import { type BigIntStats, statSync } from 'node:fs';
 
-/** Finds capsules in the local store, for the referee to judge by. */
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';

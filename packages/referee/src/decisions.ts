@@ -1,8 +1,6 @@
-/** Decides whether a session may start a child. */
+/** Decides whether a session may register, start a child, or end another. */
 
-/** Decides whether a session may start a child. */
 import { firstExcess, type SpawnEnvelope } from '@svc/artifacts/grants/spawn-envelope.ts';
-/** Decides whether a session may register, and which session a request to end may end. */
 import type { ResolvedCapsule } from './capsule-registry.ts';
 import {
   beyondEnvelope,

@@ -1,6 +1,5 @@
 /** The HTTP door of the referee. */
 
-/** The HTTP door of the referee. */
 import type { IncomingHttpHeaders } from 'node:http';
 
 import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
@@ -24,7 +23,6 @@ import {
 import { encodeRefusal } from '@svc/protocol/refusal.ts';
 import { Referee, type RefereeOptions } from './referee.ts';
 import { refusalReply, sessionNotFound, badRequest, type Refusal } from './refusals.ts';
-/** Reads the bodies that are sent to the referee. */
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 

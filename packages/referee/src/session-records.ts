@@ -1,6 +1,5 @@
 /** Remembers the sessions that registered, and how each ended. */
 
-/** Remembers the sessions that registered, and how each ended. */
 import type { SpawnEnvelope } from '@svc/artifacts/grants/spawn-envelope.ts';
 import type { ResolvedCapsule } from './capsule-registry.ts';
 

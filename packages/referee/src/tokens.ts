@@ -1,6 +1,5 @@
 /** The tokens that the referee hands out: credentials of sessions and approvals of launches. */
 
-/** Signs and checks with a key that never leaves the process. */
 import { hash, timingSafeEqual } from 'node:crypto';
 
 /** What an approval says: who granted it, which artifact to, and what the child may do (D2 "Tokens"). */

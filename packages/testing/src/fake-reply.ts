@@ -1,3 +1,5 @@
+/** Writes the replies of scripted models as the streams of the two providers. */
+
 /** One tool call of a scripted reply. */
 export interface FakeToolCall {
   /** Left out of the stream when null, as some servers do. */

@@ -1,4 +1,4 @@
-/** Where every HTTP request that is sent from here begins: the one file that opens connections to servers. */
+/** Where our own HTTP requests begin. Who else opens connections is named in `test/architecture.test.ts`. */
 
 import { Agent, type ClientRequest, type IncomingMessage, request, type RequestOptions } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';

@@ -1,3 +1,5 @@
+/** Says which addresses may be configured: `https` to any host, `http` to this machine alone. */
+
 // No character that reading as a URL would drop or turn into a slash.
 const addressShape = /^https?:\/\/[^/\s\\\p{Cc}][^\s\\\p{Cc}]*$/iu;
 

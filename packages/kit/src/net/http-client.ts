@@ -87,7 +87,7 @@ export class HttpClient {
       source = { label, url: target, address };
       target = redirectTarget(location, source);
     }
-    throw new Diagnostic('E-IO-003', `${label} redirects in circles`);
+    throw new Diagnostic('E-IO-003', `${label} redirects more than ${mostRedirects} times`);
   }
 }
 

@@ -69,7 +69,7 @@ export class RequestRun {
       const allowed = `${this.#timeoutMs / 1000} seconds`;
       const message = `${this.label} was given up after ${allowed}${progress}`;
       return new Diagnostic('E-IO-003', message, {
-        hint: `such a request may take ${allowed} in all; try again on a faster line`,
+        hint: `such a request may take ${allowed} in all; try again later, or on a faster line`,
       });
     }
     if (!isNetworkError(error)) return error;

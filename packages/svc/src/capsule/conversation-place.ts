@@ -1,6 +1,5 @@
 /** Keeps the conversations of a session in a directory that it holds alone, or in memory. */
 
-/** Gives one session the directory in which conversations are kept. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
@@ -13,7 +12,6 @@ import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { removeIfPossible } from './running-record.ts';
 import { isAlive, processStart } from '@svc/kit/process-stat.ts';
-/** Chooses where the conversations of a session are kept. */
 import type { Conversations } from '../session/conversations.ts';
 import type { OpenSessionRequest } from './open-session.ts';
 import type { SessionDirectories } from './session-directories.ts';

@@ -1,7 +1,6 @@
 /** The command `svc build`: packs a folder into an archive. */
 
 import { resolve, join } from 'node:path';
-// Builds component.wasm of a folder that holds its source, or compares the two.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';

@@ -1,9 +1,7 @@
 /** Tells what a launch would be granted, as a report for people and as JSON. */
 
-/** Tells what a launch would be granted, without the launch. */
 import { arch, platform } from 'node:process';
 
-/** Writes the grants of a capsule as a report for people. */
 import { notStopped } from './not-stopped.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';

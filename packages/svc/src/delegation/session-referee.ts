@@ -1,9 +1,7 @@
 /** Asks the referee on behalf of one session: to register, to spawn, and to give a slot back. */
 
-/** Asks the referee on behalf of one session. */
 import { ClientError } from '@svc/client/client-error.ts';
 import { RefereeClient } from '@svc/client/referee-client.ts';
-/** Asks the referee to approve a child, and gives its slot back later. */
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { ownConnection } from '@svc/kit/net/own-connection.ts';
 import { silence } from './capsule-call.ts';

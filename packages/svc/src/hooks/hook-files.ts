@@ -1,6 +1,5 @@
 /** Writes the files of hooks: what they print, and what they put beside the trace. */
 
-/** Writes what hooks print into log files. */
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 

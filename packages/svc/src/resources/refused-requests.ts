@@ -1,9 +1,7 @@
 /** Says why requests for files are refused, and records those that were. */
 
-/** Records requests for files that were refused. */
 import type { Clock } from '@svc/kit/clock.ts';
 import type { TraceEvent } from '../trace/events.ts';
-/** Says what a failed file operation means to a reader. */
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { resourceRefusals, type ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';

@@ -1,6 +1,5 @@
 /** Drives Claude Code as the model of a capsule, and reads its output. */
 
-/** Reads the output of Claude Code. */
 import * as z from 'zod/mini';
 
 import { serverName, type CliDialect, type CliRequest, type CliDecoder, type CliEvent } from './cli-dialect.ts';

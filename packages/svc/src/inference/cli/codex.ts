@@ -1,9 +1,7 @@
 /** Drives Codex as the model of a capsule, and reads its output. */
 
-/** Reads the output of Codex. */
 import * as z from 'zod/mini';
 
-/** Drives Codex as the model of a capsule. */
 import { serverName, type CliDialect, type CliRequest, type CliDecoder, type CliEvent } from './cli-dialect.ts';
 import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
 import { describeFirst } from '../driver-lines.ts';
