@@ -1,6 +1,6 @@
 /** Ends a call of a component that takes too long. */
 
-const longestTimerMs = 2 ** 31 - 1;
+import { longestTimerMs } from '@svc/kit/units.ts';
 
 /**
  * How long a call may take. Time while it is paused does not count. It does not pass before what has come meanwhile was looked at: a session

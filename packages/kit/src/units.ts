@@ -8,7 +8,9 @@ export const sizeShape: RegExp = /^(\d{1,15})(Ki|Mi|Gi)$/;
 /** A number with `s`, `m` or `h`. */
 export const durationShape: RegExp = /^(\d+(?:\.\d{1,6})?)(s|m|h)$/;
 
-/** The longest wait a timer can hold, 2^31 - 1 milliseconds, in whole seconds. */
+/** The longest wait that a timer can hold, in milliseconds: a longer one would fire at once. */
+export const longestTimerMs: number = 2 ** 31 - 1;
+/** The same in whole seconds. */
 export const longestWaitSecs = 2_147_483;
 
 /** The bytes that a `sizeShape` stands for, without bounds; null for any other text. */

@@ -5,13 +5,16 @@ import { delimiter, isAbsolute, join } from 'node:path';
 
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 
+/** Why a program cannot be run, as clauses for a person; exit codes are told apart by them. */
+export const refusedPrograms = { absent: 'no such command', denied: 'permission denied' } as const;
+
 export type ProgramLookup =
   | { readonly kind: 'found'; readonly path: string }
-  /** A clause for a person: `no such command`, `permission denied`. */
+  /** One of `refusedPrograms`. */
   | { readonly kind: 'refused'; readonly reason: string };
 
-const noSuchCommand: ProgramLookup = { kind: 'refused', reason: 'no such command' };
-const permissionDenied: ProgramLookup = { kind: 'refused', reason: 'permission denied' };
+const noSuchCommand: ProgramLookup = { kind: 'refused', reason: refusedPrograms.absent };
+const permissionDenied: ProgramLookup = { kind: 'refused', reason: refusedPrograms.denied };
 
 /**
  * The executable file a command name stands for: an absolute path as it is, a bare name on `searchPath`.

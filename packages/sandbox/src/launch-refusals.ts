@@ -6,12 +6,13 @@ import type { Readable } from 'node:stream';
 import { getSystemErrorName } from 'node:util';
 
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { refusedPrograms } from './find-program.ts';
 import type { LaunchOutcome, LaunchRequest } from './launcher.ts';
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'no such command',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
+  ENOENT: refusedPrograms.absent,
+  EACCES: refusedPrograms.denied,
+  EPERM: refusedPrograms.denied,
   E2BIG: 'the arguments are too long',
   ENOMEM: 'the host is out of memory',
   EAGAIN: 'the host allows no more processes',

@@ -4,7 +4,8 @@ import type { z } from 'zod/mini';
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { resourceLimits } from '../manifest/capabilities.ts';
-import { declaredArtifacts, defaultResources } from '../manifest/defaults.ts';
+import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
+import { defaultLimits } from '@svc/kit/default-limits.ts';
 import type { ArtifactEntry, CapsuleManifest } from '../manifest/schema.ts';
 import type { LoadedManifest } from '../manifest/load.ts';
 import { formatDestination, parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
@@ -78,7 +79,7 @@ export function lower({ manifest, locate }: Pick<LoadedManifest, 'manifest' | 'l
     stagedRuntime: declared.map(({ name, version }) => `${name}@${version}`),
     processDriver: inference.transport === 'process' ? programOf(inference.command) : null,
     endpoint: inference.endpoint === undefined ? null : (destinationOf(new URL(inference.endpoint)) ?? null),
-    resources: capabilities.resources ?? defaultResources,
+    resources: capabilities.resources ?? defaultLimits,
   };
   return { grants, warnings: narrowed.flatMap((one) => one.warnings) };
 }

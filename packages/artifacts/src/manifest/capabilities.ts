@@ -5,7 +5,7 @@ import * as z from 'zod/mini';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { artifactName, commandName, variableName } from './names.ts';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
-import { defaultResources } from './defaults.ts';
+import { defaultLimits } from '@svc/kit/default-limits.ts';
 import { byteSize, durationSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
@@ -48,15 +48,15 @@ const limits = z.strictObject({
 
 /** Bounds of one subprocess, of all of a session together, and of the whole workdir. */
 export const resourceLimits = z.strictObject({
-  processes: z._default(positive, defaultResources.processes),
-  open_files: z._default(positive, defaultResources.open_files),
-  file_size: z._default(byteSize, defaultResources.file_size),
-  cpu: z._default(durationSecs, defaultResources.cpu),
-  memory: z._default(byteSize, defaultResources.memory),
+  processes: z._default(positive, defaultLimits.processes),
+  open_files: z._default(positive, defaultLimits.open_files),
+  file_size: z._default(byteSize, defaultLimits.file_size),
+  cpu: z._default(durationSecs, defaultLimits.cpu),
+  memory: z._default(byteSize, defaultLimits.memory),
   session_processes: z.optional(positive),
   session_memory: z.optional(byteSize),
   enforce: z.optional(z.enum(['available', 'required'])),
-  workdir_max_bytes: z._default(byteSize, defaultResources.workdir_max_bytes),
+  workdir_max_bytes: z._default(byteSize, defaultLimits.workdir_max_bytes),
 });
 
 const storeNames = z.nullable(

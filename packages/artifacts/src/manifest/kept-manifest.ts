@@ -59,7 +59,8 @@ export function readKeptManifest(
   const { manifest, keyVariable, places } = kept;
   const key = keyVariable !== null && Object.hasOwn(env, keyVariable) ? env[keyVariable] : undefined;
   if (keyVariable !== null && key === undefined) return null;
-  const systemPrompt = systemPromptOf(manifest, dirname(resolve(file)));
+  const root = dirname(resolve(file));
+  const systemPrompt = systemPromptOf(manifest, root);
   if (systemPrompt === null) return null;
   return {
     manifest,
@@ -68,7 +69,7 @@ export function readKeptManifest(
     warnings: [],
     references: [],
     file,
-    directory: dirname(resolve(file)),
+    directory: root,
     locate: (path, part) => placeIn(places, file, { path, part }),
   };
 }
@@ -102,7 +103,7 @@ function pathOf(directory: string, file: string): string {
   return join(directory, 'manifests', `${name}.json`);
 }
 
-/** Null where there is none, or one that somebody else may have written: what is kept decides what a capsule may touch. */
+/** Null where no file is, or another user may have written it: what it holds decides what a capsule may touch. */
 function readOwn(path: string, uid: number): KeptManifest | null {
   try {
     const status = lstatSync(path);

@@ -49,7 +49,7 @@ export interface LoadedManifest {
   readonly directory: string;
   /** Where a key of the manifest stands. */
   readonly locate: (path: KeyPath, part: 'key' | 'value') => SourceLocation;
-  /** Keeps it for the next start, once nothing refuses this one; absent where it must not be kept, or comes from there. */
+  /** Keeps it for the next start if it may be kept; called once nothing refuses this one. Absent where it comes from there, and without a keeper. */
   readonly keep?: () => void;
 }
 
@@ -80,9 +80,10 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
   const { api_key: apiKey, ...inference } = document.value.inference;
   const manifest = settled({ ...document.value, inference });
   const { source, references } = document;
-  const keyVariable = references.get(apiKeyPath)?.variable ?? null;
-  const isKept =
-    keeper !== undefined && purpose === 'launch' && !commentedCredential.test(text) && mayBeKept(document, manifest);
+  const keep = (keeper: ManifestKeeper): void => {
+    if (commentedCredential.test(text) || !mayBeKept(document, manifest)) return;
+    keepManifest(keeper, { text, manifest, keyVariable: references.get(apiKeyPath)?.variable ?? null, source });
+  };
   return {
     manifest,
     ...(purpose === 'launch' && apiKey !== undefined ? { apiKey: new Secret(apiKey) } : {}),
@@ -92,7 +93,7 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     file,
     directory,
     locate: (path, part) => source.locate(path, part),
-    ...(isKept ? { keep: () => keepManifest(keeper, { text, manifest, keyVariable, source }) } : {}),
+    ...(keeper !== undefined && purpose === 'launch' ? { keep: () => keep(keeper) } : {}),
   };
 }
 

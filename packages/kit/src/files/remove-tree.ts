@@ -45,13 +45,14 @@ class Removal {
 
   /** Removes what is in an open directory; what others add meanwhile is tried a few times. */
   async clear(directory: number, level: number): Promise<void> {
-    for (let pass = 0; pass < mostPasses && this.#looked < mostEntries; pass += 1) {
+    let passes = 0;
+    while (passes < mostPasses && this.#looked < mostEntries) {
       const moved = this.#moved;
       const names = readdirSync(`/proc/self/fd/${directory}`, { encoding: 'buffer' });
       if (names.length === 0) return;
       for (const name of names) await this.#remove(directory, name, level);
-      // What was moved here is one more to be removed, and not what others have added.
-      if (level === 0 && this.#moved > moved) pass = -1;
+      // What was moved to the top is one more to be removed, and not what others have added.
+      passes = level === 0 && this.#moved > moved ? 0 : passes + 1;
     }
   }
 

@@ -2,6 +2,7 @@
 
 import { delimiter, isAbsolute, join } from 'node:path';
 
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { systemFiles } from '../closure/file-host.ts';
 import { neededFiles } from '../closure/needed-files.ts';
 import { findProgram } from '../find-program.ts';
@@ -11,7 +12,7 @@ import { fileRights } from '../launch/landlock-rights.ts';
 import { type LaunchPlan, mountAttribute } from '../launch/launch-plan.ts';
 import { grantedFiles } from '../launch/launch-sheets.ts';
 import type { LimitHold } from '../limits/held-limits.ts';
-import { environmentIn, grantsIn, isBelow, type LoweredRequest, lowerRequest } from './lower-request.ts';
+import { environmentIn, grantsIn, type LoweredRequest, lowerRequest } from './lower-request.ts';
 import { containmentOf, ownSurroundings } from './own-host.ts';
 import type { ExplainedFile, ExplainedLimit, Explanation, SandboxRequest } from './requests.ts';
 import { notStopped } from './unstopped.ts';
@@ -93,7 +94,7 @@ function explainedFiles({ plan, lowered, enforcement, workdir }: FilesQuestion):
   const own = new Set([workdir, temporary, sharedMemory]);
   const seen = enforcement.class === 'sealed' ? mountedFiles(plan) : allowedFiles(plan);
   return [...seen]
-    .filter(([path]) => !isBelow(path, '/dev') || path === sharedMemory)
+    .filter(([path]) => !isBeneath('/dev', path) || path === sharedMemory)
     .map(([path, access]): ExplainedFile => {
       if (own.has(path)) return { path, access: 'own', why: 'own' };
       if (path === '/proc') return { path, access, why: 'own' };
@@ -111,7 +112,7 @@ function mountedFiles({ root, landlock }: LaunchPlan): ReadonlyMap<string, Acces
   for (const step of root) {
     if (step.kind === 'tmp' || step.kind === 'proc') found.set(step.target, step.kind === 'proc' ? 'read' : 'own');
     if (step.kind !== 'bind') continue;
-    const canRun = runnable.some((place) => isBelow(step.target, place));
+    const canRun = runnable.some((place) => isBeneath(place, step.target));
     const canWrite = (step.attributes & mountAttribute.readOnly) === 0;
     found.set(step.target, accessOf(canRun, canWrite));
   }

@@ -1,12 +1,15 @@
 /** Reads a request and makes grants of it, as the rest of the sandbox knows them. */
 
 import { lstatSync, realpathSync } from 'node:fs';
-import { isAbsolute, relative, resolve, sep } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 
+import { defaultLimits } from '@svc/kit/default-limits.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { formatDestination, type NetworkDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
+import { longestTimerMs } from '@svc/kit/units.ts';
 import { containedEnvironment, searchPathOutside } from '../contained-environment.ts';
 import { findProgram } from '../find-program.ts';
 import type { ProcessGrants, ResourceLimits } from '../launch/process-grants.ts';
@@ -34,8 +37,6 @@ export interface LoweredRequest {
   readonly outputBytes: number | null;
 }
 
-const gibibyte = 1024 ** 3;
-
 /** Where a system keeps its programs and what they are made of; links on most systems, except the first. */
 const systemTrees = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 /** By which programs of `/usr` are found on Debian and its kin. */
@@ -51,7 +52,7 @@ export function lowerRequest(request: SandboxRequest, surroundings: Surroundings
   if (name === '') throw unusable('a command is to be run, and none is named', 'name a program as the first word');
   const writes = (grants.write ?? []).map((path) => grantedPath(path, 'writing', surroundings));
   const reads = (grants.read ?? []).map((path) => grantedPath(path, 'reading', surroundings));
-  const kept = reads.filter((path) => writes.some((place) => isBelow(path, place)));
+  const kept = reads.filter((path) => writes.some((place) => isBeneath(place, path)));
   refuseContradiction(writes, kept);
   refuseUnheld(wanted, kept, grants);
   const searchPath = searchPathOutside(surroundings.searchPath, grants.runWritten === true ? [] : writes);
@@ -99,7 +100,7 @@ function grantedPath(path: string, use: 'reading' | 'writing', { cwd }: Surround
   if (path.includes('\0')) throw unusable(`${wanted}, and no path holds a NUL character`, 'name it without');
   const place = resolve(cwd, path);
   if (place === '/') throw unusable(`${wanted}, and a whole system cannot be`, 'grant the directories that it needs');
-  if (ownPlaces.some((own) => isBelow(place, own))) {
+  if (ownPlaces.some((own) => isBeneath(own, place))) {
     throw unusable(`${wanted}, and a command has a /proc and a /dev of its own`, 'leave it out');
   }
   const real = realPathOf(place, wanted);
@@ -125,7 +126,7 @@ function realPathOf(place: string, wanted: string): string {
 
 /** A place for writing that is itself kept, or lies in what is kept, would be read only without a word. */
 function refuseContradiction(writes: readonly string[], kept: readonly string[]): void {
-  const place = writes.find((path) => kept.some((other) => isBelow(path, other)));
+  const place = writes.find((path) => kept.some((other) => isBeneath(other, path)));
   if (place === undefined) return;
   throw unusable(
     `${quoted(place)} was granted for writing, and it is or lies in a place that is to be read only`,
@@ -194,28 +195,24 @@ function checkedLimits(limits: Limits): Limits {
     throw unusable(`the limit ${name} was to be ${quoted(String(most))}`, 'give a whole number above 0');
   }
   const { timeMs = 0 } = limits;
-  if (timeMs > longestMs) throw unusable(`the limit timeMs was to be ${timeMs}`, `give at most ${longestMs}`);
+  if (timeMs > longestTimerMs) throw unusable(`the limit timeMs was to be ${timeMs}`, `give at most ${longestTimerMs}`);
   return limits;
 }
 
-/** That a timer can wait. */
-const longestMs = 2 ** 31 - 1;
-
-/** The same as those of a manifest, where nothing is said. */
 function resourcesOf(limits: Limits): ResourceLimits {
-  const memory = limits.memoryBytes ?? 2 * gibibyte;
+  const memory = limits.memoryBytes ?? defaultLimits.memory;
   return {
-    processes: limits.processes ?? 128,
-    open_files: limits.openFiles ?? 1024,
-    file_size: limits.fileBytes ?? 4 * gibibyte,
-    cpu: limits.cpuSeconds ?? 3600,
+    processes: limits.processes ?? defaultLimits.processes,
+    open_files: limits.openFiles ?? defaultLimits.open_files,
+    file_size: limits.fileBytes ?? defaultLimits.file_size,
+    cpu: limits.cpuSeconds ?? defaultLimits.cpu,
     memory,
     session_memory: memory,
   };
 }
 
 function startOf(request: SandboxRequest, places: readonly string[], { cwd }: Surroundings): string | null {
-  const isSeen = (path: string): boolean => places.some((place) => isBelow(path, place));
+  const isSeen = (path: string): boolean => places.some((place) => isBeneath(place, path));
   if (request.cwd === undefined) return isSeen(cwd) ? cwd : null;
   const place = resolve(cwd, request.cwd);
   if (!isSeen(place)) {
@@ -246,10 +243,4 @@ export function environmentIn(
     allow: [],
   });
   return { ...base, ...env };
-}
-
-/** Whether a path is a place or lies in it. */
-export function isBelow(path: string, place: string): boolean {
-  const way = relative(place, path);
-  return way !== '..' && !way.startsWith(`..${sep}`);
 }

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { removeTree } from '@svc/kit/files/remove-tree.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { containedTemporary } from '../contained-environment.ts';
-import { isBelow } from './lower-request.ts';
 
 export interface SandboxPlace {
   /** The empty folder in which the command has its home. */
@@ -20,7 +20,7 @@ export interface SandboxPlace {
 
 /** Makes them in the temporary directory. Throws `E-CAP-019` where the command could write to what is kept from it there. */
 export function makePlace(temporaryDirectory: string, writes: readonly string[]): SandboxPlace {
-  const open = writes.find((path) => isBelow(temporaryDirectory, path));
+  const open = writes.find((path) => isBeneath(path, temporaryDirectory));
   if (open !== undefined) {
     throw new Diagnostic(
       'E-CAP-019',

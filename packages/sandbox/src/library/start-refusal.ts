@@ -1,11 +1,15 @@
 /** Says why a command was not started, and how a program that should have started it exits. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { refusedPrograms } from '../find-program.ts';
 
 /** As `env` and `timeout` exit: 126 for a program that cannot be run, 127 for one that is not there, 125 for a failure of their own. */
 export type StartStatus = 125 | 126 | 127;
 
-const statuses: Readonly<Record<string, StartStatus>> = { 'no such command': 127, 'permission denied': 126 };
+const statuses: Readonly<Record<string, StartStatus>> = {
+  [refusedPrograms.absent]: 127,
+  [refusedPrograms.denied]: 126,
+};
 
 const hints: Readonly<Record<StartStatus, string>> = {
   125: 'probe() says what this machine can enforce, and explain() what the command would get',

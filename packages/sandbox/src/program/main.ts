@@ -33,7 +33,7 @@ const passedOn = [
 export async function main(args: readonly string[]): Promise<void> {
   // A reader that went away ends what it reads, and is no failure of ours. What is lost for another reason is one.
   let isLost = false;
-  process.stdout.on('error', (error) => (isLost ||= !isGone(error)));
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => (isLost ||= error.code !== 'EPIPE'));
   process.stderr.on('error', () => {});
   process.once('beforeExit', () => {
     if (isLost) process.exitCode = failedItself;
@@ -46,11 +46,6 @@ export async function main(args: readonly string[]): Promise<void> {
     if (error.hint !== undefined) say(`hint: ${error.hint}`);
     process.exitCode = error instanceof StartRefusal ? error.status : failedItself;
   }
-}
-
-/** Whether whoever reads went away. */
-function isGone(error: NodeJS.ErrnoException): boolean {
-  return error.code === 'EPIPE';
 }
 
 async function answer(args: readonly string[]): Promise<number> {

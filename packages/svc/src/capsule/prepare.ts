@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { DiagnosticList, Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { declaredArtifacts } from '@svc/artifacts/manifest/defaults.ts';
+import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';

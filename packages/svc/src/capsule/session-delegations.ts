@@ -21,6 +21,7 @@ import type { DelegationId, SessionId, TraceEventId } from '@svc/protocol/ids.ts
 import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import { makePrivateDirectory, type SessionDirectories } from './session-directories.ts';
+import { longestTimerMs } from '@svc/kit/units.ts';
 
 interface SessionDelegationsRequest {
   readonly launch: PreparedLaunch;
@@ -139,8 +140,6 @@ function programOf(binary: string | undefined): DelegationsDeps['program'] {
   const [, script = ''] = process.argv;
   return { command: process.execPath, args: [...process.execArgv, script] };
 }
-
-const longestTimerMs = 2 ** 31 - 1;
 
 /** `SVC_DELEGATION_TIMEOUT_SECS` where it is a positive whole number, else the manifest's (docs/delegation.md "What the model sees"). */
 function deadlineMs(variable: string | undefined, { loaded }: Pick<PreparedLaunch, 'loaded'>): number {

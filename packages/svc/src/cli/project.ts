@@ -3,7 +3,7 @@
 import { dirname, resolve } from 'node:path';
 import { arch, platform } from 'node:process';
 
-import { declaredArtifacts } from '@svc/artifacts/manifest/defaults.ts';
+import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { decidesInstall } from '@svc/artifacts/store/build-archive.ts';

@@ -11,14 +11,13 @@ import { JsonShape, parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { neverReached } from './dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
+import { longestTimerMs } from '@svc/kit/units.ts';
 
 const maxAnswerBytes = 16 * 1024 * 1024;
 /** Three are asked for; what a tool adds is left alone. */
 const mostAnswerValues = 32_768;
 const stderrTailBytes = 4096;
 const endGraceMs = 2000;
-/** A longer timer would fire at once. */
-const longestTimerMs = 2 ** 31 - 1;
 
 interface NativeToolSettings extends Pick<Tool, 'name' | 'description' | 'inputSchema'> {
   readonly launcher: Launcher;

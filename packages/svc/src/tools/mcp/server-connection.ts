@@ -5,13 +5,12 @@ import * as z from 'zod/mini';
 
 import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
 import { isEmptyAnswer, LaunchedTransport } from './launched-transport.ts';
+import { longestTimerMs } from '@svc/kit/units.ts';
 
 /** The whole list of a well-meant server fits in a page or two. */
 const mostPages = 64;
 const mostListed = 10_000;
 const longestError = 2000;
-/** A longer timer would fire at once. */
-const longestTimerMs = 2 ** 31 - 1;
 
 export type ServerAnswer<T> =
   | { readonly kind: 'answered'; readonly value: T }
