@@ -35,7 +35,7 @@ export interface CallOptions {
 
 export interface SendOptions extends CallOptions {
   readonly contextId?: string | undefined;
-  /** How it reaches the capsule; a message as any other when absent. */
+  /** How the message reaches the capsule; absent for an ordinary message of a user. */
   readonly origin?: TaskOrigin;
 }
 

@@ -240,7 +240,7 @@ interface ResourceParts extends Pick<StagedParts, 'directories' | 'trace' | 'pee
   readonly sessionStart: TraceEventId;
 }
 
-/** The file planes. An accepted request that cannot be recorded ends the session as any other lost trace line does (D1 "Task states" 2). */
+/** The file planes. When an accepted request cannot be recorded, the session ends, as it does for every trace line that is lost (D1 "Task states" 2). */
 function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): ResourceDoor {
   const { session, directories, trace, peerFiles, sessionStart, refusals } = parts;
   return resourceDoor({

@@ -138,7 +138,7 @@ export class GithubApi {
       : `check the name and the tag, and that the token in ${tokenName} may read the repository`;
   }
 
-  /** The release with this tag; null when there is none, or no such repository that the token may see. */
+  /** The release with this tag; null when the repository has no such release, or the token may not see the repository. */
   async releaseOf(tag: string): Promise<GithubRelease | null> {
     return await this.#release(`/tags/${encodeURIComponent(tag)}`);
   }

@@ -181,7 +181,7 @@ const longestShown = 300;
 
 /** What a refusal says. */
 interface ErrorText {
-  /** `error` of its JSON body as it came; empty when there is none. */
+  /** `error` of its JSON body as the registry wrote it; empty when the body has no such text. */
   readonly error: string;
   /** `error` and `message` as a person is shown them, behind a colon; empty when it says nothing. */
   readonly shown: string;
