@@ -4,7 +4,10 @@ import { join } from 'node:path';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Driver, InferenceResponse } from '@svc/svc/inference/driver.ts';
-import { EventStream, SessionEventIds } from '@svc/svc/session/event-stream.ts';
+import { SessionActivity } from '@svc/svc/session/activity.ts';
+import { EventStream } from '@svc/svc/session/event-stream.ts';
+import { taskFrames } from '@svc/svc/session/task-frames.ts';
+import { traceLines } from '@svc/svc/session/trace-lines.ts';
 import { Session } from '@svc/svc/session/session.ts';
 import { SpendMeter } from '@svc/svc/inference/spend-meter.ts';
 import { noHooks } from '@svc/svc/hooks/session-hooks.ts';
@@ -57,12 +60,14 @@ export async function millisecondsPerTurn(tasks: number): Promise<number> {
     const sessionId = mintSessionId(clock);
     const trace = openFileTrace({ path: join(folder, 'trace.jsonl'), sessionId, ids: clock, redact: (line) => line });
     const stream = new EventStream();
-    const ids = new SessionEventIds();
-    const sessionStart = mintTraceEventId(clock);
+    const activity = new SessionActivity();
+    activity.subscribe(traceLines(trace, mintTraceEventId(clock)));
+    activity.subscribe(taskFrames(stream));
     const acceptance = { taskAcceptance: 'queue', queueDepth: tasks, afterTask: 'exit' } as const;
-    const board = new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart });
+    const board = new TaskBoard({ acceptance, clock, activity, prepare: (text) => trace.prepare(text) });
     const session = new Session({
       id: sessionId,
+      events: stream,
       board,
       background: { stop: async () => {} },
       runner: {
@@ -74,12 +79,9 @@ export async function millisecondsPerTurn(tasks: number): Promise<number> {
         inference: { model: '', system: '', maxTurns: 10, maxTokens: 100, context: { maxTokens: null, threshold: 1 } },
         maxReopens: 0,
         spend: new SpendMeter(null),
-        trace,
+        activity,
         clock,
         workdirSize: roomyWorkdir,
-        stream,
-        ids,
-        sessionStart,
         conversations: { history: () => [], save: () => {} },
         inputTimeoutMs: null,
         writeResult: () => {},

@@ -2,15 +2,16 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { capsuleRoutes } from '@svc/svc/listener/capsule-listener.ts';
 import { emptyReply } from '@svc/kit/http/reply.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
-import { EventStream, SessionEventIds } from '@svc/svc/session/event-stream.ts';
+import { SessionActivity } from '@svc/svc/session/activity.ts';
+import { EventIdCounter, EventStream } from '@svc/svc/session/event-stream.ts';
 import { Session } from '@svc/svc/session/session.ts';
 import { SpendMeter } from '@svc/svc/inference/spend-meter.ts';
 import { noHooks } from '@svc/svc/hooks/session-hooks.ts';
 import { TaskBoard } from '@svc/svc/session/task-board.ts';
 import { Inventory } from '@svc/svc/tools/inventory.ts';
-import type { Trace } from '@svc/svc/trace/events.ts';
+import type { PreparedText } from '@svc/svc/trace/events.ts';
 import { agentCard } from '@svc/protocol/agent-card.ts';
-import { mintSessionId, mintTaskId, mintTraceEventId } from '@svc/protocol/ids.ts';
+import { mintSessionId, mintTaskId } from '@svc/protocol/ids.ts';
 import { takeOrders } from './producer.mjs';
 import { roomyWorkdir } from '../../test/support/roomy-workdir.ts';
 
@@ -19,18 +20,14 @@ import { roomyWorkdir } from '../../test/support/roomy-workdir.ts';
 
 const clock = systemClock;
 const stream = new EventStream();
-const ids = new SessionEventIds();
-const sessionStart = mintTraceEventId(clock);
-const trace: Trace = {
-  prepare: async (text) => ({ text, json: Buffer.from(JSON.stringify(text)) }),
-  write: () => sessionStart,
-  close: () => {},
-};
+const activity = new SessionActivity();
+const prepare = async (text: string): Promise<PreparedText> => ({ text, json: Buffer.from(JSON.stringify(text)) });
 const acceptance = { taskAcceptance: 'queue', queueDepth: 1, afterTask: 'sleep' } as const;
 
 const session = new Session({
   id: mintSessionId(clock),
-  board: new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart }),
+  events: stream,
+  board: new TaskBoard({ acceptance, clock, activity, prepare }),
   background: { stop: async () => {} },
   runner: {
     onRetry: () => {},
@@ -46,12 +43,9 @@ const session = new Session({
     inference: { model: '', system: '', maxTurns: 1, maxTokens: 1, context: { maxTokens: null, threshold: 1 } },
     maxReopens: 0,
     spend: new SpendMeter(null),
-    trace,
+    activity,
     clock,
     workdirSize: roomyWorkdir,
-    stream,
-    ids,
-    sessionStart,
     conversations: { history: () => [], save: () => {} },
     hooks: noHooks,
     inputTimeoutMs: null,
@@ -90,7 +84,7 @@ const bound = await server.bind({ address: '127.0.0.1', port: 0 });
 if (bound.kind !== 'bound') throw new Error('the server has no port');
 
 const taskId = mintTaskId(clock);
-const counter = ids.taskCounter();
+const counter = new EventIdCounter(0n);
 takeOrders({
   port: bound.port,
   publish: (text) => stream.publish(counter.next(), { event: 'text', taskId, text, final: false }),

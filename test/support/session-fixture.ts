@@ -4,11 +4,14 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { noHooks, type SessionHooks } from '@svc/svc/hooks/session-hooks.ts';
 import { type Conversations, threadedConversations } from '@svc/svc/session/conversations.ts';
 import { backgroundEnds } from '@svc/svc/session/background-ends.ts';
-import { EventStream, SessionEventIds } from '@svc/svc/session/event-stream.ts';
+import { SessionActivity } from '@svc/svc/session/activity.ts';
+import { EventStream } from '@svc/svc/session/event-stream.ts';
 import { FrameStore } from '@svc/svc/session/frame-store.ts';
 import { Session } from '@svc/svc/session/session.ts';
 import { SpendMeter } from '@svc/svc/inference/spend-meter.ts';
 import { TaskBoard, type Acceptance } from '@svc/svc/session/task-board.ts';
+import { taskFrames } from '@svc/svc/session/task-frames.ts';
+import { traceLines } from '@svc/svc/session/trace-lines.ts';
 import type { WorkdirSize } from '@svc/svc/session/workdir-size.ts';
 import { BackgroundCommands } from '@svc/svc/tools/background/background-commands.ts';
 import { Inventory } from '@svc/svc/tools/inventory.ts';
@@ -64,6 +67,7 @@ export class SessionFixture {
   /** Shared with whatever asks the model beside the tasks. */
   readonly spend: SpendMeter;
   readonly session: Session;
+  readonly activity = new SessionActivity();
   readonly stream = new EventStream((frame, id) => this.#see(id, encodeNumberedFrame(id, frame)), {
     store: new FrameStore(tmpdir()),
     onLost: (lost) => {
@@ -78,16 +82,17 @@ export class SessionFixture {
     this.#onSeen = options.onSeen ?? (() => {});
     this.driver = new FakeDriver(options.turns, options.closeTask);
     this.spend = new SpendMeter(options.spendCeiling ?? null);
-    const ids = new SessionEventIds();
     const trace = this.#trace(options.traceFailsAt);
-    const { clock, stream } = this;
-    const sessionStart = mintTraceEventId(clock);
+    const { activity, clock, stream } = this;
+    activity.subscribe(traceLines(trace, mintTraceEventId(clock)));
+    activity.subscribe(taskFrames(stream));
     const acceptance = { taskAcceptance: 'queue', queueDepth: 1, afterTask: 'exit', ...options.acceptance } as const;
     const { threaded = false } = options;
     const conversations = options.conversations ?? (threaded ? threadedConversations() : null);
     this.session = new Session({
       id: 'ses_00000000000000000000000000000001' as SessionId,
-      board: new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart }),
+      events: stream,
+      board: new TaskBoard({ acceptance, clock, activity, prepare: (text) => trace.prepare(text) }),
       background: this.background,
       runner: {
         driver: this.driver,
@@ -103,12 +108,9 @@ export class SessionFixture {
           context: { maxTokens: options.contextMaxTokens ?? null, threshold: 0.5 },
         },
         spend: this.spend,
-        trace,
+        activity,
         clock,
         workdirSize: options.workdirSize ?? roomyWorkdir,
-        stream,
-        ids,
-        sessionStart,
         conversations,
         maxReopens: options.maxReopens ?? 1,
         inputTimeoutMs: options.inputTimeoutMs ?? null,
@@ -120,7 +122,8 @@ export class SessionFixture {
     });
     const { board } = this.session;
     const onLost = (lost: Diagnostic): void => this.session.trap(lost);
-    this.background.observe(backgroundEnds({ board, trace, sessionStart, onLost }));
+    const record = (event: TraceEvent): void => activity.emit({ kind: 'noted', task: null, event });
+    this.background.observe(backgroundEnds({ board, record, onLost }));
   }
 
   /** Resolves once a frame satisfies `wanted`, those already seen included. */

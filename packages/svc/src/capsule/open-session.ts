@@ -3,7 +3,6 @@
 import { join } from 'node:path';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { elapsedMs } from '@svc/kit/clock.ts';
 import { hasLiveGroups } from '@svc/sandbox/child-group.ts';
 import { createLateComponentHost } from '@svc/components/late-component-host.ts';
 import { Diagnostic, diagnosticOf, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -15,19 +14,19 @@ import { RefusedRequests } from '../resources/refused-requests.ts';
 import { resourceDoor, type ResourceDoor } from '../resources/resource-routes.ts';
 import { backgroundEnds, residueOf } from '../session/background-ends.ts';
 import type { Conversations } from '../session/conversations.ts';
-import { EventStream, SessionEventIds } from '../session/event-stream.ts';
+import { EventStream } from '../session/event-stream.ts';
 import { FrameStore } from '../session/frame-store.ts';
 import { Session, type SessionStatus } from '../session/session.ts';
 import { SpendMeter } from '../inference/spend-meter.ts';
 import { TaskBoard } from '../session/task-board.ts';
+import { taskFrames } from '../session/task-frames.ts';
 import { WorkdirSize } from '../session/workdir-size.ts';
 import { Inventory } from '../tools/inventory.ts';
-import { openFileTrace } from '../trace/file-trace.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
-import type { TraceEvent, Trace } from '../trace/events.ts';
+import type { TraceEvent } from '../trace/events.ts';
 import { agentCard, type AgentCard } from '@svc/protocol/agent-card.ts';
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
-import type { SessionId, TraceEventId } from '@svc/protocol/ids.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 import { openHooks } from './open-hooks.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
@@ -35,9 +34,9 @@ import type { RunRequest } from './running-capsule.ts';
 import type { KeptThreads } from './conversation-place.ts';
 import type { SessionDelegations } from './session-delegations.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
+import { openRecord, type SessionRecord } from './session-record.ts';
 import type { SessionPeerFiles } from './stage-peer-files.ts';
 import { stageSession, type StagedSession } from './stage.ts';
-import { version } from './version.ts';
 import { claimWorkdir, type WorkdirFiles } from './workdir-files.ts';
 
 export interface OpenSessionRequest {
@@ -105,16 +104,15 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const inventory = new Inventory([...staged.tools, ...peerFiles.tools], systemClock);
     const kept = await conversationsOf(open, directories);
     if (kept !== null) closing.push(kept.close);
-    const redact = recordRedaction(launch.redactor);
-    const trace = openFileTrace({ path: directories.trace, sessionId, ids: systemClock, redact });
-    closing.push(() => trace.close());
+    const recorded = openRecord({ launch, sessionId, trace: directories.trace, tools: inventory.names });
+    closing.push(() => recorded.close());
     const onClose = (end: () => void): void => void closing.push(end);
     return {
       ...(await ready(open, {
         directories,
         workdirFiles,
         logs,
-        trace,
+        recorded,
         staged,
         delegating,
         peerFiles,
@@ -174,7 +172,7 @@ interface StagedParts {
   readonly directories: SessionDirectories;
   readonly workdirFiles: WorkdirFiles;
   readonly logs: LogBudget;
-  readonly trace: Trace;
+  readonly recorded: SessionRecord;
   readonly staged: StagedSession;
   /** Null for a session that may not delegate. */
   readonly delegating: SessionDelegations | null;
@@ -186,29 +184,25 @@ interface StagedParts {
 
 async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit<OpenSession, 'close'>> {
   const { launch } = open;
-  const { directories, trace, staged, delegating, inventory } = parts;
-  const startedMs = systemClock.monotonicMs();
-  const sessionStart = traceStart(trace, launch, inventory);
+  const { directories, recorded, staged, delegating, inventory } = parts;
+  const { record } = recorded;
   const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
-  const hooks = hooksOf(open, { ...parts, sessionStart, spend });
-  const session = buildSession(open, { ...parts, sessionStart, spend, hooks });
+  const hooks = hooksOf(open, { ...parts, spend });
+  const session = buildSession(open, { ...parts, spend, hooks });
   const onLost = (lost: Diagnostic): void => session.trap(lost);
   parts.logs.observe(() => {
     const event = { event_type: 'logs_limit_reached', max_bytes: parts.logs.maxBytes } as const;
-    const lost = diagnosticOf(() => trace.write(event, sessionStart));
+    const lost = diagnosticOf(() => record(event));
     if (lost !== null) onLost(lost);
   });
-  delegating?.serve({ session, trace, sessionStart });
-  staged.background.observe(backgroundEnds({ board: session.board, trace, sessionStart, onLost }));
-  const write = (event: TraceEvent): boolean => diagnosticOf(() => trace.write(event, sessionStart)) === null;
+  delegating?.serve({ session, record });
+  staged.background.observe(backgroundEnds({ board: session.board, record, onLost }));
+  const write = (event: TraceEvent): boolean => diagnosticOf(() => record(event)) === null;
   const refusals = new RefusedRequests({ clock: systemClock, write });
   parts.onClose(() => refusals.close());
   const writeEnd = (status: SessionStatus, reason: string | null): void => {
     refusals.settle();
-    const durationMs = elapsedMs(systemClock, startedMs);
-    const why = reason === null ? {} : { reason };
-    const end = { event_type: 'session_end', status, ...why, tasks: session.board.accepted } as const;
-    trace.write({ ...end, duration_ms: durationMs }, sessionStart);
+    recorded.end(status, reason, session.board.accepted);
   };
   try {
     await hooks.stage(inventory.definitions);
@@ -225,7 +219,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       conversationMode: launch.loaded.manifest.lifecycle.conversation,
       delegation: { open: (id) => delegating?.delegations.open(id) ?? null },
       residue: () => [...residueOf(staged.background), ...(delegating?.residue() ?? [])],
-      resources: resourcesOf(open, { ...parts, session, sessionStart, refusals }),
+      resources: resourcesOf(open, { ...parts, session, refusals }),
     },
     directories,
     driver: staged.driver.label,
@@ -234,15 +228,14 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   };
 }
 
-interface ResourceParts extends Pick<StagedParts, 'directories' | 'trace' | 'peerFiles'> {
+interface ResourceParts extends Pick<StagedParts, 'directories' | 'recorded' | 'peerFiles'> {
   readonly session: Session;
   readonly refusals: RefusedRequests;
-  readonly sessionStart: TraceEventId;
 }
 
 /** The file planes. When an accepted request cannot be recorded, the session ends, as it does for every trace line that is lost (D1 "Task states" 2). */
 function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): ResourceDoor {
-  const { session, directories, trace, peerFiles, sessionStart, refusals } = parts;
+  const { session, directories, recorded, peerFiles, refusals } = parts;
   return resourceDoor({
     workdir: directories.workdir,
     files: launch.loaded.manifest.exports.files ?? null,
@@ -251,7 +244,7 @@ function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): Reso
     generation: () => session.board.generation,
     spoolDirectory: directories.session,
     onAccepted: (event) => {
-      const lost = diagnosticOf(() => trace.write(event, sessionStart));
+      const lost = diagnosticOf(() => recorded.record(event));
       if (lost !== null) session.trap(lost);
     },
     refusals,
@@ -259,14 +252,13 @@ function resourcesOf({ launch }: OpenSessionRequest, parts: ResourceParts): Reso
 }
 
 interface SessionParts extends Omit<StagedParts, 'onClose'> {
-  readonly sessionStart: TraceEventId;
   readonly spend: SpendMeter;
   readonly hooks: HookSet;
 }
 
 function hooksOf(
   { launch, request, sessionId }: OpenSessionRequest,
-  { staged, directories, logs, trace, sessionStart, spend, onClose }: Omit<SessionParts, 'hooks'> & StagedParts,
+  { staged, directories, logs, recorded, spend, onClose }: Omit<SessionParts, 'hooks'> & StagedParts,
 ): HookSet {
   const { hooks, close } = openHooks({
     launch,
@@ -277,7 +269,7 @@ function hooksOf(
     spend,
     sessionDirectory: directories.session,
     logs,
-    record: (event) => void trace.write(event, sessionStart),
+    record: recorded.record,
   });
   onClose(close);
   return hooks;
@@ -287,15 +279,16 @@ function buildSession(
   { launch, onFrame, onRetry, onTaskFailed, sessionId }: OpenSessionRequest,
   { onClose, ...parts }: SessionParts & Pick<StagedParts, 'onClose'>,
 ): Session {
-  const { directories, workdirFiles, trace, staged, delegating, inventory, conversations } = parts;
-  const { sessionStart, spend, hooks } = parts;
+  const { directories, workdirFiles, recorded, staged, delegating, inventory, conversations } = parts;
+  const { spend, hooks } = parts;
+  const { activity, prepare } = recorded;
   const { manifest, systemPrompt } = launch.loaded;
   const { inference, lifecycle } = manifest;
   const redact = recordRedaction(launch.redactor);
   const store = new FrameStore(directories.session);
   onClose(() => store.close());
   const stream = new EventStream(onFrame, { store, onLost: (lost) => session.trap(lost) });
-  const ids = new SessionEventIds();
+  activity.subscribe(taskFrames(stream));
   const clock = systemClock;
   const { workdir } = directories;
   const workdirSize = new WorkdirSize({
@@ -313,10 +306,11 @@ function buildSession(
   };
   const session: Session = new Session({
     id: sessionId,
+    events: stream,
     background: {
       stop: async () => void (await Promise.all([staged.background.stop(), delegating?.delegations.stop()])),
     },
-    board: new TaskBoard({ acceptance, clock, stream, ids, trace, sessionStart }),
+    board: new TaskBoard({ acceptance, clock, activity, prepare }),
     runner: {
       driver: staged.driver,
       onRetry,
@@ -331,12 +325,9 @@ function buildSession(
         context: { maxTokens: inference.context.max_tokens ?? null, threshold: inference.compaction.threshold },
       },
       spend,
-      trace,
+      activity,
       clock,
       workdirSize,
-      stream,
-      ids,
-      sessionStart,
       conversations,
       maxReopens: lifecycle.max_task_reopens,
       inputTimeoutMs: lifecycle.input_timeout_secs === undefined ? null : lifecycle.input_timeout_secs * 1000,
@@ -344,22 +335,6 @@ function buildSession(
     },
   });
   return session;
-}
-
-function traceStart(trace: Trace, { loaded, scope }: PreparedLaunch, inventory: Inventory): TraceEventId {
-  const { name, version: capsuleVersion } = loaded.manifest;
-  const { declared, achieved, mechanism } = scope.containment;
-  return trace.write(
-    {
-      event_type: 'session_start',
-      capsule: { name, version: capsuleVersion },
-      runtime_version: version,
-      containment: { declared, achieved, mechanism },
-      tools_declared: [...inventory.names],
-      effective_grants: { ...scope },
-    },
-    null,
-  );
 }
 
 /** The first task comes from whoever starts the capsule, so it is trusted (docs/protocol.md "Origin and trust"). */

@@ -16,8 +16,8 @@ import { manifestFile, readManifestText } from '@svc/artifacts/store/inspect-con
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { locate, type StorePlaces } from '@svc/artifacts/store/locate.ts';
 import { openStored } from '@svc/artifacts/store/open-stored.ts';
-import type { Trace } from '../trace/events.ts';
-import type { DelegationId, SessionId, TraceEventId } from '@svc/protocol/ids.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import type { DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import { makePrivateDirectory, type SessionDirectories } from './session-directories.ts';
@@ -40,8 +40,8 @@ interface SessionDelegationsRequest {
 /** What delegations need of the session, which is there only once its tools are. */
 interface DelegatingSession {
   readonly session: Session;
-  readonly trace: Trace;
-  readonly sessionStart: TraceEventId;
+  /** Throws the Diagnostic of a line that cannot be written. */
+  readonly record: (event: TraceEvent) => void;
 }
 
 /** The children of a session that may delegate. */
@@ -85,8 +85,8 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
       return kind === 'accepted' ? null : refusals[kind];
     },
     record: (event) => {
-      const { trace, session, sessionStart } = served();
-      const lost = diagnosticOf(() => trace.write(event, sessionStart));
+      const { record, session } = served();
+      const lost = diagnosticOf(() => record(event));
       if (lost !== null) session.trap(lost);
       return lost === null;
     },

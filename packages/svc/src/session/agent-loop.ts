@@ -4,19 +4,15 @@ import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
 import {
   type Driver,
-  type DriverFailure,
   type DriverOutcome,
   type InferenceRequest,
   type Message,
   type ToolAnswer,
-  type Usage,
   judgeResponse,
   type ToolCallBlock,
 } from '../inference/driver.ts';
-import { type DispatchedCall, callTrace } from '../tools/dispatch.ts';
 import type { Inventory } from '../tools/inventory.ts';
-import type { TraceEvent, Trace } from '../trace/events.ts';
-import type { TraceEventId } from '@svc/protocol/ids.ts';
+import type { CountedOutcome, SessionActivity } from './activity.ts';
 import type { Attempt } from './attempt.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import {
@@ -46,7 +42,7 @@ export interface AgentLoopDeps {
   readonly inventory: Inventory;
   readonly inference: InferenceSettings;
   readonly spend: SpendMeter;
-  readonly trace: Trace;
+  readonly activity: SessionActivity;
   readonly clock: Clock;
   /** Throws the Diagnostic that ends the session when the workdir has outgrown its limit. */
   readonly workdirSize: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'breached'>;
@@ -80,7 +76,7 @@ export interface AttemptResult {
 export async function runAttempt(
   attempt: Attempt,
   history: readonly Message[],
-  context: AgentLoopDeps & { readonly taskStart: TraceEventId },
+  context: AgentLoopDeps,
 ): Promise<AttemptResult> {
   const loop = new AgentLoop(attempt, history, context);
   const driverTask = context.driver.openTask();
@@ -94,8 +90,6 @@ export async function runAttempt(
 
 type Infer = ReturnType<Driver['openTask']>['infer'];
 
-type Inferred = DriverFailure | (Extract<DriverOutcome, { kind: 'response' }> & { readonly usage: Usage });
-
 type TurnEnd = { readonly kind: 'next' } | AttemptEnd;
 
 const conversationTooLong: AttemptEnd = {
@@ -106,17 +100,13 @@ const conversationTooLong: AttemptEnd = {
 class AgentLoop {
   readonly messages: Message[];
   readonly #attempt: Attempt;
-  readonly #deps: AgentLoopDeps & { readonly taskStart: TraceEventId };
+  readonly #deps: AgentLoopDeps;
   readonly #window: ContextWindow;
   /** Aborted when nobody wants an answer any more, of the model or a tool. */
   readonly #signal: AbortSignal;
   #continuationId: string | undefined;
 
-  constructor(
-    attempt: Attempt,
-    history: readonly Message[],
-    deps: AgentLoopDeps & { readonly taskStart: TraceEventId },
-  ) {
+  constructor(attempt: Attempt, history: readonly Message[], deps: AgentLoopDeps) {
     this.messages = [...history];
     this.#attempt = attempt;
     this.#deps = deps;
@@ -158,9 +148,11 @@ class AgentLoop {
   }
 
   async #compact(): Promise<Compaction> {
-    const { trace, taskStart, ...deps } = this.#deps;
-    const record = (event: TraceEvent): void => void trace.write(event, taskStart);
-    const compaction = await compactIfNear(this.#request(), this.#window, { ...deps, record });
+    const { task } = this.#attempt;
+    const compaction = await compactIfNear(this.#request(), this.#window, {
+      ...this.#deps,
+      record: (event) => this.#deps.activity.emit({ kind: 'noted', task, event }),
+    });
     if (compaction.kind === 'replaced') this.#continueFrom(compaction.messages);
     return compaction;
   }
@@ -187,10 +179,12 @@ class AgentLoop {
     turn: number,
     request: InferenceRequest,
     infer: Infer,
-  ): Promise<{ outcome: Inferred; streamedText: boolean }> {
-    const { clock, inventory, trace, taskStart } = this.#deps;
+  ): Promise<{ outcome: CountedOutcome; streamedText: boolean }> {
+    const { activity, clock, inventory } = this.#deps;
     const attempt = this.#attempt;
+    const { task } = attempt;
     const startedMs = clock.monotonicMs();
+    activity.emit({ kind: 'inference-started', task, turn, request });
     const retries: string[] = [];
     const { outcome, streamedText } = await this.#counted(request, () => {
       const answer = infer(request, {
@@ -210,22 +204,8 @@ class AgentLoop {
       inventory.warm();
       return answer;
     });
-    const usage = outcome.kind === 'response' ? outcome.usage : null;
-    trace.write(
-      {
-        event_type: 'inference',
-        task_id: attempt.task.id,
-        turn,
-        model: request.model,
-        outcome: outcome.kind,
-        stop_reason: outcome.kind === 'response' ? outcome.response.stopReason : null,
-        ...(outcome.kind === 'response' ? {} : { error: outcome.error }),
-        usage: usage === null ? null : { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens },
-        ...(retries.length === 0 ? {} : { retries }),
-        duration_ms: elapsedMs(clock, startedMs),
-      },
-      taskStart,
-    );
+    const durationMs = elapsedMs(clock, startedMs);
+    activity.emit({ kind: 'inference-ended', task, turn, request, outcome, retries, durationMs });
     return { outcome, streamedText };
   }
 
@@ -233,7 +213,7 @@ class AgentLoop {
   async #counted(
     request: InferenceRequest,
     call: () => Promise<DriverOutcome>,
-  ): Promise<{ outcome: Inferred; streamedText: boolean }> {
+  ): Promise<{ outcome: CountedOutcome; streamedText: boolean }> {
     const release = this.#deps.spend.hold(request);
     try {
       const { outcome, streamedText } = await this.#attempt.inference(call);
@@ -243,7 +223,7 @@ class AgentLoop {
     }
   }
 
-  #count(request: InferenceRequest, outcome: DriverOutcome): Inferred {
+  #count(request: InferenceRequest, outcome: DriverOutcome): CountedOutcome {
     if (outcome.kind !== 'response') return outcome;
     const usage = this.#deps.spend.record(request, outcome.response);
     this.#attempt.addUsage(usage);
@@ -252,7 +232,7 @@ class AgentLoop {
 
   async #act(
     turn: number,
-    { response, usage }: Extract<Inferred, { kind: 'response' }>,
+    { response, usage }: Extract<CountedOutcome, { kind: 'response' }>,
     replyWasStreamed: boolean,
   ): Promise<TurnEnd> {
     const verdict = judgeResponse(response);
@@ -271,9 +251,10 @@ class AgentLoop {
   }
 
   async #dispatch(turn: number, block: ToolCallBlock): Promise<ToolAnswer> {
-    const { hooks, hooked, inventory, trace, taskStart, requestInput } = this.#deps;
+    const { activity, hooks, hooked, inventory, requestInput } = this.#deps;
     const { task } = this.#attempt;
     this.#attempt.throwIfCanceled();
+    activity.emit({ kind: 'call-started', task, turn, call: block });
     let lost: unknown = null;
     const stopMeasuring = this.#measureMeanwhile();
     const dispatched = await inventory
@@ -284,7 +265,7 @@ class AgentLoop {
         emitText: (text) => this.#attempt.text(text),
         emitThinking: (text) => this.#attempt.thinking(text),
         record: (event) => {
-          lost ??= diagnosticOf(() => trace.write(event, taskStart));
+          lost ??= diagnosticOf(() => activity.emit({ kind: 'noted', task, event }));
           return lost === null;
         },
         requestInput: async (prompt) => {
@@ -300,8 +281,7 @@ class AgentLoop {
     this.#attempt.throwIfCanceled();
     // A tool takes any failure of what it asks for an answer: one of the runtime's own must not end there.
     if (lost !== null) throw lost;
-    trace.write(callTrace({ taskId: task.id, turn, input: block.input, call: dispatched }), taskStart);
-    this.#show(dispatched);
+    activity.emit({ kind: 'call-ended', task, turn, input: block.input, call: dispatched });
     return { content: dispatched.content, isError: dispatched.isError };
   }
 
@@ -314,20 +294,5 @@ class AgentLoop {
     };
     let takeBack = clock.after(measureEveryMs, again);
     return () => takeBack();
-  }
-
-  /** One frame for each call that was dispatched; a denied one was not (D1 "Frame types", `artifact`). */
-  #show(dispatched: DispatchedCall): void {
-    if (dispatched.denied) return;
-    this.#attempt.artifact({
-      toolName: dispatched.toolName,
-      content: dispatched.content,
-      fenceSource: dispatched.fenceSource,
-      toolCallId: dispatched.callId,
-      isError: dispatched.isError,
-      durationMs: dispatched.durationMs,
-      exitCode: dispatched.exitCode,
-      truncated: dispatched.truncated,
-    });
   }
 }

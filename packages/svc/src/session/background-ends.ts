@@ -6,20 +6,20 @@ import type {
   BackgroundCommands,
   BackgroundObserver,
 } from '../tools/background/background-commands.ts';
-import type { TraceEvent, Trace } from '../trace/events.ts';
-import type { ContextId, TraceEventId, WorkId } from '@svc/protocol/ids.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import type { ContextId, WorkId } from '@svc/protocol/ids.ts';
 import type { TaskBoard } from './task-board.ts';
 
 interface BackgroundEndsDeps {
   readonly board: TaskBoard;
-  readonly trace: Trace;
-  readonly sessionStart: TraceEventId;
-  /** Given the Diagnostic of a trace line that cannot be written. */
+  /** Throws the Diagnostic of a line that cannot be written. */
+  readonly record: (event: TraceEvent) => void;
+  /** Given that Diagnostic. */
   readonly onLost: (lost: Diagnostic) => void;
 }
 
 /** Records what becomes of background commands, and submits the end of each as a task of the context that started it (ADR 0046). */
-export function backgroundEnds({ board, trace, sessionStart, onLost }: BackgroundEndsDeps): BackgroundObserver {
+export function backgroundEnds({ board, record, onLost }: BackgroundEndsDeps): BackgroundObserver {
   // The board forgets old tasks, and a command may outlive its own by days.
   const contexts = new Map<WorkId, ContextId>();
 
@@ -32,7 +32,7 @@ export function backgroundEnds({ board, trace, sessionStart, onLost }: Backgroun
     moved(command) {
       const context = board.find(command.taskId)?.contextId;
       if (context !== undefined) contexts.set(command.id, context);
-      attempt(() => trace.write({ ...traced(command), state: 'moved', exit_code: null }, sessionStart));
+      attempt(() => record({ ...traced(command), state: 'moved', exit_code: null }));
     },
     ended(command, { outcome, durationMs, stopped }) {
       const contextId = contexts.get(command.id);
@@ -40,7 +40,7 @@ export function backgroundEnds({ board, trace, sessionStart, onLost }: Backgroun
       attempt(() => {
         const state = stopped ? 'stopped' : 'ended';
         const end = { state, exit_code: outcome.exitCode, duration_ms: durationMs } as const;
-        trace.write({ ...traced(command), ...end }, sessionStart);
+        record({ ...traced(command), ...end });
         if (stopped) return;
         const text = `A command that went on in the background, ${command.id}, has ended.\n${outcome.content}`;
         board.deliver({

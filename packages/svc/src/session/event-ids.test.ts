@@ -1,6 +1,17 @@
 import { describe, expect, it } from 'vitest';
 
+import { says, type Turn } from '../../../../test/support/fake-driver.ts';
+import { SessionFixture } from '../../../../test/support/session-fixture.ts';
 import { SessionEventIds } from './event-stream.ts';
+
+/** A turn that gives two chunks first. */
+function streams(end: Exclude<Turn, (...args: never[]) => unknown>): Turn {
+  return async (_request, { onText }) => {
+    onText('a');
+    onText('b');
+    return end;
+  };
+}
 
 describe('the counters of a session', () => {
   it('start where the table says and advance by one [D1-ID-07, D1-ID-08, D1-ID-11]', () => {
@@ -19,23 +30,23 @@ describe('the counters of a session', () => {
   });
 
   it('hand the task counter to the chunks and back around an inference call [D1-ID-09]', async () => {
-    const ids = new SessionEventIds();
-    const task = ids.taskCounter();
-    task.next();
-    const chunks = await ids.handOver(task, () => [ids.chunks.next(), ids.chunks.next()]);
-    expect(chunks).toEqual([1n, 2n]);
-    expect(task.next()).toBe(3n);
+    const fixture = new SessionFixture({ turns: [streams(says('Done.'))] });
+    fixture.session.board.submit({ text: 'Go.', origin: 'user', trust: 'trusted' });
+    await fixture.session.run();
+    expect(fixture.lines).toEqual([
+      '0 status working "inference turn 1"',
+      '1 text "a" false',
+      '2 text "b" false',
+      '3 text "" true',
+      '4 status completed "session ended"',
+    ]);
   });
 
   it('hand back also when the call fails', async () => {
-    const ids = new SessionEventIds();
-    const task = ids.taskCounter();
-    const failing = ids.handOver(task, () => {
-      ids.chunks.next();
-      throw new Error('lost');
-    });
-    await expect(failing).rejects.toThrow('lost');
-    expect(task.next()).toBe(1n);
+    const fixture = new SessionFixture({ turns: [streams({ kind: 'failed', error: 'lost' })] });
+    fixture.session.board.submit({ text: 'Go.', origin: 'user', trust: 'trusted' });
+    await fixture.session.run();
+    expect(fixture.lines.at(-1)).toBe('4 status failed "session ended"');
   });
 
   it('give two tasks the same labels [D1-ID-12]', () => {

@@ -173,17 +173,4 @@ export class SessionEventIds {
   inputWaitCounter(): EventIdCounter {
     return new EventIdCounter(inputWaitStart);
   }
-
-  /**
-   * The chunk counter takes the task counter's value before `write` and gives it back after, however `write` ends.
-   * Holds for an inference call and for the whole-reply text frame.
-   */
-  async handOver<T>(task: EventIdCounter, write: () => Promise<T> | T): Promise<T> {
-    this.chunks.continueFrom(task);
-    try {
-      return await write();
-    } finally {
-      task.continueFrom(this.chunks);
-    }
-  }
 }

@@ -3,8 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { encodeNumberedFrame } from '@svc/protocol/frames.ts';
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
-import { EventStream, SessionEventIds } from './event-stream.ts';
+import { SessionActivity } from './activity.ts';
+import { EventStream } from './event-stream.ts';
 import { waitForInput, type InputWaitDeps } from './input-wait.ts';
+import { taskFrames } from './task-frames.ts';
 import { Task, TaskCanceled } from './task.ts';
 
 function workingTask(): { readonly task: Task; readonly deps: InputWaitDeps; readonly frames: string[] } {
@@ -18,7 +20,9 @@ function workingTask(): { readonly task: Task; readonly deps: InputWaitDeps; rea
     const text = encodeNumberedFrame(id, frame);
     frames.push(`${id} ${/"message":"([^"]*)"/.exec(text)?.[1]}`);
   });
-  return { task, frames, deps: { stream, ids: new SessionEventIds(), clock: new FakeClock(), timeoutMs: null } };
+  const activity = new SessionActivity();
+  activity.subscribe(taskFrames(stream));
+  return { task, frames, deps: { activity, clock: new FakeClock(), timeoutMs: null } };
 }
 
 describe('the questions of one task', () => {

@@ -21,6 +21,7 @@ export interface SessionOutcome {
 
 interface SessionDeps {
   readonly id: SessionId;
+  readonly events: EventStream;
   readonly board: TaskBoard;
   readonly runner: TaskRunnerDeps;
   /** What tasks leave running; ended with the session. */
@@ -30,6 +31,7 @@ interface SessionDeps {
 /** One session: runs the accepted tasks one after another until none can come any more. */
 export class Session {
   readonly id: SessionId;
+  readonly events: EventStream;
   readonly board: TaskBoard;
   readonly #runner: TaskRunnerDeps;
   readonly #background: SessionDeps['background'];
@@ -39,13 +41,10 @@ export class Session {
 
   constructor(deps: SessionDeps) {
     this.id = deps.id;
+    this.events = deps.events;
     this.board = deps.board;
     this.#runner = deps.runner;
     this.#background = deps.background;
-  }
-
-  get events(): EventStream {
-    return this.#runner.stream;
   }
 
   get clock(): Clock {

@@ -1,9 +1,9 @@
 /** Accepts tasks and knows which is next. */
 
-import type { PreparedText, Trace } from '../trace/events.ts';
-import { mintContextId, mintTaskId, type TaskId, type TraceEventId } from '@svc/protocol/ids.ts';
+import type { PreparedText } from '../trace/events.ts';
+import { mintContextId, mintTaskId, type TaskId } from '@svc/protocol/ids.ts';
 import type { Clock } from '@svc/kit/clock.ts';
-import type { EventStream, SessionEventIds } from './event-stream.ts';
+import type { SessionActivity } from './activity.ts';
 import { Task, type TaskSource, KnownTasks, TaskLanes } from './task.ts';
 
 export interface Acceptance {
@@ -16,10 +16,9 @@ export interface Acceptance {
 interface TaskBoardDeps {
   readonly acceptance: Acceptance;
   readonly clock: Clock;
-  readonly stream: EventStream;
-  readonly ids: SessionEventIds;
-  readonly trace: Trace;
-  readonly sessionStart: TraceEventId;
+  readonly activity: SessionActivity;
+  /** Does the slow part of recording a text of megabytes ahead. */
+  readonly prepare: (text: string) => Promise<PreparedText>;
 }
 
 /** `rejected`: there is no room. `closed`: the session is ending and hands nothing to its queue any more. */
@@ -87,7 +86,7 @@ export class TaskBoard {
 
   /** Does the slow part of accepting a text of megabytes ahead, in several turns of the event loop; for `prepared` of its source. */
   prepare(text: string): Promise<PreparedText> {
-    return this.#deps.trace.prepare(text);
+    return this.#deps.prepare(text);
   }
 
   /**
@@ -109,19 +108,7 @@ export class TaskBoard {
   }
 
   #accept(task: Task, { prepared }: TaskSource): Submission {
-    this.#deps.trace.write(
-      {
-        event_type: 'task_received',
-        task_id: task.id,
-        context_id: task.contextId,
-        origin: task.origin,
-        trust: task.trust,
-        lane: task.lane,
-        text: task.text,
-      },
-      this.#deps.sessionStart,
-      prepared,
-    );
+    this.#deps.activity.emit({ kind: 'task-submitted', task, prepared });
     this.#accepted += 1;
     this.#tasks.add(task);
     this.#lanes.add(task);
@@ -235,17 +222,9 @@ export class TaskBoard {
   }
 
   #cancelQueued(task: Task): void {
-    const { ids, stream, trace, sessionStart } = this.#deps;
     const announcement = task.apply({ kind: 'canceled' });
     if (announcement === null) throw new Error('a cancel is always announced');
-    stream.publish(ids.queuedCancels.next(), {
-      event: 'status',
-      taskId: task.id,
-      state: 'canceled',
-      message: announcement.message,
-      final: announcement.final,
-    });
-    trace.write({ event_type: 'task_canceled', task_id: task.id, queued: true }, sessionStart);
+    this.#deps.activity.emit({ kind: 'task-canceled', task, announcement });
     this.#retire(task);
     this.#wake();
   }
@@ -256,6 +235,7 @@ export class TaskBoard {
     if (task.state !== 'completed') this.#everyTaskCompleted = false;
     task.markEnded();
     this.#tasks.end(task);
+    this.#deps.activity.emit({ kind: 'task-settled', task });
   }
 
   async #patiently(ended: Promise<void>): Promise<void> {

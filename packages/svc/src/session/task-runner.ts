@@ -6,20 +6,14 @@ import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HookedTask, TaskEnd } from '../hooks/session-hooks.ts';
 import type { Message } from '../inference/driver.ts';
-import type { InputAnswer } from '../tools/tool.ts';
 import { fenceUntrusted } from '../tools/untrusted-fence.ts';
-import type { TraceEventId } from '@svc/protocol/ids.ts';
 import { runAttempt, type AgentLoopDeps, type AttemptEnd, type AttemptResult } from './agent-loop.ts';
 import { Attempt } from './attempt.ts';
 import type { Conversations } from './conversations.ts';
-import type { EventStream, SessionEventIds } from './event-stream.ts';
 import { waitForInput } from './input-wait.ts';
 import { TaskCanceled, type Task, step, type TaskEvent, type TaskFailure, type TaskState } from './task.ts';
 
 export interface TaskRunnerDeps extends Omit<AgentLoopDeps, 'requestInput' | 'hooked' | 'turnsUsed'> {
-  readonly stream: EventStream;
-  readonly ids: SessionEventIds;
-  readonly sessionStart: TraceEventId;
   /** Null where every task starts from nothing (`lifecycle.conversation: stateless`). */
   readonly conversations: Conversations | null;
   /** `lifecycle.max_task_reopens`. */
@@ -133,7 +127,7 @@ async function reopened(judged: Judged, deps: TaskRunnerDeps): Promise<AttemptSt
   }
   const number = start.number + 1;
   task.apply({ kind: 'reopened' });
-  deps.trace.write({ event_type: 'task_reopened', task_id: task.id, attempt: number, feedback }, deps.sessionStart);
+  deps.activity.emit({ kind: 'task-reopened', task, attempt: number, feedback });
   return { number, text: feedback, history: () => ended.messages, turnsUsed: ended.turnsUsed };
 }
 
@@ -152,16 +146,14 @@ class AttemptRun {
   readonly #start: AttemptStart;
   readonly #attempt: Attempt;
   readonly #startedMs: number;
-  readonly #taskStart: TraceEventId;
 
   constructor(task: Task, start: AttemptStart, deps: TaskRunnerDeps) {
     this.#task = task;
     this.#deps = deps;
     this.#start = start;
-    this.#attempt = new Attempt(task, deps.stream, deps.ids);
+    this.#attempt = new Attempt(task, deps.activity);
     this.#startedMs = deps.clock.monotonicMs();
-    const event = { event_type: 'task_start', task_id: task.id, attempt: start.number } as const;
-    this.#taskStart = deps.trace.write(event, deps.sessionStart);
+    deps.activity.emit({ kind: 'attempt-started', task, attempt: start.number });
   }
 
   /** The task as hooks are told of it. */
@@ -180,7 +172,7 @@ class AttemptRun {
       return { end: { state: endState(state), text }, messages, turnsUsed: this.#turnsUsed(), trapped };
     } catch (error) {
       if (!(error instanceof TaskCanceled)) throw error;
-      this.#deps.trace.write({ event_type: 'task_canceled', task_id: this.#task.id, queued: false }, this.#taskStart);
+      this.#deps.activity.emit({ kind: 'task-canceled', task: this.#task, announcement: null });
       this.#end({ kind: 'canceled' });
       const end = { state: 'canceled', text: null } as const;
       return { end, messages: [], turnsUsed: this.#turnsUsed(), trapped: false };
@@ -206,8 +198,8 @@ class AttemptRun {
       hooks,
       hooked: this.hooked,
       turnsUsed: this.#start.turnsUsed,
-      taskStart: this.#taskStart,
-      requestInput: (prompt) => this.#requestInput(prompt),
+      requestInput: (prompt) =>
+        waitForInput(this.#task, prompt, { ...this.#deps, timeoutMs: this.#deps.inputTimeoutMs }),
     });
     this.#attempt.throwIfCanceled();
     return result;
@@ -224,9 +216,11 @@ class AttemptRun {
   async #complete(end: Extract<AttemptEnd, { kind: 'completed' }>, messages: readonly Message[]): Promise<string> {
     const refused = this.#writeResult(end.reply) ?? this.#save(messages);
     if (refused !== null) return this.#fail(failed(refused));
-    if (end.reply !== '' && !end.replyWasStreamed) await this.#attempt.wholeReply(end.reply);
+    const { activity, hooks } = this.#deps;
+    const task = this.#task;
+    if (end.reply !== '' && !end.replyWasStreamed) activity.emit({ kind: 'whole-reply', task, text: end.reply });
     this.#attempt.throwIfCanceled();
-    for (const artifact of this.#deps.hooks.takeArtifacts(this.#task.id)) this.#attempt.hookArtifact(artifact);
+    for (const artifact of hooks.takeArtifacts(task.id)) activity.emit({ kind: 'hook-artifact', task, artifact });
     this.#end(end);
     return end.reply;
   }
@@ -238,9 +232,7 @@ class AttemptRun {
   /** Writes why the task failed and its last frame; gives what went wrong. */
   #fail(end: TaskFailure): string {
     if (end.kind === 'spend-refused') {
-      const { ceiling, spent, estimate } = end.refusal;
-      const event = { event_type: 'spend_ceiling_reached', task_id: this.#task.id, ceiling, spent, estimate } as const;
-      this.#deps.trace.write(event, this.#taskStart);
+      this.#deps.activity.emit({ kind: 'spend-refused', task: this.#task, refusal: end.refusal });
     }
     // What a status frame does not say of itself stands beside it.
     const error = end.kind === 'failed' || end.kind === 'malformed' ? end.error : undefined;
@@ -258,41 +250,21 @@ class AttemptRun {
     return refused;
   }
 
-  /** The trace line comes first: a client that saw the final frame finds the task's end recorded. */
+  /** It is recorded before it is told: a client that saw the final frame finds the task's end in the trace. */
   #end(event: TaskEvent, error?: string): void {
-    const { clock, trace } = this.#deps;
-    const { announcement, state } = step(this.#task.state, event);
+    const { activity, clock, onFailed } = this.#deps;
+    const task = this.#task;
+    const { announcement, ...moved } = step(task.state, event);
+    const state = endState(moved.state);
     const { turns, usage } = this.#attempt;
-    trace.write(
-      {
-        event_type: 'task_end',
-        task_id: this.#task.id,
-        state: endState(state),
-        message: announcement?.message ?? error ?? '',
-        ...(error === undefined ? {} : { error }),
-        turns,
-        usage: { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens },
-        duration_ms: elapsedMs(clock, this.#startedMs),
-      },
-      this.#taskStart,
-    );
-    if (state === 'failed') this.#deps.onFailed(error ?? announcement?.message ?? '');
-    this.#attempt.announce(event);
-  }
-
-  async #requestInput(prompt: string): Promise<InputAnswer> {
-    const { clock, ids, inputTimeoutMs, stream, trace } = this.#deps;
-    const startedMs = clock.monotonicMs();
-    let outcome: 'answered' | 'timed-out' | 'canceled' = 'canceled';
-    try {
-      const answer = await waitForInput(this.#task, prompt, { stream, ids, clock, timeoutMs: inputTimeoutMs });
-      outcome = answer.kind;
-      return answer;
-    } finally {
-      const durationMs = elapsedMs(clock, startedMs);
-      const event = { event_type: 'task_input_required', task_id: this.#task.id, prompt, outcome } as const;
-      trace.write({ ...event, duration_ms: durationMs }, this.#taskStart);
+    const message = announcement?.message ?? error ?? '';
+    const durationMs = elapsedMs(clock, this.#startedMs);
+    activity.emit({ kind: 'attempt-ended', task, state, message, error, turns, usage, durationMs });
+    if (state === 'failed') {
+      task.failure = error ?? message;
+      onFailed(task.failure);
     }
+    this.#attempt.announce(event);
   }
 }
 

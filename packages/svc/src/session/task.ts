@@ -23,9 +23,15 @@ export interface TaskSource {
   readonly prepared?: PreparedText;
 }
 
-/** An open question of a tool to whoever gave the task. */
-interface InputWait {
+/** What a tool asks whoever gave the task. */
+export interface Question {
+  /** `q` and a number that counts the questions of its task from 1. */
+  readonly id: string;
   readonly prompt: string;
+}
+
+/** A question that is open. */
+interface InputWait extends Question {
   /** Settles once the question is answered, timed out or canceled. */
   readonly settled: Promise<unknown>;
   answer(text: string): void;
@@ -48,6 +54,10 @@ export class Task {
   /** The text of `out/result.txt` once this task wrote it. */
   result: string | null = null;
   inputWait: InputWait | null = null;
+  /** Questions asked so far. */
+  questions = 0;
+  /** Why the last attempt failed; null unless it did. */
+  failure: string | null = null;
   /** Whether the hooks that are asked now may reopen the task, once it has completed. */
   mayReopen = false;
   /** Settles when the task is terminal and nothing of it runs any more. */
@@ -141,7 +151,7 @@ export type TaskFailure =
   | { readonly kind: 'spend-refused'; readonly refusal: SpendRefusal };
 
 /** What a transition says on the wire. `final` is decided here and nowhere else. */
-interface Announcement {
+export interface Announcement {
   readonly state: Exclude<TaskState, 'submitted'>;
   readonly message: string;
   readonly final: boolean;
