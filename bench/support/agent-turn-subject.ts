@@ -6,6 +6,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Driver, InferenceResponse } from '@svc/svc/inference/driver.ts';
 import { SessionActivity } from '@svc/svc/session/activity.ts';
 import { EventStream } from '@svc/svc/session/event-stream.ts';
+import { openGate } from '@svc/svc/session/gate.ts';
 import { taskFrames } from '@svc/svc/session/task-frames.ts';
 import { traceLines } from '@svc/svc/session/trace-lines.ts';
 import { Session } from '@svc/svc/session/session.ts';
@@ -61,10 +62,11 @@ export async function millisecondsPerTurn(tasks: number): Promise<number> {
     const trace = openFileTrace({ path: join(folder, 'trace.jsonl'), sessionId, ids: clock, redact: (line) => line });
     const stream = new EventStream();
     const activity = new SessionActivity();
+    const gate = openGate(clock);
     activity.subscribe(traceLines(trace, mintTraceEventId(clock)));
     activity.subscribe(taskFrames(stream));
     const acceptance = { taskAcceptance: 'queue', queueDepth: tasks, afterTask: 'exit' } as const;
-    const board = new TaskBoard({ acceptance, clock, activity, prepare: (text) => trace.prepare(text) });
+    const board = new TaskBoard({ acceptance, clock, activity, gate, prepare: (text) => trace.prepare(text) });
     const session = new Session({
       id: sessionId,
       events: stream,
@@ -80,6 +82,7 @@ export async function millisecondsPerTurn(tasks: number): Promise<number> {
         maxReopens: 0,
         spend: new SpendMeter(null),
         activity,
+        gate,
         clock,
         workdirSize: roomyWorkdir,
         conversations: { history: () => [], save: () => {} },

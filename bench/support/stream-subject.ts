@@ -4,6 +4,7 @@ import { emptyReply } from '@svc/kit/http/reply.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
 import { SessionActivity } from '@svc/svc/session/activity.ts';
 import { EventIdCounter, EventStream } from '@svc/svc/session/event-stream.ts';
+import { openGate } from '@svc/svc/session/gate.ts';
 import { Session } from '@svc/svc/session/session.ts';
 import { SpendMeter } from '@svc/svc/inference/spend-meter.ts';
 import { noHooks } from '@svc/svc/hooks/session-hooks.ts';
@@ -21,13 +22,14 @@ import { roomyWorkdir } from '../../test/support/roomy-workdir.ts';
 const clock = systemClock;
 const stream = new EventStream();
 const activity = new SessionActivity();
+const gate = openGate(clock);
 const prepare = async (text: string): Promise<PreparedText> => ({ text, json: Buffer.from(JSON.stringify(text)) });
 const acceptance = { taskAcceptance: 'queue', queueDepth: 1, afterTask: 'sleep' } as const;
 
 const session = new Session({
   id: mintSessionId(clock),
   events: stream,
-  board: new TaskBoard({ acceptance, clock, activity, prepare }),
+  board: new TaskBoard({ acceptance, clock, activity, gate, prepare }),
   background: { stop: async () => {} },
   runner: {
     onRetry: () => {},
@@ -44,6 +46,7 @@ const session = new Session({
     maxReopens: 0,
     spend: new SpendMeter(null),
     activity,
+    gate,
     clock,
     workdirSize: roomyWorkdir,
     conversations: { history: () => [], save: () => {} },

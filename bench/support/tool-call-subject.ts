@@ -60,6 +60,8 @@ export async function openWarmTool(packageRoot: string): Promise<WarmTool> {
 
 const context: ToolCallContext = {
   taskId: 'tsk_1',
+  place: 'tsk_1/1/m1/t1',
+  settle: (look) => look(),
   callId: 'call_1',
   signal: new AbortController().signal,
   emitText: () => {},

@@ -69,10 +69,11 @@ export class DelegationsFixture {
   /** As a tool or a plan makes it. */
   call(signal: AbortSignal = new AbortController().signal): {
     taskId: string;
+    place: string;
     signal: AbortSignal;
     record: (event: TraceEvent) => boolean;
   } {
-    return { taskId: 'tsk_parent', signal, record: (event) => this.#record(event) };
+    return { taskId: 'tsk_parent', place: 'tsk_parent/1/m1/t1', signal, record: (event) => this.#record(event) };
   }
 
   /** Where the only child that was started works. */

@@ -1,3 +1,5 @@
+import { callHook } from '@svc/svc/hooks/hook.ts';
+import { realTimer } from './quiet-calls.ts';
 import type { Component } from '@svc/components/component.ts';
 import type { Complete, Hook } from '@svc/svc/hooks/hook.ts';
 import { HookSet, type HookSetDeps } from '@svc/svc/hooks/hook-set.ts';
@@ -40,6 +42,8 @@ export class FakeHooks {
       hooks: hooks.map((hook) => this.#hookOf(hook)),
       session: { sessionId: 'ses_1', capsule: 'demo', version: '1.0.0' },
       complete: refuse,
+      call: callHook,
+      timer: realTimer,
       record: (event: TraceEvent) => {
         if (event.event_type !== 'hook_error') return;
         this.errors.push(`${event.hook_name} ${event.event}: ${event.error}`);

@@ -50,6 +50,8 @@ function makeBench(session: string, options: BenchOptions): PlanBench {
   const inventory = new Inventory([submitPlan, ...(options.tools ?? [])], clock);
   const context: DispatchContext = {
     taskId: 'tsk_1',
+    place: 'tsk_1/1/m1/t1',
+    settle: (look) => look(),
     signal: options.signal ?? new AbortController().signal,
     emitText: () => {},
     emitThinking: () => {},

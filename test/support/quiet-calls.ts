@@ -2,7 +2,9 @@ import type { InferenceCall } from '@svc/svc/inference/driver.ts';
 import type { ToolCallContext } from '@svc/svc/tools/tool.ts';
 
 /** A call of the only tool there is: it has no other to call, and nobody keeps what it records. */
-export const aloneCall: Pick<ToolCallContext, 'tools' | 'record'> = {
+export const aloneCall: Pick<ToolCallContext, 'place' | 'settle' | 'tools' | 'record'> = {
+  place: 'tsk_1/1/m1/t1',
+  settle: (look) => look(),
   tools: {
     kindOf: () => undefined,
     dispatch: () => Promise.reject(new Error('there is no other tool')),
@@ -11,6 +13,13 @@ export const aloneCall: Pick<ToolCallContext, 'tools' | 'record'> = {
 };
 
 /** An inference whose driver makes no calls of its own. */
-export const noToolCalls: Pick<InferenceCall, 'callTool'> = {
+export const noToolCalls: Pick<InferenceCall, 'place' | 'callTool'> = {
+  place: 'tsk_1/1/m1',
   callTool: () => Promise.reject(new Error('this driver makes no calls of its own')),
 };
+
+/** The real time for what waits in hooks. */
+export function realTimer(_name: string, ms: number, callback: () => void): () => void {
+  const timer = setTimeout(callback, ms);
+  return () => clearTimeout(timer);
+}

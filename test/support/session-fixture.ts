@@ -6,6 +6,8 @@ import { type Conversations, threadedConversations } from '@svc/svc/session/conv
 import { backgroundEnds } from '@svc/svc/session/background-ends.ts';
 import { SessionActivity } from '@svc/svc/session/activity.ts';
 import { EventStream } from '@svc/svc/session/event-stream.ts';
+import { type Gate, openGate } from '@svc/svc/session/gate.ts';
+import { gatedDriver, gatedTool } from '@svc/svc/session/gated.ts';
 import { FrameStore } from '@svc/svc/session/frame-store.ts';
 import { Session } from '@svc/svc/session/session.ts';
 import { SpendMeter } from '@svc/svc/inference/spend-meter.ts';
@@ -45,6 +47,7 @@ export interface FixtureOptions {
   /** The result cannot be put where it belongs. */
   readonly resultRefused?: boolean;
   /** The trace fails from this event type on, as on a full disk. */
+  readonly gate?: (clock: FakeClock) => Gate;
   readonly traceFailsAt?: TraceEvent['event_type'];
 }
 
@@ -84,6 +87,7 @@ export class SessionFixture {
     this.spend = new SpendMeter(options.spendCeiling ?? null);
     const trace = this.#trace(options.traceFailsAt);
     const { activity, clock, stream } = this;
+    const gate = options.gate?.(clock) ?? openGate(clock);
     activity.subscribe(traceLines(trace, mintTraceEventId(clock)));
     activity.subscribe(taskFrames(stream));
     const acceptance = { taskAcceptance: 'queue', queueDepth: 1, afterTask: 'exit', ...options.acceptance } as const;
@@ -92,13 +96,16 @@ export class SessionFixture {
     this.session = new Session({
       id: 'ses_00000000000000000000000000000001' as SessionId,
       events: stream,
-      board: new TaskBoard({ acceptance, clock, activity, prepare: (text) => trace.prepare(text) }),
+      board: new TaskBoard({ acceptance, clock, activity, gate, prepare: (text) => trace.prepare(text) }),
       background: this.background,
       runner: {
-        driver: this.driver,
+        driver: gatedDriver(this.driver, gate),
         onRetry: () => {},
         onFailed: () => {},
-        inventory: new Inventory(options.tools ?? [], clock),
+        inventory: new Inventory(
+          (options.tools ?? []).map((tool) => gatedTool(tool, gate)),
+          clock,
+        ),
         hooks: { ...noHooks, ...options.hooks },
         inference: {
           model: 'm',
@@ -109,6 +116,7 @@ export class SessionFixture {
         },
         spend: this.spend,
         activity,
+        gate,
         clock,
         workdirSize: options.workdirSize ?? roomyWorkdir,
         conversations,

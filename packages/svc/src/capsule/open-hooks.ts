@@ -2,6 +2,9 @@
 
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Hook } from '../hooks/hook.ts';
+import { callHook } from '../hooks/hook.ts';
+import type { Gate } from '../session/gate.ts';
+import { gatedHookCalls } from '../session/gated.ts';
 import { hookCompletion } from '../hooks/hook-completion.ts';
 import { HookLogs, ManifestFiles } from '../hooks/hook-files.ts';
 import { HookSet } from '../hooks/hook-set.ts';
@@ -25,6 +28,7 @@ interface HookSurroundings {
   readonly stop: AbortSignal;
   readonly hooks: readonly Hook[];
   readonly driver: Driver;
+  readonly gate: Gate;
   readonly spend: SpendMeter;
   readonly sessionDirectory: string;
   /** The bytes that all logs of the session may still take. */
@@ -35,7 +39,7 @@ interface HookSurroundings {
 
 /** The hooks of a session with what they need of it. `close` ends what they do; their components are closed with the others. */
 export function openHooks(parts: HookSurroundings): { readonly hooks: HookSet; readonly close: () => void } {
-  const { launch, sessionDirectory, record } = parts;
+  const { gate, launch, sessionDirectory, record } = parts;
   const { name, version, inference } = launch.loaded.manifest;
   const logs = new HookLogs(sessionDirectory, recordRedaction(launch.redactor), parts.logs);
   const manifests = new ManifestFiles(sessionDirectory);
@@ -48,9 +52,12 @@ export function openHooks(parts: HookSurroundings): { readonly hooks: HookSet; r
       maxTokens: inference.max_tokens,
       spend: parts.spend,
       clock: systemClock,
+      timer: gate.timer.bind(gate),
       record,
       limitMs: completionLimitMs,
     }),
+    call: gatedHookCalls(callHook, gate),
+    timer: gate.timer.bind(gate),
     record,
     keepOutput: (hookName, bytes) => logs.append(hookName, bytes),
     writeManifests: (files) => manifests.write(files),

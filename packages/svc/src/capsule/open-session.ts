@@ -15,6 +15,8 @@ import { resourceDoor, type ResourceDoor } from '../resources/resource-routes.ts
 import { backgroundEnds, residueOf } from '../session/background-ends.ts';
 import type { Conversations } from '../session/conversations.ts';
 import { EventStream } from '../session/event-stream.ts';
+import { type Gate, openGate } from '../session/gate.ts';
+import { gatedTool } from '../session/gated.ts';
 import { FrameStore } from '../session/frame-store.ts';
 import { Session, type SessionStatus } from '../session/session.ts';
 import { SpendMeter } from '../inference/spend-meter.ts';
@@ -85,6 +87,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     closing.push(() => host.close());
     const { onWarning } = open;
     const logs = new LogBudget();
+    const gate = openGate(systemClock);
     const delegating = await delegationsOf(open, directories);
     const staged = await stageSession({
       launch,
@@ -96,12 +99,14 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
       cacheDir,
       delegations: delegating?.delegations ?? null,
       stop: request.stop,
+      gate,
       onWarning,
     });
     closing.push(() => staged.close());
     const peerFiles = await peerFilesOf(open, directories);
     closing.push(() => peerFiles.close());
-    const inventory = new Inventory([...staged.tools, ...peerFiles.tools], systemClock);
+    const peerTools = peerFiles.tools.map((tool) => gatedTool(tool, gate));
+    const inventory = new Inventory([...staged.tools, ...peerTools], systemClock);
     const kept = await conversationsOf(open, directories);
     if (kept !== null) closing.push(kept.close);
     const recorded = openRecord({ launch, sessionId, trace: directories.trace, tools: inventory.names });
@@ -112,6 +117,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
         directories,
         workdirFiles,
         logs,
+        gate,
         recorded,
         staged,
         delegating,
@@ -172,6 +178,7 @@ interface StagedParts {
   readonly directories: SessionDirectories;
   readonly workdirFiles: WorkdirFiles;
   readonly logs: LogBudget;
+  readonly gate: Gate;
   readonly recorded: SessionRecord;
   readonly staged: StagedSession;
   /** Null for a session that may not delegate. */
@@ -184,19 +191,21 @@ interface StagedParts {
 
 async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit<OpenSession, 'close'>> {
   const { launch } = open;
-  const { directories, recorded, staged, delegating, inventory } = parts;
+  const { directories, gate, recorded, staged, delegating, inventory } = parts;
   const { record } = recorded;
+  /** What comes to the session by itself and only has a line of the trace. */
+  const note = (event: TraceEvent): void => gate.arrive({ what: 'note', event }, () => record(event));
   const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
   const hooks = hooksOf(open, { ...parts, spend });
   const session = buildSession(open, { ...parts, spend, hooks });
   const onLost = (lost: Diagnostic): void => session.trap(lost);
   parts.logs.observe(() => {
     const event = { event_type: 'logs_limit_reached', max_bytes: parts.logs.maxBytes } as const;
-    const lost = diagnosticOf(() => record(event));
+    const lost = diagnosticOf(() => note(event));
     if (lost !== null) onLost(lost);
   });
-  delegating?.serve({ session, record });
-  staged.background.observe(backgroundEnds({ board: session.board, record, onLost }));
+  delegating?.serve({ session, record: note });
+  staged.background.observe(backgroundEnds({ board: session.board, record: note, onLost }));
   const write = (event: TraceEvent): boolean => diagnosticOf(() => record(event)) === null;
   const refusals = new RefusedRequests({ clock: systemClock, write });
   parts.onClose(() => refusals.close());
@@ -258,7 +267,7 @@ interface SessionParts extends Omit<StagedParts, 'onClose'> {
 
 function hooksOf(
   { launch, request, sessionId }: OpenSessionRequest,
-  { staged, directories, logs, recorded, spend, onClose }: Omit<SessionParts, 'hooks'> & StagedParts,
+  { staged, directories, logs, gate, recorded, spend, onClose }: Omit<SessionParts, 'hooks'> & StagedParts,
 ): HookSet {
   const { hooks, close } = openHooks({
     launch,
@@ -266,6 +275,7 @@ function hooksOf(
     stop: request.stop,
     hooks: staged.hooks,
     driver: staged.driver,
+    gate,
     spend,
     sessionDirectory: directories.session,
     logs,
@@ -280,7 +290,7 @@ function buildSession(
   { onClose, ...parts }: SessionParts & Pick<StagedParts, 'onClose'>,
 ): Session {
   const { directories, workdirFiles, recorded, staged, delegating, inventory, conversations } = parts;
-  const { spend, hooks } = parts;
+  const { gate, spend, hooks } = parts;
   const { activity, prepare } = recorded;
   const { manifest, systemPrompt } = launch.loaded;
   const { inference, lifecycle } = manifest;
@@ -310,7 +320,7 @@ function buildSession(
     background: {
       stop: async () => void (await Promise.all([staged.background.stop(), delegating?.delegations.stop()])),
     },
-    board: new TaskBoard({ acceptance, clock, activity, prepare }),
+    board: new TaskBoard({ acceptance, clock, activity, gate, prepare }),
     runner: {
       driver: staged.driver,
       onRetry,
@@ -326,6 +336,7 @@ function buildSession(
       },
       spend,
       activity,
+      gate,
       clock,
       workdirSize,
       conversations,

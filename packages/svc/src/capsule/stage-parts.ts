@@ -1,5 +1,6 @@
 /** What the tools, the hooks and the driver of a session are made of, and what their processes may do. */
 
+import type { Gate } from '../session/gate.ts';
 import type { SessionProcesses } from './session-processes.ts';
 import { homeBelow } from '@svc/sandbox/contained-environment.ts';
 import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
@@ -16,6 +17,7 @@ import { flagsOf } from '@svc/artifacts/grants/flag-grants.ts';
 
 /** What tools, hooks and the driver of a session are made of. */
 export interface StageParts {
+  readonly gate: Gate;
   readonly launch: PreparedLaunch;
   readonly directories: SessionDirectories;
   /** The bytes that all logs of the session may still take. */

@@ -11,6 +11,8 @@ import { recordRedaction } from '../resources/handle-id.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
+import type { Gate } from '../session/gate.ts';
+import { gatedCapsuleSteps, gatedDriver, gatedTool } from '../session/gated.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { SessionComponents } from './session-components.ts';
 import type { SessionDirectories } from './session-directories.ts';
@@ -38,6 +40,7 @@ interface StageRequest {
   readonly delegations: Delegations | null;
   /** Aborted when the session was asked to stop. */
   readonly stop: AbortSignal;
+  readonly gate: Gate;
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
@@ -55,7 +58,7 @@ export interface StagedSession {
  * servers that have never been asked for their tools. What fails leaves nothing open.
  */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
-  const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, onWarning } = request;
+  const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, gate, onWarning } = request;
   const { containment, hold, env } = launch;
   const components = new SessionComponents({ host, workdir: directories.workdir, home, env });
   const processes = new SessionProcesses({ sessionId, containment, hold, directories, logs, home, env });
@@ -63,7 +66,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   const servers = async (): Promise<SessionServers> =>
     await (opened ??= openServers({ cacheDir, sessionDirectory: directories.session, logs, stop, onWarning }));
   const background = backgroundOf(launch);
-  const parts = { launch, directories, logs, components, processes, servers, background, delegations };
+  const parts = { launch, directories, logs, components, processes, servers, background, delegations, gate };
   const close = async (): Promise<void> => {
     await (await opened)?.close();
     await components.close();
@@ -71,9 +74,9 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   };
   try {
     const tools = await stageTools(parts);
-    const driver = await stageDriver(parts);
+    const driver = gatedDriver(await stageDriver(parts), gate);
     return {
-      tools,
+      tools: tools.map((tool) => gatedTool(tool, gate)),
       driver,
       background,
       hooks: stageHooks(parts),
@@ -163,7 +166,7 @@ function shellTools({ launch, directories, logs, processes, background }: StageP
   });
 }
 
-async function planTools({ launch, directories, delegations }: StageParts): Promise<readonly Tool[]> {
+async function planTools({ launch, directories, delegations, gate }: StageParts): Promise<readonly Tool[]> {
   if (!launch.grants.planSubmit) return [];
   const [{ createSubmitPlanTool }, { capsuleStepsWithoutReferee }] = await Promise.all([
     import('../tools/plan/submit-plan-tool.ts'),
@@ -172,7 +175,10 @@ async function planTools({ launch, directories, delegations }: StageParts): Prom
   const tool = createSubmitPlanTool({
     sessionDirectory: directories.session,
     redact: recordRedaction(launch.redactor),
-    runCapsuleStep: delegations?.runStep ?? capsuleStepsWithoutReferee(launch.env['SVC_REFEREE_URL']),
+    runCapsuleStep: gatedCapsuleSteps(
+      delegations?.runStep ?? capsuleStepsWithoutReferee(launch.env['SVC_REFEREE_URL']),
+      gate,
+    ),
     clock: systemClock,
   });
   return [tool];

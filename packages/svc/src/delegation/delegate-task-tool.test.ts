@@ -31,6 +31,8 @@ async function called(
     { id: 'call_1', name: 'delegate-task', input },
     {
       taskId: 'tsk_1',
+      place: 'tsk_1/1/m1/t1',
+      settle: (look) => look(),
       signal: new AbortController().signal,
       emitText: () => {},
       emitThinking: () => {},

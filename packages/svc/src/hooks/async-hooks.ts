@@ -1,7 +1,7 @@
 /** Tells async hooks of events while the session goes on. */
 
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
-import { callHook, type Hook } from './hook.ts';
+import type { Hook } from './hook.ts';
 import { judged, type AskDeps, type AskedEvent } from './blocking-hooks.ts';
 import type { HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
 
@@ -50,7 +50,7 @@ export class AsyncHooks {
   async end({ event, argument, taskId }: AskedEvent, drainMs: number): Promise<void> {
     const { budget } = this.#deps;
     const cut = (): void => this.#cut.abort();
-    const timer = setTimeout(cut, drainMs);
+    const takeBack = this.#deps.timer('hooks/drain', drainMs, cut);
     budget.signal.addEventListener('abort', cut);
     this.#cut.signal.addEventListener('abort', () => this.#abandon());
     if (budget.signal.aborted) cut();
@@ -60,7 +60,7 @@ export class AsyncHooks {
         await Promise.all(this.#listeners.map(({ queue }) => queue.drained()));
       });
     } finally {
-      clearTimeout(timer);
+      takeBack();
       budget.signal.removeEventListener('abort', cut);
     }
   }
@@ -76,9 +76,9 @@ export class AsyncHooks {
   }
 
   async #deliver(hook: Hook, { event, argument, taskId }: QueuedEvent): Promise<void> {
-    const { reports, surroundings } = this.#deps;
+    const { call, reports, surroundings } = this.#deps;
     const signals = [this.#cut.signal];
-    const reply = await callHook(hook, { event, argument: argument(), taskId, signals }, surroundings);
+    const reply = await call(hook, { event, argument: argument(), taskId, signals }, surroundings);
     if (reply.kind === 'trapped') reports.trapped();
     const answer = judged(hook, event, reply);
     if (answer.kind === 'error') this.#report(() => reports.failed(hook.name, event, answer.error));

@@ -2,7 +2,7 @@
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { mayCommit, type HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
-import { callHook, type HookReply, type HookSurroundings, type Hook } from './hook.ts';
+import type { CallHook, HookReply, HookSurroundings, Hook } from './hook.ts';
 import type { HookAnswer, HookOutcome } from './wit-hook.ts';
 import type { HookArtifact } from './session-hooks.ts';
 import { CallDeadline } from '@svc/components/call-deadline.ts';
@@ -31,9 +31,14 @@ interface HookReports {
   readonly lost: (diagnostic: Diagnostic) => void;
 }
 
+/** Calls back once after `ms`; the returned function takes the call back. */
+export type HookTimer = (name: string, ms: number, callback: () => void) => () => void;
+
 export interface AskDeps {
+  readonly call: CallHook;
   readonly surroundings: HookSurroundings;
   readonly budget: EndBudget;
+  readonly timer: HookTimer;
   readonly reports: HookReports;
 }
 
@@ -47,11 +52,9 @@ export async function* askInOrder(hooks: readonly Hook[], asked: AskedEvent, dep
 }
 
 async function ask(hook: Hook, { event, argument, taskId, canceled }: AskedEvent, deps: AskDeps): Promise<Asked> {
-  const { budget, reports, surroundings } = deps;
+  const { budget, call, reports, surroundings } = deps;
   const signals = canceled === null ? [budget.signal] : [budget.signal, canceled];
-  const reply = await budget.during(() =>
-    callHook(hook, { event, argument: argument(), taskId, signals }, surroundings),
-  );
+  const reply = await budget.during(() => call(hook, { event, argument: argument(), taskId, signals }, surroundings));
   if (reply.kind === 'stopped' && canceled?.aborted === true) return { hook, kind: 'canceled' };
   if (reply.kind === 'trapped') reports.trapped();
   const answer = judged(hook, event, reply);

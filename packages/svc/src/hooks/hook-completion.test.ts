@@ -1,3 +1,4 @@
+import { realTimer } from '../../../../test/support/quiet-calls.ts';
 import { describe, expect, it } from 'vitest';
 
 import { FakeDriver, calls, hangs, says, type Turn } from '../../../../test/support/fake-driver.ts';
@@ -21,6 +22,7 @@ function fixture(turns: readonly Turn[], { ceiling = null as number | null, limi
     maxTokens: 100,
     spend: new SpendMeter(ceiling),
     clock: { monotonicMs: () => 0 },
+    timer: realTimer,
     record: (event) => void traced.push(event),
     limitMs,
   });

@@ -11,6 +11,7 @@ import {
 } from '../inference/driver.ts';
 import { refusalSentence, type SpendRefusal } from '../inference/spend-meter.ts';
 import type { TraceEvent } from '../trace/events.ts';
+import type { HookTimer } from './blocking-hooks.ts';
 import { DriverTrap, type Complete, type CompletionAsker, type CompletionRequest, underSignals } from './hook.ts';
 
 /** The session's account of tokens. */
@@ -29,6 +30,7 @@ interface CompletionDeps {
   readonly maxTokens: number;
   readonly spend: SpendAccount;
   readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly timer: HookTimer;
   /** Throws the Diagnostic of a trace that cannot be written. */
   readonly record: (event: TraceEvent) => void;
   /** How long one completion may take. */
@@ -66,7 +68,7 @@ function requestOf(asked: CompletionRequest, { model, maxTokens }: CompletionDep
 
 async function complete(request: InferenceRequest, asker: CompletionAsker, deps: CompletionDeps): Promise<string> {
   const startedMs = deps.clock.monotonicMs();
-  const outcome = await infer(request, asker.signal, deps);
+  const outcome = await infer(request, asker, deps);
   // Nobody hears of it any more, and the session may have written its last line.
   if (asker.signal.aborted) throw new Error('the completion was canceled');
   const usage = outcome.kind === 'response' ? deps.spend.record(request, outcome.response) : null;
@@ -91,15 +93,17 @@ async function complete(request: InferenceRequest, asker: CompletionAsker, deps:
 
 async function infer(
   request: InferenceRequest,
-  canceled: AbortSignal,
-  { driver, limitMs }: CompletionDeps,
+  { hookName, signal: canceled, taskId }: CompletionAsker,
+  { driver, limitMs, timer }: CompletionDeps,
 ): Promise<DriverOutcome> {
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), limitMs);
+  const place = `${taskId ?? 'session'}/completion/${hookName}`;
+  const takeBack = timer(place, limitMs, () => late.abort());
   const task = driver.openTask();
   try {
     const outcome = await underSignals([canceled, late.signal], (signal) =>
       task.infer(request, {
+        place,
         signal,
         onText: () => {},
         onThinking: () => {},
@@ -109,7 +113,7 @@ async function infer(
     if (!late.signal.aborted) return outcome;
     return { kind: 'failed', error: `the model did not answer within ${limitMs / 1000} s` };
   } finally {
-    clearTimeout(timer);
+    takeBack();
     await task.close();
   }
 }

@@ -6,8 +6,8 @@ import type { HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { CallVerdict } from '../tools/dispatch.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import { AsyncHooks } from './async-hooks.ts';
-import { askInOrder, type Asked, type AskDeps, type AskedEvent, EndBudget } from './blocking-hooks.ts';
-import { DriverTrap, type Complete, type Hook } from './hook.ts';
+import { askInOrder, type Asked, type AskDeps, type AskedEvent, EndBudget, type HookTimer } from './blocking-hooks.ts';
+import { DriverTrap, type CallHook, type Complete, type Hook } from './hook.ts';
 import type {
   CompactionVerdict,
   FinishedTurn,
@@ -27,6 +27,8 @@ export interface HookSetDeps {
   readonly hooks: readonly Hook[];
   readonly session: HookedSession;
   readonly complete: Complete;
+  readonly call: CallHook;
+  readonly timer: HookTimer;
   /** Throws the Diagnostic of a trace that cannot be written. */
   readonly record: (event: TraceEvent) => void;
   readonly keepOutput: (hookName: string, bytes: Uint8Array) => void;
@@ -62,11 +64,13 @@ export class HookSet implements SessionHooks {
   #lost: Diagnostic | null = null;
 
   constructor(deps: HookSetDeps) {
-    const { keepOutput } = deps;
+    const { call, keepOutput, timer } = deps;
     const complete: Complete = (request, asker) => this.#complete(request, asker);
     this.#deps = deps;
     this.#events = new WitEvents(deps.session);
     this.#ask = {
+      call,
+      timer,
       surroundings: { complete, keepOutput },
       budget: new EndBudget(deps.stop, deps.stopBudgetMs),
       reports: {

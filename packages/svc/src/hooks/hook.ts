@@ -10,7 +10,10 @@ const mostCompletions = 16;
 
 const lifecycle = offeredInterface('svc:hook/lifecycle');
 
-interface HookCall {
+/** `callHook`, or what stands for it. */
+export type CallHook = typeof callHook;
+
+export interface HookCall {
   readonly event: HookEvent;
   /** The record of the event. */
   readonly argument: object;

@@ -67,6 +67,8 @@ export interface ToolAnswer {
 }
 
 export interface InferenceCall {
+  /** Where the call stands in its session. */
+  readonly place: string;
   readonly signal: AbortSignal;
   readonly onText: (text: string) => void;
   readonly onThinking: (text: string) => void;

@@ -26,6 +26,7 @@ class Setting {
     ]);
     const task = timedDriver(driver, { idleMs: 30_000, totalMs: 100_000 }, this.clock).openTask();
     this.outcome = task.infer(request, {
+      place: 'tsk_1/1/m1',
       signal: this.#cancel.signal,
       onText: (text) => this.texts.push(text),
       onThinking: (text) => this.texts.push(`(${text})`),

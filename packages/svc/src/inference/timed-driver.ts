@@ -44,6 +44,7 @@ async function inferInTime(
   limits.start(() => ending.abort(new Error('the time of the call is over')));
   try {
     const outcome = await task.infer(request, {
+      place: call.place,
       signal: ending.signal,
       onText: (text) => {
         limits.sign();

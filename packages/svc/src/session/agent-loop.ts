@@ -14,6 +14,7 @@ import {
 import type { Inventory } from '../tools/inventory.ts';
 import type { CountedOutcome, SessionActivity } from './activity.ts';
 import type { Attempt } from './attempt.ts';
+import type { Gate } from './gate.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import {
   compactIfNear,
@@ -43,6 +44,7 @@ export interface AgentLoopDeps {
   readonly inference: InferenceSettings;
   readonly spend: SpendMeter;
   readonly activity: SessionActivity;
+  readonly gate: Gate;
   readonly clock: Clock;
   /** Throws the Diagnostic that ends the session when the workdir has outgrown its limit. */
   readonly workdirSize: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'breached'>;
@@ -104,6 +106,8 @@ class AgentLoop {
   readonly #window: ContextWindow;
   /** Aborted when nobody wants an answer any more, of the model or a tool. */
   readonly #signal: AbortSignal;
+  /** Of the turn at hand. */
+  #calls = 0;
   #continuationId: string | undefined;
 
   constructor(attempt: Attempt, history: readonly Message[], deps: AgentLoopDeps) {
@@ -117,7 +121,7 @@ class AgentLoop {
   async run(infer: Infer): Promise<AttemptEnd> {
     const { inference, turnsUsed } = this.#deps;
     // Commands in the background write between tasks too.
-    await this.#deps.workdirSize.check();
+    await this.#checkSize();
     for (let turn = 1; turnsUsed + turn <= inference.maxTurns; turn += 1) {
       const end = await this.#turn(turn, infer);
       if (end.kind !== 'next') return end;
@@ -129,6 +133,7 @@ class AgentLoop {
     this.#attempt.throwIfCanceled();
     this.#attempt.announce({ kind: 'turn-started', turn });
     this.#attempt.turns = turn;
+    this.#calls = 0;
     const compaction = await this.#compact();
     this.#attempt.throwIfCanceled();
     if (compaction.kind === 'failed') return compaction;
@@ -138,7 +143,7 @@ class AgentLoop {
     if (refusal !== null) return { kind: 'spend-refused', refusal };
     const { outcome, streamedText } = await this.#infer(turn, request, infer);
     // A large workdir is measured while the model is asked; nothing is done with the answer before.
-    await this.#deps.workdirSize.settled(this.#signal);
+    await this.#settleSize();
     this.#attempt.throwIfCanceled();
     if (outcome.kind !== 'response') return outcome;
     const { model } = request;
@@ -188,6 +193,7 @@ class AgentLoop {
     const retries: string[] = [];
     const { outcome, streamedText } = await this.#counted(request, () => {
       const answer = infer(request, {
+        place: `${attempt.place}/m${turn}`,
         signal: this.#signal,
         onText: (text) => attempt.text(text),
         onThinking: (text) => attempt.thinking(text),
@@ -246,20 +252,24 @@ class AgentLoop {
       const { content, isError } = await this.#dispatch(turn, block);
       this.messages.push({ role: 'tool', toolCallId: block.id, isError, content: [{ type: 'text', text: content }] });
     }
-    await this.#deps.workdirSize.check();
+    await this.#checkSize();
     return { kind: 'next' };
   }
 
   async #dispatch(turn: number, block: ToolCallBlock): Promise<ToolAnswer> {
-    const { activity, hooks, hooked, inventory, requestInput } = this.#deps;
+    const { activity, gate, hooks, hooked, inventory, requestInput } = this.#deps;
     const { task } = this.#attempt;
     this.#attempt.throwIfCanceled();
     activity.emit({ kind: 'call-started', task, turn, call: block });
     let lost: unknown = null;
+    this.#calls += 1;
+    const place = `${this.#attempt.place}/m${turn}/t${this.#calls}`;
     const stopMeasuring = this.#measureMeanwhile();
     const dispatched = await inventory
       .dispatch(block, {
         taskId: task.id,
+        place,
+        settle: (look) => gate.settle(`${place}/look`, look),
         signal: this.#signal,
         judge: (call) => hooks.judgeCall(hooked, { ...call, turn }),
         emitText: (text) => this.#attempt.text(text),
@@ -283,6 +293,20 @@ class AgentLoop {
     if (lost !== null) throw lost;
     activity.emit({ kind: 'call-ended', task, turn, input: block.input, call: dispatched });
     return { content: dispatched.content, isError: dispatched.isError };
+  }
+
+  async #checkSize(): Promise<void> {
+    await this.#deps.gate.settle(`${this.#attempt.place}/size`, async () => {
+      await this.#deps.workdirSize.check();
+      return null;
+    });
+  }
+
+  async #settleSize(): Promise<void> {
+    await this.#deps.gate.settle(`${this.#attempt.place}/size`, async () => {
+      await this.#deps.workdirSize.settled(this.#signal);
+      return null;
+    });
   }
 
   /** A call that fills the workdir is ended before it has filled the disk. Gives what ends the measuring. */

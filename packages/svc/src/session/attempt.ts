@@ -7,14 +7,17 @@ import { TaskCanceled, type Task, type TaskEvent } from './task.ts';
 /** One attempt at a task. */
 export class Attempt {
   readonly task: Task;
+  /** Where the attempt stands in its session: `<task>/<number>`. */
+  readonly place: string;
   readonly #activity: SessionActivity;
   #hasStreamedText = false;
   /** Inference turns begun. */
   turns = 0;
   usage: Usage = { inputTokens: 0, outputTokens: 0 };
 
-  constructor(task: Task, activity: SessionActivity) {
+  constructor(task: Task, number: number, activity: SessionActivity) {
     this.task = task;
+    this.place = `${task.id}/${number}`;
     this.#activity = activity;
   }
 

@@ -49,7 +49,7 @@ describe('a call that a tool makes', () => {
     const seen: unknown[] = [];
     const outer = fakeTool('outer', async (_args, { tools }) => {
       seen.push(tools.kindOf('count'), tools.kindOf('none'));
-      const { content, denied } = await tools.dispatch({ id: 'x', name: 'count', input: {} });
+      const { content, denied } = await tools.dispatch({ id: 'x', name: 'count', input: {} }, 'x');
       seen.push(content, denied);
       return passed('done');
     });

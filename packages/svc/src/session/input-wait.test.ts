@@ -5,6 +5,7 @@ import { encodeNumberedFrame } from '@svc/protocol/frames.ts';
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import { SessionActivity } from './activity.ts';
 import { EventStream } from './event-stream.ts';
+import { openGate } from './gate.ts';
 import { waitForInput, type InputWaitDeps } from './input-wait.ts';
 import { taskFrames } from './task-frames.ts';
 import { Task, TaskCanceled } from './task.ts';
@@ -20,9 +21,10 @@ function workingTask(): { readonly task: Task; readonly deps: InputWaitDeps; rea
     const text = encodeNumberedFrame(id, frame);
     frames.push(`${id} ${/"message":"([^"]*)"/.exec(text)?.[1]}`);
   });
+  const clock = new FakeClock();
   const activity = new SessionActivity();
   activity.subscribe(taskFrames(stream));
-  return { task, frames, deps: { activity, clock: new FakeClock(), timeoutMs: null } };
+  return { task, frames, deps: { activity, gate: openGate(clock), clock, timeoutMs: null } };
 }
 
 describe('the questions of one task', () => {

@@ -3,11 +3,13 @@
 import type { InputAnswer } from '../tools/tool.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import type { SessionActivity } from './activity.ts';
+import type { Gate } from './gate.ts';
 import { TaskCanceled, type Task, type Announcement, type TaskEvent } from './task.ts';
 
 export interface InputWaitDeps {
   readonly activity: SessionActivity;
-  readonly clock: Clock;
+  readonly gate: Gate;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Null waits for as long as it takes. */
   readonly timeoutMs: number | null;
 }
@@ -26,7 +28,7 @@ export async function waitForInput(task: Task, prompt: string, deps: InputWaitDe
 type Settlement = InputAnswer | { readonly kind: 'canceled' };
 
 function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<InputAnswer> {
-  const { activity, clock, timeoutMs } = deps;
+  const { activity, clock, gate, timeoutMs } = deps;
   const startedMs = clock.monotonicMs();
   task.questions += 1;
   const question = { id: `q${task.questions}`, prompt };
@@ -35,7 +37,10 @@ function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<
   const settled = new Promise<InputAnswer>((...settles) => {
     [resolve, reject] = settles;
   });
-  const takeBack = timeoutMs === null ? () => {} : clock.after(timeoutMs, () => settle({ kind: 'timed-out' }));
+  const takeBack =
+    timeoutMs === null
+      ? () => {}
+      : gate.timer(`${task.id}/${question.id}`, timeoutMs, () => settle({ kind: 'timed-out' }));
   const onAbort = (): void => settle({ kind: 'canceled' });
   task.signal.addEventListener('abort', onAbort, { once: true });
   task.inputWait = { ...question, settled, answer: (text) => settle({ kind: 'answered', text }) };

@@ -56,7 +56,10 @@ export class Session {
     for (let task = await this.board.next(); task !== null; task = await this.board.next()) {
       await this.#run(task);
     }
-    await this.#background.stop();
+    await this.#runner.gate.settle('session/background', async () => {
+      await this.#background.stop();
+      return null;
+    });
     const trap = this.#trap;
     if (trap !== null) return { status: 'trapped', trap, stoppedIdle: false };
     if (this.#componentTrapped || this.#runner.hooks.trapped) return { status: 'trapped', trap, stoppedIdle: false };
@@ -65,16 +68,16 @@ export class Session {
 
   /** Ends the session because it cannot go on: its trace or its workdir failed. What runs is canceled. */
   trap(reason: Diagnostic): void {
-    this.#trap ??= reason;
-    this.board.abandon();
+    this.#runner.gate.arrive({ what: 'trap', reason }, () => this.#end(reason));
   }
 
   /** Accepts nothing more and cancels what is live; `run` resolves once it has ended. */
   async shutDown(): Promise<void> {
     // `svc stop` calls session/stop before it signals: the task that this canceled was met by the same stop.
-    this.#stoppedIdle = this.board.isIdle && !this.board.stopMetTasks;
-    this.board.close();
-    await this.board.cancelAll();
+    await this.#runner.gate.arrive({ what: 'shut-down' }, () => {
+      this.#stoppedIdle = this.board.isIdle && !this.board.stopMetTasks;
+      return this.board.shutDown();
+    });
   }
 
   async #run(task: Task): Promise<void> {
@@ -83,9 +86,14 @@ export class Session {
       this.#componentTrapped ||= trapped;
     } catch (error) {
       if (!(error instanceof Diagnostic)) throw error;
-      this.trap(error);
+      this.#end(error);
     } finally {
       this.board.finish(task);
     }
+  }
+
+  #end(reason: Diagnostic): void {
+    this.#trap ??= reason;
+    this.board.abandon();
   }
 }

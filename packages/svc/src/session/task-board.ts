@@ -4,6 +4,7 @@ import type { PreparedText } from '../trace/events.ts';
 import { mintContextId, mintTaskId, type TaskId } from '@svc/protocol/ids.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { SessionActivity } from './activity.ts';
+import type { Gate } from './gate.ts';
 import { Task, type TaskSource, KnownTasks, TaskLanes } from './task.ts';
 
 export interface Acceptance {
@@ -17,6 +18,7 @@ interface TaskBoardDeps {
   readonly acceptance: Acceptance;
   readonly clock: Clock;
   readonly activity: SessionActivity;
+  readonly gate: Gate;
   /** Does the slow part of recording a text of megabytes ahead. */
   readonly prepare: (text: string) => Promise<PreparedText>;
 }
@@ -108,20 +110,23 @@ export class TaskBoard {
   }
 
   #accept(task: Task, { prepared }: TaskSource): Submission {
-    this.#deps.activity.emit({ kind: 'task-submitted', task, prepared });
-    this.#accepted += 1;
-    this.#tasks.add(task);
-    this.#lanes.add(task);
-    this.#wake();
-    return { kind: 'accepted', task };
+    return this.#deps.gate.arrive({ what: 'task', task, isDelivered: this.#delivered.has(task) }, () => {
+      this.#deps.activity.emit({ kind: 'task-submitted', task, prepared });
+      this.#accepted += 1;
+      this.#tasks.add(task);
+      this.#lanes.add(task);
+      this.#wake();
+      return { kind: 'accepted', task };
+    });
   }
 
   /** Gives the text to the running task when that waits for input, whatever its context (docs/protocol.md "message/send"). */
   answerInput(text: string): Task | null {
-    const wait = this.#running?.inputWait ?? null;
-    if (this.#running === null || wait === null) return null;
-    wait.answer(text);
-    return this.#running;
+    const task = this.#running;
+    const wait = task?.inputWait ?? null;
+    if (task === null || wait === null) return null;
+    this.#deps.gate.arrive({ what: 'answer', task, text }, () => wait.answer(text));
+    return task;
   }
 
   find(id: string): Task | undefined {
@@ -135,10 +140,15 @@ export class TaskBoard {
 
   /** Stops a task wherever it is; resolves to it as it then stands. A terminal task is left alone (docs/protocol.md "tasks/cancel"). */
   async cancel(task: Task): Promise<Task> {
+    await this.#deps.gate.arrive({ what: 'cancel', task }, () => this.#cancel(task));
+    return task;
+  }
+
+  async #cancel(task: Task): Promise<void> {
     if (task.isTerminal) {
       // Its hooks may still reopen it.
       task.requestCancel();
-      return task;
+      return;
     }
     if (this.#lanes.remove(task.id) === undefined) {
       task.requestCancel();
@@ -146,20 +156,29 @@ export class TaskBoard {
     } else {
       this.#cancelQueued(task);
     }
-    return task;
   }
 
   /** Cancels every live task; with `after_task: exit` the session then ends by itself (docs/protocol.md "session/stop"). Ids sorted. */
   async cancelAll(): Promise<TaskId[]> {
+    return await this.#deps.gate.arrive({ what: 'stop' }, () => this.#cancelAll());
+  }
+
+  async #cancelAll(): Promise<TaskId[]> {
     const waiting = this.#lanes.all();
     const live = this.#running === null || this.#running.isTerminal ? waiting : [this.#running, ...waiting];
     this.#stopMetTasks ||= live.length > 0;
     if (this.#running?.isTerminal === true) this.#running.requestCancel();
     // The waiting ones first: none of them may start when the running one has gone.
-    await Promise.all(live.toReversed().map((task) => this.cancel(task)));
+    await Promise.all(live.toReversed().map((task) => this.#cancel(task)));
     this.#finishing = true;
     this.#wake();
     return live.map((task) => task.id).sort();
+  }
+
+  /** Accepts no task any more and cancels the live ones; `next` ends once they have. */
+  async shutDown(): Promise<void> {
+    this.close();
+    await this.#cancelAll();
   }
 
   /** No task is accepted any more and `next` ends once the live ones have. */

@@ -151,7 +151,7 @@ class AttemptRun {
     this.#task = task;
     this.#deps = deps;
     this.#start = start;
-    this.#attempt = new Attempt(task, deps.activity);
+    this.#attempt = new Attempt(task, start.number, deps.activity);
     this.#startedMs = deps.clock.monotonicMs();
     deps.activity.emit({ kind: 'attempt-started', task, attempt: start.number });
   }
@@ -245,7 +245,8 @@ class AttemptRun {
   /** A file holds no half of a character, so the frame that repeats it does not either. */
   #writeResult(result: string): Diagnostic | null {
     const text = toUSVString(result);
-    const refused = diagnosticOf(() => this.#deps.writeResult(text));
+    const { gate, writeResult } = this.#deps;
+    const refused = diagnosticOf(() => gate.find(`${this.#attempt.place}/result`, () => (writeResult(text), null)));
     if (refused === null) this.#task.result = text;
     return refused;
   }

@@ -133,8 +133,11 @@ async function callChecked(
   const { tool, argumentCheck } = found;
   const args = argumentsOf(input);
   if (args === null) return neverReached(`the arguments of ${tool.name} are not a JSON object`);
-  const problems = await argumentCheck.problemsOf(args);
-  if (problems.length > 0) {
+  const problems = await context.settle(async () => {
+    const found = await argumentCheck.problemsOf(args);
+    return found.length === 0 ? null : found;
+  });
+  if (problems !== null) {
     return neverReached([`the arguments of ${tool.name} do not fit its input schema:`, ...problems].join('\n'));
   }
   context.signal.throwIfAborted();

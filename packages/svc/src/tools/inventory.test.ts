@@ -24,6 +24,8 @@ function answering(outcome: Partial<ToolOutcome>): Tool['call'] {
 
 const context: DispatchContext = {
   taskId: 'tsk_1',
+  place: 'tsk_1/1/m1/t1',
+  settle: (look) => look(),
   signal: new AbortController().signal,
   emitText: () => {},
   emitThinking: () => {},

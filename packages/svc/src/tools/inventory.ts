@@ -60,7 +60,7 @@ export class Inventory {
     const find = (name: string): CallableTool | undefined => this.#tools.get(name);
     const toolsFor = (calling: DispatchContext): OtherTools => ({
       kindOf: (name) => find(name)?.tool.kind,
-      dispatch: (inner) => this.dispatch(inner, calling),
+      dispatch: (inner, step) => this.dispatch(inner, { ...calling, place: `${calling.place}/s${step}` }),
     });
     return dispatchCall(call, context, { find, names: this.names, clock: this.#clock, toolsFor });
   }

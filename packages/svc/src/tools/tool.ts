@@ -10,6 +10,8 @@ export type InputAnswer = { readonly kind: 'answered'; readonly text: string } |
 
 export interface ToolCallContext {
   readonly taskId: string;
+  /** Where the call stands in its session: `<task>/<attempt>/m<turn>/t<call>`, and `/s<step>` for a step of a plan. */
+  readonly place: string;
   /** The provider's id of the call; null when it gave none or an empty one. */
   readonly callId: string | null;
   /** Aborted when the task is canceled; the call then settles soon and its outcome is ignored. */
@@ -20,6 +22,11 @@ export interface ToolCallContext {
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
   /** What else the model can call, for a tool that makes calls of its own. */
   readonly tools: OtherTools;
+  /**
+   * Waits for something of the session's own that takes time, and gives what is unusual about it as plain JSON; null is what it nearly always
+   * comes to.
+   */
+  readonly settle: <T>(look: () => Promise<T | null>) => Promise<T | null>;
   /** Writes a line of the trace beside that of the call. False once that is impossible: the session ends with this call, so nothing more is to start. */
   readonly record: (event: TraceEvent) => boolean;
 }
@@ -27,8 +34,8 @@ export interface ToolCallContext {
 /** The tools of the session, under the task of the call at hand. */
 export interface OtherTools {
   kindOf(name: string): ToolKind | undefined;
-  /** Carries out a call as if the model had made it: checked, judged by hooks, fenced. It writes no frame and no line of its own. */
-  dispatch(call: RequestedCall): Promise<DispatchedCall>;
+  /** Carries out a call for a step as if the model had made it: checked, judged by hooks, fenced. It writes no frame and no line of its own. */
+  dispatch(call: RequestedCall, step: string): Promise<DispatchedCall>;
 }
 
 export interface ToolOutcome {
@@ -54,6 +61,8 @@ export interface Tool {
   /** JSON Schema of the arguments; checked before `call`. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
   call(args: Readonly<Record<string, unknown>>, context: ToolCallContext): Promise<ToolOutcome>;
+  /** Runs here, and reaches nothing outside but by calls of its own. */
+  readonly isOwn?: true;
   /** Gets ready for a call that may come soon. What goes wrong is that call's to tell. */
   warm?(): void;
 }

@@ -90,6 +90,7 @@ interface RecordedCall extends InferenceCall {
 function recordingCall(over: Partial<InferenceCall> = {}): RecordedCall {
   const seen: string[] = [];
   return {
+    place: 'tsk_1/1/m1',
     signal: new AbortController().signal,
     onText: (text) => void seen.push(`text ${text}`),
     onThinking: (text) => void seen.push(`thinking ${text}`),

@@ -1,3 +1,4 @@
+import { openGate } from '../../src/session/gate.ts';
 import { afterEach, expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
@@ -72,6 +73,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
     home,
     cacheDir: fixtureCache,
     delegations: null,
+    gate: openGate(systemClock),
     stop: new AbortController().signal,
     onWarning: () => {},
   });

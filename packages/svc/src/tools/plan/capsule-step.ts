@@ -14,7 +14,7 @@ export interface CapsuleStep {
 /** Gives a task to a capsule and waits for its answer. Expected failures are outcomes; rejects with the signal's reason on cancel. */
 export type RunCapsuleStep = (
   step: CapsuleStep,
-  context: Pick<ToolCallContext, 'taskId' | 'signal' | 'record'>,
+  context: Pick<ToolCallContext, 'taskId' | 'place' | 'signal' | 'record'>,
 ) => Promise<StepOutcome>;
 
 /** Capsule steps of a capsule that may not delegate. Without `SVC_REFEREE_URL` the step says that it is not set (D2 "Other codes"). */

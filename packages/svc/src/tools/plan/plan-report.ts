@@ -93,13 +93,21 @@ interface PlanFile {
   readonly text: string;
 }
 
-/** Keeps a plan as `plans/<number>-<plan id>.json`, the owner's alone, whole or not at all. A disk that refuses it is part of the answer. */
-export async function savePlan(file: PlanFile, { sessionDirectory, redact }: PlanFileSettings): Promise<SavedPlan> {
-  const name = `plans/${file.number}-${file.planId}.json`;
+/** Where a plan is kept. */
+export function savedPlan(number: number, planId: string): Extract<SavedPlan, { kind: 'saved' }> {
+  return { kind: 'saved', name: `plans/${number}-${planId}.json` };
+}
+
+/** Keeps a plan as `savedPlan` says, the owner's alone, whole or not at all. Gives why not: a disk that refuses it is part of the answer. */
+export async function savePlan(
+  file: PlanFile,
+  { sessionDirectory, redact }: PlanFileSettings,
+): Promise<Extract<SavedPlan, { kind: 'not-saved' }> | null> {
+  const { name } = savedPlan(file.number, file.planId);
   try {
     await makeDirectory(join(sessionDirectory, 'plans'), 0o700);
     await replaceFile(join(sessionDirectory, name), [Buffer.from(redact(file.text))], { mode: 0o600 });
-    return { kind: 'saved', name };
+    return null;
   } catch (error) {
     if (!(error instanceof Diagnostic)) throw error;
     return { kind: 'not-saved', problem: error.message };

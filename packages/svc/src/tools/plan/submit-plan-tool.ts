@@ -21,6 +21,7 @@ import {
   reportPlan,
   type SavedPlan,
   type PlanFileSettings,
+  savedPlan,
   savePlan,
   cutText,
 } from './plan-report.ts';
@@ -42,6 +43,7 @@ export function createSubmitPlanTool(settings: SubmitPlanSettings): Tool {
     name: 'submit-plan',
     description,
     kind: 'runtime',
+    isOwn: true,
     inputSchema: planSchema,
     call: async (args, context) => {
       const checked = checkPlan(args, (name) => context.tools.kindOf(name));
@@ -79,7 +81,8 @@ async function carryOut(
     clock,
   });
   const text = recordPlan(context.taskId, submittedPlan.parse(args), end);
-  const saved = await savePlan({ number, planId: plan.id, text }, settings);
+  const saved =
+    (await context.settle(() => savePlan({ number, planId: plan.id, text }, settings))) ?? savedPlan(number, plan.id);
   recordEnd(end, saved, { ids, context, durationMs: elapsedMs(clock, startedMs) });
   context.signal.throwIfAborted();
   const { text: content, truncated } = reportPlan(plan.id, end, saved);
@@ -159,11 +162,13 @@ async function attemptStep(
   if (filled.work.kind === 'capsule') {
     const { name: capsule, version, task } = filled.work;
     context.signal.throwIfAborted();
-    return bounded(await runCapsuleStep({ id, capsule, version, task }, context));
+    return bounded(
+      await runCapsuleStep({ id, capsule, version, task }, { ...context, place: `${context.place}/s${id}` }),
+    );
   }
   const { name } = filled.work;
   const input = filled.work.kind === 'shell' ? { command: filled.work.command } : filled.work.input;
-  return outcomeOf(await context.tools.dispatch({ id: '', name, input }));
+  return outcomeOf(await context.tools.dispatch({ id: '', name, input }, id));
 }
 
 /** The input of a step as it is called, for the trace; null where it could not be filled in. */
