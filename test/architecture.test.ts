@@ -36,6 +36,7 @@ const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['delegation', 'resources'],
     ['hooks'],
     ['tools', 'inference'],
+    ['journal'],
     ['trace'],
   ],
 };

@@ -1,0 +1,267 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import { mebibyte, RecordedSession, roomy, sessionId } from '../../test/journal/recorded-session.ts';
+import { FakeClock } from '../../../../test/support/fake-clock.ts';
+import { type Capture, type Journal, type JournalLimits, openJournal } from './journal-writer.ts';
+
+let folder = '';
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-journal-'));
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Options {
+  readonly capture?: Capture;
+  readonly limits?: JournalLimits;
+  readonly redact?: (text: string) => string;
+  readonly onFull?: () => void;
+  readonly directory?: string;
+}
+
+function open({ redact = (text) => text, capture = 'content', limits = roomy, ...rest }: Options = {}): Journal {
+  const { onFull = () => {}, directory = folder } = rest;
+  return openJournal({ directory, session: sessionId(), capture, redact, limits, clock: new FakeClock(), onFull });
+}
+
+function begun(options?: Options): Journal {
+  const journal = open(options);
+  journal.begin();
+  return journal;
+}
+
+function text(): string {
+  return readFileSync(join(folder, 'journal.jsonl'), 'utf8');
+}
+
+function lines(): Record<string, unknown>[] {
+  return text()
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+const stop = { k: 'in', what: 'stop' } as const;
+
+describe('a journal', () => {
+  it("is the owner's alone, numbers its records from 0 and ties each to the one before", () => {
+    const journal = begun();
+    journal.append(stop);
+    const sha256 = journal.body('a text');
+    journal.append({ k: 'in', what: 'answer', at: 7, task: 'tsk_1', text: sha256 });
+    journal.close();
+    expect(statSync(join(folder, 'journal.jsonl')).mode & 0o777).toBe(0o600);
+    expect(text()).toBe(
+      '{"n":0,"k":"in","at":1760000000000,"what":"stop","c":"17f278e31e83b6f6"}\n' +
+        `{"n":1,"k":"body","sha256":"${sha256}","bytes":6,"data":"a text","c":"5aedf6fa826043dd"}\n` +
+        `{"n":2,"k":"in","what":"answer","at":7,"task":"tsk_1","text":"${sha256}","c":"2a43d120c3920eed"}\n`,
+    );
+  });
+
+  it('is never gone on with', () => {
+    begun().close();
+    expect(() => open()).toThrow('cannot be written: a file of that name is there');
+  });
+
+  it('takes nothing once it is closed', () => {
+    const journal = begun();
+    journal.close();
+    journal.close();
+    expect(() => journal.append(stop)).toThrow('is closed: the session ses_00000000000000000000000000000001 has ended');
+    expect(() => journal.body('x')).toThrow('is closed');
+    expect(() => journal.whenBegun(() => {})).toThrow('is closed');
+    expect(text()).toBe('');
+  });
+
+  it('holds lines until it begins, in the order of the calls', () => {
+    const journal = open();
+    journal.append(stop);
+    journal.whenBegun(() => {
+      journal.body('first');
+      journal.append({ k: 'in', what: 'cancel' });
+    });
+    journal.append({ k: 'in', what: 'size' });
+    expect(text()).toBe('');
+    journal.begin();
+    journal.body('second');
+    journal.begin();
+    expect(lines().map(({ k, what, data }) => [k, what ?? data])).toEqual([
+      ['in', 'stop'],
+      ['body', 'first'],
+      ['in', 'cancel'],
+      ['in', 'size'],
+      ['body', 'second'],
+    ]);
+    journal.close();
+  });
+
+  it('writes what waits when it is closed before it began', () => {
+    const journal = open();
+    journal.append(stop);
+    journal.close();
+    expect(lines()).toHaveLength(1);
+  });
+});
+
+describe('a text of a journal', () => {
+  it('is kept once, in its line up to 64 KiB of UTF-8 and beyond in a file of its own', () => {
+    const journal = begun();
+    const longest = 'é'.repeat(32 * 1024);
+    for (const each of [longest, longest, `${longest}x`, `${longest}x`]) journal.body(each);
+    journal.close();
+    const longer = sha256Hex(`${longest}x`);
+    expect(lines()).toMatchObject([
+      { k: 'body', sha256: sha256Hex(longest), bytes: 65_536, data: longest },
+      { k: 'body', sha256: longer, bytes: 65_537, file: true },
+    ]);
+    expect(lines()[1]).not.toHaveProperty('data');
+    expect(readdirSync(join(folder, 'bodies'))).toEqual([longer]);
+    expect(readFileSync(join(folder, 'bodies', longer), 'utf8')).toBe(`${longest}x`);
+    expect(statSync(join(folder, 'bodies')).mode & 0o777).toBe(0o700);
+    expect(statSync(join(folder, 'bodies', longer)).mode & 0o777).toBe(0o600);
+  });
+
+  it('is kept with whole characters only, so that its hash is that of its bytes', () => {
+    const journal = begun();
+    expect(journal.body('half \uD83D')).toBe(sha256Hex('half \uFFFD'));
+    expect(journal.body('half \uFFFD')).toBe(sha256Hex('half \uFFFD'));
+    journal.close();
+    expect(lines()).toMatchObject([{ bytes: 8, data: 'half \uFFFD' }]);
+  });
+
+  it('leaves hash, size and both ends where it is longer than is kept', () => {
+    const journal = begun({ limits: { maxBody: 20_000, maxBytes: mebibyte } });
+    const long = `${'é'.repeat(2047)}-世${'x'.repeat(20_000)}世-${'é'.repeat(2047)}`;
+    journal.body(long);
+    journal.close();
+    expect(lines()).toMatchObject([
+      {
+        sha256: sha256Hex(long),
+        bytes: 28_196,
+        cut: { head: `${'é'.repeat(2047)}-`, tail: `-${'é'.repeat(2047)}` },
+      },
+    ]);
+    expect(Object.keys(lines()[0] ?? {})).toEqual(['n', 'k', 'sha256', 'bytes', 'cut', 'c']);
+  });
+
+  it('leaves hash and size alone in a journal of meta', () => {
+    const journal = begun({ capture: 'meta' });
+    journal.body('x'.repeat(100_000));
+    expect(journal.capture).toBe('meta');
+    journal.close();
+    expect(Object.keys(lines()[0] ?? {})).toEqual(['n', 'k', 'sha256', 'bytes', 'c']);
+    expect(readdirSync(folder)).toEqual(['journal.jsonl']);
+  });
+
+  it('leaves no more than that once the journal is full, which is told once', () => {
+    let told = 0;
+    const journal = begun({
+      limits: { maxBody: mebibyte, maxBytes: 200_000 },
+      onFull: () => {
+        told += 1;
+        journal.append({ k: 'in', what: 'log-limit' });
+      },
+    });
+    for (const letter of 'abcd') journal.body(letter.repeat(70_000));
+    expect(journal.capture).toBe('meta');
+    journal.body('e');
+    journal.close();
+    expect(told).toBe(1);
+    expect(lines().map(({ k, file, data }) => [k, file ?? data ?? null])).toEqual([
+      ['body', true],
+      ['body', true],
+      ['body', null],
+      ['in', null],
+      ['body', null],
+      ['body', null],
+    ]);
+  });
+});
+
+describe('secrets', () => {
+  const canary = 'canary/"7f3a"';
+
+  it('are in no byte of a journal, whichever text or record they come in', () => {
+    const spelled = [canary, JSON.stringify(canary).slice(1, -1), encodeURIComponent(canary)];
+    const session = new RecordedSession(folder, {
+      secrets: [canary],
+      capsule: canary,
+      model: canary,
+      system: `Never say ${canary}.`,
+      tools: [{ name: canary }],
+    });
+    const { journal } = session;
+    session.task(`The key is ${canary}`).model(canary, [canary]).shell(`echo ${canary}`, canary.repeat(10_000), 1);
+    journal.append({
+      k: 'start',
+      e: `session/h-${canary}-1/${canary}`,
+      port: 'hook',
+      name: canary,
+      in: session.json(canary),
+    });
+    journal.append({ k: 'told', e: `session/h-${canary}-1/${canary}`, event: canary, lost: 0 });
+    journal.append({ k: 'in', what: 'answer', text: journal.body(canary) });
+    session.taskEnd(canary);
+    journal.append({ k: 'close', status: 'failed', reason: canary });
+    journal.close();
+    const written = readdirSync(session.folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => statSync(join(session.folder, name)).isFile())
+      .map((name) => readFileSync(join(session.folder, name), 'utf8'));
+    expect(written).toHaveLength(3);
+    for (const each of spelled) for (const kept of written) expect(kept).not.toContain(each);
+  });
+
+  it('take nothing away from ids, hashes and words of the format, however short they are', () => {
+    const session = new RecordedSession(folder, { secrets: ['0000', 'text', 'session', 'model'] });
+    session.task('text').model('session').close();
+    const written = readFileSync(join(session.folder, 'journal.jsonl'), 'utf8');
+    expect(written).toContain('"session":"ses_00000000000000000000000000000001"');
+    expect(written).toContain('"e":"tsk_00000000000000000000000000000001/1/m1","port":"model"');
+    expect(written).toContain('"ctx":"ctx_00000000000000000000000000000001"');
+    expect(written).toContain(`"text":"${sha256Hex('[secret]')}"`);
+  });
+
+  it('give the same hashes as the run of somebody who has none', () => {
+    const journal = begun({ redact: (each) => each.replaceAll('hidden', '[secret]') });
+    expect(journal.body('a hidden word')).toBe(sha256Hex('a [secret] word'));
+    journal.close();
+  });
+});
+
+describe('a journal on a disk that refuses', () => {
+  const isRoot = process.getuid?.() === 0;
+
+  it.skipIf(!isRoot)('is as it was before the record that found no room (needs root, to mount one)', () => {
+    const small = join(folder, 'small');
+    execFileSync('mkdir', [small]);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=128k', 'tmpfs', small]);
+    try {
+      const journal = begun({ directory: small });
+      journal.append(stop);
+      journal.body('x'.repeat(40_000));
+      const before = readFileSync(join(small, 'journal.jsonl'));
+      writeFileSync(join(small, 'filler'), Buffer.alloc(72 * 1024));
+      expect(() => journal.body('y'.repeat(40_000))).toThrow(/E-IO-006|cannot be written: no space left on the device/);
+      expect(readFileSync(join(small, 'journal.jsonl'))).toEqual(before);
+      expect(() => journal.body('z'.repeat(70_000))).toThrow('cannot be written: no space left on the device');
+      expect(readdirSync(join(small, 'bodies'))).toEqual([]);
+      rmSync(join(small, 'filler'));
+      // Nothing is missing where it goes on: neither number nor chain nor text.
+      journal.body('y'.repeat(40_000));
+      journal.append(stop);
+      journal.close();
+      const numbers = readFileSync(join(small, 'journal.jsonl'), 'utf8').match(/(?<=^\{"n":)\d+/gm);
+      expect(numbers).toEqual(['0', '1', '2', '3']);
+    } finally {
+      execFileSync('umount', [small]);
+    }
+  });
+});

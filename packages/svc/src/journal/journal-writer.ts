@@ -1,0 +1,272 @@
+/** Writes the journal of a session: what is needed to look back on it and to run it again. */
+
+import { closeSync, constants, ftruncateSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+
+import type { Clock } from '@svc/kit/clock.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isErrno, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { TemporaryFile } from '@svc/kit/files/replace-file.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
+import { IndexBuilder } from './journal-index.ts';
+import { encodeLine, firstChain } from './record-line.ts';
+import { redactedRecord } from './redacted-record.ts';
+import type { RecordKind, RecordOf } from './records.ts';
+
+/** What is kept of the texts of a session: the whole of them, or hashes and sizes alone. */
+export type Capture = 'content' | 'meta';
+
+/** A record as a session hands it over: with the time of that moment where it has none. Bodies and indexes are the writer's own. */
+export type NewRecord = {
+  [Kind in Exclude<RecordKind, 'body' | 'index'>]: Untimed<RecordOf<Kind>>;
+}[Exclude<RecordKind, 'body' | 'index'>];
+
+type Untimed<Each> = Each extends { readonly at: number } ? Omit<Each, 'at'> & { readonly at?: number } : Each;
+
+/** Where a session is recorded so that it can be looked at and run again. */
+export interface Journal {
+  /** `meta` from the moment on at which a journal of `content` is full. */
+  readonly capture: Capture;
+  /**
+   * Keeps a text, once a session, with the secrets taken out, and returns the SHA-256 of what is kept. Hashing loads `node:crypto`: before
+   * `begin` it is left to `whenBegun`.
+   */
+  body(text: string): string;
+  /** Appends one line, whole or not at all. Throws the Diagnostic `E-IO-006` when it cannot, and the file is as it was. */
+  append(record: NewRecord): void;
+  /** Runs `write` now, or, where lines still wait, in its turn among them. */
+  whenBegun(write: () => void): void;
+  /** Until then lines wait in memory. Writes them, and does what `whenBegun` was given, in their order. */
+  begin(): void;
+  /** Writes what waits. Nothing is taken any more. */
+  close(): void;
+}
+
+/** What a journal may grow to, in bytes. */
+export interface JournalLimits {
+  /** The longest text that is kept whole (`trace.max_body`). */
+  readonly maxBody: number;
+  /** Lines and bodies together (`trace.max_bytes`). */
+  readonly maxBytes: number;
+}
+
+export interface JournalOptions {
+  /** Of the session, with its trace; it is there. */
+  readonly directory: string;
+  readonly session: SessionId;
+  readonly capture: Capture;
+  /** Takes secrets out of a text. */
+  readonly redact: (text: string) => string;
+  readonly limits: JournalLimits;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Called once, when the limit is reached and only hashes are kept from there on. */
+  readonly onFull: () => void;
+}
+
+export const journalFile = 'journal.jsonl';
+export const bodiesDirectory = 'bodies';
+
+/** Of UTF-8; a longer text has a file of its own. */
+export const longestInline: number = 64 * 1024;
+/** What stays of each end of a text that is too long to be kept. */
+const endBytes = 4096;
+
+const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = constants;
+
+/** Opens `journal.jsonl` of a session, owner-only; one that is there is never gone on with: `E-IO-006`. */
+export function openJournal(options: JournalOptions): Journal {
+  return new FileJournal(options);
+}
+
+class FileJournal implements Journal {
+  readonly #options: JournalOptions;
+  readonly #path: string;
+  readonly #fd: number;
+  #capture: Capture;
+  /** What waits for `begin`; null once it has come. */
+  #waiting: (() => void)[] | null = [];
+  #isOpen = true;
+  #size = 0;
+  #bodyBytes = 0;
+  #n = 0;
+  #chain = firstChain;
+  #index = new IndexBuilder();
+  readonly #kept = new Set<string>();
+
+  constructor(options: JournalOptions) {
+    this.#options = options;
+    this.#capture = options.capture;
+    this.#path = join(options.directory, journalFile);
+    this.#fd = this.#attempt(() => openSync(this.#path, O_WRONLY | O_CREAT | O_APPEND | O_EXCL, 0o600));
+  }
+
+  get capture(): Capture {
+    return this.#capture;
+  }
+
+  body(text: string): string {
+    this.#refuseClosed();
+    // A half of a character would become another one in UTF-8, and its hash that of another text.
+    const redacted = this.#options.redact(text).toWellFormed();
+    const sha256 = sha256Hex(redacted);
+    if (this.#kept.has(sha256)) return sha256;
+    this.#kept.add(sha256);
+    this.#inTurn(() => {
+      try {
+        this.#keep(sha256, redacted);
+      } catch (error) {
+        this.#kept.delete(sha256);
+        throw error;
+      }
+    });
+    return sha256;
+  }
+
+  append(record: NewRecord): void {
+    this.#refuseClosed();
+    const hasTime = 'at' in record || !timedKinds.has(record.k);
+    const timed = hasTime ? record : Object.assign({ k: record.k, at: this.#options.clock.now() }, record);
+    this.#inTurn(() => this.#write(redactedRecord(timed as RecordOf<RecordKind>, this.#options.redact)));
+  }
+
+  whenBegun(write: () => void): void {
+    this.#refuseClosed();
+    this.#inTurn(write);
+  }
+
+  begin(): void {
+    for (const write of this.#waiting ?? []) {
+      // What it writes itself goes out now, before what waits behind it.
+      this.#waiting = null;
+      write();
+    }
+    this.#waiting = null;
+  }
+
+  close(): void {
+    if (!this.#isOpen) return;
+    try {
+      this.begin();
+    } finally {
+      this.#isOpen = false;
+      closeSync(this.#fd);
+    }
+  }
+
+  #inTurn(write: () => void): void {
+    if (this.#waiting === null) write();
+    else this.#waiting.push(write);
+  }
+
+  #keep(sha256: string, text: string): void {
+    const bytes = Buffer.byteLength(text);
+    const known = { k: 'body', sha256, bytes } as const;
+    if (this.#capture === 'meta') {
+      this.#write(known);
+    } else if (bytes > this.#options.limits.maxBody) {
+      this.#write({ ...known, cut: endsOf(Buffer.from(text)) });
+    } else if (this.#size + this.#bodyBytes + bytes > this.#options.limits.maxBytes) {
+      this.#capture = 'meta';
+      this.#write(known);
+      this.#options.onFull();
+    } else if (bytes > longestInline) {
+      this.#attempt(() => this.#writeFile(sha256, text));
+      this.#bodyBytes += bytes;
+      this.#write({ ...known, file: true });
+    } else {
+      this.#write({ ...known, data: text });
+    }
+  }
+
+  /** Under another name first: a file of `bodies/` is whole. */
+  #writeFile(sha256: string, text: string): void {
+    const directory = join(this.#options.directory, bodiesDirectory);
+    try {
+      mkdirSync(directory, { mode: 0o700 });
+    } catch (error) {
+      if (!isErrno(error, 'EEXIST')) throw error;
+    }
+    const file = new TemporaryFile(directory, 0o600);
+    try {
+      writeFileSync(file.fd, text);
+      file.keepAs(join(directory, sha256));
+    } finally {
+      file.close();
+    }
+  }
+
+  #write(record: RecordOf<RecordKind>): void {
+    // The last line is the end of the session, and an index right before it.
+    if (record.k === 'close') this.#writeLine(this.#index.record());
+    this.#writeLine(record);
+    if (this.#index.isDue) this.#writeLine(this.#index.record());
+  }
+
+  #writeLine(record: RecordOf<RecordKind>): void {
+    const { line, chain } = encodeLine(this.#n, record, this.#chain);
+    const bytes = Buffer.from(line);
+    this.#attempt(() => this.#appendBytes(bytes));
+    const offset = this.#size;
+    this.#size += bytes.length;
+    this.#n += 1;
+    this.#chain = chain;
+    this.#index.note(record, offset, this.#size);
+  }
+
+  /** Only a disk that is filling up takes a part; the rest then meets the error. */
+  #appendBytes(bytes: Buffer): void {
+    let written = 0;
+    try {
+      while (written < bytes.length) written += writeSync(this.#fd, bytes, written);
+    } catch (error) {
+      if (written > 0) ftruncateSync(this.#fd, this.#size);
+      throw error;
+    }
+  }
+
+  #refuseClosed(): void {
+    if (this.#isOpen) return;
+    throw new Diagnostic(
+      'E-IO-006',
+      `the journal ${this.#path} is closed: the session ${this.#options.session} has ended`,
+    );
+  }
+
+  #attempt<Value>(work: () => Value): Value {
+    try {
+      return work();
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
+      throw new Diagnostic('E-IO-006', `the journal ${this.#path} cannot be written: ${systemReason(error)}`, {
+        hint: 'free space on the disk or make the directory writable, then run the capsule again',
+        cause: error,
+      });
+    }
+  }
+}
+
+/** The kinds that have `at`. */
+const timedKinds: ReadonlySet<string> = new Set<RecordKind>([
+  'open',
+  'task',
+  'task-end',
+  'start',
+  'end',
+  'in',
+  'close',
+]);
+
+/** Both ends of a text, which is longer than they are, as far as they are whole characters. */
+function endsOf(bytes: Buffer): { readonly head: string; readonly tail: string } {
+  let head = endBytes;
+  while (isWithin(bytes, head)) head -= 1;
+  let tail = bytes.length - endBytes;
+  while (isWithin(bytes, tail)) tail += 1;
+  return { head: bytes.toString('utf8', 0, head), tail: bytes.toString('utf8', tail) };
+}
+
+/** Whether a place in UTF-8 is within a character. */
+function isWithin(bytes: Buffer, at: number): boolean {
+  return ((bytes[at] ?? 0) & 0xc0) === 0x80;
+}

@@ -1,0 +1,186 @@
+/** Every record of a journal with its keys, and how a line that was read becomes one. */
+
+import { z } from 'zod';
+
+/**
+ * The lines of `journal.jsonl` (docs/journal.md "Records"). The schemas are the published contract: who writes a journal uses only their
+ * types, who reads one checks each line with them.
+ */
+
+/** The one version of the format that there is. */
+export const journalVersion = 1;
+
+const count = z.int().min(0);
+/** Unix milliseconds. */
+const at = z.int();
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+/** Where an effect stands: task, attempt, turn and call, so that those which run at once keep their names. */
+const place = z.string().min(1);
+const task = z.string().min(1);
+const offset = count;
+
+const usage = z.object({ in: count, out: count, cache: count.optional() });
+
+const modelStart = z.object({
+  at,
+  e: place,
+  port: z.literal('model'),
+  /** Names the model. */
+  name: z.string(),
+  /** The body of `{model, system, tools, maxTokens}`, of which `system` and `tools` are hashes of bodies themselves. */
+  fixed: sha256,
+  /** The request that this one extends; null for one that begins anew, as after a compaction. */
+  base: place.nullable(),
+  /** Messages as JSON, in their order: what is said beyond `base`. */
+  add: z.array(sha256),
+  /** True when the driver was given an id to go on from. */
+  cont: z.boolean().optional(),
+});
+
+const effectStart = z.object({
+  at,
+  e: place,
+  port: z.enum(['tool', 'shell', 'mcp', 'hook', 'child']),
+  /** Names the tool, the command, the hook or the capsule. */
+  name: z.string(),
+  /** The input as JSON. */
+  in: sha256,
+});
+
+/** Every kind of record with its own keys, beside `n`, `k` and `c` of all of them. */
+export const recordSchemas = {
+  /** The first of a process. */
+  open: z.object({
+    at,
+    version: z.literal(journalVersion),
+    session: z.string(),
+    epoch: z.int().min(1),
+    svc: z.string(),
+    node: z.string(),
+    capture: z.enum(['content', 'meta']),
+    /** False where commands ran as the user, and could have written here. */
+    trusted: z.boolean(),
+    capsule: z.object({ name: z.string(), version: z.string() }),
+  }),
+  /** A text, once a session, before the first record that names it. Without `data`, `file` and `cut` only its hash was kept. */
+  body: z.object({
+    sha256,
+    /** Of the whole text in UTF-8. */
+    bytes: count,
+    data: z.string().optional(),
+    /** It is in `bodies/`, under its hash. */
+    file: z.literal(true).optional(),
+    /** Both ends of one that was too long to be kept. */
+    cut: z.object({ head: z.string(), tail: z.string() }).optional(),
+  }),
+  /** What the session began with, each key the hash of a body. */
+  setup: z.object({
+    manifest: sha256,
+    lock: sha256.nullable(),
+    system: sha256,
+    tools: sha256,
+    grants: sha256,
+    hooks: sha256,
+    settings: sha256,
+  }),
+  task: z.object({
+    at,
+    id: task,
+    ctx: z.string(),
+    origin: z.enum(['user', 'message', 'peer', 'completion']),
+    trust: z.enum(['trusted', 'untrusted']),
+    lane: z.enum(['foreground', 'background']),
+    text: sha256,
+    /** What the sender knows it by, so that a second sending is the same task. */
+    key: z.string().nullable(),
+    by: z.enum(['start', 'message', 'work-end', 'child-end']),
+  }),
+  'task-end': z.object({
+    at,
+    id: task,
+    state: z.enum(['completed', 'failed', 'canceled']),
+    attempts: count,
+    turns: count,
+    result: sha256.nullable(),
+    message: z.string(),
+  }),
+  /** An effect begins; it is a step, and its number is its place among these in the file, from 1. */
+  start: z.discriminatedUnion('port', [modelStart, effectStart]),
+  /** During an effect, its outside asks the session for something. */
+  ask: z.object({ e: place, what: z.enum(['input', 'call', 'complete', 'record']), value: sha256 }),
+  end: z.object({
+    at,
+    e: place,
+    ms: count,
+    /** The outcome as JSON; null when there is none. */
+    value: sha256.nullable(),
+    lost: z.literal('canceled').optional(),
+    /** A JSON list of `[kind, text]`: what was shown while the answer came. */
+    chunks: sha256.optional(),
+    stop: z.string().optional(),
+    usage: usage.optional(),
+    exit: z.int().optional(),
+    error: z.literal(true).optional(),
+    /** Names of what the answer called. */
+    calls: z.array(z.string()).optional(),
+  }),
+  /** What came by itself. */
+  in: z.object({
+    at,
+    what: z.enum(['answer', 'cancel', 'stop', 'timer', 'size', 'log-limit']),
+    task: task.optional(),
+    text: sha256.optional(),
+  }),
+  /** An event that an asynchronous hook was told, and how many before it were lost. */
+  told: z.object({ e: place, event: z.string(), lost: count }),
+  /** Where steps and bodies since the index before it stand, so that a reader finds them from the end of the file. */
+  index: z.object({
+    /** Number of the step, byte of its `start`, byte of its `end` or null. */
+    steps: z.array(z.tuple([z.int().min(1), offset, offset.nullable()])),
+    /** The first 16 digits of the hash, and the byte of its `body`. */
+    bodies: z.array(z.tuple([z.string().regex(/^[0-9a-f]{16}$/), offset])),
+    /** Steps whose `start` is in an older index: number, and the byte of its `end`. */
+    ended: z.array(z.tuple([z.int().min(1), offset])),
+    before: offset.nullable(),
+  }),
+  /** The last of an orderly end. */
+  close: z.object({ at, status: z.enum(['ok', 'failed', 'trapped']), reason: z.string().nullable() }),
+} as const;
+
+export type RecordKind = keyof typeof recordSchemas;
+
+/** The keys that every record has beside its own: its number from 0, its kind, and the chain up to it. */
+export interface RecordFrame {
+  readonly n: number;
+  readonly c: string;
+}
+
+/** A record without its number and its chain, which the writer adds. */
+export type RecordOf<Kind extends RecordKind> = {
+  [K in Kind]: { readonly k: K } & Readonly<z.infer<(typeof recordSchemas)[K]>>;
+}[Kind];
+
+export type JournalRecord<Kind extends RecordKind = RecordKind> = {
+  [K in Kind]: RecordFrame & RecordOf<K>;
+}[Kind];
+
+export type StartRecord = JournalRecord<'start'>;
+export type EndRecord = JournalRecord<'end'>;
+
+export function isRecordKind(kind: string): kind is RecordKind {
+  return Object.hasOwn(recordSchemas, kind);
+}
+
+/** The record that a line holds; a clause that says what is wrong with it for one that is none. */
+export function decodeRecord<Kind extends RecordKind>(line: string, kind: Kind): JournalRecord<Kind> | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return 'is not JSON';
+  }
+  const { success, data, error } = recordSchemas[kind].safeParse(value);
+  if (!success) return `lacks what a record ${kind} has, or has it wrong: ${error.issues[0]?.path.join('/') ?? ''}`;
+  const { n, c } = value as RecordFrame;
+  return { n, k: kind, ...data, c } as unknown as JournalRecord<Kind>;
+}
