@@ -1,0 +1,118 @@
+/** The bytes of a journal: read a line at a time, at any place, and never through a link. */
+
+import { closeSync, fstatSync, readSync } from 'node:fs';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+
+/** A line of more bytes is no record. */
+export const longestLine: number = 16 * 1024 * 1024;
+
+const lineFeed = 0x0a;
+const firstRead = 16 * 1024;
+const chunkBytes = 1024 * 1024;
+
+/**
+ * A regular file of the directory that belongs to `owner`, where that is known; null when there is none of that name. `E-RUN-072` for a link,
+ * for anything else that is no file, and for a file of another user.
+ */
+export function openOwn(directory: HeldDirectory, name: string, owner: number | null): number | null {
+  const found = openIfThere(directory, name);
+  if (found === null) return null;
+  if (found.kind !== 'file') throw notOwn(`${name} is a ${found.kind}`.replace('other', 'special file'));
+  const { uid } = fstatSync(found.fd);
+  if (owner === null || uid === owner) return found.fd;
+  closeSync(found.fd);
+  throw notOwn(`${name} belongs to user ${uid}`);
+}
+
+/** `E-RUN-072`: what stands in the folder of a session is not what `svc` put there. */
+export function notOwn(fault: string): Diagnostic {
+  return new Diagnostic('E-RUN-072', `the folder of the session cannot be trusted: ${fault}`, {
+    hint: 'svc reads only files that it wrote itself as this user: copy what you want to read into a folder of your own',
+  });
+}
+
+function openIfThere(directory: HeldDirectory, name: string): ReturnType<HeldDirectory['openFile']> | null {
+  try {
+    return directory.openFile(name);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return null;
+    throw ioFault(error, `cannot open ${name} of the session`);
+  }
+}
+
+/** An open journal. Reads throw `E-IO-001` for what the system refuses. Whoever made it closes it. */
+export class JournalFile {
+  readonly #fd: number;
+  #bytesRead = 0;
+
+  /** Takes over the descriptor. */
+  constructor(fd: number) {
+    this.#fd = fd;
+  }
+
+  /** Bytes of the file now. */
+  get size(): number {
+    return fstatSync(this.#fd).size;
+  }
+
+  /** How much was read so far. */
+  get bytesRead(): number {
+    return this.#bytesRead;
+  }
+
+  /** As much of `length` bytes from `offset` on as there is. */
+  readAt(offset: number, length: number): Buffer {
+    const bytes = Buffer.allocUnsafe(length);
+    let filled = 0;
+    try {
+      while (filled < length) {
+        const count = readSync(this.#fd, bytes, filled, length - filled, offset + filled);
+        if (count === 0) break;
+        filled += count;
+      }
+    } catch (error) {
+      throw ioFault(error, 'cannot read the journal');
+    }
+    this.#bytesRead += filled;
+    return bytes.subarray(0, filled);
+  }
+
+  /** The line that begins at `offset`, without its line feed; null when no line of a record's length ends. */
+  lineAt(offset: number): Buffer | null {
+    for (let length = firstRead; ; length = Math.min(length * 4, longestLine)) {
+      const bytes = this.readAt(offset, length);
+      const end = bytes.indexOf(lineFeed);
+      if (end >= 0) return bytes.subarray(0, end);
+      if (bytes.length < length || length >= longestLine) return null;
+    }
+  }
+
+  /**
+   * Whole lines from `offset` on, each with the byte that it begins at, as far as the last line feed there is. A buffer is good until the next
+   * is asked for. Ends, with `tooLong` true, before a line that is longer than any record.
+   */
+  *lines(offset: number): Generator<{ readonly offset: number; readonly line: Buffer }, { readonly tooLong: boolean }> {
+    let at = offset;
+    let length = chunkBytes;
+    for (;;) {
+      const chunk = this.readAt(at, length);
+      let from = 0;
+      for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, from)) {
+        yield { offset: at + from, line: chunk.subarray(from, end) };
+        from = end + 1;
+      }
+      if (from === 0 && chunk.length >= longestLine) return { tooLong: true };
+      if (chunk.length < length) return { tooLong: false };
+      length = from === 0 ? Math.min(length * 4, longestLine) : chunkBytes;
+      at += from;
+    }
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+}
