@@ -4,6 +4,7 @@ import type { Clock } from '@svc/kit/clock.ts';
 import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TraceEvent } from '../trace/events.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
 import type { Task } from './task.ts';
 
 /** What an effect reaches. `child` is another capsule. */
@@ -38,12 +39,15 @@ export interface Inside {
   readonly note: (event: TraceEvent) => boolean;
 }
 
+/** An accepted task as it came. */
+export type ArrivedTask = Pick<Task, 'id' | 'contextId' | 'origin' | 'trust' | 'lane' | 'text'>;
+
 /** What comes to a session by itself. */
 export type Arrival =
   /** `isDelivered` when the session itself has it to tell, so that it takes no place of the queue. */
-  | { readonly what: 'task'; readonly task: Task; readonly isDelivered: boolean }
-  | { readonly what: 'answer'; readonly task: Task; readonly text: string }
-  | { readonly what: 'cancel'; readonly task: Task }
+  | { readonly what: 'task'; readonly task: ArrivedTask; readonly isDelivered: boolean }
+  | { readonly what: 'answer'; readonly taskId: TaskId; readonly text: string }
+  | { readonly what: 'cancel'; readonly taskId: TaskId }
   /** `session/stop`: every live task is canceled. */
   | { readonly what: 'stop' }
   /** The session was asked to end. */
@@ -77,7 +81,9 @@ export type Crossing =
       readonly durationMs: number;
     }
   /** A look at the session's own surroundings that something overtook, or that found what is not as usual. */
-  | ({ readonly kind: 'settled' | 'found'; readonly place: string } & Finding)
+  | ({ readonly kind: 'settled'; readonly place: string } & Finding)
+  /** The same for a look that was over at once, and is therefore found again where it is asked for. */
+  | ({ readonly kind: 'found'; readonly place: string } & Finding)
   | ({ readonly kind: 'arrived' } & Arrival);
 
 /** What a look at the session's own surroundings came to. Null and no fault is what it nearly always comes to, and what is not recorded. */

@@ -106,11 +106,13 @@ export class TaskBoard {
   #taskOf(source: TaskSource): Task {
     const { clock } = this.#deps;
     const contextId = source.contextId ?? mintContextId(clock);
-    return new Task({ id: mintTaskId(clock), contextId }, source);
+    return new Task({ id: source.id ?? mintTaskId(clock), contextId }, source);
   }
 
   #accept(task: Task, { prepared }: TaskSource): Submission {
-    return this.#deps.gate.arrive({ what: 'task', task, isDelivered: this.#delivered.has(task) }, () => {
+    const { id, contextId, origin, trust, lane, text } = task;
+    const arrived = { id, contextId, origin, trust, lane, text };
+    return this.#deps.gate.arrive({ what: 'task', task: arrived, isDelivered: this.#delivered.has(task) }, () => {
       this.#deps.activity.emit({ kind: 'task-submitted', task, prepared });
       this.#accepted += 1;
       this.#tasks.add(task);
@@ -125,7 +127,7 @@ export class TaskBoard {
     const task = this.#running;
     const wait = task?.inputWait ?? null;
     if (task === null || wait === null) return null;
-    this.#deps.gate.arrive({ what: 'answer', task, text }, () => wait.answer(text));
+    this.#deps.gate.arrive({ what: 'answer', taskId: task.id, text }, () => wait.answer(text));
     return task;
   }
 
@@ -140,7 +142,7 @@ export class TaskBoard {
 
   /** Stops a task wherever it is; resolves to it as it then stands. A terminal task is left alone (docs/protocol.md "tasks/cancel"). */
   async cancel(task: Task): Promise<Task> {
-    await this.#deps.gate.arrive({ what: 'cancel', task }, () => this.#cancel(task));
+    await this.#deps.gate.arrive({ what: 'cancel', taskId: task.id }, () => this.#cancel(task));
     return task;
   }
 

@@ -17,6 +17,8 @@ export interface TaskSource {
   readonly text: string;
   readonly origin: TaskOrigin;
   readonly trust: Trust;
+  /** The id that the task has in a recording; a fresh one is minted without it. */
+  readonly id?: TaskId;
   /** The message's own context; a fresh one is minted without it (D1 "Identifier shapes"). */
   readonly contextId?: ContextId;
   /** A long text as the trace will hold it; without it the text is encoded as it is recorded. */

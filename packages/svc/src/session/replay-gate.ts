@@ -1,0 +1,241 @@
+/** Gives a session back what went through its gate, in the order of the recording: nothing of it happens again. */
+
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import { type Arrival, type Crossing, type Effect, type Gate, type Inside, Places } from './gate.ts';
+import { firstDifference } from './first-difference.ts';
+
+/** Where a replay parts from its recording. */
+export interface Parting {
+  readonly place: string;
+  /** The port of an effect, or what else is met there. */
+  readonly port: string;
+  /** What is different, as a clause. */
+  readonly problem: string;
+  /** Of the input, as a JSON pointer, where it is that which differs. */
+  readonly path?: string;
+  readonly recorded?: unknown;
+  readonly now?: unknown;
+}
+
+/** How a replay came out. */
+export type ReplayEnd =
+  /** Everything in the recording was met again. */
+  | { readonly kind: 'same' }
+  /** The session waits, and the recording holds nothing more: it was cut off there. */
+  | { readonly kind: 'cut-off'; readonly place: string | null }
+  | { readonly kind: 'parted'; readonly parting: Parting };
+
+/** Where a session takes what comes by itself. */
+export interface ReplayInputs {
+  arrive(arrival: Exclude<Arrival, { readonly what: 'timer' | 'note' }>): void;
+  note(event: TraceEvent): void;
+}
+
+interface WaitingEffect {
+  readonly inside: Inside;
+  readonly signal: AbortSignal;
+  readonly resolve: (value: never) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+interface WaitingLook {
+  readonly resolve: (value: never) => void;
+  readonly reject: (fault: Diagnostic) => void;
+}
+
+type Delivery = Exclude<Crossing, { readonly kind: 'start' | 'found' }>;
+
+/** The gate of a session that is run again over its recording. */
+export class ReplayGate implements Gate {
+  readonly #places = new Places();
+  readonly #starts = new Map<string, Extract<Crossing, { kind: 'start' }>>();
+  readonly #found = new Map<string, Extract<Crossing, { kind: 'found' }>>();
+  readonly #settledPlaces = new Set<string>();
+  readonly #deliveries: Delivery[] = [];
+  readonly #effects = new Map<string, WaitingEffect>();
+  readonly #looks = new Map<string, WaitingLook>();
+  /** Looks that came to nothing unusual and that nothing overtook. */
+  readonly #usual: WaitingLook[] = [];
+  readonly #timers = new Map<string, () => void>();
+  readonly #inputs: () => ReplayInputs;
+  #end: (end: ReplayEnd) => void = () => {};
+  #isOver = false;
+  #next = 0;
+
+  /** Resolves once the recording is used up and the session is quiet, or the two have parted. */
+  readonly ended: Promise<ReplayEnd> = new Promise((resolve) => {
+    this.#end = resolve;
+  });
+
+  constructor(recording: Iterable<Crossing>, inputs: () => ReplayInputs) {
+    this.#inputs = inputs;
+    for (const crossing of recording) {
+      if (crossing.kind === 'start') this.#starts.set(crossing.place, crossing);
+      else if (crossing.kind === 'found') this.#found.set(crossing.place, crossing);
+      else {
+        if (crossing.kind === 'settled') this.#settledPlaces.add(crossing.place);
+        this.#deliveries.push(crossing);
+      }
+    }
+  }
+
+  /** Begins to deliver: the session is there. */
+  begin(): void {
+    setImmediate(() => this.#turn());
+  }
+
+  /** The session is over. */
+  finish(): void {
+    const left = this.#deliveries.slice(this.#next);
+    const unmet = left.find(({ kind }) => kind !== 'arrived');
+    if (unmet !== undefined) {
+      void this.#part({ ...metAt(unmet), problem: 'the session is over, and the recording goes on' });
+      return;
+    }
+    // What came by itself after the end met nobody, but was written down.
+    for (const each of left) if (each.kind === 'arrived' && each.what === 'note') this.#inputs().note(each.event);
+    this.#over({ kind: 'same' });
+  }
+
+  effect<T>(effect: Effect & { readonly signal: AbortSignal }, inside: Inside): Promise<T> {
+    const place = this.#places.next(effect.place);
+    const { port, name, input, signal } = effect;
+    const recorded = this.#starts.get(place);
+    this.#starts.delete(place);
+    if (recorded === undefined)
+      return this.#part({ place, port, problem: `${name} was not asked for in the recording` });
+    if (recorded.port !== port || recorded.name !== name) {
+      return this.#part({
+        place,
+        port,
+        problem: `asks for ${name} where the recording has ${recorded.port} ${recorded.name}`,
+      });
+    }
+    const difference = firstDifference(recorded.input, input);
+    if (difference !== null) return this.#part({ place, port, problem: 'is asked with other input', ...difference });
+    return new Promise<T>((resolve, reject) => {
+      this.#effects.set(place, { inside, signal, resolve, reject });
+    });
+  }
+
+  settle<T>(place: string): Promise<T | null> {
+    const numbered = this.#places.next(place);
+    return new Promise<T | null>((resolve, reject) => {
+      if (this.#settledPlaces.has(numbered)) this.#looks.set(numbered, { resolve, reject });
+      else this.#usual.push({ resolve, reject });
+    });
+  }
+
+  find<T>(place: string): T | null {
+    const found = this.#found.get(this.#places.next(place));
+    if (found === undefined) return null;
+    if (found.fault !== null) throw found.fault;
+    return found.value as T | null;
+  }
+
+  arrive<T>(_arrival: Arrival, apply: () => T): T {
+    return apply();
+  }
+
+  timer(name: string, _ms: number, callback: () => void): () => void {
+    const numbered = this.#places.next(name);
+    this.#timers.set(numbered, callback);
+    return () => this.#timers.delete(numbered);
+  }
+
+  #turn(): void {
+    if (this.#isOver) return;
+    const usual = this.#usual.shift();
+    const delivery = usual === undefined ? this.#deliveries[this.#next] : undefined;
+    if (usual !== undefined) usual.resolve(null as never);
+    else if (delivery === undefined) return this.#usedUp();
+    else {
+      this.#next += 1;
+      this.#deliver(delivery);
+    }
+    setImmediate(() => this.#turn());
+  }
+
+  /** Nothing more comes: a session that has not ended by now waits for what its recording does not hold. */
+  #usedUp(): void {
+    setImmediate(() => {
+      const [place = null] = this.#effects.keys();
+      this.#over({ kind: 'cut-off', place });
+    });
+  }
+
+  #deliver(delivery: Delivery): void {
+    switch (delivery.kind) {
+      case 'end':
+        return this.#deliverEnd(delivery);
+      case 'ask':
+        return this.#within(delivery, ({ inside }) => {
+          for (const [kind, text] of delivery.chunks) inside.chunk(kind, text);
+          // What the session answers went to the outside, which is not there.
+          inside.ask(delivery.what, delivery.value).catch(() => {});
+        });
+      case 'noted':
+        return this.#within(delivery, ({ inside }) => void inside.note(delivery.event));
+      case 'settled':
+        return this.#deliverLook(delivery);
+      case 'arrived':
+        return this.#deliverArrival(delivery);
+    }
+  }
+
+  #deliverEnd(end: Extract<Crossing, { kind: 'end' }>): void {
+    this.#within(end, ({ inside, signal, resolve, reject }) => {
+      this.#effects.delete(end.place);
+      for (const [kind, text] of end.chunks) inside.chunk(kind, text);
+      if (!end.lost) return resolve(end.value as never);
+      if (signal.aborted) return reject(signal.reason);
+      void this.#part({ ...metAt(end), problem: 'was cut off in the recording, and nothing cuts it off now' });
+    });
+  }
+
+  #within(
+    { place, kind }: { readonly place: string; readonly kind: string },
+    use: (waiting: WaitingEffect) => void,
+  ): void {
+    const waiting = this.#effects.get(place);
+    if (waiting !== undefined) use(waiting);
+    else void this.#part({ place, port: this.#starts.get(place)?.port ?? kind, problem: 'was not asked for again' });
+  }
+
+  #deliverLook({ place, value, fault }: Extract<Crossing, { kind: 'settled' }>): void {
+    const waiting = this.#looks.get(place);
+    this.#looks.delete(place);
+    if (waiting === undefined) void this.#part({ place, port: 'look', problem: 'was not looked at again' });
+    else if (fault !== null) waiting.reject(fault);
+    else waiting.resolve(value as never);
+  }
+
+  #deliverArrival(arrival: Extract<Crossing, { kind: 'arrived' }>): void {
+    if (arrival.what === 'note') return this.#inputs().note(arrival.event);
+    if (arrival.what !== 'timer') return this.#inputs().arrive(arrival);
+    const callback = this.#timers.get(arrival.name);
+    this.#timers.delete(arrival.name);
+    if (callback === undefined)
+      void this.#part({ place: arrival.name, port: 'timer', problem: 'was not started again' });
+    else callback();
+  }
+
+  /** Never settles: nothing of the session goes on from there. */
+  #part(parting: Parting): Promise<never> {
+    this.#over({ kind: 'parted', parting });
+    return new Promise(() => {});
+  }
+
+  #over(end: ReplayEnd): void {
+    this.#isOver = true;
+    this.#end(end);
+  }
+}
+
+function metAt(delivery: Delivery): Pick<Parting, 'place' | 'port'> {
+  if (delivery.kind !== 'arrived') return { place: delivery.place, port: delivery.kind };
+  const { what: port } = delivery;
+  if (delivery.what === 'task') return { place: delivery.task.id, port };
+  return { place: 'taskId' in delivery ? delivery.taskId : 'session', port };
+}

@@ -1,0 +1,40 @@
+/** Takes what came to a recorded session by itself to the session that is run again. */
+
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import type { ReplayInputs } from './replay-gate.ts';
+import type { TaskBoard } from './task-board.ts';
+
+interface ReplayedSession {
+  readonly board: TaskBoard;
+  readonly shutDown: () => Promise<void>;
+  readonly trap: (reason: Diagnostic) => void;
+  readonly record: (event: TraceEvent) => void;
+}
+
+/** Hands arrivals to the board and the session, as the doors of a running capsule do. */
+export function replayInputs({ board, shutDown, trap, record }: ReplayedSession): ReplayInputs {
+  return {
+    arrive: (arrival) => {
+      switch (arrival.what) {
+        case 'task': {
+          const { task, isDelivered } = arrival;
+          return void (isDelivered ? board.deliver(task) : board.submit(task));
+        }
+        case 'answer':
+          return void board.answerInput(arrival.text);
+        case 'cancel': {
+          const task = board.find(arrival.taskId);
+          return void (task === undefined ? undefined : board.cancel(task));
+        }
+        case 'stop':
+          return void board.cancelAll();
+        case 'shut-down':
+          return void shutDown();
+        case 'trap':
+          return trap(arrival.reason);
+      }
+    },
+    note: record,
+  };
+}

@@ -1,0 +1,123 @@
+import { inspect } from 'node:util';
+
+import { describe, expect, it } from 'vitest';
+
+import { type Chunk, type Crossing, type Gate, Places } from '../../src/session/gate.ts';
+import type { FakeClock } from '../../../../test/support/fake-clock.ts';
+import { recordRandomSession, replaySession } from './random-session.ts';
+
+/** `npm run test:replay` runs 1,000, and 500 with a change. */
+const sessions = Number(process.env['REPLAY_SESSIONS'] ?? '40');
+const changes = Math.ceil(sessions / 2);
+
+const longRun = { timeout: 900_000 };
+
+describe('a session of plans, cancels, questions, hooks and messages at random', () => {
+  it(`runs again to the same trace, ${sessions} times over`, longRun, async () => {
+    for (let round = 0; round < sessions; round += 1) {
+      const recorded = await recordRandomSession();
+      const { end, outcome } = await replaySession(recorded.crossings);
+      expect(end, shown(recorded.crossings)).toEqual({ kind: 'same' });
+      expect(outcome).toEqual({ status: recorded.status, traced: recorded.traced });
+    }
+  });
+
+  it(
+    `parts where one input was changed, and names the place and the path, ${changes} times over`,
+    longRun,
+    async () => {
+      for (let round = 0; round < changes; round += 1) {
+        const { crossings } = await recordRandomSession();
+        const starts = crossings.filter((crossing) => crossing.kind === 'start');
+        const changed = starts[Math.floor(Math.random() * starts.length)];
+        if (changed === undefined) continue;
+        const altered = crossings.map((crossing) =>
+          crossing === changed ? { ...changed, input: withChange(changed.input) } : crossing,
+        );
+        const { end } = await replaySession(altered);
+        const { place, port } = changed;
+        const parting = { place, port, problem: 'is asked with other input', path: '/changed', recorded: true };
+        expect(end, shown(crossings)).toMatchObject({ kind: 'parted', parting });
+      }
+    },
+  );
+
+  it('does not always run again when what comes from outside is not led in one at a time', longRun, async () => {
+    let same = 0;
+    for (let round = 0; round < 60; round += 1) {
+      const recorded = await recordRandomSession(ungated);
+      const { end, outcome } = await replaySession(recorded.crossings);
+      if (end.kind === 'same' && inspect(outcome?.traced) === inspect(recorded.traced)) same += 1;
+    }
+    expect(same).toBeLessThan(60);
+  });
+
+  it('is told where its recording was cut off', async () => {
+    const { crossings } = await recordRandomSession();
+    const model = crossings.findIndex((crossing) => crossing.kind === 'start' && crossing.port === 'model');
+    const { end } = await replaySession(crossings.slice(0, model + 1));
+    const start = crossings[model];
+    expect(end).toEqual({ kind: 'cut-off', place: start?.kind === 'start' ? start.place : '' });
+  });
+});
+
+function withChange(input: unknown): unknown {
+  return { changed: true, ...(input as object) };
+}
+
+function shown(crossings: readonly Crossing[]): string {
+  return inspect(crossings.slice(-8), { depth: 6 });
+}
+
+/** Writes everything down as it comes, and lets it in at that very moment. */
+function ungated(record: (crossing: Crossing) => void, clock: FakeClock): Gate {
+  const places = new Places();
+  return {
+    effect: async ({ signal, ...effect }, inside, live) => {
+      const place = places.next(effect.place);
+      record({ kind: 'start', ...effect, place });
+      const end = (value: unknown, lost: boolean): void =>
+        record({ kind: 'end', place, value, lost, chunks: noChunks, durationMs: 0 });
+      try {
+        const value = await live({
+          ...inside,
+          ask: (what, asked) => {
+            record({ kind: 'ask', place, what, value: asked, chunks: noChunks });
+            return inside.ask(what, asked);
+          },
+          note: (event) => {
+            record({ kind: 'noted', place, event });
+            return inside.note(event);
+          },
+        });
+        end(value, false);
+        return value;
+      } catch (error) {
+        if (signal.aborted) end(undefined, true);
+        throw error;
+      }
+    },
+    settle: async (place, look) => {
+      const value = await look();
+      record({ kind: 'settled', place: places.next(place), value, fault: null });
+      return value;
+    },
+    find: (place, look) => {
+      places.next(place);
+      return look();
+    },
+    arrive: (arrival, apply) => {
+      record({ kind: 'arrived', ...arrival });
+      return apply();
+    },
+    timer: (name, ms, callback) => {
+      const numbered = places.next(name);
+      return clock.after(ms, () => {
+        record({ kind: 'arrived', what: 'timer', name: numbered });
+        callback();
+      });
+    },
+  };
+}
+
+const noChunks: readonly Chunk[] = [];
