@@ -134,12 +134,12 @@ export class JournalReader {
   }
 
   /** Records between the two ends of a step, as far as `maxBytes` of the journal reach. */
-  *within(step: Step, maxBytes: number): Generator<JournalRecord<'ask' | 'told'>> {
+  *within(step: Step, maxBytes: number): Generator<JournalRecord<'ask'>> {
     const until = Math.min(step.endByte ?? Infinity, step.startByte + maxBytes);
     for (const { offset, line } of this.#file.lines(step.startByte)) {
       if (offset >= until) return;
       const kind = headOf(line)?.kind;
-      if (kind !== 'ask' && kind !== 'told') continue;
+      if (kind !== 'ask') continue;
       const record = this.#record(offset, kind);
       if (record.e === step.start.e) yield record;
     }

@@ -88,7 +88,7 @@ describe('a journal', () => {
       journal.body('first');
       journal.append({ k: 'in', what: 'cancel' });
     });
-    journal.append({ k: 'in', what: 'size' });
+    journal.append({ k: 'in', what: 'stop' });
     expect(text()).toBe('');
     journal.begin();
     journal.body('second');
@@ -97,7 +97,7 @@ describe('a journal', () => {
       ['in', 'stop'],
       ['body', 'first'],
       ['in', 'cancel'],
-      ['in', 'size'],
+      ['in', 'stop'],
       ['body', 'second'],
     ]);
     journal.close();
@@ -167,7 +167,7 @@ describe('a text of a journal', () => {
       limits: { maxBody: mebibyte, maxBytes: 200_000 },
       onFull: () => {
         told += 1;
-        journal.append({ k: 'in', what: 'log-limit' });
+        journal.append({ k: 'in', what: 'stop' });
       },
     });
     for (const letter of 'abcd') journal.body(letter.repeat(70_000));
@@ -207,7 +207,7 @@ describe('secrets', () => {
       name: canary,
       in: session.json(canary),
     });
-    journal.append({ k: 'told', e: `session/h-${canary}-1/${canary}`, event: canary, lost: 0 });
+    journal.append({ k: 'in', what: 'timer', name: `session/${canary}` });
     journal.append({ k: 'in', what: 'answer', text: journal.body(canary) });
     session.taskEnd(canary);
     journal.append({ k: 'close', status: 'failed', reason: canary });

@@ -19,6 +19,9 @@ const place = z.string().min(1);
 const task = z.string().min(1);
 const offset = count;
 
+/** A Diagnostic of `svc`. */
+const fault = z.object({ code: z.string(), message: z.string() });
+
 const usage = z.object({ in: count, out: count, cache: count.optional() });
 
 const modelStart = z.object({
@@ -33,8 +36,8 @@ const modelStart = z.object({
   base: place.nullable(),
   /** Messages as JSON, in their order: what is said beyond `base`. */
   add: z.array(sha256),
-  /** True when the driver was given an id to go on from. */
-  cont: z.boolean().optional(),
+  /** The id that the driver was given to go on from. */
+  cont: sha256.optional(),
 });
 
 const effectStart = z.object({
@@ -106,8 +109,13 @@ export const recordSchemas = {
   }),
   /** An effect begins; it is a step, and its number is its place among these in the file, from 1. */
   start: z.discriminatedUnion('port', [modelStart, effectStart]),
-  /** During an effect, its outside asks the session for something. */
-  ask: z.object({ e: place, what: z.enum(['input', 'call', 'complete', 'record']), value: sha256 }),
+  /** During an effect, its outside asks the session for something, or has it record an event. `chunks` are those before it, as in `end`. */
+  ask: z.object({
+    e: place,
+    what: z.enum(['input', 'call', 'complete', 'record']),
+    value: sha256,
+    chunks: sha256.optional(),
+  }),
   end: z.object({
     at,
     e: place,
@@ -124,15 +132,20 @@ export const recordSchemas = {
     /** Names of what the answer called. */
     calls: z.array(z.string()).optional(),
   }),
-  /** What came by itself. */
+  /** What came by itself, in the order in which the session met it. */
   in: z.object({
     at,
-    what: z.enum(['answer', 'cancel', 'stop', 'timer', 'size', 'log-limit']),
+    /** `stop` cancels every task, `shut-down` ends the session too; `trap` ends it for a `fault`; `note` records an event and does no more. */
+    what: z.enum(['answer', 'cancel', 'stop', 'shut-down', 'trap', 'timer', 'note']),
     task: task.optional(),
+    /** Names the timer. */
+    name: z.string().optional(),
+    /** The answer, or the event as JSON. */
     text: sha256.optional(),
+    fault: fault.optional(),
   }),
-  /** An event that an asynchronous hook was told, and how many before it were lost. */
-  told: z.object({ e: place, event: z.string(), lost: count }),
+  /** A look at the session's own surroundings: it found what is not usual, or others overtook it. `found` is one that took no time. */
+  look: z.object({ e: place, value: sha256.nullable(), fault: fault.optional(), found: z.literal(true).optional() }),
   /** Where steps and bodies since the index before it stand, so that a reader finds them from the end of the file. */
   index: z.object({
     /** Number of the step, byte of its `start`, byte of its `end` or null. */

@@ -360,7 +360,8 @@ describe('a step of a journal', () => {
     // Each ends 300 steps later, which is several indexes further on; the last ones do not end at all.
     for (let index = 1; index <= total; index += 1) {
       journal.append({ k: 'start', e: place(index), port: 'tool', name: `t${index}`, in: recorded.json(index) });
-      if (index % 10 === 0) journal.append({ k: 'told', e: place(index), event: 'on-x', lost: 0 });
+      if (index % 10 === 0)
+        journal.append({ k: 'ask', e: place(index), what: 'input', value: recorded.json('Which?') });
       if (index > 300) journal.append({ k: 'end', e: place(index - 300), ms: index, value: null, lost: 'canceled' });
     }
     const check = (): void => {
@@ -371,9 +372,9 @@ describe('a step of a journal', () => {
         expect(step).toMatchObject({ number: index, start: { name: `t${index}`, e: place(index) } });
         expect(step?.end?.ms ?? null).toBe(index + 300 > total ? null : index + 300);
       }
-      const told = reader.step(20);
-      expect(told === null ? [] : [...reader.within(told, mebibyte)].map(({ k, e }) => [k, e])).toEqual([
-        ['told', place(20)],
+      const asked = reader.step(20);
+      expect(asked === null ? [] : [...reader.within(asked, mebibyte)].map(({ k, e }) => [k, e])).toEqual([
+        ['ask', place(20)],
       ]);
       expect(reader.step(0)).toBeNull();
       expect(reader.step(total + 1)).toBeNull();

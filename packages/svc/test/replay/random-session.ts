@@ -8,10 +8,16 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { FakeHooks } from '../../../../test/support/fake-hooks.ts';
 import { fakeTool, passed, SessionFixture } from '../../../../test/support/session-fixture.ts';
 import type { FakeClock } from '../../../../test/support/fake-clock.ts';
+import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
 import { callHook } from '../../src/hooks/hook.ts';
 import type { InferenceRequest, InferenceResponse } from '../../src/inference/driver.ts';
 import { type Crossing, type Gate, RecordingGate } from '../../src/session/gate.ts';
 import { gatedCapsuleSteps, gatedHookCalls } from '../../src/session/gated.ts';
+import { JournalReader } from '../../src/journal/journal-reader.ts';
+import { openJournal } from '../../src/journal/journal-writer.ts';
+import { JournalLines } from '../../src/session/journal-lines.ts';
+import { readRecording } from '../../src/session/recorded-crossings.ts';
 import { type ReplayEnd, ReplayGate } from '../../src/session/replay-gate.ts';
 import { replayInputs } from '../../src/session/replay-inputs.ts';
 import { nothingRan } from '../../src/tools/plan/capsule-step.ts';
@@ -36,13 +42,58 @@ const throughOneGate: GateOf = (record, clock) => new RecordingGate(record, cloc
 /** Runs a session of chance and gives its trace and what went through its gate. */
 export async function recordRandomSession(gateOf: GateOf = throughOneGate): Promise<Recorded> {
   const crossings: Crossing[] = [];
-  const world = new World((clock) => gateOf((crossing) => crossings.push(structuredClone(crossing)), clock));
+  const outcome = await runRandomSession(gateOf, (crossing) => crossings.push(structuredClone(crossing)));
+  return { ...outcome, crossings };
+}
+
+/** The same by way of a journal on the disk. */
+export async function journalRandomSession(): Promise<Recorded> {
+  const directory = mkdtempSync(join(tmpdir(), 'svc-journal-'));
+  try {
+    const session = 'ses_00000000000000000000000000000001' as SessionId;
+    const redact = (text: string): string => text;
+    const limits = { maxBody: 8 * 1024 * 1024, maxBytes: 256 * 1024 * 1024 };
+    const clock = { now: () => 1 };
+    const journal = openJournal({ directory, session, capture: 'content', redact, limits, clock, onFull: () => {} });
+    journal.begin();
+    const about = {
+      svc: '0.4.0',
+      node: '20.20.2',
+      trusted: true,
+      capsule: { name: 'demo', version: '1.0.0' },
+    } as const;
+    journal.append({ k: 'open', version: 1, session, epoch: 1, capture: 'content', ...about });
+    const lines = new JournalLines(journal, redact);
+    const outcome = await runRandomSession(throughOneGate, (crossing) => lines.write(crossing, 1));
+    journal.close();
+    return { ...outcome, crossings: readBack(directory) };
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+function readBack(directory: string): readonly Crossing[] {
+  const held = HeldDirectory.open(directory);
+  const reader = JournalReader.open(held, null);
+  try {
+    if (reader === null) throw new Error('there is no journal');
+    const { crossings, damage, missing } = readRecording(reader);
+    if (damage !== null || missing !== null) throw new Error(JSON.stringify({ damage, missing }));
+    return crossings;
+  } finally {
+    reader?.close();
+    held.close();
+  }
+}
+
+async function runRandomSession(gateOf: GateOf, onCrossing: (crossing: Crossing) => void): Promise<Outcome> {
+  const world = new World((clock) => gateOf(onCrossing, clock));
   try {
     const run = world.run();
     const disturbing = world.disturb(run);
     const { status } = await run;
     await disturbing;
-    return { status, traced: world.traced(), crossings };
+    return { status, traced: world.traced() };
   } finally {
     world.dispose();
   }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 
 import { type Chunk, type Crossing, type Gate, Places } from '../../src/session/gate.ts';
 import type { FakeClock } from '../../../../test/support/fake-clock.ts';
-import { recordRandomSession, replaySession } from './random-session.ts';
+import { journalRandomSession, recordRandomSession, replaySession } from './random-session.ts';
 
 /** `npm run test:replay` runs 1,000, and 500 with a change. */
 const sessions = Number(process.env['REPLAY_SESSIONS'] ?? '40');
@@ -13,9 +13,9 @@ const changes = Math.ceil(sessions / 2);
 const longRun = { timeout: 900_000 };
 
 describe('a session of plans, cancels, questions, hooks and messages at random', () => {
-  it(`runs again to the same trace, ${sessions} times over`, longRun, async () => {
+  it(`runs again from its journal to the same trace, ${sessions} times over`, longRun, async () => {
     for (let round = 0; round < sessions; round += 1) {
-      const recorded = await recordRandomSession();
+      const recorded = await journalRandomSession();
       const { end, outcome } = await replaySession(recorded.crossings);
       expect(end, shown(recorded.crossings)).toEqual({ kind: 'same' });
       expect(outcome).toEqual({ status: recorded.status, traced: recorded.traced });

@@ -1,0 +1,223 @@
+/** Writes the journal of a session from what goes through its gate. */
+
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { InferenceRequest, Message } from '../inference/driver.ts';
+import type { Journal } from '../journal/journal-writer.ts';
+import { redactedTexts } from '../trace/file-trace.ts';
+import type { Chunk, Crossing } from './gate.ts';
+
+type Crossed<Kind extends Crossing['kind']> = Extract<Crossing, { readonly kind: Kind }>;
+
+/** A request that later ones may extend. */
+interface KnownRequest {
+  readonly place: string;
+  readonly messages: readonly Message[];
+}
+
+/** How many conversations are looked at for the request that a new one extends: hooks and tasks of other contexts ask in between. */
+const mostConversations = 8;
+
+/** Writes a record for each crossing; a request to the model as what it adds to the one before it (docs/journal.md). */
+export class JournalLines {
+  readonly #journal: Journal;
+  readonly #redact: (text: string) => string;
+  /** The newest first. */
+  readonly #requests: KnownRequest[] = [];
+  readonly #messages = new WeakMap<Message, string>();
+  readonly #tools = new WeakMap<object, string>();
+
+  constructor(journal: Journal, redact: (text: string) => string) {
+    this.#journal = journal;
+    this.#redact = redact;
+  }
+
+  /** `at` is when it went through, in Unix milliseconds. Throws the Diagnostic of a record that cannot be written. */
+  write(crossing: Crossing, at: number): void {
+    const journal = this.#journal;
+    switch (crossing.kind) {
+      case 'start':
+        if (crossing.port === 'model') return this.#model(crossing, at);
+        return journal.append({
+          k: 'start',
+          at,
+          e: crossing.place,
+          port: crossing.port,
+          name: crossing.name,
+          in: this.json(crossing.input),
+        });
+      case 'ask': {
+        const { place, what, value, chunks } = crossing;
+        return journal.append({ k: 'ask', e: place, what, value: this.json(value), ...this.#chunks(chunks) });
+      }
+      case 'noted':
+        return journal.append({ k: 'ask', e: crossing.place, what: 'record', value: this.json(crossing.event) });
+      case 'end':
+        return this.#end(crossing, at);
+      case 'settled':
+      case 'found': {
+        const { kind, place, value, fault } = crossing;
+        const found = kind === 'found' ? { found: true as const } : {};
+        const held = value === null || value === undefined ? null : this.json(value);
+        return journal.append({ k: 'look', e: place, value: held, ...faultOf(fault), ...found });
+      }
+      case 'arrived':
+        return this.#arrived(crossing, at);
+    }
+  }
+
+  /** Keeps a value as JSON, redacted, and gives the hash of that. */
+  json(value: unknown): string {
+    const encoded = encode(value);
+    return this.#journal.body(this.#redact(encoded) === encoded ? encoded : encode(redactedTexts(value, this.#redact)));
+  }
+
+  #model({ place, name, input }: Crossed<'start'>, at: number): void {
+    const request = input as InferenceRequest;
+    const { model, system, messages, tools, maxTokens, continuationId } = request;
+    const fixed = this.json({ model, system: this.#journal.body(system), tools: this.#toolsOf(tools), maxTokens });
+    const base = this.#baseOf(messages);
+    this.#requests.unshift({ place, messages });
+    this.#requests.length = Math.min(this.#requests.length, mostConversations);
+    const add = messages.slice(base?.messages.length ?? 0).map((message) => this.#message(message));
+    const cont = continuationId === undefined ? {} : { cont: this.#journal.body(continuationId) };
+    const chain = { fixed, base: base?.place ?? null, add, ...cont };
+    this.#journal.append({ k: 'start', at, e: place, port: 'model', name, ...chain });
+  }
+
+  /** The request whose messages all stand at the beginning of these; it is then no longer one of the newest itself. */
+  #baseOf(messages: readonly Message[]): KnownRequest | null {
+    const index = this.#requests.findIndex(
+      (known) => known.messages.length <= messages.length && known.messages.every((each, at) => each === messages[at]),
+    );
+    return this.#requests.splice(index, index < 0 ? 0 : 1)[0] ?? null;
+  }
+
+  #message(message: Message): string {
+    const known = this.#messages.get(message);
+    if (known !== undefined) return known;
+    const sha256 = this.json(message);
+    this.#messages.set(message, sha256);
+    return sha256;
+  }
+
+  #toolsOf(tools: InferenceRequest['tools']): string {
+    const known = this.#tools.get(tools);
+    if (known !== undefined) return known;
+    const sha256 = this.json(tools);
+    this.#tools.set(tools, sha256);
+    return sha256;
+  }
+
+  #end({ place, value, lost, chunks, durationMs }: Crossed<'end'>, at: number): void {
+    const common = { k: 'end', at, e: place, ms: durationMs } as const;
+    const shown = this.#chunks(chunks);
+    if (lost) return this.#journal.append({ ...common, value: null, lost: 'canceled', ...shown });
+    this.#journal.append({ ...common, value: this.json(value), ...shown, ...summaryOf(value) });
+  }
+
+  #arrived(arrived: Crossed<'arrived'>, at: number): void {
+    const journal = this.#journal;
+    switch (arrived.what) {
+      case 'task': {
+        const { id, contextId: ctx, origin, trust, lane, text } = arrived.task;
+        const by =
+          origin === 'user'
+            ? 'start'
+            : arrived.isDelivered
+              ? 'work-end'
+              : origin === 'completion'
+                ? 'child-end'
+                : 'message';
+        const body = journal.body(text);
+        return journal.append({ k: 'task', at, id, ctx, origin, trust, lane, text: body, key: null, by });
+      }
+      case 'answer': {
+        const { what, taskId: task, text } = arrived;
+        return journal.append({ k: 'in', at, what, task, text: journal.body(text) });
+      }
+      case 'cancel':
+        return journal.append({ k: 'in', at, what: arrived.what, task: arrived.taskId });
+      case 'stop':
+      case 'shut-down':
+        return journal.append({ k: 'in', at, what: arrived.what });
+      case 'trap':
+        return journal.append({ k: 'in', at, what: arrived.what, ...faultOf(arrived.reason) });
+      case 'timer':
+        return journal.append({ k: 'in', at, what: arrived.what, name: arrived.name });
+      case 'note':
+        return journal.append({ k: 'in', at, what: arrived.what, text: this.json(arrived.event) });
+    }
+  }
+
+  #chunks(chunks: readonly Chunk[]): { chunks?: string } {
+    return chunks.length === 0 ? {} : { chunks: this.json(joined(chunks)) };
+  }
+}
+
+/** Chunks of one kind that follow each other, as one: where a provider cut its text says nothing. */
+function joined(chunks: readonly Chunk[]): readonly Chunk[] {
+  const runs: { readonly kind: Chunk[0]; readonly texts: string[] }[] = [];
+  for (const [kind, text] of chunks) {
+    const last = runs.at(-1);
+    if (last?.kind === kind && kind !== 'retry') last.texts.push(text);
+    else runs.push({ kind, texts: [text] });
+  }
+  return runs.map(({ kind, texts }) => [kind, texts.join('')]);
+}
+
+/** Numbers beyond 2^53, which components give, become text. */
+function encode(value: unknown): string {
+  return JSON.stringify(value, (_key, each: unknown) => (typeof each === 'bigint' ? String(each) : each)) ?? 'null';
+}
+
+function faultOf(fault: Diagnostic | null): { fault?: { code: string; message: string } } {
+  return fault === null ? {} : { fault: { code: fault.code, message: fault.message } };
+}
+
+interface Summary {
+  stop?: string;
+  usage?: { in: number; out: number };
+  exit?: number;
+  error?: true;
+  calls?: string[];
+}
+
+/** What a list of steps shows of an outcome without looking it up. */
+function summaryOf(value: unknown): Summary {
+  if (typeof value !== 'object' || value === null) return {};
+  const outcome = value as {
+    readonly kind?: unknown;
+    readonly status?: unknown;
+    readonly exitCode?: unknown;
+    readonly response?: {
+      readonly stopReason: string;
+      readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
+      readonly content: readonly { readonly type: string; readonly name?: string }[];
+    };
+  };
+  const { response } = outcome;
+  if (response !== undefined) {
+    const calls = response.content.flatMap(({ type, name }) =>
+      type === 'tool_call' && name !== undefined ? [name] : [],
+    );
+    return {
+      stop: response.stopReason.slice(0, longestStop),
+      ...(response.usage === undefined
+        ? {}
+        : { usage: { in: response.usage.inputTokens, out: response.usage.outputTokens } }),
+      ...(calls.length === 0 ? {} : { calls: calls.slice(0, mostCallsShown) }),
+    };
+  }
+  const failed =
+    outcome.status === 'failed' ||
+    outcome.kind === 'failed' ||
+    outcome.kind === 'unavailable' ||
+    outcome.kind === 'malformed';
+  return {
+    ...(typeof outcome.exitCode === 'number' ? { exit: outcome.exitCode } : {}),
+    ...(failed || outcome.kind === 'error' || outcome.kind === 'trapped' ? { error: true } : {}),
+  };
+}
+
+const longestStop = 64;
+const mostCallsShown = 16;

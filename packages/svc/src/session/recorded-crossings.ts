@@ -1,0 +1,227 @@
+/** Reads from a journal what went through the gate of its session. */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
+import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import type { InferenceRequest, Message } from '../inference/driver.ts';
+import type { JournalReader } from '../journal/journal-reader.ts';
+import type { Damage } from '../journal/journal-scan.ts';
+import type { JournalRecord } from '../journal/records.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import type { AskKind, Chunk, Crossing } from './gate.ts';
+
+/** What a journal gives back of its session. */
+export interface Recording {
+  /** In the order of the session, as far as every text of theirs is there. */
+  readonly crossings: readonly Crossing[];
+  readonly setup: Setup | null;
+  /** The text that ends them, and why it is not there; null when none is missing. */
+  readonly missing: { readonly place: string; readonly why: string } | null;
+  readonly damage: Damage | null;
+  /** How the session ended; null for one that runs yet, was killed or is cut off. */
+  readonly close: JournalRecord<'close'> | null;
+}
+
+/** The texts that a session began with. */
+export type Setup = Readonly<Record<'manifest' | 'system' | 'tools' | 'grants' | 'hooks' | 'settings', string>>;
+
+/** Reads the whole of a journal. Reads no further than to what is damaged or missing. */
+export function readRecording(reader: JournalReader): Recording {
+  return new RecordingReader(reader).read();
+}
+
+class MissingText extends Error {}
+
+class RecordingReader {
+  readonly #reader: JournalReader;
+  /** Texts that stand in the lines themselves. */
+  readonly #texts = new Map<string, string>();
+  readonly #requests = new Map<string, readonly Message[]>();
+  readonly #messages = new Map<string, Message>();
+  readonly #crossings: Crossing[] = [];
+  #setup: Setup | null = null;
+  #close: JournalRecord<'close'> | null = null;
+
+  constructor(reader: JournalReader) {
+    this.#reader = reader;
+  }
+
+  read(): Recording {
+    const scan = this.#reader.scan();
+    let missing: Recording['missing'] = null;
+    for (const { record } of scan.records()) {
+      try {
+        this.#take(record);
+      } catch (error) {
+        if (!(error instanceof MissingText)) throw error;
+        missing = { place: 'e' in record ? record.e : record.k, why: error.message };
+        break;
+      }
+    }
+    const { damage } = scan;
+    return { crossings: this.#crossings, setup: this.#setup, missing, damage, close: this.#close };
+  }
+
+  #take(record: JournalRecord): void {
+    switch (record.k) {
+      case 'body':
+        if (record.data !== undefined) this.#texts.set(record.sha256, record.data);
+        return;
+      case 'setup':
+        this.#setup = this.#setupOf(record);
+        return;
+      case 'close':
+        this.#close = record;
+        return;
+      case 'open':
+      case 'task-end':
+      case 'index':
+        return;
+      case 'start':
+      case 'ask':
+      case 'end':
+      case 'look':
+      case 'task':
+      case 'in':
+        this.#crossings.push(this.#crossing(record));
+    }
+  }
+
+  #crossing(record: JournalRecord<'start' | 'ask' | 'end' | 'look' | 'task' | 'in'>): Crossing {
+    switch (record.k) {
+      case 'start': {
+        const { e: place, port, name } = record;
+        return {
+          kind: 'start',
+          place,
+          port,
+          name,
+          input: port === 'model' ? this.#request(record) : this.#json(record.in),
+        };
+      }
+      case 'ask': {
+        const { e: place, what, value, chunks } = record;
+        if (what === 'record') return { kind: 'noted', place, event: this.#json(value) as TraceEvent };
+        return {
+          kind: 'ask',
+          place,
+          what: what satisfies AskKind,
+          value: this.#json(value),
+          chunks: this.#chunks(chunks),
+        };
+      }
+      case 'end': {
+        const { e: place, value, lost, chunks, ms } = record;
+        const outcome = value === null ? undefined : this.#json(value);
+        return {
+          kind: 'end',
+          place,
+          value: outcome,
+          lost: lost !== undefined,
+          chunks: this.#chunks(chunks),
+          durationMs: ms,
+        };
+      }
+      case 'look': {
+        const { e: place, value, fault, found } = record;
+        const finding = { value: value === null ? null : this.#json(value), fault: faultOf(fault) };
+        return { kind: found === true ? 'found' : 'settled', place, ...finding };
+      }
+      case 'task': {
+        const { id, ctx, origin, trust, lane, text, by } = record;
+        const task = { id: id as TaskId, contextId: ctx as ContextId, origin, trust, lane, text: this.#text(text) };
+        return { kind: 'arrived', what: 'task', task, isDelivered: by === 'work-end' };
+      }
+      case 'in':
+        return this.#arrival(record);
+    }
+  }
+
+  #arrival(record: JournalRecord<'in'>): Crossing {
+    const { what, task = '', text = '', name = '' } = record;
+    const taskId = task as TaskId;
+    switch (what) {
+      case 'answer':
+        return { kind: 'arrived', what, taskId, text: this.#text(text) };
+      case 'cancel':
+        return { kind: 'arrived', what, taskId };
+      case 'stop':
+      case 'shut-down':
+        return { kind: 'arrived', what };
+      case 'timer':
+        return { kind: 'arrived', what, name };
+      case 'note':
+        return { kind: 'arrived', what, event: this.#json(text) as TraceEvent };
+      case 'trap': {
+        const reason = faultOf(record.fault);
+        if (reason === null) throw new MissingText('the record of a trap does not say why');
+        return { kind: 'arrived', what, reason };
+      }
+    }
+  }
+
+  /** Puts a request together from what it adds to the one that it extends. */
+  #request({ e, fixed, base, add, cont }: Extract<JournalRecord<'start'>, { port: 'model' }>): InferenceRequest {
+    const known = base === null ? [] : this.#requests.get(base);
+    if (known === undefined)
+      throw new MissingText(`the request of ${base}, which this one extends, is not in the journal`);
+    const messages = [...known, ...add.map((sha256) => this.#message(sha256))];
+    this.#requests.set(e, messages);
+    const { system, tools, ...rest } = this.#json(fixed) as Record<'system' | 'tools', string> &
+      Record<string, unknown>;
+    return {
+      ...rest,
+      system: this.#text(system),
+      tools: this.#json(tools),
+      messages,
+      ...(cont === undefined ? {} : { continuationId: this.#text(cont) }),
+    } as unknown as InferenceRequest;
+  }
+
+  #message(sha256: string): Message {
+    const message = this.#messages.get(sha256) ?? (this.#json(sha256) as Message);
+    this.#messages.set(sha256, message);
+    return message;
+  }
+
+  #setupOf({ manifest, system, tools, grants, hooks, settings }: JournalRecord<'setup'>): Setup {
+    const hashes = { manifest, system, tools, grants, hooks, settings };
+    return Object.fromEntries(Object.entries(hashes).map(([key, sha256]) => [key, this.#text(sha256)])) as Setup;
+  }
+
+  #chunks(sha256: string | undefined): readonly Chunk[] {
+    return sha256 === undefined ? [] : (this.#json(sha256) as readonly Chunk[]);
+  }
+
+  #json(sha256: string): unknown {
+    try {
+      return JSON.parse(this.#text(sha256));
+    } catch (error) {
+      if (error instanceof SyntaxError) throw new MissingText(`the text ${shortened(sha256)} is not JSON`);
+      throw error;
+    }
+  }
+
+  #text(sha256: string): string {
+    const inline = this.#texts.get(sha256);
+    if (inline !== undefined) {
+      if (sha256Hex(inline) === sha256) return inline;
+      throw new MissingText(`the text ${shortened(sha256)} has another hash`);
+    }
+    const body = this.#reader.body(sha256);
+    if (body.kind === 'text') return body.text;
+    const why = { cut: 'was too long to be kept', 'not kept': 'was not kept' } as const;
+    throw new MissingText(
+      `the text ${shortened(sha256)} ${body.kind === 'damaged' ? `is missing: ${body.why}` : why[body.kind]}`,
+    );
+  }
+}
+
+function faultOf(fault: { readonly code: string; readonly message: string } | undefined): Diagnostic | null {
+  return fault === undefined ? null : new Diagnostic(fault.code as DiagnosticCode, fault.message);
+}
+
+function shortened(sha256: string): string {
+  return `${sha256.slice(0, 12)}…`;
+}
