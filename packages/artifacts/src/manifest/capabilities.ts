@@ -9,7 +9,7 @@ import { defaultLimits } from '@svc/kit/default-limits.ts';
 import { byteSize, durationSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
-const mebibyte = 1024 ** 2;
+export const mebibyte: number = 1024 ** 2;
 
 const positive = z.int().check(z.minimum(1));
 

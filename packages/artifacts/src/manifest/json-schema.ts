@@ -146,6 +146,11 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'lifecycle.delegation_deadline_secs': 'Seconds a delegated child may run.',
   'lifecycle.shell_grace_secs':
     'Seconds after which a running command moves to the background; 10, or 600 in a session that ends with its task.',
+  trace: 'What is recorded of a session beside its trace.',
+  'trace.capture':
+    'none: nothing. meta: hashes and sizes, enough to tell where two sessions part. content: every text, enough to run it again.',
+  'trace.max_body': 'The longest text that is kept whole.',
+  'trace.max_bytes': 'What a journal may take; from there on hashes and sizes alone are kept.',
   network: 'The capsule’s own listener.',
   'network.internal_port': 'Fixed port of the listener instead of a free one.',
   capabilities: 'Everything the agent may touch. What is not granted here is refused.',

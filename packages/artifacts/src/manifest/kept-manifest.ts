@@ -63,6 +63,7 @@ export function readKeptManifest(
   const systemPrompt = systemPromptOf(manifest, root);
   if (systemPrompt === null) return null;
   return {
+    text,
     manifest,
     ...(key === undefined ? {} : { apiKey: new Secret(key) }),
     systemPrompt,

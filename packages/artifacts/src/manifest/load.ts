@@ -34,6 +34,8 @@ interface LoadRequest {
 }
 
 export interface LoadedManifest {
+  /** The whole of the file, as it is: a credential may stand in it. */
+  readonly text: string;
   /** Defaults filled in, references resolved, unknown keys gone. Never holds `inference.api_key`. */
   readonly manifest: CapsuleManifest;
   /** `inference.api_key`; absent when the manifest has none or was only inspected. */
@@ -85,6 +87,7 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     keepManifest(keeper, { text, manifest, keyVariable: references.get(apiKeyPath)?.variable ?? null, source });
   };
   return {
+    text,
     manifest,
     ...(purpose === 'launch' && apiKey !== undefined ? { apiKey: new Secret(apiKey) } : {}),
     systemPrompt: inference.system_prompt ?? prompt.text,

@@ -2,7 +2,8 @@
 
 import * as z from 'zod/mini';
 
-import { artifactCapabilities, capsuleCapabilities } from './capabilities.ts';
+import { captureLevels } from './capture-levels.ts';
+import { artifactCapabilities, capsuleCapabilities, mebibyte } from './capabilities.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { longestWaitSecs } from '@svc/kit/units.ts';
 import { hookEvents, hookPolicyNames } from './hook-declaration.ts';
@@ -84,7 +85,14 @@ const lifecycle = z.strictObject({
   shell_grace_secs: z.optional(waitSecs),
 });
 
-const defaultMaxBytes = 10 * 1024 * 1024;
+/** What is kept of a session beside its trace (docs/journal.md). */
+const trace = z.strictObject({
+  capture: z._default(z.enum(captureLevels), 'none'),
+  max_body: z._default(byteSize, 8 * mebibyte),
+  max_bytes: z._default(byteSize, 256 * mebibyte),
+});
+
+const defaultMaxBytes = 10 * mebibyte;
 
 const exportRoot = z.string().check(
   z.refine((path) => normalizeWorkdirPath(path) !== undefined, {
@@ -112,6 +120,7 @@ export const capsuleManifest = z.strictObject({
   artifacts: z._default(z.array(artifactEntry), []),
   inference,
   lifecycle: z.prefault(lifecycle, {}),
+  trace: z.prefault(trace, {}),
   network: z._default(
     z.strictObject({ internal_port: z.optional(z.int().check(z.minimum(1), z.maximum(65_535))) }),
     {},

@@ -19,4 +19,9 @@ export const journalCodes = {
     explanation:
       'Each line of a journal has a number and a chain over the line before. The message names the first record and byte that do not fit: the file was changed or cut, or was written by another version of svc. svc trace steps shows what is before that place.',
   },
+  'W-RUN-061': {
+    title: 'a journal is full',
+    explanation:
+      'The journal of the session has reached trace.max_bytes. From there on it keeps hashes and sizes of texts and not the texts: two sessions can still be compared, but this one cannot be run again beyond that point.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;

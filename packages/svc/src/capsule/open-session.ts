@@ -15,7 +15,6 @@ import { resourceDoor, type ResourceDoor } from '../resources/resource-routes.ts
 import { backgroundEnds, residueOf } from '../session/background-ends.ts';
 import type { Conversations } from '../session/conversations.ts';
 import { EventStream } from '../session/event-stream.ts';
-import { type Gate, openGate } from '../session/gate.ts';
 import { gatedTool } from '../session/gated.ts';
 import { FrameStore } from '../session/frame-store.ts';
 import { Session, type SessionStatus } from '../session/session.ts';
@@ -26,9 +25,9 @@ import { WorkdirSize } from '../session/workdir-size.ts';
 import { Inventory } from '../tools/inventory.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
 import type { TraceEvent } from '../trace/events.ts';
-import { agentCard, type AgentCard } from '@svc/protocol/agent-card.ts';
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
+import { cardOf } from './capsule-card.ts';
 import { openHooks } from './open-hooks.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
@@ -36,6 +35,8 @@ import type { RunRequest } from './running-capsule.ts';
 import type { KeptThreads } from './conversation-place.ts';
 import type { SessionDelegations } from './session-delegations.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
+import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
+import { openSessionJournal, type SessionJournal } from './session-journal.ts';
 import { openRecord, type SessionRecord } from './session-record.ts';
 import type { SessionPeerFiles } from './stage-peer-files.ts';
 import { stageSession, type StagedSession } from './stage.ts';
@@ -65,7 +66,9 @@ export interface OpenSession {
   readonly hooks: HookSet;
   /** The last line of the trace. Throws the Diagnostic of a line that cannot be written. */
   readonly writeEnd: (status: SessionStatus, reason: string | null) => void;
-  /** Ends components, driver and trace. */
+  /** Opens the journal, where the session has one: called once the listener is up. */
+  readonly beginJournal: () => void;
+  /** Ends components, driver, trace and journal. */
   readonly close: () => Promise<void>;
 }
 
@@ -87,7 +90,8 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     closing.push(() => host.close());
     const { onWarning } = open;
     const logs = new LogBudget();
-    const gate = openGate(systemClock);
+    const journal = openSessionJournal(captureOf(open), systemClock);
+    const { gate } = journal;
     const delegating = await delegationsOf(open, directories);
     const staged = await stageSession({
       launch,
@@ -111,13 +115,13 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     if (kept !== null) closing.push(kept.close);
     const recorded = openRecord({ launch, sessionId, trace: directories.trace, tools: inventory.names });
     closing.push(() => recorded.close());
-    const onClose = (end: () => void): void => void closing.push(end);
+    const onClose = (end: () => Promise<void> | void): void => void closing.push(end);
     return {
       ...(await ready(open, {
         directories,
         workdirFiles,
         logs,
-        gate,
+        journal,
         recorded,
         staged,
         delegating,
@@ -132,6 +136,11 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     await close();
     throw error;
   }
+}
+
+/** The operator's word before the manifest's. */
+function captureOf({ request, launch }: OpenSessionRequest): CaptureLevel {
+  return request.capture ?? launch.loaded.manifest.trace.capture;
 }
 
 const noPeerFiles: SessionPeerFiles = { tools: [], served: null, close: () => {} };
@@ -178,7 +187,7 @@ interface StagedParts {
   readonly directories: SessionDirectories;
   readonly workdirFiles: WorkdirFiles;
   readonly logs: LogBudget;
-  readonly gate: Gate;
+  readonly journal: SessionJournal;
   readonly recorded: SessionRecord;
   readonly staged: StagedSession;
   /** Null for a session that may not delegate. */
@@ -186,13 +195,16 @@ interface StagedParts {
   readonly peerFiles: SessionPeerFiles;
   readonly inventory: Inventory;
   readonly conversations: Conversations | null;
-  readonly onClose: (end: () => void) => void;
+  readonly onClose: (end: () => Promise<void> | void) => void;
 }
 
 async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit<OpenSession, 'close'>> {
   const { launch } = open;
-  const { directories, gate, recorded, staged, delegating, inventory } = parts;
+  const { directories, journal, recorded, staged, delegating, inventory } = parts;
+  const { gate } = journal;
   const { record } = recorded;
+  journal.follow(recorded.activity);
+  const capture = captureOf(open);
   /** What comes to the session by itself and only has a line of the trace. */
   const note = (event: TraceEvent): void => gate.arrive({ what: 'note', event }, () => record(event));
   const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
@@ -209,8 +221,11 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   const write = (event: TraceEvent): boolean => diagnosticOf(() => record(event)) === null;
   const refusals = new RefusedRequests({ clock: systemClock, write });
   parts.onClose(() => refusals.close());
+  let end: Parameters<SessionJournal['end']>[0] = null;
+  parts.onClose(() => journal.end(end));
   const writeEnd = (status: SessionStatus, reason: string | null): void => {
     refusals.settle();
+    end = { status, reason };
     recorded.end(status, reason, session.board.accepted);
   };
   try {
@@ -224,7 +239,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
     session,
     door: {
       session,
-      card: cardOf(open, staged),
+      card: cardOf(open, staged.tools),
       conversationMode: launch.loaded.manifest.lifecycle.conversation,
       delegation: { open: (id) => delegating?.delegations.open(id) ?? null },
       residue: () => [...residueOf(staged.background), ...(delegating?.residue() ?? [])],
@@ -233,6 +248,17 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
     directories,
     driver: staged.driver.label,
     hooks,
+    beginJournal: () => {
+      if (capture === 'none') return;
+      const about = {
+        launch,
+        sessionId: open.sessionId,
+        capture,
+        directory: directories.session,
+        tools: inventory.tools,
+      } as const;
+      journal.begin({ ...about, onWarning: open.onWarning }, onLost);
+    },
     writeEnd,
   };
 }
@@ -267,7 +293,7 @@ interface SessionParts extends Omit<StagedParts, 'onClose'> {
 
 function hooksOf(
   { launch, request, sessionId }: OpenSessionRequest,
-  { staged, directories, logs, gate, recorded, spend, onClose }: Omit<SessionParts, 'hooks'> & StagedParts,
+  { staged, directories, logs, journal, recorded, spend, onClose }: Omit<SessionParts, 'hooks'> & StagedParts,
 ): HookSet {
   const { hooks, close } = openHooks({
     launch,
@@ -275,7 +301,7 @@ function hooksOf(
     stop: request.stop,
     hooks: staged.hooks,
     driver: staged.driver,
-    gate,
+    gate: journal.gate,
     spend,
     sessionDirectory: directories.session,
     logs,
@@ -290,7 +316,8 @@ function buildSession(
   { onClose, ...parts }: SessionParts & Pick<StagedParts, 'onClose'>,
 ): Session {
   const { directories, workdirFiles, recorded, staged, delegating, inventory, conversations } = parts;
-  const { gate, spend, hooks } = parts;
+  const { spend, hooks } = parts;
+  const { gate } = parts.journal;
   const { activity, prepare } = recorded;
   const { manifest, systemPrompt } = launch.loaded;
   const { inference, lifecycle } = manifest;
@@ -353,25 +380,6 @@ function submitFirst(session: Session, { initialTask }: PreparedLaunch, files: W
   if (initialTask === null) return;
   files.writeTask(initialTask.text);
   session.board.submit({ text: initialTask.text, origin: 'user', trust: 'trusted' });
-}
-
-function cardOf({ launch, sessionId, url }: OpenSessionRequest, staged: StagedSession): AgentCard {
-  const { loaded, scope } = launch;
-  const { manifest } = loaded;
-  const installed = new Set(manifest.artifacts.map((artifact) => artifact.name));
-  return agentCard({
-    name: manifest.name,
-    version: manifest.version,
-    url,
-    sessionId,
-    tools: [...new Set(staged.tools.map(({ name, artifact }) => artifact ?? name))].filter((name) =>
-      installed.has(name),
-    ),
-    shellAllow: scope.shell_allow,
-    networkAllow: scope.network_allow,
-    taskAcceptance: manifest.lifecycle.task_acceptance,
-    exports: { files: manifest.exports.files !== undefined, peer_files: manifest.exports.peer_files !== undefined },
-  });
 }
 
 /** Null for a session that starts each task from nothing, which loads nothing for conversations. */

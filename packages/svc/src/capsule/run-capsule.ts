@@ -113,6 +113,7 @@ async function runBound(bound: BoundLaunch): Promise<EndedSession> {
     openDoor(open.door);
     observer.onListening(runningCapsule(launch, open, listener));
     launch.loaded.keep?.();
+    open.beginJournal();
     const outcome = await runSession(open, { stop: request.stop, closeDoor });
     const durationMs = elapsedMs(systemClock, startedMs);
     return { outcome, tasks: open.session.board.accepted, workdir: open.directories.workdir, durationMs };

@@ -6,6 +6,7 @@ import type { SessionOutcome } from '../session/session.ts';
 import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 
@@ -27,6 +28,8 @@ export interface RunRequest {
   readonly task: string | undefined;
   /** What `--task -` means; called at most once, when nothing refuses the launch so far. */
   readonly readTask: () => Promise<string>;
+  /** `--capture`; the manifest decides without it. */
+  readonly capture: CaptureLevel | undefined;
   readonly bind: string;
   readonly readEnvFile: boolean;
   /** What is asked for artifacts that are not on this machine; nobody with `--offline`. */

@@ -1,5 +1,6 @@
 /** The command `svc run`: starts a capsule and prints how it ended. */
 
+import { captureLevels, type CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 
@@ -29,6 +30,7 @@ interface RunOptions {
   readonly envFile: boolean;
   readonly offline?: boolean;
   readonly containment?: ContainmentClass;
+  readonly capture?: CaptureLevel;
   readonly explainScope?: boolean;
   readonly verbose?: boolean;
   readonly json?: boolean;
@@ -51,6 +53,7 @@ export function runCommand(context: CommandContext): Command {
     .option('--no-env-file', 'do not read the .env file of the workspace')
     .option('--offline', 'never fetch an artifact')
     .addOption(new Option('--containment <class>', 'raise the containment floor').choices(containmentClasses))
+    .addOption(new Option('--capture <level>', 'what is recorded beside the trace').choices(captureLevels))
     .option('--explain-scope', 'print what the capsule would be granted and what contains it, and start nothing')
     .option('-v, --verbose', 'print the workdir, the manifest, the driver and the skills too')
     .option('--json', 'write one JSON line once the listener is up, and nothing else; of --explain-scope the report')
@@ -147,6 +150,7 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
         approval,
         sessionId: options.sessionId ?? null,
         stopWithinMs,
+        capture: options.capture,
         bind: options.bind,
         sources: options.offline === true ? () => [] : lateSources(context, choice),
         fetchObserver: isLive(options, context) ? await downloadView(context) : null,

@@ -11,6 +11,8 @@ import { listUntilBad } from '@svc/kit/bounded-lists.ts';
 
 /** What earlier tasks of a context said; only a completed task adds to it. */
 export interface Conversations {
+  /** Whether they outlive the session, so that what `history` gives and `save` meets is not the session's own doing. */
+  readonly isKept?: true;
   history(context: ContextId): readonly Message[];
   save(context: ContextId, messages: readonly Message[]): void;
 }

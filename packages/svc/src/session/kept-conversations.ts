@@ -34,6 +34,7 @@ interface KeptConversationsOptions {
  * `history` with `E-RUN-031`, a conversation that is too long fails `save` with `E-RUN-032`; `E-IO-001` where the file system refuses.
  */
 export class KeptConversations implements Conversations {
+  readonly isKept = true;
   readonly #options: KeptConversationsOptions;
   /** Names of files, that saved longest ago first. */
   readonly #names: Set<string>;

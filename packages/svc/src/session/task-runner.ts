@@ -64,11 +64,11 @@ export async function runTask(task: Task, deps: TaskRunnerDeps): Promise<{ reado
 }
 
 async function runAttempts(task: Task, deps: TaskRunnerDeps): Promise<{ readonly trapped: boolean }> {
-  const thread = new Thread(task, deps.conversations);
+  const thread = new Thread(task, deps);
   let next: AttemptStart | null = { number: 1, text: textOf(task), history: () => thread.history(), turnsUsed: 0 };
   let trapped = false;
   while (next !== null) {
-    const run: AttemptRun = new AttemptRun(task, next, deps);
+    const run: AttemptRun = new AttemptRun(task, { ...next, thread }, deps);
     const ended = await run.toTheEnd();
     trapped ||= ended.trapped;
     next = await reopened({ task, thread, run, start: next, ended }, deps);
@@ -85,22 +85,41 @@ function textOf(task: Task): string {
 /** The conversation that the task continues. */
 class Thread {
   readonly #task: Task;
-  readonly #conversations: Conversations | null;
+  readonly #deps: Pick<TaskRunnerDeps, 'conversations' | 'gate'>;
   #before: readonly Message[] | null = null;
 
-  constructor(task: Task, conversations: Conversations | null) {
+  constructor(task: Task, deps: Pick<TaskRunnerDeps, 'conversations' | 'gate'>) {
     this.#task = task;
-    this.#conversations = conversations;
+    this.#deps = deps;
   }
 
   history(): readonly Message[] {
-    this.#before ??= this.#conversations?.history(this.#task.contextId) ?? [];
+    this.#before ??= this.#read();
     return this.#before;
+  }
+
+  #read(): readonly Message[] {
+    const { conversations, gate } = this.#deps;
+    const { id, contextId } = this.#task;
+    if (conversations?.isKept !== true) return conversations?.history(contextId) ?? [];
+    const kept = gate.find(`${id}/history`, () => {
+      const messages = conversations.history(contextId);
+      return messages.length === 0 ? null : messages;
+    });
+    return kept ?? [];
+  }
+
+  /** Throws the Diagnostic of a conversation that cannot be kept. */
+  save(messages: readonly Message[]): void {
+    const { conversations, gate } = this.#deps;
+    const { id, contextId } = this.#task;
+    if (conversations?.isKept !== true) return conversations?.save(contextId, messages);
+    gate.find(`${id}/save`, () => (conversations.save(contextId, messages), null));
   }
 
   /** Takes back what the task added: it counts once the task has ended for good. */
   withdraw(): void {
-    this.#conversations?.save(this.#task.contextId, this.history());
+    this.save(this.history());
   }
 }
 
@@ -143,16 +162,17 @@ function refusalToReopen({ task, start, ended }: Judged, { inference, maxReopens
 class AttemptRun {
   readonly #task: Task;
   readonly #deps: TaskRunnerDeps;
-  readonly #start: AttemptStart;
+  readonly #start: AttemptStart & { readonly thread: Thread };
   readonly #attempt: Attempt;
   readonly #startedMs: number;
 
-  constructor(task: Task, start: AttemptStart, deps: TaskRunnerDeps) {
+  constructor(task: Task, start: AttemptStart & { readonly thread: Thread }, deps: TaskRunnerDeps) {
     this.#task = task;
     this.#deps = deps;
     this.#start = start;
     this.#attempt = new Attempt(task, start.number, deps.activity);
     this.#startedMs = deps.clock.monotonicMs();
+    task.attempts = start.number;
     deps.activity.emit({ kind: 'attempt-started', task, attempt: start.number });
   }
 
@@ -226,7 +246,7 @@ class AttemptRun {
   }
 
   #save(messages: readonly Message[]): Diagnostic | null {
-    return diagnosticOf(() => this.#deps.conversations?.save(this.#task.contextId, messages));
+    return diagnosticOf(() => this.#start.thread.save(messages));
   }
 
   /** Writes why the task failed and its last frame; gives what went wrong. */
@@ -258,6 +278,7 @@ class AttemptRun {
     const { announcement, ...moved } = step(task.state, event);
     const state = endState(moved.state);
     const { turns, usage } = this.#attempt;
+    task.turns = this.#turnsUsed();
     const message = announcement?.message ?? error ?? '';
     const durationMs = elapsedMs(clock, this.#startedMs);
     activity.emit({ kind: 'attempt-ended', task, state, message, error, turns, usage, durationMs });

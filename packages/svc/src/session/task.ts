@@ -56,6 +56,9 @@ export class Task {
   /** The text of `out/result.txt` once this task wrote it. */
   result: string | null = null;
   inputWait: InputWait | null = null;
+  /** Attempts begun, and inference turns of all of them together. */
+  attempts = 0;
+  turns = 0;
   /** Questions asked so far. */
   questions = 0;
   /** Why the last attempt failed; null unless it did. */

@@ -28,6 +28,8 @@ export class Inventory {
   /** What the model is told of the tools, in the order of their names. */
   readonly definitions: readonly Pick<Tool, 'name' | 'description' | 'inputSchema'>[];
   readonly names: readonly string[];
+  /** In the order of their names. */
+  readonly tools: readonly Tool[];
   readonly #tools: ReadonlyMap<string, CallableTool>;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   #warmed = false;
@@ -37,6 +39,7 @@ export class Inventory {
     const problems = nameProblems(tools);
     if (problems.length > 0) throw new DiagnosticList(problems);
     const sorted = [...tools].sort((a, b) => (a.name < b.name ? -1 : 1));
+    this.tools = sorted;
     this.names = sorted.map(({ name }) => name);
     this.definitions = sorted.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
     this.#tools = new Map(

@@ -33,6 +33,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
       approval: null,
       sessionId: null,
       stopWithinMs: 18_000,
+      capture: undefined,
       bind: '127.0.0.1',
       readEnvFile: false,
       sources: () => [],

@@ -1,0 +1,6 @@
+/** How much of a session is recorded beside its trace. */
+
+/** Nothing; hashes and sizes, by which two sessions can be compared; or every text, so that a session can be run again. */
+export const captureLevels = ['none', 'meta', 'content'] as const;
+
+export type CaptureLevel = (typeof captureLevels)[number];

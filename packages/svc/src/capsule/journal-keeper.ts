@@ -1,0 +1,122 @@
+/** Writes the records of a session into its journal: what it began with, what went through its gate, and its end. */
+
+import { join } from 'node:path';
+
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { readSmallText } from '@svc/kit/files/read-text.ts';
+import type { SessionId } from '@svc/protocol/ids.ts';
+import { type Capture, type Journal, openJournal } from '../journal/journal-writer.ts';
+import { recordRedaction } from '../resources/handle-id.ts';
+import type { Crossing } from '../session/gate.ts';
+import { JournalLines } from '../session/journal-lines.ts';
+import type { SessionStatus } from '../session/session.ts';
+import type { Task, TaskState } from '../session/task.ts';
+import type { Tool } from '../tools/tool.ts';
+import type { PreparedLaunch } from './prepare.ts';
+import { version } from './version.ts';
+
+/** Where the conversations of a session are kept. */
+export type KeptWhere = 'nowhere' | 'in the session' | 'between sessions';
+
+/** What is recorded of a session at its beginning. */
+export interface KeeperRequest {
+  readonly launch: PreparedLaunch;
+  readonly sessionId: SessionId;
+  readonly capture: Capture;
+  /** Of the session, with its trace. */
+  readonly directory: string;
+  readonly tools: readonly Tool[];
+  readonly conversations: KeptWhere;
+  /** Told once, when the journal has reached `trace.max_bytes`. */
+  readonly onWarning: (warning: Diagnostic) => void;
+}
+
+/** A task that is over. */
+export interface SettledTask extends Pick<Task, 'id' | 'attempts' | 'turns' | 'result'> {
+  readonly state: Extract<TaskState, 'completed' | 'failed' | 'canceled'>;
+  /** What its last status said, or why it failed. */
+  readonly message: string;
+}
+
+/** A journal that is open. Each function throws the Diagnostic `E-IO-006` of what cannot be written. */
+export class JournalKeeper {
+  readonly #journal: Journal;
+  readonly #lines: JournalLines;
+
+  constructor(request: KeeperRequest) {
+    const { launch, sessionId: session, capture, directory, onWarning } = request;
+    const { max_body: maxBody, max_bytes: maxBytes } = launch.loaded.manifest.trace;
+    const redact = recordRedaction(launch.redactor);
+    const onFull = (): void => onWarning(full(maxBytes));
+    const limits = { maxBody, maxBytes };
+    this.#journal = openJournal({ directory, session, capture, redact, limits, clock: systemClock, onFull });
+    this.#lines = new JournalLines(this.#journal, redact);
+    this.#journal.begin();
+    this.#open(request);
+  }
+
+  /** `at` is when it went through, in Unix milliseconds. */
+  write(crossing: Crossing, at: number): void {
+    this.#lines.write(crossing, at);
+  }
+
+  settled({ result, ...end }: SettledTask, at: number): void {
+    this.#journal.append({ k: 'task-end', at, ...end, result: result === null ? null : this.#journal.body(result) });
+  }
+
+  /** Without an outcome the journal has no last record: there was a bug. */
+  close(outcome: { readonly status: SessionStatus; readonly reason: string | null } | null): void {
+    try {
+      if (outcome !== null) this.#journal.append({ k: 'close', ...outcome });
+    } finally {
+      this.#journal.close();
+    }
+  }
+
+  #open({ launch, sessionId: session, capture, tools, conversations }: KeeperRequest): void {
+    const { loaded, scope, artifacts } = launch;
+    const { manifest, systemPrompt, text } = loaded;
+    const { name, version: capsuleVersion, inference, lifecycle } = manifest;
+    const journal = this.#journal;
+    journal.append({
+      k: 'open',
+      version: 1,
+      session,
+      epoch: 1,
+      svc: version,
+      node: process.versions.node,
+      capture,
+      trusted: scope.containment.achieved !== 'advisory',
+      capsule: { name, version: capsuleVersion },
+    });
+    const hooks = artifacts.filter(({ entry }) => entry.runtime === 'hook');
+    const lock = readSmallText(join(loaded.directory, 'svc.lock'));
+    journal.append({
+      k: 'setup',
+      manifest: journal.body(text),
+      lock: lock.kind === 'text' ? journal.body(lock.text) : null,
+      system: journal.body(systemPrompt),
+      tools: this.#lines.json(tools.map(toolSetup)),
+      grants: this.#lines.json(scope),
+      hooks: this.#lines.json(hooks.map((artifact) => hookSetup(artifact.entry.name, artifact.manifest))),
+      settings: this.#lines.json({ inference, lifecycle, conversations }),
+    });
+  }
+}
+
+function toolSetup({ name, description, inputSchema, kind, artifact, isOwn }: Tool): object {
+  return { name, description, inputSchema, kind, artifact, isOwn };
+}
+
+type HookManifest = PreparedLaunch['artifacts'][number]['manifest'];
+
+function hookSetup(name: string, { binding, execution_mode, commit_policy, on_overflow }: HookManifest): object {
+  return { name, binding, execution_mode, commit_policy, on_overflow };
+}
+
+function full(maxBytes: number): Diagnostic {
+  return new Diagnostic('W-RUN-061', `the journal has reached ${maxBytes} bytes: from here on it keeps hashes alone`, {
+    hint: 'raise trace.max_bytes to keep every text of a session this long',
+  });
+}

@@ -1,0 +1,252 @@
+/** Runs a recorded session again: all that is svc's own happens, and nothing that reached outside of it. */
+
+import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
+import type { ArtifactManifest, CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
+import type { Component } from '@svc/components/component.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import type { Clock } from '@svc/kit/clock.ts';
+import type { NumberedFrame } from '@svc/protocol/frames.ts';
+import { mintTraceEventId, type SessionId } from '@svc/protocol/ids.ts';
+import type { KeptWhere } from './journal-keeper.ts';
+import type { Hook } from '../hooks/hook.ts';
+import { hookCompletion } from '../hooks/hook-completion.ts';
+import { HookSet } from '../hooks/hook-set.ts';
+import type { Driver } from '../inference/driver.ts';
+import { SpendMeter } from '../inference/spend-meter.ts';
+import type { JournalReader } from '../journal/journal-reader.ts';
+import { SessionActivity } from '../session/activity.ts';
+import { type Conversations, threadedConversations } from '../session/conversations.ts';
+import { EventStream } from '../session/event-stream.ts';
+import { gatedCapsuleSteps, gatedDriver, gatedHookCalls, gatedTool } from '../session/gated.ts';
+import { readRecording, type Recording, type Setup } from '../session/recorded-crossings.ts';
+import { type ReplayEnd, ReplayGate } from '../session/replay-gate.ts';
+import { replayInputs } from '../session/replay-inputs.ts';
+import { Session } from '../session/session.ts';
+import { TaskBoard } from '../session/task-board.ts';
+import { taskFrames } from '../session/task-frames.ts';
+import { traceLines } from '../session/trace-lines.ts';
+import { Inventory } from '../tools/inventory.ts';
+import { createSubmitPlanTool } from '../tools/plan/submit-plan-tool.ts';
+import type { Tool, ToolKind } from '../tools/tool.ts';
+import type { Trace, TraceEvent } from '../trace/events.ts';
+
+/** What a replay came to. */
+export interface Replayed {
+  readonly recording: Recording;
+  readonly end: ReplayEnd;
+  /** The lines of the trace that were written again, without first and last. */
+  readonly traced: readonly TraceEvent[];
+}
+
+interface ReplayRequest {
+  readonly session: SessionId;
+  readonly capsule: { readonly name: string; readonly version: string };
+  /** Sees every frame as it is published again. */
+  readonly onFrame: (frame: NumberedFrame) => void;
+}
+
+/** Runs the session of a journal again. No process, socket, workdir or file is touched. Null for a journal that says not what its session began with. */
+export async function replaySession(reader: JournalReader, request: ReplayRequest): Promise<Replayed | null> {
+  const recording = readRecording(reader);
+  const { setup } = recording;
+  if (setup === null) return null;
+  const replay = new Replay(setup, recording, request);
+  return { recording, end: await replay.run(), traced: replay.traced };
+}
+
+interface Settings {
+  readonly inference: CapsuleManifest['inference'];
+  readonly lifecycle: CapsuleManifest['lifecycle'];
+  readonly conversations: KeptWhere;
+}
+
+interface ToolSetup extends Pick<Tool, 'name' | 'description' | 'inputSchema'> {
+  readonly kind: ToolKind;
+  readonly artifact?: string;
+  readonly isOwn?: true;
+}
+
+type HookSetup = { readonly name: string } & Pick<
+  ArtifactManifest,
+  'binding' | 'execution_mode' | 'commit_policy' | 'on_overflow'
+>;
+
+class Replay {
+  readonly traced: TraceEvent[] = [];
+  readonly #gate: ReplayGate;
+  readonly #hooks: HookSet;
+  readonly #session: Session;
+  readonly #inventory: Inventory;
+  readonly #activity = new SessionActivity();
+
+  constructor(setup: Setup, { crossings }: Recording, request: ReplayRequest) {
+    const { inference, lifecycle, conversations } = JSON.parse(setup.settings) as Settings;
+    const gate: ReplayGate = new ReplayGate(crossings, () =>
+      replayInputs({
+        board: this.#session.board,
+        shutDown: () => this.#session.shutDown(),
+        trap: (reason) => this.#session.trap(reason),
+        record: this.#record,
+      }),
+    );
+    this.#gate = gate;
+    const stream = new EventStream(request.onFrame);
+    this.#activity.subscribe(traceLines(this.#trace(), mintTraceEventId(systemClock)));
+    this.#activity.subscribe(taskFrames(stream));
+    const driver = gatedDriver(absentDriver, gate);
+    const spend = new SpendMeter(inference.max_session_tokens ?? null);
+    const tools = (JSON.parse(setup.tools) as readonly ToolSetup[]).map((tool) => gatedTool(toolOf(tool, gate), gate));
+    this.#inventory = new Inventory(tools, stillClock);
+    this.#hooks = this.#hooksOf(JSON.parse(setup.hooks) as readonly HookSetup[], { inference, request, driver, spend });
+    this.#session = new Session({
+      id: request.session,
+      events: stream,
+      background: { stop: async () => {} },
+      board: new TaskBoard({
+        acceptance: {
+          taskAcceptance: lifecycle.task_acceptance,
+          queueDepth: lifecycle.queue_depth,
+          afterTask: lifecycle.after_task,
+        },
+        clock: stillClock,
+        activity: this.#activity,
+        gate,
+        prepare: async (text) => ({ text, json: Buffer.from(JSON.stringify(text)) }),
+      }),
+      runner: {
+        driver,
+        onRetry: () => {},
+        onFailed: () => {},
+        inventory: this.#inventory,
+        hooks: this.#hooks,
+        inference: {
+          model: inference.model,
+          system: setup.system,
+          maxTurns: inference.max_turns,
+          maxTokens: inference.max_tokens,
+          context: { maxTokens: inference.context.max_tokens ?? null, threshold: inference.compaction.threshold },
+        },
+        spend,
+        activity: this.#activity,
+        gate,
+        clock: stillClock,
+        workdirSize: measuredWorkdir,
+        conversations: conversationsOf[conversations](),
+        maxReopens: lifecycle.max_task_reopens,
+        inputTimeoutMs: lifecycle.input_timeout_secs === undefined ? null : lifecycle.input_timeout_secs * 1000,
+        writeResult: () => {},
+      },
+    });
+  }
+
+  async run(): Promise<ReplayEnd> {
+    this.#gate.begin();
+    void this.#runSession();
+    return await this.#gate.ended;
+  }
+
+  async #runSession(): Promise<void> {
+    await this.#hooks.stage(this.#inventory.definitions);
+    await this.#hooks.sessionStarted();
+    const { status } = await this.#session.run();
+    await this.#hooks.sessionEnded(status);
+    this.#gate.finish();
+  }
+
+  readonly #record = (event: TraceEvent): void => this.#activity.emit({ kind: 'noted', task: null, event });
+
+  #trace(): Trace {
+    return {
+      write: (event) => {
+        this.traced.push(event);
+        return mintTraceEventId(systemClock);
+      },
+      prepare: async (text) => ({ text, json: Buffer.from(JSON.stringify(text)) }),
+      close: () => {},
+    };
+  }
+
+  #hooksOf(
+    hooks: readonly HookSetup[],
+    {
+      inference,
+      request: { session: sessionId, capsule },
+      driver,
+      spend,
+    }: { inference: Settings['inference']; request: ReplayRequest; driver: Driver; spend: SpendMeter },
+  ): HookSet {
+    const gate = this.#gate;
+    const timer = gate.timer.bind(gate);
+    return new HookSet({
+      hooks: hooks.map(hookOf),
+      session: { sessionId, capsule: capsule.name, version: capsule.version },
+      complete: hookCompletion({
+        driver,
+        model: inference.model,
+        maxTokens: inference.max_tokens,
+        spend,
+        clock: stillClock,
+        timer,
+        record: this.#record,
+        limitMs: 0,
+      }),
+      call: gatedHookCalls(notHere, gate),
+      timer,
+      record: this.#record,
+      keepOutput: () => {},
+      writeManifests: async () => null,
+      stop: new AbortController().signal,
+      stopBudgetMs: 0,
+      drainMs: 0,
+    });
+  }
+}
+
+/** Nothing takes time in a replay, and no timer runs out but as it did. */
+const stillClock: Clock = {
+  now: () => systemClock.now(),
+  randomBytes: (size) => systemClock.randomBytes(size),
+  monotonicMs: () => 0,
+  after: () => () => {},
+};
+
+/** What a replay has no part of, and its gate never asks. */
+function notHere(): Promise<never> {
+  return Promise.reject(new Error('a replay reaches nothing outside of it'));
+}
+
+const absentDriver: Driver = {
+  label: 'replay',
+  openTask: () => ({ infer: notHere, close: async () => {} }),
+  close: async () => {},
+};
+
+const absentComponent: Component = { call: notHere, warm: () => {}, close: async () => {} };
+
+const measuredWorkdir = {
+  begin: () => {},
+  check: async () => {},
+  settled: async () => {},
+  breached: new AbortController().signal,
+};
+
+function toolOf({ isOwn, ...tool }: ToolSetup, gate: ReplayGate): Tool {
+  if (isOwn !== true) return { ...tool, call: notHere };
+  return createSubmitPlanTool({
+    sessionDirectory: '',
+    redact: (text) => text,
+    runCapsuleStep: gatedCapsuleSteps(notHere, gate),
+    clock: stillClock,
+  });
+}
+
+function hookOf({ name, ...declared }: HookSetup): Hook {
+  return { name, declaration: hookDeclaration(declared), component: absentComponent, deadlineMs: 0 };
+}
+
+/** What is kept between sessions comes from the recording. */
+const conversationsOf: Readonly<Record<KeptWhere, () => Conversations | null>> = {
+  nowhere: () => null,
+  'in the session': threadedConversations,
+  'between sessions': () => ({ isKept: true, history: () => [], save: () => {} }),
+};

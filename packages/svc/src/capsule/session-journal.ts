@@ -1,0 +1,109 @@
+/** Records a session in its journal, from the first thing that goes through its gate. */
+
+import type { Clock } from '@svc/kit/clock.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
+import { type Crossing, type Gate, openGate, RecordingGate } from '../session/gate.ts';
+import type { SessionStatus } from '../session/session.ts';
+import type { SessionActivity } from '../session/activity.ts';
+import type { Task } from '../session/task.ts';
+import type { JournalKeeper, KeeperRequest, SettledTask } from './journal-keeper.ts';
+
+/** Where the journal of a session comes from. */
+export interface SessionJournal {
+  readonly gate: Gate;
+  /** Takes note of what becomes of tasks. */
+  follow(activity: SessionActivity): void;
+  /**
+   * Opens the journal and writes what went through so far; what comes meanwhile waits in memory. Called once the listener is up: hashing loads
+   * what a start has no use for. `onLost` is given the Diagnostic of a journal that cannot be written, once.
+   */
+  begin(request: KeeperRequest, onLost: (lost: Diagnostic) => void): void;
+  /** Writes the last record and closes the file. */
+  end(outcome: { readonly status: SessionStatus; readonly reason: string | null } | null): Promise<void>;
+}
+
+/** The journal of a session at this level; a session that is not recorded has one that does nothing. */
+export function openSessionJournal(capture: CaptureLevel, clock: Clock): SessionJournal {
+  if (capture === 'none') return { gate: openGate(clock), follow: () => {}, begin: () => {}, end: async () => {} };
+  return new RecordedSession(clock);
+}
+
+/** Writes something into the journal once it is open. */
+type Entry = (keeper: JournalKeeper) => void;
+
+class RecordedSession implements SessionJournal {
+  readonly gate: Gate;
+  /** What went through before the journal was open; null once nothing is recorded any more. */
+  #waiting: Entry[] | null = [];
+  #keeper: JournalKeeper | null = null;
+  #opening: Promise<void> | null = null;
+  #onLost: (lost: Diagnostic) => void = () => {};
+  readonly #now: () => number;
+
+  constructor(clock: Clock) {
+    const record = (crossing: Crossing): void => {
+      const at = clock.now();
+      this.#take((keeper) => keeper.write(crossing, at));
+    };
+    this.gate = new RecordingGate(record, clock);
+    this.#now = () => clock.now();
+  }
+
+  follow(activity: SessionActivity): void {
+    activity.subscribe((told) => {
+      if (told.kind !== 'task-settled') return;
+      const end = endOf(told.task);
+      const at = this.#now();
+      this.#take((keeper) => keeper.settled(end, at));
+    });
+  }
+
+  begin(request: KeeperRequest, onLost: (lost: Diagnostic) => void): void {
+    this.#onLost = onLost;
+    this.#opening = this.#open(request);
+  }
+
+  async end(outcome: Parameters<SessionJournal['end']>[0]): Promise<void> {
+    await this.#opening;
+    const keeper = this.#keeper;
+    this.#keeper = null;
+    this.#waiting = null;
+    this.#orLost(() => keeper?.close(outcome));
+  }
+
+  async #open(request: KeeperRequest): Promise<void> {
+    const { JournalKeeper } = await import('./journal-keeper.ts');
+    this.#orLost(() => {
+      const keeper = new JournalKeeper(request);
+      for (const entry of this.#waiting?.splice(0) ?? []) entry(keeper);
+      this.#keeper = keeper;
+    });
+  }
+
+  #take(entry: Entry): void {
+    const keeper = this.#keeper;
+    if (keeper === null) this.#waiting?.push(entry);
+    else this.#orLost(() => entry(keeper));
+  }
+
+  /** A journal that lacks something is not gone on with: what comes later is dropped. */
+  #orLost(write: () => void): void {
+    try {
+      write();
+    } catch (error) {
+      if (!(error instanceof Diagnostic)) throw error;
+      this.#keeper = null;
+      if (this.#waiting === null) return;
+      this.#waiting = null;
+      this.#onLost(error);
+    }
+  }
+}
+
+/** A task as it is now: its fields change once it is forgotten. */
+function endOf({ id, state, attempts, turns, result, failure, statusMessage }: Task): SettledTask {
+  if (state !== 'completed' && state !== 'failed' && state !== 'canceled')
+    throw new Error(`a task that is ${state} is settled`);
+  return { id, state, attempts, turns, result, message: failure ?? statusMessage ?? '' };
+}
