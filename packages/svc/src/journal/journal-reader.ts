@@ -7,9 +7,10 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { type HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
-import { JournalFile, notOwn, openOwn } from './journal-file.ts';
+import { LineFile, notOwn, openOwn } from './line-file.ts';
 import { indexedBytes, IndexLine } from './journal-index.ts';
 import { type Damage, JournalScan } from './journal-scan.ts';
+import { skim, type SkimmedRecord } from './journal-skim.ts';
 import { bodiesDirectory, journalFile } from './journal-writer.ts';
 import { chainAt, chainBefore, firstChain, headOf, isChained } from './record-line.ts';
 import {
@@ -57,13 +58,13 @@ interface TailLine {
 
 export class JournalReader {
   readonly #directory: HeldDirectory;
-  readonly #file: JournalFile;
+  readonly #file: LineFile;
   readonly #owner: number | null;
   #tail: { readonly lines: readonly TailLine[]; readonly index: IndexLine | null } | null = null;
   /** From the newest back, as far as they were needed. */
   readonly #indexes: IndexLine[] = [];
 
-  private constructor(directory: HeldDirectory, file: JournalFile, owner: number | null) {
+  private constructor(directory: HeldDirectory, file: LineFile, owner: number | null) {
     this.#directory = directory;
     this.#file = file;
     this.#owner = owner;
@@ -75,7 +76,7 @@ export class JournalReader {
    */
   static open(directory: HeldDirectory, owner: number | null): JournalReader | null {
     const fd = openOwn(directory, journalFile, owner);
-    return fd === null ? null : new JournalReader(directory, new JournalFile(fd), owner);
+    return fd === null ? null : new JournalReader(directory, new LineFile(fd), owner);
   }
 
   /** Of the journal itself, in bytes; its bodies in files are not counted. */
@@ -90,6 +91,11 @@ export class JournalReader {
   /** A walk through all records, or those of some kinds, from the first. */
   scan<Kind extends RecordKind = RecordKind>(kinds?: readonly Kind[]): JournalScan<Kind> {
     return new JournalScan(this.#file, kinds);
+  }
+
+  /** What a comparison needs of all steps; `onDamage` is told where that ends before the journal does. */
+  skim(onDamage: (damage: Damage) => void): Generator<SkimmedRecord> {
+    return skim(this.#file, onDamage);
   }
 
   /** The records that a journal begins with: `open`, and `setup` once it is written. Null when the first is no `open` of a known version. */

@@ -1,6 +1,6 @@
 /** Reads a journal from its first record to its last, or to the first that is damaged. */
 
-import type { JournalFile } from './journal-file.ts';
+import type { LineFile } from './line-file.ts';
 import { firstChain, headOf, isChained } from './record-line.ts';
 import { decodeRecord, isRecordKind, type JournalRecord, journalVersion, type RecordKind } from './records.ts';
 
@@ -22,7 +22,7 @@ export interface PlacedRecord<Kind extends RecordKind = RecordKind> {
 
 /** One walk through a journal, which can go on where it ended once more has been written. */
 export class JournalScan<Kind extends RecordKind = RecordKind> {
-  readonly #file: JournalFile;
+  readonly #file: LineFile;
   readonly #kinds: ReadonlySet<RecordKind> | null;
   #chain = firstChain;
   #n = 0;
@@ -30,7 +30,7 @@ export class JournalScan<Kind extends RecordKind = RecordKind> {
   #damage: Damage | null = null;
 
   /** Of records of other kinds than these, only number, chain and kind are looked at. */
-  constructor(file: JournalFile, kinds?: readonly Kind[]) {
+  constructor(file: LineFile, kinds?: readonly Kind[]) {
     this.#file = file;
     this.#kinds = kinds === undefined ? null : new Set(kinds);
   }

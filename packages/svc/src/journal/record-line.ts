@@ -8,9 +8,13 @@ export const firstChain = '0000000000000000';
 const chainDigits = 16;
 /** `,"c":"0123456789abcdef"}` */
 const tailBytes = chainDigits + 8;
-const tailShape = /^,"c":"([0-9a-f]{16})"\}$/;
-const headShape = /^\{"n":(0|[1-9]\d{0,14}),"k":"([a-z-]{1,16})",/;
-const longestHead = 64;
+const kindShape = /^[a-z-]{1,16}$/;
+/** `{"n":` and `,"k":"` */
+const headStart = Buffer.from('{"n":');
+const kindStart = Buffer.from(',"k":"');
+const tailStart = Buffer.from(',"c":"');
+const mostDigits = 15;
+const longestKind = 16;
 
 export interface EncodedLine {
   /** With its line feed. */
@@ -32,12 +36,42 @@ export interface LineHead {
   readonly chain: string;
 }
 
-/** The head of a line without its line feed; null for one that does not begin and end as a record does. */
+/**
+ * The head of a line without its line feed; null for one that does not begin and end as a record does. Looked at byte by byte: a journal of a
+ * long session has millions of lines.
+ */
 export function headOf(line: Buffer): LineHead | null {
-  const [, n, kind = ''] = headShape.exec(line.toString('latin1', 0, longestHead)) ?? [];
-  if (n === undefined || line.length <= tailBytes) return null;
-  const [, chain] = tailShape.exec(line.toString('latin1', line.length - tailBytes)) ?? [];
-  return chain === undefined ? null : { n: Number(n), kind, chain };
+  const tail = line.length - tailBytes;
+  if (tail <= 0 || !isAt(line, 0, headStart) || !isAt(line, tail, tailStart)) return null;
+  let at = headStart.length;
+  let n = 0;
+  for (; isDigit(line[at]); at += 1) n = n * 10 + (line[at] ?? 0) - 0x30;
+  const digits = at - headStart.length;
+  if (digits === 0 || digits > mostDigits || (digits > 1 && line[headStart.length] === 0x30)) return null;
+  if (!isAt(line, at, kindStart)) return null;
+  at += kindStart.length;
+  const end = line.indexOf(0x22, at);
+  if (end < 0 || end - at > longestKind || line[end + 1] !== 0x2c) return null;
+  const kind = kindAt(line, at, end);
+  const chain = line.toString('latin1', line.length - 2 - chainDigits, line.length - 2);
+  return kind === null || !chainShape.test(chain) || !isAt(line, line.length - 2, lineEnd) ? null : { n, kind, chain };
+}
+
+const chainShape = /^[0-9a-f]{16}$/;
+const lineEnd = Buffer.from('"}');
+
+function isAt(line: Buffer, at: number, bytes: Buffer): boolean {
+  for (let index = 0; index < bytes.length; index += 1) if (line[at + index] !== bytes[index]) return false;
+  return true;
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
+}
+
+function kindAt(line: Buffer, from: number, to: number): string | null {
+  const kind = line.toString('latin1', from, to);
+  return kindShape.test(kind) ? kind : null;
 }
 
 let scratch = Buffer.alloc(0);

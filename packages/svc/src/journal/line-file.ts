@@ -1,4 +1,4 @@
-/** The bytes of a journal: read a line at a time, at any place, and never through a link. */
+/** Reads files of lines in the folder of a session: at any place, and never through a link. */
 
 import { closeSync, fstatSync, readSync } from 'node:fs';
 
@@ -44,8 +44,8 @@ function openIfThere(directory: HeldDirectory, name: string): ReturnType<HeldDir
   }
 }
 
-/** An open journal. Reads throw `E-IO-001` for what the system refuses. Whoever made it closes it. */
-export class JournalFile {
+/** An open journal or trace. Reads throw `E-IO-001` for what the system refuses. Whoever made it closes it. */
+export class LineFile {
   readonly #fd: number;
   #bytesRead = 0;
 
@@ -75,7 +75,7 @@ export class JournalFile {
         filled += count;
       }
     } catch (error) {
-      throw ioFault(error, 'cannot read the journal');
+      throw ioFault(error, 'cannot read the record of the session');
     }
     this.#bytesRead += filled;
     return bytes.subarray(0, filled);
