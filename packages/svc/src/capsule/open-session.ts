@@ -250,14 +250,11 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
     hooks,
     beginJournal: () => {
       if (capture === 'none') return;
-      const about = {
-        launch,
-        sessionId: open.sessionId,
-        capture,
-        directory: directories.session,
-        tools: inventory.tools,
-      } as const;
-      journal.begin({ ...about, onWarning: open.onWarning }, onLost);
+      const { tools } = inventory;
+      const kept = parts.conversations;
+      const conversations = kept === null ? 'nowhere' : kept.isKept === true ? 'between sessions' : 'in the session';
+      const about = { launch, sessionId: open.sessionId, capture, directory: directories.session } as const;
+      journal.begin({ ...about, tools, conversations, onWarning: open.onWarning }, onLost);
     },
     writeEnd,
   };
