@@ -210,6 +210,8 @@ const cleaners: ReadonlySet<string> = new Set([
   'svc/src/cli/render-failure.ts',
   'svc/src/cli/run.ts',
   'svc/src/cli/table.ts',
+  'svc/src/cli/trace/diff.ts',
+  'svc/src/cli/trace/pager.ts',
   'svc/src/cli/watch-view.ts',
 ]);
 

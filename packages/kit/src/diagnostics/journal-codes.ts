@@ -9,6 +9,16 @@ export const journalCodes = {
     explanation:
       'A session never goes on with a journal that lacks something. The disk is full, read-only or failing; the message gives the reason.',
   },
+  'E-RUN-070': {
+    title: 'no such recorded session',
+    explanation:
+      'The sessions of a workspace are recorded in .svc/sessions beside its manifest. The one that was named is not there, was removed, or several end with those characters. svc trace list lists them.',
+  },
+  'E-RUN-071': {
+    title: 'a session has no journal',
+    explanation:
+      'svc trace reads the journal of a session. One that ran with trace.capture: none has none, nor has one of an older svc. Its trace.jsonl says which calls were made and how they ended.',
+  },
   'E-RUN-072': {
     title: 'the folder of a session holds what svc did not put there',
     explanation:
@@ -23,5 +33,27 @@ export const journalCodes = {
     title: 'a journal is full',
     explanation:
       'The journal of the session has reached trace.max_bytes. From there on it keeps hashes and sizes of texts and not the texts: two sessions can still be compared, but this one cannot be run again beyond that point.',
+  'E-RUN-074': {
+    title: 'a file is not an exported session',
+    explanation:
+      'An export is a zip archive that holds journal.jsonl and the long texts of the session, each in bodies/ under its hash, and nothing else. The message says what was found instead.',
+  },
+  'E-RUN-075': {
+    title: 'a session has no such step',
+    explanation: 'Steps have the numbers from 1 on in which svc trace steps lists them.',
+  },
+  'E-RUN-076': {
+    title: 'an imported session is there already',
+    explanation:
+      'A session of the same id is recorded in this workspace, and an import replaces nothing. Remove that one first with svc trace rm, or import into another workspace.',
+  },
+  'E-RUN-077': {
+    title: 'a session that runs is not removed',
+    explanation: 'Its record is being written. Stop the session with svc stop, then remove it.',
+  },
+  'W-RUN-072': {
+    title: 'a journal may have been written by others',
+    explanation:
+      'The commands of the session ran as the user who runs svc, with less than scoped containment, so that they could write to the journal. It is shown as it is.',
   },
 } as const satisfies Record<string, CatalogueEntry>;

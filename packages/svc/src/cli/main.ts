@@ -88,7 +88,11 @@ async function program(args: readonly string[], context: CommandContext): Promis
     .exitOverride();
   const asked = commands.filter((command) => command.name === args[0]);
   const makers = await Promise.all((asked.length > 0 ? asked : commands).map(async ({ load }) => await load()));
-  for (const make of makers) root.addCommand(make(context).copyInheritedSettings(root));
+  for (const make of makers) {
+    const command = make(context).copyInheritedSettings(root);
+    for (const below of command.commands) below.copyInheritedSettings(root);
+    root.addCommand(command);
+  }
   return root;
 }
 

@@ -8,9 +8,12 @@ export interface Column {
   readonly title: string;
   /** Cells that the column keeps where the table is wider than the terminal; a column without it is not cut. */
   readonly keeps?: number;
+  /** Has what the others leave, where columns have the same width in each row. */
+  readonly fills?: true;
 }
 
 const gap = '  ';
+const usualWidth = 80;
 
 /**
  * Columns padded to their widest cell, one row a line. Where rows have to fit a width, columns are cut as far as they may be, the last one first;
@@ -29,6 +32,25 @@ export function renderTable(
     return `${cells.join(gap).trimEnd()}\n`;
   });
   return Shown.cleaned(text.join(''));
+}
+
+/**
+ * One row of columns that have the same width in each row, for rows that come one by one: what they keep, and one of them what is left of
+ * a wider terminal. Where no row has to fit a width, a longer cell is not cut.
+ */
+export function fixedRow(
+  columns: readonly Column[],
+  cells: readonly string[],
+  { columns: width }: Pick<Output, 'columns'>,
+): Shown {
+  const kept = columns.map(({ keeps }) => keeps ?? 0);
+  const spare = (width ?? usualWidth) - kept.reduce((sum, each) => sum + each, 0) - gap.length * (columns.length - 1);
+  const widths = columns.map(({ fills }, index) => (kept[index] ?? 0) + (fills === true ? Math.max(0, spare) : 0));
+  const row = cells.map((cell, index) => {
+    const clean = oneCell(cell);
+    return padded(width === null ? clean : cutToWidth(clean, widths[index] ?? 0), widths[index] ?? 0);
+  });
+  return Shown.cleaned(`${row.join(gap).trimEnd()}\n`);
 }
 
 /** One line after the other: a registry may have more artifacts than a call can have arguments. */

@@ -73,7 +73,7 @@ interface ReadSession {
   readonly steps: ReadonlyMap<string, ReadStep>;
   /** Hashes of their texts. */
   readonly tasks: readonly string[];
-  /** What became of each, as one text to compare. */
+  /** What became of each. */
   readonly ends: ReadonlyMap<number, string>;
 }
 
@@ -92,7 +92,7 @@ function readSession(scan: ComparedScan): ReadSession {
         tasks.push(record.text);
         break;
       case 'task-end':
-        ends.set(numbers.get(record.id) ?? -1, `${record.state}: ${record.message}`);
+        ends.set(numbers.get(record.id) ?? -1, record.state);
         break;
       case 'start': {
         count += 1;

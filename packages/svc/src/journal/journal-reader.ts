@@ -88,6 +88,11 @@ export class JournalReader {
     return this.#file.bytesRead;
   }
 
+  /** The first bytes of the journal itself. */
+  bytesUpTo(end: number): Buffer {
+    return this.#file.readAt(0, end);
+  }
+
   /** A walk through all records, or those of some kinds, from the first. */
   scan<Kind extends RecordKind = RecordKind>(kinds?: readonly Kind[]): JournalScan<Kind> {
     return new JournalScan(this.#file, kinds);

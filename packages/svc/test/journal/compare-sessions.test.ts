@@ -59,7 +59,7 @@ describe('the point where two sessions part', () => {
   it('is none when only ids and times differ', () => {
     const other: Play = (session) => {
       session.clock.advance(1_000_000);
-      session.journal.append({ k: 'in', what: 'size' });
+      session.journal.append({ k: 'in', what: 'stop' });
       return usual(session);
     };
     expect(parting(recorded(usual), recorded(other))).toBeNull();
@@ -94,7 +94,7 @@ describe('the point where two sessions part', () => {
       kind: 'end',
       index: 0,
       a: null,
-      b: 'completed: Because.',
+      b: 'completed',
     });
     const longer: Play = (session) => answer(session).task('And?');
     expect(parting(recorded(answer), recorded(longer))).toMatchObject({ kind: 'task', index: 1, a: null });

@@ -1,0 +1,69 @@
+/** The command `svc trace export`: packs a session into one archive. */
+
+import { resolve } from 'node:path';
+import { Command } from 'commander';
+
+import { packArchive, type PackedFile } from '@svc/artifacts/store/archive-writer.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { damaged } from '../../journal/journal-reader.ts';
+import { bodiesDirectory, journalFile } from '../../journal/journal-writer.ts';
+import type { CommandContext } from '../command-context.ts';
+import { exactLine, jsonLine } from '../terminal/shown.ts';
+import {
+  manifestFlag,
+  manifestHelp,
+  type OpenJournal,
+  sessionHelp,
+  withJournal,
+  type WorkspaceOption,
+} from './recorded-sessions.ts';
+import { withoutTexts } from './without-texts.ts';
+
+interface ExportOptions extends WorkspaceOption {
+  readonly output: string;
+  readonly redact?: boolean;
+  readonly json?: boolean;
+}
+
+/** `svc trace export <session> -o <file.zip>`: the journal as far as it holds, with the texts in use. */
+export function exportCommand(context: CommandContext): Command {
+  return new Command('export')
+    .description('Pack a session into one archive, to be kept or given away.')
+    .argument('[session]', sessionHelp)
+    .requiredOption('-o, --output <file.zip>', 'where the archive goes; one that is there is replaced')
+    .option('--redact', 'leave out all texts: hashes, sizes, names and times remain')
+    .option(manifestFlag, manifestHelp, './svc.yaml')
+    .option('--json', 'write one JSON object')
+    .action(async (wanted: string | undefined, options: ExportOptions) => {
+      await withJournal(context, wanted, options, async (journal) => {
+        const files = options.redact === true ? [withoutTexts(journal.reader)] : filesOf(journal);
+        const path = resolve(context.cwd, options.output);
+        await replaceFile(path, packArchive(files), { mode: 0o600 });
+        const { session } = journal;
+        context.stdout.write(
+          options.json === true
+            ? jsonLine({ path, session, is_redacted: options.redact === true })
+            : exactLine`${path}\n`,
+        );
+      });
+    });
+}
+
+/** `E-RUN-073` for a journal that is damaged, and for a text that is. */
+function filesOf({ reader }: OpenJournal): readonly PackedFile[] {
+  const scan = reader.scan(['body']);
+  const files: PackedFile[] = [];
+  for (const { record, byte } of scan.records()) {
+    if (record.file === undefined) continue;
+    const body = reader.body(record.sha256);
+    if (body.kind !== 'text')
+      throw damaged({
+        record: record.n,
+        byte,
+        why: `names a text that is not there: ${body.kind === 'damaged' ? body.why : body.kind}`,
+      });
+    files.push({ name: `${bodiesDirectory}/${record.sha256}`, data: Buffer.from(body.text) });
+  }
+  if (scan.damage !== null) throw damaged(scan.damage);
+  return [{ name: journalFile, data: reader.bytesUpTo(scan.end) }, ...files];
+}

@@ -1,0 +1,99 @@
+/** The command `svc trace import`: takes in a session that was exported. */
+
+import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { Command } from 'commander';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { isSessionId } from '@svc/protocol/ids.ts';
+import { damaged, JournalReader } from '../../journal/journal-reader.ts';
+import type { CommandContext } from '../command-context.ts';
+import { jsonLine, say } from '../terminal/shown.ts';
+import { manifestFlag, manifestHelp, sessionsFolder, thisUser, type WorkspaceOption } from './recorded-sessions.ts';
+import { noExport, unpackExport } from './unpack-export.ts';
+
+/** `svc trace import <file.zip>`: whole, checked to the last record, and never in the place of another. */
+export function importCommand(context: CommandContext): Command {
+  return new Command('import')
+    .description('Take an exported session into this workspace.')
+    .argument('<file.zip>', 'what svc trace export made')
+    .option(manifestFlag, manifestHelp, './svc.yaml')
+    .option('--json', 'write one JSON object')
+    .action(async (file: string, options: WorkspaceOption & { readonly json?: boolean }) => {
+      const folder = sessionsFolder(context, options);
+      const path = resolve(context.cwd, file);
+      const session = await takeIn(path, folder);
+      context.stdout.write(
+        options.json === true ? jsonLine({ session, path: join(folder, session) }) : say`${session}\n`,
+      );
+    });
+}
+
+/** Under another name first, which no list shows. */
+async function takeIn(path: string, folder: string): Promise<string> {
+  const staging = stagingIn(folder);
+  try {
+    await unpackExport(path, staging);
+    const session = checkedSession(path, staging);
+    const target = join(folder, session);
+    if (existsSync(target)) throw isThere(session);
+    try {
+      renameSync(staging, target);
+    } catch (error) {
+      throw isErrno(error, 'EEXIST', 'ENOTEMPTY') ? isThere(session) : ioFault(error, `cannot import into ${folder}`);
+    }
+    return session;
+  } finally {
+    rmSync(staging, { recursive: true, force: true });
+  }
+}
+
+function stagingIn(folder: string): string {
+  try {
+    makeDirectories(folder);
+    return mkdtempSync(join(folder, '.svc-import-'));
+  } catch (error) {
+    throw ioFault(error, `cannot import into ${folder}`);
+  }
+}
+
+/** The id of the session, once every record holds and every long text is there that is named, and no other. */
+function checkedSession(path: string, staging: string): string {
+  const directory = HeldDirectory.at(staging);
+  try {
+    const reader = JournalReader.open(directory, thisUser());
+    if (reader === null) throw noExport(path, 'it holds no journal');
+    try {
+      return sessionOf(path, reader);
+    } finally {
+      reader.close();
+    }
+  } finally {
+    directory.close();
+  }
+}
+
+function sessionOf(path: string, reader: JournalReader): string {
+  const scan = reader.scan(['open', 'body']);
+  let session: string | null = null;
+  for (const { record } of scan.records()) {
+    if (record.k === 'open') session ??= record.session;
+    else if (record.file !== undefined && reader.body(record.sha256).kind !== 'text') {
+      throw noExport(path, `it lacks the text ${record.sha256}`);
+    }
+  }
+  if (scan.damage !== null) throw damaged(scan.damage);
+  if (scan.end !== reader.size) throw noExport(path, 'its journal ends within a line');
+  if (session === null || !isSessionId(session)) throw noExport(path, 'its journal names no session');
+  return session;
+}
+
+function isThere(session: string): Diagnostic {
+  return new Diagnostic('E-RUN-076', `the session ${session} is recorded in this workspace already`, {
+    hint: `remove it with svc trace rm ${session}, or import into another workspace`,
+  });
+}

@@ -1,0 +1,235 @@
+/** Finds recorded sessions, by the ways in which people name them. */
+
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { isSessionId } from '@svc/protocol/ids.ts';
+import { damaged, JournalReader } from '../../journal/journal-reader.ts';
+import { LineFile, notOwn, openOwn } from '../../journal/line-file.ts';
+import type { JournalRecord } from '../../journal/records.ts';
+import type { CommandContext } from '../command-context.ts';
+import { render } from '../render-failure.ts';
+import { unpackExport } from './unpack-export.ts';
+
+/** The option of each command that looks for sessions. */
+export interface WorkspaceOption {
+  readonly manifest: string;
+}
+
+export const manifestFlag = '--manifest <path>';
+export const manifestHelp = 'the manifest of the workspace whose sessions are meant';
+export const sessionHelp =
+  'session id, at least 4 of its last characters, the path of a session folder or of an export; the newest when absent';
+
+export const traceFile = 'trace.jsonl';
+const shortestSuffix = 4;
+
+/** Whose files are read. */
+export function thisUser(): number | null {
+  return process.geteuid?.() ?? null;
+}
+
+/** The folder in which the sessions of a workspace are recorded. */
+export function sessionsFolder({ cwd }: CommandContext, { manifest }: WorkspaceOption): string {
+  return join(dirname(resolve(cwd, manifest)), '.svc', 'sessions');
+}
+
+/** The ids of the sessions in a folder, in no order; none where there is no folder. */
+export function sessionIds(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).filter(isSessionId);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
+    throw ioFault(error, `the sessions in ${folder} cannot be listed`);
+  }
+}
+
+/** The folder of a session of this user, which the caller closes; `E-RUN-072` for a link, and for a folder of somebody else. */
+export function holdSession(folder: string, id: string): HeldDirectory {
+  const sessions = HeldDirectory.at(folder);
+  try {
+    const directory = sessions.enter(id);
+    const { uid } = statSync(directory.path);
+    if (thisUser() === null || uid === thisUser()) return directory;
+    directory.close();
+    throw notOwn(`${id} belongs to user ${uid}`);
+  } catch (error) {
+    throw isObstacle(error) ? notOwn(`${id} is a link or a file`) : ioFault(error, `cannot open the session ${id}`);
+  } finally {
+    sessions.close();
+  }
+}
+
+/** Unix milliseconds at which a session began, by its trace or journal; 0 where neither says it. */
+export function startOf(directory: HeldDirectory): number {
+  for (const [name, shape] of [
+    [traceFile, /"timestamp":(\d{1,16})/],
+    ['journal.jsonl', /"at":(\d{1,16})/],
+  ] as const) {
+    const fd = openOwn(directory, name, thisUser());
+    if (fd === null) continue;
+    const file = new LineFile(fd);
+    const line = file.readAt(0, 4096).toString('latin1');
+    file.close();
+    const [, at] = shape.exec(line) ?? [];
+    if (at !== undefined) return Number(at);
+  }
+  return 0;
+}
+
+/** The id of the session of this workspace that is meant. `E-RUN-070` when there is none, or several fit. */
+export function locateSession(folder: string, wanted: string | undefined): string {
+  const ids = sessionIds(folder);
+  if (wanted === undefined) {
+    const newest = ids
+      .map((id) => ({ id, at: startOfId(folder, id) }))
+      .toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1))[0];
+    if (newest === undefined)
+      throw noSession(
+        `no session is recorded in ${folder}`,
+        'run a capsule there, or name another workspace with --manifest',
+      );
+    return newest.id;
+  }
+  const suffix = wanted.replace(/^…/, '');
+  const matches = suffix.length < shortestSuffix ? [] : ids.filter((id) => id.endsWith(suffix));
+  const [match, another] = matches;
+  if (another !== undefined)
+    throw noSession(`${wanted} fits more than one session: ${matches.join(', ')}`, 'give more characters of the id');
+  if (match === undefined) throw noSession(`no session in ${folder} is ${wanted}`, 'svc trace list lists them');
+  return match;
+}
+
+/** A session that cannot be looked into tells no time, and does not keep the others from being found. */
+function startOfId(folder: string, id: string): number {
+  try {
+    const directory = holdSession(folder, id);
+    try {
+      return startOf(directory);
+    } finally {
+      directory.close();
+    }
+  } catch (error) {
+    if (error instanceof Diagnostic) return 0;
+    throw error;
+  }
+}
+
+function noSession(message: string, hint: string): Diagnostic {
+  return new Diagnostic('E-RUN-070', message, {
+    hint: `${hint}; a session is named by its id, at least ${shortestSuffix} of its last characters, or a path`,
+  });
+}
+
+/** A journal that is open for reading. */
+export interface OpenJournal {
+  /** Names the session in messages. */
+  readonly session: string;
+  readonly reader: JournalReader;
+  readonly directory: HeldDirectory;
+  readonly open: JournalRecord<'open'>;
+  readonly setup: JournalRecord<'setup'> | null;
+}
+
+/**
+ * Opens the journal of the session that is meant while `use` runs, and says when commands could have written to it. `E-RUN-071` when it has
+ * none, `E-RUN-073` when its first line cannot be read.
+ */
+export async function withJournal<Value>(
+  context: CommandContext,
+  wanted: string | undefined,
+  options: WorkspaceOption,
+  use: (journal: OpenJournal) => Promise<Value> | Value,
+): Promise<Value> {
+  const found = await openFolder(context, wanted, options);
+  try {
+    const reader = JournalReader.open(found.directory, thisUser());
+    if (reader === null) throw noJournal(found.name);
+    try {
+      return await use({ ...found, reader, ...beginning(reader, found.name, context) });
+    } finally {
+      reader.close();
+    }
+  } finally {
+    found.close();
+  }
+}
+
+function beginning(
+  reader: JournalReader,
+  name: string,
+  context: CommandContext,
+): Pick<OpenJournal, 'session' | 'open' | 'setup'> {
+  const opening = reader.opening();
+  if (opening === null) {
+    const scan = reader.scan();
+    scan.records().next();
+    throw scan.damage === null ? noJournal(name) : damaged(scan.damage);
+  }
+  const { open, setup } = opening;
+  if (!open.trusted) {
+    const warning = new Diagnostic('W-RUN-072', `commands of ${open.session} could have written its journal`, {
+      hint: 'it ran with less than scoped containment: do not take this record for proof',
+    });
+    context.stderr.write(render([warning], context));
+  }
+  return { session: open.session, open, setup };
+}
+
+function noJournal(name: string): Diagnostic {
+  return new Diagnostic('E-RUN-071', `the session ${name} has no journal`, {
+    hint: 'it ran with trace.capture: none or under a version of svc that wrote none; its trace.jsonl is there to be read',
+  });
+}
+
+interface OpenFolder {
+  readonly name: string;
+  readonly directory: HeldDirectory;
+  readonly close: () => void;
+}
+
+async function openFolder(
+  context: CommandContext,
+  wanted: string | undefined,
+  options: WorkspaceOption,
+): Promise<OpenFolder> {
+  const path = wanted === undefined ? null : pathOf(context, wanted);
+  if (path === null) {
+    const folder = sessionsFolder(context, options);
+    const id = locateSession(folder, wanted);
+    const directory = holdSession(folder, id);
+    return { name: id, directory, close: () => directory.close() };
+  }
+  if (statSync(path).isDirectory()) {
+    const directory = HeldDirectory.at(path);
+    return { name: path, directory, close: () => directory.close() };
+  }
+  const unpacked = mkdtempSync(join(tmpdir(), 'svc-trace-'));
+  const remove = (): void => rmSync(unpacked, { recursive: true, force: true });
+  try {
+    await unpackExport(path, unpacked);
+    const directory = HeldDirectory.at(unpacked);
+    const close = (): void => {
+      directory.close();
+      remove();
+    };
+    return { name: path, directory, close };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+/** The path that is meant; null for what is the end of an id. */
+function pathOf({ cwd }: CommandContext, wanted: string): string | null {
+  if (!wanted.includes('/') && !wanted.endsWith('.zip') && !/^\.{1,2}$/.test(wanted)) return null;
+  const path = resolve(cwd, wanted);
+  if (!existsSync(path))
+    throw noSession(`there is nothing at ${path}`, 'svc trace list lists the sessions of this workspace');
+  return path;
+}

@@ -1,0 +1,70 @@
+/** The command `svc trace rm`: removes recorded sessions. */
+
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from 'commander';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { removeTree } from '@svc/kit/files/remove-tree.ts';
+import { readRunningRecords } from '../../capsule/running-record.ts';
+import type { CommandContext } from '../command-context.ts';
+import { jsonLine, say } from '../terminal/shown.ts';
+import {
+  holdSession,
+  locateSession,
+  manifestFlag,
+  manifestHelp,
+  sessionsFolder,
+  type WorkspaceOption,
+} from './recorded-sessions.ts';
+
+/** `svc trace rm <session…>`: trace, journal and logs; the workdir stays. Nothing is removed unless all that are named can be. */
+export function removeCommand(context: CommandContext): Command {
+  return new Command('rm')
+    .description('Remove what is recorded of sessions; their workdirs stay.')
+    .argument('<session...>', 'session ids, or at least 4 of their last characters')
+    .option(manifestFlag, manifestHelp, './svc.yaml')
+    .option('--json', 'write one JSON object per session')
+    .action(async (wanted: readonly string[], options: WorkspaceOption & { readonly json?: boolean }) => {
+      const folder = sessionsFolder(context, options);
+      const ids = [...new Set(wanted.map((each) => locateSession(folder, each)))];
+      const running = new Set<string>(readRunningRecords(context.home).map(({ session_id: id }) => id));
+      for (const id of ids) {
+        if (running.has(id)) throw stillRunning(id);
+        // A link, or the folder of somebody else, is refused before anything is gone.
+        holdSession(folder, id).close();
+      }
+      for (const id of ids) {
+        await remove(folder, id);
+        context.stdout.write(options.json === true ? jsonLine({ session: id }) : say`${id}\n`);
+      }
+    });
+}
+
+/** `E-IO-001` when something of it is left. */
+async function remove(folder: string, id: string): Promise<void> {
+  const sessions = HeldDirectory.at(folder);
+  try {
+    const isGone = sessions.fd === null ? removedByName(join(folder, id)) : await removeTree(sessions.entry(id));
+    if (isGone) return;
+    throw new Diagnostic(
+      'E-IO-001',
+      `the session ${id} cannot be removed whole: a part of ${join(folder, id)} is left`,
+      {
+        hint: 'check the owner and the permissions of the path, and run the command again',
+      },
+    );
+  } finally {
+    sessions.close();
+  }
+}
+
+function removedByName(path: string): boolean {
+  rmSync(path, { recursive: true, force: true });
+  return true;
+}
+
+function stillRunning(id: string): Diagnostic {
+  return new Diagnostic('E-RUN-077', `the session ${id} runs`, { hint: `end it first: svc stop ${id}` });
+}

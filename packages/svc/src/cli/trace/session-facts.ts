@@ -1,0 +1,118 @@
+/** What a list of sessions says of each of them. */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { JournalReader } from '../../journal/journal-reader.ts';
+import { LineFile, openOwn } from '../../journal/line-file.ts';
+import { startOf, thisUser, traceFile } from './recorded-sessions.ts';
+
+export interface SessionFacts {
+  readonly session_id: string;
+  readonly capsule: string | null;
+  readonly version: string | null;
+  /** Unix milliseconds; null where nothing says it. */
+  readonly started_at_ms: number | null;
+  /** `running`, the status at its end, or `crashed` for one that has not come to an end and does not run. */
+  readonly status: string;
+  readonly tasks: number;
+  readonly tokens: number;
+  /** Null without a journal, as the journal itself. */
+  readonly steps: number | null;
+  readonly journal: { readonly capture: string; readonly bytes: number; readonly trusted: boolean } | null;
+}
+
+interface Counted {
+  capsule: string | null;
+  version: string | null;
+  status: string | null;
+  tasks: number;
+  tokens: number;
+}
+
+/** Reads its trace, which is short; of its journal only the beginning and the end, unless it has no trace. */
+export function factsOf(id: string, directory: HeldDirectory, isRunning: boolean): SessionFacts {
+  const at = startOf(directory);
+  const reader = JournalReader.open(directory, thisUser());
+  try {
+    const counted = countTrace(directory) ?? countJournal(reader);
+    const opening = reader?.opening() ?? null;
+    const { capture, trusted } = opening?.open ?? {};
+    return {
+      session_id: id,
+      capsule: counted.capsule,
+      version: counted.version,
+      started_at_ms: at === 0 ? null : at,
+      status: isRunning ? 'running' : (counted.status ?? 'crashed'),
+      tasks: counted.tasks,
+      tokens: counted.tokens,
+      steps: reader === null || opening === null ? null : stepsOf(reader),
+      journal:
+        reader === null || capture === undefined || trusted === undefined
+          ? null
+          : { capture, bytes: reader.size, trusted },
+    };
+  } finally {
+    reader?.close();
+  }
+}
+
+/** Null for a journal whose end is damaged: the list goes on, and `svc trace steps` says where. */
+function stepsOf(reader: JournalReader): number | null {
+  try {
+    return reader.lastStep();
+  } catch (error) {
+    if (error instanceof Diagnostic && error.code === 'E-RUN-073') return null;
+    throw error;
+  }
+}
+
+/** Null without a trace. The type of an event begins its line, so that most lines are not parsed. */
+function countTrace(directory: HeldDirectory): Counted | null {
+  const fd = openOwn(directory, traceFile, thisUser());
+  if (fd === null) return null;
+  const file = new LineFile(fd);
+  const counted: Counted = { capsule: null, version: null, status: null, tasks: 0, tokens: 0 };
+  try {
+    for (const { line } of file.lines(0)) {
+      const [, type = ''] = /^\{"event_type":"([a-z_]+)"/.exec(line.toString('latin1', 0, 64)) ?? [];
+      if (type === 'task_received') counted.tasks += 1;
+      if (type === 'session_start' || type === 'inference' || type === 'session_end') countLine(line, type, counted);
+    }
+  } finally {
+    file.close();
+  }
+  return counted;
+}
+
+function countLine(line: Buffer, type: string, counted: Counted): void {
+  const event = objectOf(line.toString('utf8'));
+  if (type === 'session_start') {
+    const { name, version } = (event['capsule'] ?? {}) as { name?: unknown; version?: unknown };
+    counted.capsule = typeof name === 'string' ? name : null;
+    counted.version = typeof version === 'string' ? version : null;
+  }
+  if (type === 'session_end') counted.status = String(event['status']);
+  const usage = event['usage'] as { input_tokens?: unknown; output_tokens?: unknown } | null | undefined;
+  if (type === 'inference') counted.tokens += (Number(usage?.input_tokens) || 0) + (Number(usage?.output_tokens) || 0);
+}
+
+function objectOf(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { capsule: {}, ...value } : { capsule: {} };
+  } catch {
+    // Nothing of a line that is not JSON is counted.
+    return { capsule: {} };
+  }
+}
+
+function countJournal(reader: JournalReader | null): Counted {
+  const counted: Counted = { capsule: null, version: null, status: null, tasks: 0, tokens: 0 };
+  for (const { record } of reader?.scan(['open', 'task', 'end', 'close']).records() ?? []) {
+    if (record.k === 'open') Object.assign(counted, { capsule: record.capsule.name, version: record.capsule.version });
+    if (record.k === 'task') counted.tasks += 1;
+    if (record.k === 'end') counted.tokens += (record.usage?.in ?? 0) + (record.usage?.out ?? 0);
+    if (record.k === 'close') counted.status = record.status;
+  }
+  return counted;
+}

@@ -1,0 +1,78 @@
+/** One row for a step of a session. */
+
+import type { JournalReader, Step } from '../../journal/journal-reader.ts';
+import type { Output } from '../terminal/output.ts';
+import { inertLine } from '../terminal/inert-text.ts';
+import { type Column, fixedRow } from '../table.ts';
+import type { Shown } from '../terminal/shown.ts';
+import { shownCount, shownDuration } from './shown-values.ts';
+
+/** Of a name or an input, so that a row in a pipe has an end. */
+const longestCell = 512;
+/** What of an input can be shown in a row is in its first bytes. */
+const longestInput = 4096;
+
+/** Fits 80 columns: what a step was about has what the others leave. */
+const columns: readonly Column[] = [
+  { title: 'STEP', keeps: 6 },
+  { title: 'NAME', keeps: 12 },
+  { title: 'ABOUT', keeps: 33, fills: true },
+  { title: 'RESULT', keeps: 12 },
+  { title: 'TIME', keeps: 9 },
+];
+
+export function stepRow(step: Step, reader: JournalReader, output: Output): Shown {
+  const { start, end, number } = step;
+  const name = start.port === 'model' ? 'model' : start.name;
+  const cells = [`#${number}`, name, aboutOf(step, reader), resultOf(step), end === null ? '' : shownDuration(end.ms)];
+  return fixedRow(
+    columns,
+    cells.map((cell) => inertLine(cell, longestCell)),
+    output,
+  );
+}
+
+function aboutOf({ start, end }: Step, reader: JournalReader): string {
+  if (start.port !== 'model') return inputOf(reader, start.in);
+  const turn = `turn ${turnOf(start.e) ?? '?'}`;
+  if (end?.usage === undefined) return turn;
+  const { in: input, out, cache } = end.usage;
+  const cached = cache === undefined ? '' : `, cache ${shownCount(cache)}`;
+  return `${turn}  ${shownCount(input)} in, ${shownCount(out)} out${cached}`;
+}
+
+/** The turn that a place is in; null for one of none. */
+export function turnOf(place: string): number | null {
+  const [, turn] = /\/m(\d+)(?:\/|$)/.exec(place) ?? [];
+  return turn === undefined ? null : Number(turn);
+}
+
+/** What a call was given: its only text, or all of it as JSON. */
+function inputOf(reader: JournalReader, hash: string): string {
+  const body = reader.body(hash);
+  if (body.kind === 'cut') return body.head;
+  if (body.kind !== 'text') return `(${body.kind})`;
+  if (body.text.length > longestInput) return body.text.slice(0, longestInput);
+  const value = parsed(body.text);
+  const texts = typeof value === 'object' && value !== null ? Object.values(value) : [value];
+  const [only] = texts;
+  return texts.length === 1 && typeof only === 'string' ? only : body.text;
+}
+
+/** Null for what is not JSON. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function resultOf({ end }: Step): string {
+  if (end === null) return 'not ended';
+  if (end.lost !== undefined) return end.lost;
+  if (end.calls !== undefined && end.calls.length > 0) return `-> ${end.calls.join(', ')}`;
+  if (end.exit !== undefined && end.exit !== 0) return `exit ${end.exit}`;
+  if (end.error === true) return 'failed';
+  return end.stop === undefined ? 'ok' : end.stop;
+}

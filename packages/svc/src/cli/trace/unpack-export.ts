@@ -1,0 +1,55 @@
+/** Takes in the archive of an exported session, which may come from a stranger. */
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { archiveLimits } from '@svc/artifacts/store/archive-entry.ts';
+import { type Archive, readArchive } from '@svc/artifacts/store/archive.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import { bodiesDirectory, journalFile } from '../../journal/journal-writer.ts';
+
+/** A session has a file for each long text, and each of those has more than 64 KiB. */
+const exportLimits = { ...archiveLimits, maxEntries: 16_384 };
+
+const bodyShape = new RegExp(`^${bodiesDirectory}/[0-9a-f]{64}$`);
+
+/**
+ * Unpacks an export into a folder that is there and empty, owner-only. Anything but a journal and bodies that have the hash of their name is
+ * `E-RUN-074`, and what is wrong with the archive itself has the codes of archives.
+ */
+export async function unpackExport(path: string, folder: string): Promise<void> {
+  const file = await RegularFile.open(path);
+  try {
+    const archive = await readArchive(file, exportLimits);
+    checkNames(archive);
+    mkdirSync(join(folder, bodiesDirectory), { mode: 0o700 });
+    for (const name of archive.files) {
+      const bytes = await archive.read(name);
+      if (name !== journalFile && sha256Hex(bytes) !== name.slice(bodiesDirectory.length + 1)) {
+        throw noExport(path, `${quoted(name)} has another hash than its name`);
+      }
+      writeFileSync(join(folder, name), bytes, { mode: 0o600, flag: 'wx' });
+    }
+  } catch (error) {
+    throw ioFault(error, `cannot unpack ${path}`);
+  } finally {
+    await file.close();
+  }
+}
+
+function checkNames(archive: Archive): void {
+  if (!archive.has(journalFile)) throw noExport(archive.where, `it holds no ${journalFile}`);
+  const other = archive.files.find((name) => name !== journalFile && !bodyShape.test(name));
+  if (other !== undefined) throw noExport(archive.where, `it holds ${quoted(other)}`);
+}
+
+/** `E-RUN-074` */
+export function noExport(path: string, fault: string): Diagnostic {
+  return new Diagnostic('E-RUN-074', `${path} is not an exported session: ${fault}`, {
+    hint: 'svc trace export makes one; nothing was taken from this one',
+  });
+}
