@@ -29,10 +29,21 @@ export const journalCodes = {
     explanation:
       'Each line of a journal has a number and a chain over the line before. The message names the first record and byte that do not fit: the file was changed or cut, or was written by another version of svc. svc trace steps shows what is before that place.',
   },
+  'E-RUN-078': {
+    title: 'a session cannot be run again',
+    explanation:
+      'svc run --replay needs every text of a session, which trace.capture: content or --capture content records. A journal of meta has hashes alone, and one of a session that was killed within its first moments does not say what it began with.',
+  },
+  'E-RUN-079': {
+    title: 'a replay has parted from its recording',
+    explanation:
+      'Run again over its journal, the session did something else than it did then, or the journal lacks what it answered. The message names the first place where the two differ. Another version of svc, or a changed recording, is the cause; svc trace show shows the step as it was.',
+  },
   'W-RUN-061': {
     title: 'a journal is full',
     explanation:
       'The journal of the session has reached trace.max_bytes. From there on it keeps hashes and sizes of texts and not the texts: two sessions can still be compared, but this one cannot be run again beyond that point.',
+  },
   'E-RUN-074': {
     title: 'a file is not an exported session',
     explanation:

@@ -31,6 +31,8 @@ interface RunOptions {
   readonly offline?: boolean;
   readonly containment?: ContainmentClass;
   readonly capture?: CaptureLevel;
+  /** True for the newest. */
+  readonly replay?: string | true;
   readonly explainScope?: boolean;
   readonly verbose?: boolean;
   readonly json?: boolean;
@@ -53,6 +55,7 @@ export function runCommand(context: CommandContext): Command {
     .option('--no-env-file', 'do not read the .env file of the workspace')
     .option('--offline', 'never fetch an artifact')
     .addOption(new Option('--containment <class>', 'raise the containment floor').choices(containmentClasses))
+    .option('--replay [session]', 'run a recorded session again, reaching nothing: the newest, or the one named')
     .addOption(new Option('--capture <level>', 'what is recorded beside the trace').choices(captureLevels))
     .option('--explain-scope', 'print what the capsule would be granted and what contains it, and start nothing')
     .option('-v, --verbose', 'print the workdir, the manifest, the driver and the skills too')
@@ -68,7 +71,10 @@ export function runCommand(context: CommandContext): Command {
       if (options.task === '-' && options.spawnApprovalStdin === true) {
         command.error('error: standard input holds the approval, and cannot hold the task too');
       }
-      if (options.explainScope === true) await explain(options, context);
+      if (options.replay !== undefined) {
+        const { replay } = await import('./replay.ts');
+        process.exitCode = await replay(options.replay, options, context);
+      } else if (options.explainScope === true) await explain(options, context);
       else process.exitCode = await run(options, context);
     });
 }

@@ -54,7 +54,7 @@ export class StepView {
       base === null
         ? `begins anew, with ${count}`
         : `goes on from ${before === null ? base : `#${before}`}, with ${count} more`;
-    const continued = cont === true ? ', and an id to go on from' : '';
+    const continued = cont !== undefined ? ', and an id to go on from' : '';
     const head = this.#page.own(say`fixed part: ${known}${limit}\nrequest: ${base_}${continued}\n`);
     return head + add.map((sha256) => this.#message(sha256)).join('');
   }
@@ -100,9 +100,8 @@ export class StepView {
     return [...this.#reader.within(step, longestWithin)].map((record) => this.#asked(record)).join('');
   }
 
-  #asked(record: JournalRecord<'ask' | 'told'>): string {
-    if (record.k === 'ask') return this.#text(say`asked for ${record.what}:`, record.value);
-    return this.#page.own(say`told ${record.event}${record.lost === 0 ? '' : `, ${record.lost} lost`}\n`);
+  #asked({ what, value }: JournalRecord<'ask'>): string {
+    return this.#text(what === 'record' ? say`recorded:` : say`asked for ${what}:`, value);
   }
 
   #end(end: JournalRecord<'end'>, start: StartRecord): string {

@@ -1,0 +1,130 @@
+/** Runs a recorded session again for `svc run --replay`, and says whether it came out the same. */
+
+import type { SessionId } from '@svc/protocol/ids.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { replaySession, type Replayed } from '../capsule/replay-session.ts';
+import { damaged } from '../journal/journal-reader.ts';
+import { LineFile, openOwn } from '../journal/line-file.ts';
+import type { ReplayEnd } from '../session/replay-gate.ts';
+import type { CommandContext } from './command-context.ts';
+import { usesColor } from './render-failure.ts';
+import { LiveView } from './live-view.ts';
+import { jsonLine, say } from './terminal/shown.ts';
+import { type OpenJournal, thisUser, traceFile, withJournal } from './trace/recorded-sessions.ts';
+import { firstTraceDifference, type TraceDifference } from './trace-difference.ts';
+
+interface ReplayOptions {
+  readonly manifest: string;
+  readonly json?: boolean;
+}
+
+/**
+ * Runs the session again without its model, tools, network and workdir, and compares what it does with what it did. Exit code 0 when the two are
+ * the same. `E-RUN-078` for a session that cannot be run again, `E-RUN-079` where it parts, `E-RUN-073` for a damaged journal.
+ */
+export async function replay(wanted: string | true, options: ReplayOptions, context: CommandContext): Promise<number> {
+  return await withJournal(context, wanted === true ? undefined : wanted, options, async (journal) => {
+    const replayed = await run(journal, options, context);
+    const { recording, end, traced } = replayed;
+    const found = end.kind === 'same' ? traceDifference(journal, traced) : null;
+    const steps = recording.crossings.filter(({ kind }) => kind === 'start').length;
+    if (options.json === true) {
+      context.stdout.write(jsonLine({ session: journal.session, steps, ...verdictOf(replayed, found) }));
+    } else if (end.kind === 'same' && found === null) {
+      context.stdout.write(say`replayed ${shownSteps(steps)} of ${journal.session}: the same but for ids and times\n`);
+    } else if (end.kind === 'cut-off' && recording.missing === null && recording.damage === null) {
+      const place = end.place === null ? '' : `, within ${end.place}`;
+      const why = `the recording ends there${place}: the session was killed, or still runs`;
+      context.stdout.write(say`replayed ${shownSteps(steps)} of ${journal.session}: the same so far; ${why}\n`);
+    }
+    const refusal = refusalOf(replayed, found);
+    if (refusal !== null) throw refusal;
+    return 0;
+  });
+}
+
+async function run({ reader, open }: OpenJournal, options: ReplayOptions, context: CommandContext): Promise<Replayed> {
+  if (open.capture === 'meta') throw notReplayable(open.session, 'its journal keeps hashes alone (capture meta)');
+  const view =
+    options.json === true || context.stderr.columns === null ? null : new LiveView(context.stderr, usesColor(context));
+  const replayed = await replaySession(reader, {
+    session: open.session as SessionId,
+    capsule: open.capsule,
+    onFrame: (frame) => view?.show(frame),
+  });
+  if (replayed !== null) return replayed;
+  throw notReplayable(open.session, 'its journal does not say what it began with');
+}
+
+function verdictOf({ recording, end }: Replayed, found: TraceDifference | null): object {
+  if (recording.missing !== null) return { outcome: 'parted', ...recording.missing };
+  if (found !== null) return { outcome: 'parted', place: `trace/${found.line}`, ...found.difference };
+  switch (end.kind) {
+    case 'same':
+      return { outcome: 'same' };
+    case 'cut-off':
+      return { outcome: 'cut-off', place: end.place };
+    case 'parted':
+      return { outcome: 'parted', ...end.parting };
+  }
+}
+
+function refusalOf({ recording, end }: Replayed, found: TraceDifference | null): Diagnostic | null {
+  if (recording.damage !== null) return damaged(recording.damage);
+  if (recording.missing !== null) return parted(`${recording.missing.place}: ${recording.missing.why}`);
+  if (found !== null) {
+    const { line, difference } = found;
+    return parted(
+      `line ${line} of the trace${difference === null ? '' : ` at ${difference.path}: ${values(difference)}`}`,
+    );
+  }
+  return end.kind === 'parted' ? parted(partingText(end)) : null;
+}
+
+function partingText({ parting }: Extract<ReplayEnd, { kind: 'parted' }>): string {
+  const { place, port, problem, path } = parting;
+  const where = path === undefined ? '' : ` at ${path === '' ? 'the whole' : path}: ${values(parting)}`;
+  return `${place} (${port}) ${problem}${where}`;
+}
+
+function values({ recorded, now }: { readonly recorded?: unknown; readonly now?: unknown }): string {
+  return `recorded ${shortened(recorded)}, now ${shortened(now)}`;
+}
+
+const longestValue = 120;
+
+function shortened(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'nothing';
+  return text.length > longestValue ? `${text.slice(0, longestValue)}…` : text;
+}
+
+/** What the trace of the session says otherwise; null where it says the same, and where there is none, as beside an export. */
+function traceDifference({ directory }: OpenJournal, traced: Replayed['traced']): TraceDifference | null {
+  const fd = openOwn(directory, traceFile, thisUser());
+  if (fd === null) return null;
+  const file = new LineFile(fd);
+  try {
+    return firstTraceDifference(
+      [...file.lines(0)].map(({ line }) => line.toString('utf8')),
+      traced,
+    );
+  } finally {
+    file.close();
+  }
+}
+
+function notReplayable(session: string, why: string): Diagnostic {
+  return new Diagnostic('E-RUN-078', `the session ${session} cannot be run again: ${why}`, {
+    hint: 'record one with svc run --capture content',
+  });
+}
+
+function parted(where: string): Diagnostic {
+  return new Diagnostic('E-RUN-079', `the replay parted from the recording: ${where}`, {
+    hint: 'svc trace steps lists the steps of the session, and svc trace show shows one as it was',
+  });
+}
+
+function shownSteps(steps: number): string {
+  return steps === 1 ? '1 step' : `${steps} steps`;
+}

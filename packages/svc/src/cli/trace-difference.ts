@@ -1,0 +1,47 @@
+/** Compares the trace of a session with that of its replay. */
+
+import { parseJson } from '@svc/protocol/json-object.ts';
+import { type Difference, firstDifference } from '../session/first-difference.ts';
+import type { TraceEvent } from '../trace/events.ts';
+
+/** The first line of a trace that a replay does not repeat. */
+export interface TraceDifference {
+  /** From 1. */
+  readonly line: number;
+  /** Null where one of the two has no such line. */
+  readonly difference: Difference | null;
+}
+
+/** Written by what a replay has no part of, or before and after all it repeats. */
+const notRepeated = /^(?:session_start|session_end|resource_.*|peer_handle_redeem)$/;
+
+/** Ids and times are never the same. */
+const neverSame = ['event_id', 'parent_id', 'session_id', 'timestamp', 'duration_ms'] as const;
+
+/** The first line that differs but for ids and times; null when there is none. */
+export function firstTraceDifference(
+  lines: readonly string[],
+  replayed: readonly TraceEvent[],
+): TraceDifference | null {
+  const again = replayed.filter((event) => !notRepeated.test(event.event_type)).map(comparable);
+  for (const [index, line] of lines.entries()) {
+    const recorded = parseJson(line);
+    const isRepeated =
+      typeof recorded === 'object' &&
+      recorded !== null &&
+      'event_type' in recorded &&
+      !notRepeated.test(String(recorded.event_type));
+    if (!isRepeated) continue;
+    const now = again.shift();
+    if (now === undefined) return { line: index + 1, difference: null };
+    const difference = firstDifference(comparable(recorded), now);
+    if (difference !== null) return { line: index + 1, difference };
+  }
+  return again.length === 0 ? null : { line: lines.length + 1, difference: null };
+}
+
+function comparable(event: object): object {
+  const copy: Record<string, unknown> = { ...event };
+  for (const key of neverSame) delete copy[key];
+  return copy;
+}
