@@ -1,11 +1,11 @@
-/** Makes the variables that a contained command starts with. */
+/** Makes the variables that a contained command starts with, and says by which of them it finds its way to the network. */
 
 import { realpathSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, relative } from 'node:path';
-
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
-import { type StoreDirectory, storePlace } from './launch/process-grants.ts';
+import { type StoreDirectory, storePlace, type ProcessGrants } from './launch/process-grants.ts';
+import type { Enforcement } from './launch/compose-plan.ts';
 
 export interface EnvironmentSource {
   readonly accessibleWorkdir: string;
@@ -93,4 +93,31 @@ function realPath(path: string): string {
 function isInside(path: string, directory: string): boolean {
   const way = relative(directory, path);
   return way !== '..' && !way.startsWith('../') && !isAbsolute(way);
+}
+
+const proxyNames = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'];
+
+/**
+ * What a process must know of its network. Where the class enforces the allow-list, the proxy is the only way out (ADR 0032).
+ * Where it does not, names are looked up over TCP, since no class lets datagrams through.
+ */
+export function networkVariables(
+  { networkAllow }: Pick<ProcessGrants, 'networkAllow'>,
+  enforcement: Enforcement['class'],
+): Readonly<Record<string, string>> {
+  if (networkAllow.length === 0) return {};
+  if (enforcement !== 'sealed') return { RES_OPTIONS: 'use-vc' };
+  const proxy = `http://127.0.0.1:${egressPort}`;
+  return Object.fromEntries(proxyNames.flatMap((name) => [name, name.toLowerCase()]).map((name) => [name, proxy]));
+}
+
+/** Where contained programs find the egress proxy, inside their own network namespace. */
+export const egressPort = 3128;
+
+/**
+ * `host:port` at which a contained process finds a port of this host's loopback that its grants name as the runtime's own. In a
+ * network of its own that is the address of the proxy, which leads there.
+ */
+export function serviceAddress(servicePort: number, achieved: ContainmentClass): string {
+  return `127.0.0.1:${achieved === 'sealed' ? egressPort : servicePort}`;
 }

@@ -5,8 +5,7 @@ import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { EgressDecision } from './egress/egress-rules.ts';
 import type { ProcessGrants, ResourceLimits } from './launch/process-grants.ts';
 import type { Launcher } from './launcher.ts';
-import { type LimitHold, unheld } from './limits/held-limits.ts';
-import type { LadderRequest } from './limits/ladder.ts';
+import { type LimitHold, unheld, type LadderRequest } from './limits/held-limits.ts';
 
 /** What this host contains processes with. */
 export interface Containment {
@@ -65,7 +64,7 @@ export function noContainment(reason: string): Containment {
     reason,
     usernsGrant: 'n/a',
     hold: async ({ resources }) => unheld(resources),
-    open: (place) => lateSession(async () => (await import('./direct-session.ts')).openDirectSession(place)),
+    open: (place) => lateSession(async () => (await import('./direct-launcher.ts')).openDirectSession(place)),
   };
 }
 

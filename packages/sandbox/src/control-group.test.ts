@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { findGroupPlace, ownGroupDirectory } from './control-group.ts';
+import { enterGroups } from './control-group.ts';
+import { ownGroupDirectory } from './own-facts.ts';
 
 const v1 = '35 31 0:32 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids';
 const v2 = '41 31 0:38 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw';
@@ -18,7 +19,7 @@ describe('the group of a process', () => {
     ['below what is mounted', '0::/pod/one/two\n', v2.replace(' / ', ' /pod/one '), '/sys/fs/cgroup/two'],
     ['in a place with a blank', '0::/a\n', v2.replace('/sys/fs/cgroup', '/my\\040groups'), '/my groups/a'],
   ])('is found as %s', (_what, membership, mounts, directory) => {
-    expect(ownGroupDirectory({ membership, mounts })).toBe(directory);
+    expect(ownGroupDirectory({ membership, mounts }, null)).toBe(directory);
   });
 
   it.each([
@@ -28,8 +29,8 @@ describe('the group of a process', () => {
     ['a group outside its namespace', '0::/../one\n', v2],
     ['nothing to read', '', ''],
   ])('is not found with %s', (_what, membership, mounts) => {
-    expect(ownGroupDirectory({ membership, mounts })).toBe(null);
-    expect(findGroupPlace({ pid: process.pid, membership, mounts }, ['pids'])).toEqual({
+    expect(ownGroupDirectory({ membership, mounts }, null)).toBe(null);
+    expect(enterGroups('cgroup-v2', { pid: process.pid, membership, mounts }, ['pids'])).toEqual({
       kind: 'none',
       obstacle: 'no hierarchy of control groups of version 2 holds this process',
     });

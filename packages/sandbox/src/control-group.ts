@@ -1,10 +1,23 @@
-/** Groups of version 2 below the group of this process, made by handing its controllers down. */
-import { accessSync, constants, existsSync, mkdtempSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
-import { join, relative } from 'node:path';
+/** Makes control groups below those of this process, of either version. */
 
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  closeSync,
+  openSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
-import { isDone, readGroupFile, removeGroup, wordsOf, writeGroupFile as write } from './limits/group-files.ts';
-import { unescapeOctal } from './limits/mappable.ts';
+import { type OwnGroupFacts, ownGroupDirectory } from './own-facts.ts';
+import { setTimeout } from 'node:timers/promises';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { killOne } from './child-group.ts';
 
 /** A control group for launches; its limits hold for all processes in it together. */
 export interface ControlGroup {
@@ -28,7 +41,7 @@ export interface GroupMaker {
 }
 
 /** Where groups could be made, as far as looking tells. */
-export interface GroupPlaceAhead {
+interface GroupPlaceAhead {
   /** Arranges the place, or says as a clause for a person what is in the way after all. */
   enter(): GroupPlaceLookup;
 }
@@ -41,47 +54,37 @@ interface NoGroups {
 
 export type GroupPlaceLookup = { readonly kind: 'found'; readonly place: GroupMaker } | NoGroups;
 
-export type GroupPlaceLook = { readonly kind: 'ahead'; readonly place: GroupPlaceAhead } | NoGroups;
+type GroupPlaceLook = { readonly kind: 'ahead'; readonly place: GroupPlaceAhead } | NoGroups;
 
-/** What this process knows of itself. */
-export interface OwnGroupFacts {
-  readonly pid: number;
-  /** `/proc/self/cgroup`. */
-  readonly membership: string;
-  /** `/proc/self/mountinfo`. */
-  readonly mounts: string;
+/** A version of control groups. The second has one hierarchy for all controllers, the first one for each. */
+export type GroupVersion = 'cgroup-v2' | 'cgroup-v1';
+
+/** Whether groups of a version with limits of these controllers can be made below the group of this process, as far as looking tells. */
+export function lookForGroups(
+  version: GroupVersion,
+  facts: OwnGroupFacts,
+  controllers: readonly string[],
+): GroupPlaceLook {
+  return version === 'cgroup-v2' ? lookForGroupsV2(facts, controllers) : lookForGroupsV1(facts, controllers);
 }
 
-/**
- * The directory of the group that a process is in, of version 2 of the hierarchy; null where that is not mounted, or the group lies
- * beyond what is.
- */
-export function ownGroupDirectory({ membership, mounts }: Omit<OwnGroupFacts, 'pid'>): string | null {
-  const group = /^0::(\/.*)$/m.exec(membership)?.[1];
-  if (group === undefined || group.startsWith('/..')) return null;
-  for (const line of mounts.split('\n')) {
-    const [before = '', after = ''] = line.split(' - ');
-    const [, , , root = '', directory = ''] = before.split(' ').map(unescapeOctal);
-    if (!after.startsWith('cgroup2 ')) continue;
-    const below = relative(root, group);
-    if (below !== '..' && !below.startsWith('../')) return join(directory, below);
-  }
-  return null;
-}
-
-/**
- * Makes the place in which groups can be made below the group of this process: the controllers are handed down to the groups below. A
- * group that does so may hold no process itself, unless it is the root of all, so this one moves into a group of its own below first. Groups
- * that hold other processes too are left as they are, because somebody else arranges them.
- */
-export function findGroupPlace(facts: OwnGroupFacts, controllers: readonly string[]): GroupPlaceLookup {
-  const look = lookForGroupPlace(facts, controllers);
+/** The place in which groups of a version with these controllers are made: what was looked for, made so. */
+export function enterGroups(
+  version: GroupVersion,
+  facts: OwnGroupFacts,
+  controllers: readonly string[],
+): GroupPlaceLookup {
+  const look = lookForGroups(version, facts, controllers);
   return look.kind === 'ahead' ? look.place.enter() : look;
 }
 
-/** The same, as far as it can be told without changing anything. */
-export function lookForGroupPlace(facts: OwnGroupFacts, controllers: readonly string[]): GroupPlaceLook {
-  const directory = ownGroupDirectory(facts);
+/**
+ * The controllers are handed down to the groups below. A group that does so may hold no process itself, unless it is the root of all, so
+ * this one moves into a group of its own below first. Groups that hold other processes too are left as they are, because somebody else
+ * arranges them.
+ */
+function lookForGroupsV2(facts: OwnGroupFacts, controllers: readonly string[]): GroupPlaceLook {
+  const directory = ownGroupDirectory(facts, null);
   if (directory === null) return none('no hierarchy of control groups of version 2 holds this process');
   try {
     const offered = wordsOf(join(directory, 'cgroup.controllers'));
@@ -146,7 +149,7 @@ class GroupPlace implements GroupMaker {
     try {
       if (this.#refuge !== null) this.#moveAll(this.#directory, this.#refuge);
       this.#handedDown = controllers.filter((each) => !before.includes(each));
-      write(this.#file('cgroup.subtree_control'), controllers.map((each) => `+${each}`).join(' '));
+      writeGroupFile(this.#file('cgroup.subtree_control'), controllers.map((each) => `+${each}`).join(' '));
     } catch (error) {
       this.leave();
       throw error;
@@ -158,7 +161,7 @@ class GroupPlace implements GroupMaker {
     let group = '';
     const isMade = isDone(() => {
       group = mkdtempSync(this.#file('svc-launches-'));
-      for (const [name, value] of Object.entries(limits)) write(join(group, name), value);
+      for (const [name, value] of Object.entries(limits)) writeGroupFile(join(group, name), value);
     });
     // Below a group of threads it would be something else, which nothing can be in.
     if (isMade && readFileSync(join(group, 'cgroup.type'), 'latin1') === 'domain\n') {
@@ -176,7 +179,7 @@ class GroupPlace implements GroupMaker {
     // What is handed down is taken from every group here: the limits of others would go with it.
     if (this.#isShared()) return;
     try {
-      write(this.#file('cgroup.subtree_control'), this.#handedDown.map((each) => `-${each}`).join(' '));
+      writeGroupFile(this.#file('cgroup.subtree_control'), this.#handedDown.map((each) => `-${each}`).join(' '));
       this.#handedDown = [];
       if (this.#refuge === null) return;
       this.#moveAll(this.#refuge, this.#directory);
@@ -191,7 +194,7 @@ class GroupPlace implements GroupMaker {
   /** A child that has ended meanwhile is in no group any more. */
   #moveAll(from: string, to: string): void {
     for (const pid of wordsOf(join(from, 'cgroup.procs'))) {
-      const move = (): void => write(join(to, 'cgroup.procs'), pid);
+      const move = (): void => writeGroupFile(join(to, 'cgroup.procs'), pid);
       if (pid === `${this.#pid}`) move();
       else isDone(move);
     }
@@ -215,4 +218,106 @@ class GroupPlace implements GroupMaker {
 function parentOf(pid: string): number | null {
   const parent = /^PPid:\t(\d+)$/m.exec(readGroupFile(`/proc/${pid}/status`))?.[1];
   return parent === undefined ? null : Number(parent);
+}
+
+function wordsOf(file: string): readonly string[] {
+  return readFileSync(file, 'latin1').split(/\s+/).filter(Boolean);
+}
+
+/** These files take a text in one piece, and some of them cannot be read. */
+function writeGroupFile(file: string, text: string): void {
+  const descriptor = openSync(file, constants.O_WRONLY);
+  try {
+    writeSync(descriptor, text);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Empty where there is no such file. */
+export function readGroupFile(file: string): string {
+  return unlessRefused(() => readFileSync(file, 'latin1'), '');
+}
+
+/** The number behind a word, as files of events have it; 0 without that word. */
+export function countOf(text: string, word: string): number {
+  return Number(new RegExp(`^${word} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
+}
+
+const longestRemoval = 100;
+
+/** What is killed takes a moment to be gone, and a group can be removed only then. */
+async function removeGroup(group: string): Promise<void> {
+  for (let attempt = 0; attempt < longestRemoval; attempt += 1) {
+    endGroup(group);
+    if (isDone(() => rmdirSync(group))) return;
+    await setTimeout(20);
+  }
+}
+
+/** Version 1 has no such file, nor have kernels before 5.14: there each process is ended on its own, until none is left. */
+function endGroup(group: string): void {
+  if (isDone(() => writeGroupFile(join(group, 'cgroup.kill'), '1'))) return;
+  // Nobody is started any more meanwhile, where that can be said.
+  isDone(() => writeGroupFile(join(group, 'pids.max'), '0'));
+  for (const pid of readGroupFile(join(group, 'cgroup.procs')).split('\n').filter(Boolean)) {
+    isDone(() => killOne(Number(pid)));
+  }
+}
+
+/** Whether the system let it be done. */
+export function isDone(act: () => void): boolean {
+  return unlessRefused(() => {
+    act();
+    return true;
+  }, false);
+}
+
+/** Groups are made below those of this process, which stay as they are. */
+function lookForGroupsV1(facts: OwnGroupFacts, controllers: readonly string[]): GroupPlaceLook {
+  const directories = new Map<string, string>();
+  for (const controller of controllers) {
+    const directory = ownGroupDirectory(facts, controller);
+    if (directory === null) return none(`no hierarchy of control groups of version 1 has ${controller}`);
+    try {
+      accessSync(directory, constants.W_OK);
+    } catch (error) {
+      return none(refusedBy(error, directory));
+    }
+    directories.set(controller, directory);
+  }
+  return { kind: 'ahead', place: { enter: () => ({ kind: 'found', place: makerIn(directories) }) } };
+}
+
+/** Nothing is arranged for it, so nothing is to be given back. */
+function makerIn(directories: ReadonlyMap<string, string>): GroupMaker {
+  return { make: (limits) => makeGroup(directories, limits), leave: () => {} };
+}
+
+function makeGroup(directories: ReadonlyMap<string, string>, limits: GroupLimits): ReturnType<GroupMaker['make']> {
+  const groups = new Map<string, string>();
+  const fileOf = (name: string): string => join(groups.get(name.split('.')[0] ?? '') ?? '', name);
+  const isMade = isDone(() => {
+    for (const [controller, directory] of directories) {
+      groups.set(controller, mkdtempSync(join(directory, 'svc-launches-')));
+    }
+    for (const [name, value] of Object.entries(limits)) {
+      if (!mayBeLeftOut(fileOf(name))) writeGroupFile(fileOf(name), value);
+    }
+  });
+  if (!isMade) {
+    for (const group of groups.values()) rmdirSync(group);
+    return null;
+  }
+  return {
+    joins: [...groups.values()].map((group) => join(group, 'tasks')),
+    path: (name) => (existsSync(fileOf(name)) ? fileOf(name) : null),
+    close: async () => void (await Promise.all([...groups.values()].map(removeGroup))),
+  };
+}
+
+/** What bounds memory and swap together is missing where the kernel was not told to count swap: where there is none, nothing is lost. */
+function mayBeLeftOut(file: string): boolean {
+  if (!file.endsWith('/memory.memsw.limit_in_bytes') || existsSync(file)) return false;
+  return /^SwapTotal:\s+0 kB$/m.test(readFileSync('/proc/meminfo', 'latin1'));
 }

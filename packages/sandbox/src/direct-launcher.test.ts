@@ -18,16 +18,13 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-
 import { buildSync } from 'esbuild';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-
 import { directoryContract } from '../../../test/support/beneath-contract.ts';
 import { createDirectLauncher } from './direct-launcher.ts';
-import { endProcess } from './end-process.ts';
+import { endProcess, readOutput } from './launched-process.ts';
 import type { Launcher, LaunchedProcess, LaunchEnd, LaunchRequest } from './launcher.ts';
 import { PipeStock, namedPipes } from './pipe-stock.ts';
-import { readOutput } from './read-output.ts';
 
 const PATH = '/usr/local/bin:/usr/bin:/bin';
 let folder: string;

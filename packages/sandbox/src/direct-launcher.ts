@@ -3,7 +3,6 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-
 import { errorCode, isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { superviseGroup } from './child-group.ts';
@@ -11,8 +10,10 @@ import { findProgram } from './find-program.ts';
 import { inheritedDescriptors } from '@svc/kit/files/inherited-descriptors.ts';
 import { failedStart, malformedRequest, refusedBy } from './launch-refusals.ts';
 import type { LaunchOutcome, LaunchRequest, Launcher } from './launcher.ts';
-import type { PipeStock } from './pipe-stock.ts';
+import { PipeStock, namedPipes } from './pipe-stock.ts';
 import { openDescriptors } from './standard-streams.ts';
+import { join } from 'node:path';
+import type { SessionContainment, SessionPlace } from './containment.ts';
 
 export interface DirectLauncherOptions {
   readonly cwd: string;
@@ -118,4 +119,13 @@ function coverOf(inherited: readonly number[], nothing: number | null): readonly
   return Array.from({ length: Math.max(2, ...inherited) - 2 }, (_, index) =>
     nothing !== null && inherited.includes(index + 3) ? nothing : 'ignore',
   );
+}
+
+/** Starts the processes of one session where the kernel enforces nothing. */
+export function openDirectSession({ workdir, privateDirectory }: SessionPlace): SessionContainment {
+  const pipes = new PipeStock(namedPipes(privateDirectory));
+  return {
+    launcher: ({ scope }) => createDirectLauncher({ cwd: join(workdir, scope), refusesLinks: true, pipes }),
+    close: () => pipes.close(),
+  };
 }

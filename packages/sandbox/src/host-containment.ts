@@ -8,7 +8,7 @@ import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { AbilityCache, abilityKey } from './ability-cache.ts';
 import { noContainment, type Containment } from './containment.ts';
 import { kernelContainment } from './kernel-containment.ts';
-import { climb } from './limits/ladder.ts';
+import { climb } from './limits/held-limits.ts';
 import { ownGroupFacts, ownGroupId } from './own-facts.ts';
 import { architectureOf, findHelper, type HelperSearch } from './launch/helper-path.ts';
 import type { HostAbility } from './launch/host-ability.ts';
@@ -66,7 +66,7 @@ async function abilityOf({ helper, architecture, uid, kernel, ...places }: Probe
   const isKept = key !== null && wasMade(places.cacheDirectory);
   const [{ probeHost }, { strictestFilter }] = await Promise.all([
     import('./probe-host.ts'),
-    import('./process-filter.ts'),
+    import('./seccomp/assemble.ts'),
   ]);
   const ability = await probeHost({
     helper,

@@ -2,11 +2,9 @@
 
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { type Containment, lateSession } from './containment.ts';
-import type { Enforcement } from './launch/compose-plan.ts';
+import { type Enforcement, leastAbiForScoped } from './launch/compose-plan.ts';
 import type { HostAbility } from './launch/host-ability.ts';
-import { leastAbiForScoped } from './launch/landlock-rights.ts';
-import type { LimitHold } from './limits/held-limits.ts';
-import type { LadderRequest } from './limits/ladder.ts';
+import type { LimitHold, LadderRequest } from './limits/held-limits.ts';
 import type { LaunchMachinery } from './session-launches.ts';
 
 export interface KernelContainmentParts {

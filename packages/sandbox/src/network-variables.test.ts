@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { networkVariables } from './network-variables.ts';
+import { networkVariables } from './contained-environment.ts';
 
 const networkAllow = [{ scheme: null, host: 'example.com', port: null }] as const;
 

@@ -1,9 +1,17 @@
-/** What this process is told of itself below `/proc`: its control groups, its mounts, its number and its group. */
+/** Reads what this process is told of itself below `/proc`: its control groups, its mounts, its number and its group. */
 
 import { existsSync, readFileSync, readlinkSync, readdirSync } from 'node:fs';
-
-import type { OwnGroupFacts } from './control-group.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { dirname, join, relative } from 'node:path';
+
+/** What this process knows of itself. */
+export interface OwnGroupFacts {
+  readonly pid: number;
+  /** `/proc/self/cgroup`. */
+  readonly membership: string;
+  /** `/proc/self/mountinfo`. */
+  readonly mounts: string;
+}
 
 /** Empty texts where the system has no such files. */
 export function ownGroupFacts(): OwnGroupFacts {
@@ -13,6 +21,38 @@ export function ownGroupFacts(): OwnGroupFacts {
     membership: readFileSync('/proc/self/cgroup', 'utf8'),
     mounts: readFileSync('/proc/self/mountinfo', 'utf8'),
   };
+}
+
+/**
+ * The directory of the group that this process is in: of version 2 where `controller` is null, else of version 1 for that controller. Null
+ * where that hierarchy is not mounted, or the group lies beyond what is.
+ */
+export function ownGroupDirectory(
+  { membership, mounts }: Omit<OwnGroupFacts, 'pid'>,
+  controller: string | null,
+): string | null {
+  const group = groupOf(membership, controller ?? '');
+  if (group === null || group.startsWith('/..')) return null;
+  for (const line of mounts.split('\n')) {
+    const [before = '', after = ''] = line.split(' - ');
+    const [, , , root = '', directory = ''] = before.split(' ').map(unescapeOctal);
+    const [type, , options = ''] = after.split(' ');
+    const isIt =
+      controller === null ? type === 'cgroup2' : type === 'cgroup' && options.split(',').includes(controller);
+    if (!isIt) continue;
+    const below = relative(root, group);
+    if (below !== '..' && !below.startsWith('../')) return join(directory, below);
+  }
+  return null;
+}
+
+/** The hierarchy of version 2 has no controllers in its line. */
+function groupOf(membership: string, controller: string): string | null {
+  for (const line of membership.split('\n')) {
+    const [, controllers, ...path] = line.split(':');
+    if (controllers?.split(',').includes(controller)) return path.join(':');
+  }
+  return null;
 }
 
 /** The group by whose number files are made. */
@@ -34,4 +74,43 @@ function threadsOf(path: string, uid: number): number {
   const status = unlessRefused(() => readFileSync(path, 'latin1'), '');
   const owner = /^Uid:\t(\d+)/m.exec(status)?.[1];
   return owner === String(uid) ? Number(/^Threads:\t(\d+)/m.exec(status)?.[1] ?? 1) : 0;
+}
+
+/** Each has said so since the first kernel on which a root of its own can be composed at all; overlayfs says no. */
+const mappableTypes: ReadonlySet<string> = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'tmpfs']);
+
+interface Mount {
+  readonly point: string;
+  readonly type: string;
+  /** The mount itself shows other owners than its file system already: the kernel does that once. */
+  readonly isMapped: boolean;
+}
+
+/** Whether a directory, with everything mounted below it, can be mounted with other owners. `mounts` is `/proc/self/mountinfo`. */
+export function isMappable(path: string, mounts: string): boolean {
+  const all = mounts.split('\n').flatMap(parseMount);
+  const holding = mountOf(path, all);
+  if (holding === undefined) return false;
+  const below = all.filter(({ point }) => point.startsWith(path === '/' ? '/' : `${path}/`));
+  return [holding, ...below].every(({ type, isMapped }) => mappableTypes.has(type) && !isMapped);
+}
+
+/** What was mounted last in a place covers what was there. */
+function mountOf(path: string, mounts: readonly Mount[]): Mount | undefined {
+  const here = mounts.findLast(({ point }) => point === path);
+  if (here !== undefined || path === '/') return here;
+  return mountOf(dirname(path), mounts);
+}
+
+function parseMount(line: string): readonly Mount[] {
+  const [before = '', after = ''] = line.split(' - ');
+  const [, , , , point, options = ''] = before.split(' ');
+  const [type] = after.split(' ');
+  if (point === undefined || type === undefined || type === '') return [];
+  return [{ point: join('/', unescapeOctal(point)), type, isMapped: options.split(',').includes('idmapped') }];
+}
+
+/** Blanks and the like in a path, as mountinfo writes them. */
+function unescapeOctal(text: string): string {
+  return text.replaceAll(/\\([0-7]{3})/g, (_match, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 }

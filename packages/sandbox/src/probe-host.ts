@@ -7,17 +7,14 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-
 import { containedHome } from './contained-environment.ts';
-import type { Enforcement, PlanRequest } from './launch/compose-plan.ts';
+import { type Enforcement, type PlanRequest, landlockAbis, leastAbiForScoped } from './launch/compose-plan.ts';
 import type { ComposedRoot, HostAbility } from './launch/host-ability.ts';
-import { landlockAbis, leastAbiForScoped } from './launch/landlock-rights.ts';
 import { LaunchSheets } from './launch/launch-sheets.ts';
 import { describeFailure, readLaunchStatus, type LaunchFailure } from './launch-refusals.ts';
 import { leastGrants } from './launch/process-grants.ts';
-import { keepUsers, unusedUser, type UserIdentity } from './limits/kept-users.ts';
-import { isMappable } from './limits/mappable.ts';
-import { ownGroupFacts } from './own-facts.ts';
+import { keepUsers, unusedUser, type UserIdentity } from './session-groups.ts';
+import { isMappable, ownGroupFacts } from './own-facts.ts';
 
 export interface ProbeRequest {
   /** `svc-launch`, which is what is started: it needs no other file. */

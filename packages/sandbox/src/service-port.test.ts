@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { composePlan, type Enforcement } from './launch/compose-plan.ts';
 import { leastGrants, type ProcessGrants } from './launch/process-grants.ts';
-import { filterFor } from './process-filter.ts';
+import { filterFor } from './seccomp/assemble.ts';
 
 const sealed: Enforcement = { class: 'sealed', landlockAbi: 6, root: { userNamespace: true, proc: true } };
 const scoped: Enforcement = { class: 'scoped', landlockAbi: 6 };

@@ -1,9 +1,21 @@
-/** The control groups that bound a session as a whole, made when its first program is to be started. */
-import type { ControlGroup, GroupLimits, GroupMaker, GroupPlaceLookup } from './control-group.ts';
+/** Makes what bounds a session as a whole, when its first program is to be started: control groups, and user namespaces that are held open. */
+
+import {
+  type ControlGroup,
+  type GroupLimits,
+  type GroupMaker,
+  type GroupVersion,
+  type GroupPlaceLookup,
+  countOf,
+  readGroupFile,
+} from './control-group.ts';
 import type { JoinedGroups } from './launch/launch-plan.ts';
-import { countOf, readGroupFile } from './limits/group-files.ts';
-import { type GroupVersion, type LimitHold, sessionProcesses } from './limits/held-limits.ts';
+import { type LimitHold, sessionProcesses } from './limits/held-limits.ts';
 import type { ResourceLimits } from './launch/process-grants.ts';
+import { randomInt } from 'node:crypto';
+import { closeSync, readlinkSync } from 'node:fs';
+import type { SessionNamespaces } from './launch/compose-plan.ts';
+import { openHeldByHelper } from './pipe-stock.ts';
 
 /** Enters the place in which groups of a version with these controllers are made. */
 export type EnterGroups = (version: GroupVersion, controllers: readonly string[]) => GroupPlaceLookup;
@@ -78,3 +90,43 @@ const memoryFiles: Readonly<Record<GroupVersion, (bytes: string) => GroupLimits>
   'cgroup-v2': (bytes) => ({ 'memory.max': bytes, 'memory.swap.max': '0', 'memory.oom.group': '1' }),
   'cgroup-v1': (bytes) => ({ 'memory.limit_in_bytes': bytes, 'memory.memsw.limit_in_bytes': bytes }),
 };
+
+export interface UserIdentity {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** What launches join, and who they are outside. Open until it is closed. */
+export interface OpenUsers {
+  readonly users: SessionNamespaces;
+  close(): void;
+}
+
+/** Numbers that no user and no container is given by anybody: above those that systemd hands out, below the sign bit. */
+const [leastUnused, mostUnused] = [0x7000_0000, 0x7fff_fffe];
+
+/** Another one for each session, so that two of root cannot signal each other; the one behind it is the session's too. */
+export function unusedUser(): number {
+  return leastUnused + 2 * randomInt((mostUnused - leastUnused) / 2);
+}
+
+/**
+ * Makes the namespaces: for root, `outside` is an unused number that is 0 inside; an ordinary user stays who it is. Null where the system
+ * makes none.
+ */
+export async function keepUsers(
+  helper: string,
+  { outside, self }: { readonly outside: number; readonly self: UserIdentity },
+): Promise<OpenUsers | null> {
+  const isMapped = outside !== self.uid;
+  const held = await openHeldByHelper({ helper, args: ['users', `${outside}`], ends: isMapped ? [3, 4] : [3] });
+  const [programs, mounts] = held.map((descriptor) => `/proc/${readlinkSync('/proc/self')}/fd/${descriptor}`);
+  if (programs === undefined) return null;
+  const inside = isMapped ? { uid: 0, gid: 0 } : self;
+  return {
+    users: { programs, mounts: mounts ?? null, ...inside },
+    close: () => {
+      for (const descriptor of held) closeSync(descriptor);
+    },
+  };
+}

@@ -4,26 +4,24 @@ import type { Server } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-
 import type { ContainmentPlace, SessionContainment } from './containment.ts';
 import { type ContainedLauncher, createContainedLauncher } from './contained-launcher.ts';
 import type { KernelContainmentParts } from './kernel-containment.ts';
 import type { Enforcement } from './launch/compose-plan.ts';
 import { LaunchSheets, type LaunchSheetsOptions } from './launch/launch-sheets.ts';
 import { connects, type ProcessGrants } from './launch/process-grants.ts';
-import { type OpenUsers, keepUsers, unusedUser } from './limits/kept-users.ts';
+import { type OpenUsers, keepUsers, unusedUser, type EnterGroups, SessionGroups } from './session-groups.ts';
 import { LimitWatch } from './limits/limit-watch.ts';
-import { networkVariables, egressPort } from './network-variables.ts';
+import { networkVariables, egressPort } from './contained-environment.ts';
 import { PipeStock, helperPipes } from './pipe-stock.ts';
-import { type EnterGroups, SessionGroups } from './session-groups.ts';
 import { systemFiles } from './closure/file-host.ts';
 import { neededFiles } from './closure/needed-files.ts';
 import { countThreads, ownGroupFacts, ownGroupId } from './own-facts.ts';
 import { EgressLog } from './egress/egress-log.ts';
 import { EgressProxy } from './egress/egress-proxy.ts';
 import { systemResolver } from '@svc/kit/net/resolver.ts';
-import { enterGroups } from './limits/ladder.ts';
-import { filterFor } from './process-filter.ts';
+import { enterGroups } from './control-group.ts';
+import { filterFor } from './seccomp/assemble.ts';
 import type { Architecture } from './seccomp/architecture.ts';
 
 /** What the launches of a session are made of, beside the host's own ability. */
@@ -196,7 +194,7 @@ export function launchMachinery(architecture: Architecture, uid: number): Launch
     filterFor: (grants, enforcement) => filterFor(grants, enforcement, architecture),
     filesOf: (programs, searchPath, granted) => neededFiles(programs, systemFiles, searchPath, granted),
     countProcesses: () => countThreads(uid),
-    enterGroups: (version, controllers) => enterGroups(ownGroupFacts(), version, controllers),
+    enterGroups: (version, controllers) => enterGroups(version, ownGroupFacts(), controllers),
     keepUsers: async (helper, kind) => {
       const outside = kind === 'mapped' ? unusedUser() : uid;
       const users = await keepUsers(helper, { outside, self: { uid, gid: ownGroupId() } });

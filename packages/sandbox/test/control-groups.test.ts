@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { buildSync } from 'esbuild';
 import { afterEach, beforeEach, describe, expect, it, type TestContext } from 'vitest';
 
-import { ownGroupDirectory } from '../src/control-group.ts';
+import { ownGroupDirectory } from '../src/own-facts.ts';
 import { launchSync } from './native/support/launch.ts';
 import { needs } from './native/support/needs.ts';
 import { barePlan as bare } from '../src/launch/launch-plan.ts';
@@ -44,7 +44,7 @@ beforeEach(() => {
   program = join(folder, 'child.mjs');
   buildSync({ entryPoints: [entry], outfile: program, bundle: true, platform: 'node', format: 'esm' });
   execFileSync('chmod', ['-R', 'a+rX', folder]);
-  const root = ownGroupDirectory(cgroupFacts());
+  const root = ownGroupDirectory(cgroupFacts(), null);
   offered = null;
   group = null;
   if (root === null || !mayWrite(join(root, 'cgroup.subtree_control'))) return;
@@ -64,7 +64,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
   if (group === null) return;
   rmdirSync(group);
-  const root = ownGroupDirectory(cgroupFacts());
+  const root = ownGroupDirectory(cgroupFacts(), null);
   if (handedDown && root !== null) writeFileSync(join(root, 'cgroup.subtree_control'), `-${offered?.[0] ?? ''}`);
 });
 

@@ -12,7 +12,7 @@ import { kernelContainment } from '../src/kernel-containment.ts';
 import { launchMachinery } from '../src/session-launches.ts';
 import { leastGrants, type ProcessGrants, type ResourceLimits } from '../src/launch/process-grants.ts';
 import type { LaunchedProcess } from '../src/launcher.ts';
-import { type LadderFacts, climb } from '../src/limits/ladder.ts';
+import { type LadderFacts, climb } from '../src/limits/held-limits.ts';
 import { ownGroupFacts } from '../src/own-facts.ts';
 import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';

@@ -1,6 +1,5 @@
-import { lookForGroupPlace, type OwnGroupFacts } from '../src/control-group.ts';
-import { lookForGroupsV1 } from '../src/limits/control-group-v1.ts';
-import { ownGroupFacts } from '../src/own-facts.ts';
+import { lookForGroups } from '../src/control-group.ts';
+import { type OwnGroupFacts, ownGroupFacts } from '../src/own-facts.ts';
 
 export function cgroupFacts(): Omit<OwnGroupFacts, 'pid'> {
   return ownGroupFacts();
@@ -10,5 +9,7 @@ export function cgroupFacts(): Omit<OwnGroupFacts, 'pid'> {
 export function rootIsBounded(): boolean {
   // Another process is in the group too: the tests.
   const facts = { ...ownGroupFacts(), pid: 0 };
-  return [lookForGroupPlace, lookForGroupsV1].some((look) => look(facts, ['pids']).kind === 'ahead');
+  return (['cgroup-v2', 'cgroup-v1'] as const).some(
+    (version) => lookForGroups(version, facts, ['pids']).kind === 'ahead',
+  );
 }

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 
 import { describe, expect, it, type TestContext, vi } from 'vitest';
 
-import { ownGroupDirectoryV1 } from '../src/limits/control-group-v1.ts';
-import { ownGroupFacts } from '../src/own-facts.ts';
+import { ownGroupDirectory, ownGroupFacts } from '../src/own-facts.ts';
 import { needs } from './native/support/needs.ts';
 import { isGone } from '../../../test/support/is-gone.ts';
 import { type LimitedOptions, LimitedSession } from './limited-session.ts';
@@ -164,7 +163,7 @@ describe('the groups of a session', () => {
   it('are gone with it, and what ran in them too', async (context) => {
     const session = await open(context, { ceiling: 'scoped', limits: { session_memory: 200 * mebibyte } });
     context.skip(session.heldBy('processes', 'session') !== 'cgroup-v1', 'needs control groups of version 1');
-    const own = ['pids', 'memory'].map((controller) => ownGroupDirectoryV1(ownGroupFacts(), controller) ?? '');
+    const own = ['pids', 'memory'].map((controller) => ownGroupDirectory(ownGroupFacts(), controller) ?? '');
     const groups = (): readonly string[] =>
       own.flatMap((directory) => readdirSync(directory).filter((name) => name.startsWith('svc-launches-')));
     const before = groups().length;

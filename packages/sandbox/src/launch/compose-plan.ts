@@ -1,8 +1,7 @@
 /** Composes the plan of a launch from grants and from what the kernel can enforce. */
 
 import { join } from 'node:path';
-
-import { containedHome } from '../contained-environment.ts';
+import { containedHome, egressPort } from '../contained-environment.ts';
 import {
   countsAlone,
   countsApart,
@@ -10,10 +9,8 @@ import {
   type LimitHold,
   sessionProcesses,
 } from '../limits/held-limits.ts';
-import { egressPort } from '../network-variables.ts';
 import { composeRoot, sharedMemory, temporary } from './compose-root.ts';
 import type { ComposedRoot } from './host-ability.ts';
-import { fileRights, handledRights, tcpRight } from './landlock-rights.ts';
 import type { KeptUsers, LandlockRules, LaunchPlan, Namespace, ResourceLimit } from './launch-plan.ts';
 import { devices, type NeededFiles } from './needed-files.ts';
 import { connects, type ProcessGrants, storePlace, type ResourceLimits } from './process-grants.ts';
@@ -170,3 +167,68 @@ function portsOf(grants: ProcessGrants, sealed: boolean): readonly number[] | 'a
 }
 
 const nameServicePort = 53;
+
+/** Rights on files, as the kernel numbers them. */
+const right = {
+  execute: 1n << 0n,
+  writeFile: 1n << 1n,
+  readFile: 1n << 2n,
+  readDirectory: 1n << 3n,
+  removeDirectory: 1n << 4n,
+  removeFile: 1n << 5n,
+  makeCharacterDevice: 1n << 6n,
+  makeDirectory: 1n << 7n,
+  makeRegular: 1n << 8n,
+  makeSocket: 1n << 9n,
+  makeFifo: 1n << 10n,
+  makeBlockDevice: 1n << 11n,
+  makeSymlink: 1n << 12n,
+  refer: 1n << 13n,
+  truncate: 1n << 14n,
+  ioctlDevice: 1n << 15n,
+} as const;
+
+const upTo = (last: bigint): bigint => (last << 1n) - 1n;
+
+/** The first version that keeps a process from signaling others and from reaching abstract sockets of the host. */
+export const leastAbiForScoped = 6;
+
+/**
+ * The versions at which the kernel learned new rights, newest first; between them nothing changes here. Before the last of them a file
+ * could be emptied unseen.
+ */
+export const landlockAbis: readonly number[] = [6, 5, 4, 3];
+
+/** Everything this version can refuse is refused unless a rule allows it. */
+function handledRights(abi: number): LandlockRules['handled'] {
+  return {
+    filesystem: upTo(abi >= 5 ? right.ioctlDevice : right.truncate),
+    network: abi >= 4 ? tcpRight.bind | tcpRight.connect : 0n,
+    // Abstract sockets, signals.
+    scope: abi >= 6 ? 3n : 0n,
+  };
+}
+
+const tcpRight = { bind: 1n, connect: 2n } as const;
+
+const read = right.readFile | right.readDirectory;
+
+/** What a rule may allow below a path. */
+export const fileRights = {
+  read,
+  execute: read | right.execute,
+  write:
+    read |
+    right.writeFile |
+    right.truncate |
+    right.removeFile |
+    right.removeDirectory |
+    right.makeDirectory |
+    right.makeRegular |
+    right.makeFifo |
+    right.makeSymlink |
+    right.refer,
+  makeSocket: right.makeSocket,
+  device: right.readFile | right.writeFile | right.truncate | right.ioctlDevice,
+  runHere: right.execute,
+} as const;

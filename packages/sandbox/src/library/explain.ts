@@ -1,14 +1,12 @@
 /** Says what a command will see, write and reach, from the very plan by which it would be launched. */
 
 import { delimiter, isAbsolute, join } from 'node:path';
-
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { systemFiles } from '../closure/file-host.ts';
 import { neededFiles } from '../closure/needed-files.ts';
 import { findProgram } from '../find-program.ts';
-import { type Enforcement, composePlan } from '../launch/compose-plan.ts';
+import { type Enforcement, composePlan, fileRights } from '../launch/compose-plan.ts';
 import { sharedMemory, temporary } from '../launch/compose-root.ts';
-import { fileRights } from '../launch/landlock-rights.ts';
 import { type LaunchPlan, mountAttribute } from '../launch/launch-plan.ts';
 import { grantedFiles } from '../launch/launch-sheets.ts';
 import type { LimitHold } from '../limits/held-limits.ts';

@@ -3,7 +3,7 @@
 import { buffer } from 'node:stream/consumers';
 
 import type { EgressDecision } from '../egress/egress-rules.ts';
-import { endProcess } from '../end-process.ts';
+import { endProcess } from '../launched-process.ts';
 import type { SessionContainment } from '../containment.ts';
 import type { LaunchedProcess, LaunchEnd } from '../launcher.ts';
 import { OutputBound } from './bounded-output.ts';

@@ -1,7 +1,13 @@
 /** What bounds the processes and the memory of a session, and by what mechanism each bound is held here. */
+
 import type { HeldBy, HeldLimit } from '@svc/protocol/held-limit.ts';
+import { type GroupVersion, lookForGroups } from '../control-group.ts';
 import type { Enforcement } from '../launch/compose-plan.ts';
 import type { ResourceLimits } from '../launch/process-grants.ts';
+import { existsSync, realpathSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { HostAbility } from '../launch/host-ability.ts';
+import { isMappable, type OwnGroupFacts } from '../own-facts.ts';
 
 /** What of the ladder of mechanisms a session climbs. The decision is made once: what is reported is what is carried out. */
 export interface LimitHold {
@@ -18,8 +24,6 @@ export interface LimitHold {
   /** Memory is added up by `svc`, which ends the programs of the session when they take more. */
   readonly watchesMemory: boolean;
 }
-
-export type GroupVersion = 'cgroup-v2' | 'cgroup-v1';
 
 /** The lowest steps of the ladder that can be had, and nothing more. */
 export interface HeldBySteps {
@@ -52,7 +56,7 @@ export function countsAlone(enforcement: Enforcement): boolean {
 }
 
 /** The limits of a session as the scope report has them. */
-export function heldLimits(resources: ResourceLimits, steps: HeldBySteps): readonly HeldLimit[] {
+function heldLimits(resources: ResourceLimits, steps: HeldBySteps): readonly HeldLimit[] {
   const memory = resources.session_memory ?? null;
   const isEachAlone = steps.sessionProcesses === null;
   const isProgramHeldAlone = steps.sessionProcesses === 'none' && steps.programProcesses !== 'none';
@@ -78,4 +82,64 @@ export function unheld(resources: ResourceLimits): LimitHold {
     sessionMemory: 'none',
   });
   return { limits, groups: { processes: null, memory: null }, users: null, isSupervised: false, watchesMemory: false };
+}
+
+export interface LadderRequest {
+  readonly resources: ResourceLimits;
+  /** Where programs write: the workdir, state stores. What is not there yet will be on the file system of what is above it. */
+  readonly directories: readonly string[];
+}
+
+export interface LadderFacts {
+  readonly enforcement: Enforcement;
+  readonly ability: Pick<HostAbility, 'users'>;
+  readonly isSuperuser: boolean;
+  readonly own: OwnGroupFacts;
+}
+
+/** Looks, and changes nothing. */
+export function climb({ resources, directories }: LadderRequest, facts: LadderFacts): LimitHold {
+  const { own } = facts;
+  const users = usersFor({ resources, directories }, facts);
+  const processes = groupVersionFor('pids', own);
+  const memory = resources.session_memory === undefined ? null : groupVersionFor('memory', own);
+  const watchesMemory = resources.session_memory !== undefined && memory === null && canWatch(facts);
+  // The kernel counts for root only in a namespace where it is somebody else.
+  const counted: HeldBy = facts.isSuperuser ? (users === 'mapped' ? 'user-namespace' : 'none') : 'user';
+  // In a namespace of its own each launch is counted without the others.
+  const isShared = users !== null || !countsAlone(facts.enforcement);
+  const isEachAlone = !facts.isSuperuser && resources.session_processes === undefined;
+  const limits = heldLimits(resources, {
+    sessionProcesses: processes ?? (isEachAlone ? null : isShared ? counted : 'none'),
+    programProcesses: counted,
+    programMemory: 'rlimit',
+    sessionMemory: memory ?? (watchesMemory ? 'watched' : 'none'),
+  });
+  const isSupervised = facts.enforcement.class === 'sealed';
+  return { limits, groups: { processes, memory }, users, isSupervised, watchesMemory };
+}
+
+/** Only a composed root leaves no way to the files that the owner's number would open. */
+function usersFor(
+  { resources, directories }: LadderRequest,
+  { enforcement, ability, isSuperuser, own }: LadderFacts,
+): LimitHold['users'] {
+  if (!countsAlone(enforcement) || !ability.users) return null;
+  // An ordinary user has no second number for the processes around a program: they would count as its own.
+  if (!isSuperuser) return resources.session_processes === undefined ? null : 'own';
+  return directories.every((directory) => isMappable(nearestThere(directory), own.mounts)) ? 'mapped' : null;
+}
+
+function nearestThere(path: string): string {
+  return existsSync(path) || dirname(path) === path ? realpathSync(path) : nearestThere(dirname(path));
+}
+
+/** Elsewhere a program can leave those by which it would be found. */
+function canWatch({ enforcement }: LadderFacts): boolean {
+  return enforcement.class === 'sealed' && existsSync('/proc/thread-self/children');
+}
+
+function groupVersionFor(controller: string, own: OwnGroupFacts): GroupVersion | null {
+  const isThere = (version: GroupVersion): boolean => lookForGroups(version, own, [controller]).kind === 'ahead';
+  return (['cgroup-v2', 'cgroup-v1'] as const).find(isThere) ?? null;
 }

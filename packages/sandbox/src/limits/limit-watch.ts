@@ -7,7 +7,7 @@ import type { LaunchedProcess } from '../launcher.ts';
 import type { GroupHits } from '../session-groups.ts';
 import { countsApart, type LimitHold, sessionProcesses } from './held-limits.ts';
 import type { ResourceLimits } from '../launch/process-grants.ts';
-import { readGroupFile as readIfThere, isDone } from './group-files.ts';
+import { readGroupFile as readIfThere, isDone } from '../control-group.ts';
 
 export interface LimitWatchOptions {
   readonly hold: LimitHold;

@@ -1,6 +1,53 @@
-/** Rules that look at the arguments of a system call. */
+/** Says what becomes of a system call, also by its arguments: the rules for the calls that are looked at so. */
 
-import { allBits, type ArgumentTest, whenAnyBit, whenBits, whenOneOf } from './rule.ts';
+/** An error number that a refused call answers. */
+export type RefusalError = 'EPERM' | 'ENOSYS' | 'EINVAL' | 'EAFNOSUPPORT';
+
+/** What becomes of a call: `kill` ends the whole process. */
+export type Verdict = 'allow' | 'kill' | RefusalError;
+
+/**
+ * Looks at one argument. Only its low 32 bits count: of every argument that is tested here the kernel itself reads no more,
+ * whatever a caller puts above them.
+ */
+export interface ArgumentTest {
+  readonly argument: number;
+  /** The bits that count. */
+  readonly mask: number;
+  /** The test holds when the bits that count are one of these. */
+  readonly values: readonly number[];
+  readonly yes: Rule;
+  readonly no: Rule;
+}
+
+/** What becomes of a call, at once or after a look at its arguments. */
+export type Rule = Verdict | ArgumentTest;
+
+export const allBits = 0xffff_ffff;
+
+interface Branches {
+  readonly yes: Rule;
+  readonly no: Rule;
+}
+
+/** Whether the argument is one of `values`. */
+export function whenOneOf(argument: number, values: readonly number[], branches: Branches): ArgumentTest {
+  return { argument, mask: allBits, values, ...branches };
+}
+
+/** Whether the bits of `mask` in the argument are one of `values`. */
+export function whenBits(
+  argument: number,
+  { mask, values }: Pick<ArgumentTest, 'mask' | 'values'>,
+  branches: Branches,
+): ArgumentTest {
+  return { argument, mask, values, ...branches };
+}
+
+/** Whether any bit of `mask` is set in the argument. */
+function whenAnyBit(argument: number, mask: number, { yes, no }: Branches): ArgumentTest {
+  return { argument, mask, values: [0], yes: no, no: yes };
+}
 
 const onlyThese = { yes: 'allow', no: 'EPERM' } as const;
 const notThese = { yes: 'EPERM', no: 'allow' } as const;
@@ -106,3 +153,55 @@ export function controlRule({ restrictMetadata }: { readonly restrictMetadata: b
     no: whenOneOf(1, [...refused, ...metadata], notThese),
   });
 }
+
+/**
+ * The options of `prctl` that a program may use. Not among them, for a reason: PR_SET_MM (what a process says it is),
+ * PR_SET_PTRACER, PR_SET_SECUREBITS and PR_SET_KEEPCAPS, PR_SET_SPECULATION_CTRL, PR_SET_MEMORY_MERGE (tells what other
+ * processes hold in memory), PR_SET_IO_FLUSHER, PR_SCHED_CORE, PR_SET_SYSCALL_USER_DISPATCH.
+ */
+const options = {
+  setParentDeathSignal: 1,
+  getParentDeathSignal: 2,
+  getDumpable: 3,
+  setDumpable: 4,
+  getKeepCapabilities: 7,
+  setName: 15,
+  getName: 16,
+  getSeccomp: 21,
+  // Narrows only, as the call `seccomp` does, and has no flags.
+  setSeccomp: 22,
+  readBoundingSet: 23,
+  dropFromBoundingSet: 24,
+  getSecureBits: 27,
+  setTimerSlack: 29,
+  getTimerSlack: 30,
+  setChildSubreaper: 36,
+  getChildSubreaper: 37,
+  // The kernel takes nothing but 1.
+  setNoNewPrivileges: 38,
+  getNoNewPrivileges: 39,
+  setHugePagesDisabled: 41,
+  getHugePagesDisabled: 42,
+  // Raising a capability takes having it.
+  ambientCapabilities: 47,
+  setVectorLength: 50,
+  getVectorLength: 51,
+  getSpeculationControl: 52,
+  resetPointerKeys: 54,
+  setTaggedAddresses: 55,
+  getTaggedAddresses: 56,
+  setEnabledPointerKeys: 60,
+  getEnabledPointerKeys: 61,
+  setMatrixVectorLength: 63,
+  getMatrixVectorLength: 64,
+  setDenyWriteExecute: 65,
+  getDenyWriteExecute: 66,
+  getShadowStack: 74,
+  setShadowStack: 75,
+  lockShadowStack: 76,
+  getAuxiliaryVector: 0x4155_5856,
+  nameMemory: 0x5356_4d41,
+};
+
+/** Other options are answered as by a kernel that does not know them: what programs expect of `prctl`. */
+export const processControlRule = whenOneOf(0, Object.values(options), { yes: 'allow', no: 'EINVAL' });

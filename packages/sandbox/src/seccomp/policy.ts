@@ -15,9 +15,12 @@ import {
   seccompRule,
   sendRule,
   setSocketOptionRule,
+  type Rule,
+  type ArgumentTest,
+  whenBits,
+  whenOneOf,
+  processControlRule,
 } from './argument-rules.ts';
-import { processControlRule } from './prctl-rule.ts';
-import { type Rule, type ArgumentTest, whenBits, whenOneOf } from './rule.ts';
 
 /** What the filter of a contained process depends on. */
 export interface FilterGrants {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { type Instruction, type Label, ProgramBuilder } from './program-builder.ts';
+import { type Instruction, type Label, ProgramBuilder } from './assemble.ts';
 
 /** As many loads as asked for, one leading into the next. */
 function filler(builder: ProgramBuilder, count: number, next: Label): Label {

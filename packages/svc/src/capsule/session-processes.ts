@@ -2,13 +2,11 @@
 
 import { realpathSync } from 'node:fs';
 import { relative } from 'node:path';
-
 import type { Containment, SessionContainment } from '@svc/sandbox/containment.ts';
-import { containedEnvironment, containedTemporary } from '@svc/sandbox/contained-environment.ts';
+import { containedEnvironment, containedTemporary, serviceAddress } from '@svc/sandbox/contained-environment.ts';
 import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
 import type { LimitHold } from '@svc/sandbox/limits/held-limits.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
-import { serviceAddress } from '@svc/sandbox/network-variables.ts';
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';

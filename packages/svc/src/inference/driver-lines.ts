@@ -3,7 +3,7 @@
 import * as z from 'zod/mini';
 
 import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
-import type { OutputLine } from '@svc/sandbox/read-lines.ts';
+import type { OutputLine } from '@svc/sandbox/launched-process.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
 import type { DriverOutcome, ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';

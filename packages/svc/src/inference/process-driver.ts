@@ -1,7 +1,6 @@
 /** Asks a model through a driver that is a program. */
 
 import { basename, isAbsolute, resolve } from 'node:path';
-
 import type { Launcher, LaunchedProcess, LaunchOutcome } from '@svc/sandbox/launcher.ts';
 import { splitWords } from '@svc/sandbox/split-words.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -17,9 +16,7 @@ import {
   type InferenceRequest,
   redactedOutcome,
 } from './driver.ts';
-import { endProcess } from '@svc/sandbox/end-process.ts';
-import { OutputTail } from '@svc/sandbox/output-tail.ts';
-import { readLines, type OutputLine } from '@svc/sandbox/read-lines.ts';
+import { endProcess, OutputTail, readLines, type OutputLine } from '@svc/sandbox/launched-process.ts';
 import {
   decodeDriverLine,
   encodeDriverRequest,

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-import { readOutput } from '@svc/sandbox/read-output.ts';
+import { readOutput } from '@svc/sandbox/launched-process.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 

@@ -1,11 +1,8 @@
 /** Makes a tool of a program that is started for each call. */
 
 import * as z from 'zod/mini';
-
-import { endOnAbort, endProcess } from '@svc/sandbox/end-process.ts';
+import { endOnAbort, endProcess, OutputTail, readOutput } from '@svc/sandbox/launched-process.ts';
 import type { LaunchedProcess, LaunchEnd, Launcher } from '@svc/sandbox/launcher.ts';
-import { OutputTail } from '@svc/sandbox/output-tail.ts';
-import { readOutput } from '@svc/sandbox/read-output.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { JsonShape, parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';

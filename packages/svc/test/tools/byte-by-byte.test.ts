@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 
 import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
-import { readLines } from '@svc/sandbox/read-lines.ts';
+import { readLines } from '@svc/sandbox/launched-process.ts';
 import { createNativeTool } from '../../src/tools/native-tool.ts';
 import { recordingContext } from './tool-context.ts';
 

@@ -1,9 +1,7 @@
 /** Runs a coding program once and reads its lines. */
 
-import { endProcess } from '@svc/sandbox/end-process.ts';
+import { endProcess, OutputTail, readLines, type OutputLine } from '@svc/sandbox/launched-process.ts';
 import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
-import { OutputTail } from '@svc/sandbox/output-tail.ts';
-import { readLines, type OutputLine } from '@svc/sandbox/read-lines.ts';
 import type { DriverOutcome, InferenceCall } from '../driver.ts';
 import { exitSentence, maxLineBytes, readDriverLine, stderrHeadBytes, stderrTailBytes } from '../driver-lines.ts';
 import type { CliDecoder, CliEvent } from './cli-dialect.ts';

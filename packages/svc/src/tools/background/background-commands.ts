@@ -1,7 +1,7 @@
 /** Holds the commands that go on after their calls have ended. */
 
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
-import { endOnAbort, endProcess } from '@svc/sandbox/end-process.ts';
+import { endOnAbort, endProcess } from '@svc/sandbox/launched-process.ts';
 import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
 import { mintWorkId, type WorkId } from '@svc/protocol/ids.ts';
 import type { ToolOutcome } from '../tool.ts';

@@ -1,11 +1,8 @@
 /** Speaks the Model Context Protocol with a contained process. */
 
 import type * as Sdk from '@modelcontextprotocol/client';
-
-import { endProcess } from '@svc/sandbox/end-process.ts';
+import { endProcess, OutputTail, type OutputLine, readLines } from '@svc/sandbox/launched-process.ts';
 import type { LaunchedProcess, LaunchEnd } from '@svc/sandbox/launcher.ts';
-import { OutputTail } from '@svc/sandbox/output-tail.ts';
-import { type OutputLine, readLines } from '@svc/sandbox/read-lines.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 import { leastGrants } from '../launch/process-grants.ts';
-import { climb } from './ladder.ts';
+import { climb } from './held-limits.ts';
 
 it.each([
   [true, { session: 'user', program: undefined }],
