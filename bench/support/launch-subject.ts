@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { arch, getuid, platform } from 'node:process';
 
 import { neededFiles } from '@svc/sandbox/closure/needed-files.ts';
-import { systemFiles } from '@svc/sandbox/closure/file-host.ts';
+import { systemFiles } from '@svc/sandbox/closure/file-collection.ts';
 import { containedEnvironment, containedHome } from '@svc/sandbox/contained-environment.ts';
 import { type Containment, openPlace, type SessionPlace } from '@svc/sandbox/containment.ts';
 import { hostContainment } from '@svc/sandbox/host-containment.ts';
-import { composeRoot } from '@svc/sandbox/launch/compose-root.ts';
+import { composeRoot } from '@svc/sandbox/launch/compose-plan.ts';
 import { mountAttribute, type RootStep } from '@svc/sandbox/launch/launch-plan.ts';
 import { leastGrants, type ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';

@@ -4,7 +4,7 @@ import { realpath } from 'node:fs/promises';
 import { delimiter, isAbsolute } from 'node:path';
 
 import { parseProgram } from '@svc/sandbox/closure/elf.ts';
-import { systemFiles } from '@svc/sandbox/closure/file-host.ts';
+import { systemFiles } from '@svc/sandbox/closure/file-collection.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
 
 /** What attempts need of the host; null where it has none. */

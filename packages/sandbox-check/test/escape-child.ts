@@ -1,12 +1,10 @@
-import { spawn } from 'node:child_process';
 import { release } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 import { unheld } from '@svc/sandbox/limits/held-limits.ts';
-import { superviseGroup } from '@svc/sandbox/child-group.ts';
 import type { Containment } from '@svc/sandbox/containment.ts';
 import { hostContainment } from '@svc/sandbox/host-containment.ts';
-import { failedStart } from '@svc/sandbox/launch-refusals.ts';
+import { startProcess } from '@svc/sandbox/start-process.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { allAttempts } from '../src/all-attempts.ts';
 import { findAttemptTools, ungrantedVariable } from '../src/attempt-tools.ts';
@@ -42,15 +40,19 @@ const uncontained: Containment = {
   open: ({ workdir }) => ({
     launcher: ({ scope }) => ({
       launch: async ({ command, args, env }) => {
-        const child = spawn(command, args, {
-          cwd: join(workdir, scope),
-          env: { ...env, [ungrantedVariable]: 'held' },
-          detached: true,
-          stdio: ['ignore', 'pipe', 'pipe', 0],
-        });
-        const { pid, stdout, stderr } = child;
-        if (pid === undefined || stdout === null || stderr === null) return await failedStart(child);
-        return { kind: 'started', process: superviseGroup({ child, pid, stdin: null, stdout, stderr }, 1000) };
+        const started = await startProcess(
+          { stdin: 'null' },
+          {
+            program: command,
+            args,
+            cwd: join(workdir, scope),
+            env: { ...env, [ungrantedVariable]: 'held' },
+            others: [0],
+            pipes: undefined,
+            drainMs: 1000,
+          },
+        );
+        return started.kind === 'refused' ? started : { kind: 'started', process: started.process };
       },
     }),
     close: async () => {},

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { LaunchEnd, LaunchedProcess } from './launcher.ts';
-import type { StandardStreams } from './standard-streams.ts';
+import type { StandardStreams } from './start-process.ts';
 
 /** A child that was started as leader of its own group, and our ends of its standard streams. */
 export interface GroupLeader extends StandardStreams {

@@ -111,6 +111,11 @@ export function networkVariables(
   return Object.fromEntries(proxyNames.flatMap((name) => [name, name.toLowerCase()]).map((name) => [name, proxy]));
 }
 
+/** Whether a process connects to anything: a host of its grants, or the runtime. */
+export function connects({ networkAllow, servicePort }: Pick<ProcessGrants, 'networkAllow' | 'servicePort'>): boolean {
+  return networkAllow.length > 0 || servicePort !== undefined;
+}
+
 /** Where contained programs find the egress proxy, inside their own network namespace. */
 export const egressPort = 3128;
 

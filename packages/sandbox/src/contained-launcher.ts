@@ -1,18 +1,17 @@
 /** Starts processes behind what the kernel is asked to take away from them. */
 
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import type { Server } from 'node:net';
 import { delimiter, isAbsolute } from 'node:path';
 import { Readable } from 'node:stream';
+import { getSystemErrorName } from 'node:util';
 
-import { superviseGroup } from './child-group.ts';
-import { findProgram, type ProgramLookup } from './find-program.ts';
+import { findProgram, malformedRequest, type ProgramLookup, refusalOfError } from './find-program.ts';
 import type { LaunchSheet, LaunchSheets, Startable } from './launch/launch-sheets.ts';
 import type { LaunchedProcess, Launcher, LaunchOutcome, LaunchRequest } from './launcher.ts';
-import { failedStart, malformedRequest, refusalOfFailure, refusedBy, readLaunchStatus } from './launch-refusals.ts';
-import type { LimitWatch } from './limits/limit-watch.ts';
+import type { LimitWatch } from './limits/session-limits.ts';
 import type { PipeStock } from './pipe-stock.ts';
-import { openDescriptors } from './standard-streams.ts';
+import { startProcess } from './start-process.ts';
 
 export interface ContainedLauncherOptions {
   /** `svc-launch`. */
@@ -92,27 +91,20 @@ interface Start {
 async function start({ sheet, request, options }: Start): Promise<LaunchOutcome> {
   const { helper, variables, egress, pipes, watch, drainMs = 1000, startMs = 15_000 } = options;
   const words = [planAt, statusAt, filterAt, egress === null ? '-' : egressAt].map(String);
-  const standard = await openDescriptors(pipes, request);
-  const channel = egress === null ? [] : (['ipc'] as const);
-  try {
-    const child = spawn(helper, [...words, sheet.program, request.command, ...request.args], {
-      cwd: '/',
-      env: { ...request.env, ...searchVariable(sheet, request), ...variables },
-      detached: true,
-      stdio: [...standard.stdio, sheet.plan, 'pipe', sheet.filter, ...channel],
-    });
-    const { pid } = child;
-    if (pid === undefined) return await failedStart(child);
-    const supervised = superviseGroup({ child, pid, ...standard.connect(child) }, drainMs);
-    const launched = watch?.watch(supervised) ?? supervised;
-    standard.release();
-    if (egress !== null) handOver(child, egress);
-    return await settle({ child, launched, sheet, startMs });
-  } catch (error) {
-    return refusedBy(error);
-  } finally {
-    standard.release();
-  }
+  const started = await startProcess(request, {
+    program: helper,
+    args: [...words, sheet.program, request.command, ...request.args],
+    cwd: '/',
+    env: { ...request.env, ...searchVariable(sheet, request), ...variables },
+    others: [sheet.plan, 'pipe', sheet.filter, ...(egress === null ? [] : (['ipc'] as const))],
+    pipes,
+    drainMs,
+  });
+  if (started.kind === 'refused') return started;
+  const { child } = started;
+  const launched = watch?.watch(started.process) ?? started.process;
+  if (egress !== null) handOver(child, egress);
+  return await settle({ child, launched, sheet, startMs });
 }
 
 function searchVariable({ searchFirst }: LaunchSheet, { env }: LaunchRequest): Readonly<Record<string, string>> {
@@ -164,4 +156,64 @@ async function withinTime<T>(answer: Promise<T>, ms: number): Promise<T | 'late'
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** The last words of a helper that did not start its program. */
+export interface LaunchFailure {
+  /** The step that failed (`native/svc-launch/PLAN.md`). */
+  readonly stage: string;
+  /** The name of the system's error: `ENOENT`. */
+  readonly error: string;
+  readonly detail: string;
+}
+
+const longestLine = 4096;
+
+/** Null once the program runs: the helper closes its status without a word then. */
+export function readLaunchStatus(status: Readable): Promise<LaunchFailure | null> {
+  let line = '';
+  return new Promise((resolve, reject) => {
+    status.on('data', (chunk: Buffer) => {
+      line = (line + chunk.toString()).slice(0, longestLine);
+    });
+    status.once('end', () => resolve(line === '' ? null : parseLaunchFailure(line)));
+    status.once('close', () => reject(new Error('the status of a launch was closed before its end')));
+    status.once('error', reject);
+  });
+}
+
+function parseLaunchFailure(line: string): LaunchFailure {
+  const [, stage = 'unknown', number = '', detail = ''] = /^(\S+) (\d+) ?(.*?)\n?$/s.exec(line) ?? [];
+  return { stage, error: errorName(Number(number)), detail };
+}
+
+/** As a clause for a person: `unshare user answered EPERM`. */
+export function describeFailure({ stage, error, detail }: LaunchFailure): string {
+  return `${[stage, detail].filter((part) => part !== '').join(' ')} answered ${error}`;
+}
+
+function errorName(number: number): string {
+  if (number === 0) return 'no error number';
+  return getSystemErrorName(-number);
+}
+
+/** Steps that are told as the path at which they failed. */
+const pathStages: ReadonlySet<string> = new Set(['root', 'landlock', 'cwd']);
+
+const pathReasons: Readonly<Record<string, string>> = {
+  ENOENT: 'is not there any more',
+  ENOTDIR: 'is not there any more',
+  EACCES: 'cannot be reached without the privileges that are given up first',
+  ELOOP: 'has become a link',
+};
+
+/** Why the helper did not start a program, as a clause for a person. */
+function refusalOfFailure(failure: LaunchFailure): string {
+  const { stage, error, detail } = failure;
+  // A session that has as many processes as it may has no room for one more, whichever step finds out.
+  if (stage === 'exec' || stage === 'room' || (stage === 'fork' && error === 'EAGAIN')) return refusalOfError(error);
+  if (stage === 'descriptors' && error === 'EISDIR') return 'its input or an output is a directory';
+  const said = pathStages.has(stage) && detail.startsWith('/') ? pathReasons[error] : undefined;
+  if (said !== undefined) return `it could not be contained: ${detail} ${said}`;
+  return `it could not be contained: ${describeFailure(failure)}`;
 }

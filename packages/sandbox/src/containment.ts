@@ -1,11 +1,15 @@
-/** The port to containment: what this machine contains processes with, and how a session opens it. */
+/** What this machine contains processes with: nothing, or its kernel in the strongest class that it was seen to enforce. */
 
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { EgressDecision } from './egress/egress-rules.ts';
 import type { ProcessGrants, ResourceLimits } from './launch/process-grants.ts';
 import type { Launcher } from './launcher.ts';
-import { type LimitHold, unheld, type LadderRequest } from './limits/held-limits.ts';
+import { climb, type LadderRequest, type LimitHold, unheld } from './limits/held-limits.ts';
+import type { OwnGroupFacts } from './own-facts.ts';
+import type { Architecture } from './seccomp/architecture.ts';
+import type { Enforcement } from './launch/compose-plan.ts';
+import { type HostAbility, leastAbiForScoped } from './launch/host-ability.ts';
 
 /** What this host contains processes with. */
 export interface Containment {
@@ -89,7 +93,73 @@ export function lateSession(open: () => Promise<SessionContainment>): SessionCon
     },
     close: async () => {
       isClosed = true;
-      await (await opening)?.close();
+      // What could not be opened has nothing to free.
+      await (await opening?.catch(() => null))?.close();
     },
   };
+}
+
+/** What a kernel that was tried contains processes with. */
+export interface KernelContainmentParts {
+  readonly helper: string;
+  readonly ability: HostAbility;
+  readonly architecture: Architecture;
+  /** The user the process is. */
+  readonly uid: number;
+  /** Nothing stronger is used (`SVC_CONTAINMENT_CEILING`). */
+  readonly ceiling: ContainmentClass;
+  /** Looks which control groups this process may use. */
+  readonly ownGroups: () => OwnGroupFacts;
+}
+
+/** Contains processes by the kernel, in the strongest class that host and ceiling allow; null when not even a filter can be installed. */
+export function kernelContainment(parts: KernelContainmentParts): Containment | null {
+  const { helper, ability, architecture, uid, ownGroups } = parts;
+  const enforcement = strongestEnforcement(parts);
+  if (enforcement === null) return null;
+  return {
+    achieved: enforcement.class,
+    mechanism: mechanisms[enforcement.class],
+    reason: reasonAgainstMore(enforcement, parts),
+    usernsGrant: usernsGrantOf(ability),
+    hold: async (request) => climb(request, { enforcement, ability, isSuperuser: uid === 0, own: ownGroups() }),
+    open: (place) =>
+      lateSession(async () => {
+        // What makes a launch is read when it is needed: a session that starts no process never needs it.
+        const { launchMachinery, openSession } = await import('./session-launches.ts');
+        return openSession(place, enforcement, launchMachinery({ helper, architecture, uid }));
+      }),
+  };
+}
+
+/** D1 "Mechanism values". */
+export const mechanisms: Readonly<Record<ContainmentClass, string>> = {
+  sealed: 'mountns+pivot_root+landlock+seccomp',
+  scoped: 'landlock+seccomp',
+  advisory: 'seccomp-only',
+};
+
+/** The strongest that the host and the ceiling allow; null when not even a filter can be installed. */
+export function strongestEnforcement({
+  ability,
+  ceiling,
+}: Pick<KernelContainmentParts, 'ability' | 'ceiling'>): Enforcement | null {
+  const { filter, landlockAbi, root } = ability;
+  if (!filter) return null;
+  if (ceiling === 'advisory' || landlockAbi === null) return { class: 'advisory' };
+  if (ceiling === 'sealed' && root !== null) return { class: 'sealed', landlockAbi, root };
+  return landlockAbi >= leastAbiForScoped ? { class: 'scoped', landlockAbi } : { class: 'advisory' };
+}
+
+function reasonAgainstMore({ class: used }: Enforcement, { ability, ceiling }: KernelContainmentParts): string | null {
+  if (used === 'sealed') return null;
+  if (used === ceiling) return `SVC_CONTAINMENT_CEILING is ${ceiling}`;
+  const { sealed, scoped } = ability.obstacles;
+  return [...new Set(used === 'scoped' ? [sealed] : [sealed, scoped])].filter((each) => each !== null).join('; ');
+}
+
+/** D1 "Scope report", `userns grant`: whether the kernel grants a user namespace for the composed root. */
+export function usernsGrantOf({ root }: Pick<HostAbility, 'root'>): string {
+  if (root === null) return 'denied';
+  return root.userNamespace ? 'granted' : 'not needed';
 }

@@ -1,17 +1,14 @@
 /** Starts processes where the kernel enforces nothing. */
 
-import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { errorCode, isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
-import { superviseGroup } from './child-group.ts';
-import { findProgram } from './find-program.ts';
+import { findProgram, malformedRequest } from './find-program.ts';
 import { inheritedDescriptors } from '@svc/kit/files/inherited-descriptors.ts';
-import { failedStart, malformedRequest, refusedBy } from './launch-refusals.ts';
 import type { LaunchOutcome, LaunchRequest, Launcher } from './launcher.ts';
 import { PipeStock, namedPipes } from './pipe-stock.ts';
-import { openDescriptors } from './standard-streams.ts';
+import { startProcess } from './start-process.ts';
 import { join } from 'node:path';
 import type { SessionContainment, SessionPlace } from './containment.ts';
 
@@ -93,23 +90,22 @@ interface Start {
 }
 
 async function start({ program, request, cwd, pipes, inherited, drainMs }: Start): Promise<LaunchOutcome> {
-  const standard = await openDescriptors(pipes, request);
   const nothing = inherited.length === 0 ? null : openSync('/dev/null', 'r+');
   try {
-    const child = spawn(program, request.args, {
+    const others = coverOf(inherited, nothing);
+    const start = {
+      program,
+      args: request.args,
       argv0: request.command,
       cwd,
       env: request.env,
-      detached: true,
-      stdio: [...standard.stdio, ...coverOf(inherited, nothing)],
-    });
-    const { pid } = child;
-    if (pid === undefined) return await failedStart(child);
-    return { kind: 'started', process: superviseGroup({ child, pid, ...standard.connect(child) }, drainMs) };
-  } catch (error) {
-    return refusedBy(error);
+      others,
+      pipes,
+      drainMs,
+    };
+    const started = await startProcess(request, start);
+    return started.kind === 'refused' ? started : { kind: 'started', process: started.process };
   } finally {
-    standard.release();
     if (nothing !== null) closeSync(nothing);
   }
 }

@@ -1,9 +1,10 @@
-/** Finds the file that a command name stands for. */
+/** Finds the file that a command name stands for, and says in words why it cannot be started. */
 
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+import type { LaunchRequest } from './launcher.ts';
 
 /** Why a program cannot be run, as clauses for a person; exit codes are told apart by them. */
 export const refusedPrograms = { absent: 'no such command', denied: 'permission denied' } as const;
@@ -47,4 +48,32 @@ function judgeFile(path: string): ProgramLookup {
     if (code === undefined) throw error;
     return code === 'EACCES' || code === 'EPERM' ? permissionDenied : noSuchCommand;
   }
+}
+
+/** What no program could be started with; null when there is nothing of it. */
+export function malformedRequest({ args, env }: LaunchRequest): string | null {
+  if (args.some((arg) => arg.includes('\0'))) return 'an argument holds a NUL character';
+  const variables = Object.entries(env);
+  if (variables.some(([name, value]) => `${name}${value}`.includes('\0'))) {
+    return 'an environment variable holds a NUL character';
+  }
+  return null;
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: refusedPrograms.absent,
+  EACCES: refusedPrograms.denied,
+  EPERM: refusedPrograms.denied,
+  E2BIG: 'the arguments are too long',
+  ENOMEM: 'the host is out of memory',
+  EAGAIN: 'the host allows no more processes',
+  EMFILE: 'no more files can be opened',
+  ENFILE: 'no more files can be opened',
+  ETXTBSY: 'the file is open for writing',
+  ELOOP: 'too many symbolic links',
+};
+
+/** What keeps a program from starting, as a clause for a person, by the name of the system's error. */
+export function refusalOfError(code: string): string {
+  return reasons[code] ?? `the system answered ${code}`;
 }

@@ -1,14 +1,11 @@
 /** Finds the strongest containment of this machine, by trying it once. */
 
 import { accessSync, constants } from 'node:fs';
-
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { AbilityCache, abilityKey } from './ability-cache.ts';
-import { noContainment, type Containment } from './containment.ts';
-import { kernelContainment } from './kernel-containment.ts';
-import { climb } from './limits/held-limits.ts';
+import { noContainment, type Containment, kernelContainment } from './containment.ts';
 import { ownGroupFacts, ownGroupId } from './own-facts.ts';
 import { architectureOf, findHelper, type HelperSearch } from './launch/helper-path.ts';
 import type { HostAbility } from './launch/host-ability.ts';
@@ -43,13 +40,7 @@ export async function hostContainment(facts: HostFacts): Promise<Containment> {
     );
   }
   const ability = await abilityOf({ ...facts, helper, architecture });
-  const loadMachinery: Parameters<typeof kernelContainment>[0]['loadMachinery'] = async () => {
-    const { launchMachinery } = await import('./session-launches.ts');
-    return launchMachinery(architecture, uid);
-  };
-  const hold: Parameters<typeof kernelContainment>[0]['hold'] = async (request, enforcement) =>
-    climb(request, { enforcement, ability, isSuperuser: uid === 0, own: ownGroupFacts() });
-  const containment = kernelContainment({ helper, ability, ceiling, hold, loadMachinery });
+  const containment = kernelContainment({ helper, ability, architecture, uid, ceiling, ownGroups: ownGroupFacts });
   return containment ?? noContainment(ability.obstacles.filter ?? '');
 }
 

@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { containedHome } from './contained-environment.ts';
-import { type Enforcement, type PlanRequest, landlockAbis, leastAbiForScoped } from './launch/compose-plan.ts';
-import type { ComposedRoot, HostAbility } from './launch/host-ability.ts';
+import type { Enforcement, PlanRequest } from './launch/compose-plan.ts';
+import { type ComposedRoot, type HostAbility, landlockAbis, leastAbiForScoped } from './launch/host-ability.ts';
 import { LaunchSheets } from './launch/launch-sheets.ts';
-import { describeFailure, readLaunchStatus, type LaunchFailure } from './launch-refusals.ts';
+import { describeFailure, readLaunchStatus, type LaunchFailure } from './contained-launcher.ts';
 import { leastGrants } from './launch/process-grants.ts';
-import { keepUsers, unusedUser, type UserIdentity } from './session-groups.ts';
+import { keepUsers, unusedUser, type UserIdentity } from './limits/session-limits.ts';
 import { isMappable, ownGroupFacts } from './own-facts.ts';
 
 export interface ProbeRequest {

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
 
-import { programClosure } from '../src/closure/closure.ts';
-import { systemFiles } from '../src/closure/file-host.ts';
-import { ParsedFiles } from '../src/closure/parsed-files.ts';
+import { programClosure } from './closure-support/collected.ts';
+import { ParsedFiles, systemFiles } from '../src/closure/file-collection.ts';
 
 /** `EVERY_PROGRAM=1` asks about all of them instead of about 100. */
 const wanted = process.env['EVERY_PROGRAM'] === undefined ? 100 : Number.POSITIVE_INFINITY;

@@ -4,13 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-
-import { baselineFiles } from '../src/closure/baseline.ts';
-import { programClosure } from '../src/closure/closure.ts';
-import { commandFiles, type CommandFiles } from '../src/closure/needed-files.ts';
-import { systemFiles } from '../src/closure/file-host.ts';
+import { baselineFiles, type CommandFiles, commandFiles, programClosure } from './closure-support/collected.ts';
+import { systemFiles } from '../src/closure/file-collection.ts';
 import { containedEnvironment } from '../src/contained-environment.ts';
 import { findProgram } from '../src/find-program.ts';
 import { ownMounts, runInRoot } from './closure-support/composed-root.ts';

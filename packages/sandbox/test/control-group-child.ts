@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { enterGroups } from '../src/control-group.ts';
+import { enterGroups } from '../src/limits/control-group.ts';
 
 /** Makes a group below its own and tells what it sees of it: a program of its own, started by the tests in a group of theirs. */
 const [, , controller = '', limit = '', value = ''] = process.argv;

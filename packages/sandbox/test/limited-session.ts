@@ -3,16 +3,11 @@ import { copyFileSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-
 import type { TestContext } from 'vitest';
-
-import type { SessionContainment } from '../src/containment.ts';
+import { type SessionContainment, kernelContainment } from '../src/containment.ts';
 import { containedTemporary } from '../src/contained-environment.ts';
-import { kernelContainment } from '../src/kernel-containment.ts';
-import { launchMachinery } from '../src/session-launches.ts';
 import { leastGrants, type ProcessGrants, type ResourceLimits } from '../src/launch/process-grants.ts';
 import type { LaunchedProcess } from '../src/launcher.ts';
-import { type LadderFacts, climb } from '../src/limits/held-limits.ts';
 import { ownGroupFacts } from '../src/own-facts.ts';
 import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
@@ -58,8 +53,7 @@ export class LimitedSession {
     for (const directory of [containedTemporary(workdir), privateDirectory]) mkdirSync(directory, { recursive: true });
     const program = join(home, 'svc-launch');
     copyFileSync(helperPath(), program);
-    const uid = process.getuid?.() ?? 0;
-    const own: LadderFacts['own'] = ownGroupFacts();
+    const own = ownGroupFacts();
     const containment = kernelContainment({
       helper: helperPath(),
       ability: {
@@ -70,14 +64,9 @@ export class LimitedSession {
         obstacles: { filter: null, scoped: null, sealed: null },
       },
       ceiling,
-      hold: async (request, enforcement) =>
-        climb(request, {
-          enforcement,
-          ability: { users: !without.includes('users') },
-          isSuperuser: uid === 0,
-          own: without.includes('groups') ? { ...own, membership: '' } : own,
-        }),
-      loadMachinery: async () => launchMachinery(process.arch === 'arm64' ? 'aarch64' : 'x86_64', uid),
+      ownGroups: () => (without.includes('groups') ? { ...own, membership: '' } : own),
+      architecture: process.arch === 'arm64' ? 'aarch64' : 'x86_64',
+      uid: process.getuid?.() ?? 0,
     });
     if (containment === null) throw new Error('a filter is enough for containment');
     const grants = { ...leastGrants, limits: { ...leastGrants.limits, ...limits } };

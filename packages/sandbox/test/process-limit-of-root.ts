@@ -1,4 +1,4 @@
-import { lookForGroups } from '../src/control-group.ts';
+import { lookForGroups } from '../src/limits/control-group.ts';
 import { type OwnGroupFacts, ownGroupFacts } from '../src/own-facts.ts';
 
 export function cgroupFacts(): Omit<OwnGroupFacts, 'pid'> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { plantHost } from '../../test/closure-support/planted-host.ts';
-import { baselineFiles } from './baseline.ts';
+import { baselineFiles } from '../../test/closure-support/collected.ts';
 
 describe('the baseline', () => {
   it('is what is there of names, customs and certificates, and nothing else of /etc', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { emptyDirectory, type Planted, plantHost } from '../../test/closure-support/planted-host.ts';
 import { type CacheLine, writeElf, writeLoaderCache } from '../../test/closure-support/write-elf.ts';
-import { programClosure } from './closure.ts';
+import { programClosure } from '../../test/closure-support/collected.ts';
 import type { CollectedFiles } from './file-collection.ts';
 
 const loader = '/lib64/ld-linux-x86-64.so.2';

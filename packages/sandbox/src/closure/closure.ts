@@ -1,10 +1,8 @@
 /** Finds the files that the kernel and the loader open to start a program. */
 
 import { basename, dirname } from 'node:path/posix';
-
 import { type ProgramFormat, programOfEnv } from './elf.ts';
-import { type CollectedFiles, FileCollection, type PathWalk } from './file-collection.ts';
-import type { FileHost } from './file-host.ts';
+import type { FileCollection, PathWalk } from './file-collection.ts';
 import { LoadedLibraries } from './library-search.ts';
 
 /** A program that runs when a command is started: itself, or what its `#!` line leads to. */
@@ -19,17 +17,10 @@ export interface StartedProgram {
 const maxInterpreters = 5;
 
 /**
- * Everything that the kernel and the loader open to start the program at `path`: the program, what its `#!` line names,
- * its loader, its libraries, and the links by which they are reached. Nothing is run, and what the program itself opens
- * later is not known here. `searchPath` is where `#!/usr/bin/env` looks.
+ * Adds everything that the kernel and the loader open to start the program at `path`: the program, what its `#!` line names, its loader, its
+ * libraries, and the links by which they are reached. Nothing is run, and what the program itself opens later is not known here. `searchPath`
+ * is where `#!/usr/bin/env` looks. Says which programs run: the one asked for, then its interpreters.
  */
-export function programClosure(path: string, host: FileHost, searchPath: readonly string[]): CollectedFiles {
-  const files = new FileCollection(host);
-  if (isShellScript(addProgram(files, path, searchPath))) files.problem(shellScriptProblem(path));
-  return files.result();
-}
-
-/** Adds the closure of a program, and says which programs run: the one asked for, then its interpreters. */
 export function addProgram(files: FileCollection, path: string, searchPath: readonly string[]): StartedProgram[] {
   return start(files, { path, searchPath, script: null, depth: 0 });
 }

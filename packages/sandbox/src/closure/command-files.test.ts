@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { emptyDirectory, type Planted, plantHost } from '../../test/closure-support/planted-host.ts';
 import { writeElf } from '../../test/closure-support/write-elf.ts';
-import { type CommandFiles, commandFiles } from './needed-files.ts';
+import { type CommandFiles, commandFiles } from '../../test/closure-support/collected.ts';
 
 type Tree = Readonly<Record<string, Planted>>;
 

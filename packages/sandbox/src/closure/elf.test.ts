@@ -5,8 +5,7 @@ import { describe, expect, it } from 'vitest';
 
 import { openPlanted } from '../../test/closure-support/planted-host.ts';
 import { elfLayout, type ElfText, writeElf } from '../../test/closure-support/write-elf.ts';
-import { maxBytesRead } from './file-host.ts';
-import { parseProgram, type ProgramFormat } from './elf.ts';
+import { maxBytesRead, parseProgram, type ProgramFormat } from './elf.ts';
 
 /** `FUZZ_RUNS=20000` is the long form. */
 const fuzzRuns = Number(process.env['FUZZ_RUNS'] ?? 1000);

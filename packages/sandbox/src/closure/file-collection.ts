@@ -1,8 +1,92 @@
-/** Collects the files of a command, and follows paths as the kernel does. */
+/** Looks at the files of this machine: follows paths as the kernel does, and collects what a command needs. */
 
-import type { ProgramFormat } from './elf.ts';
-import type { FileHost, FileEntry } from './file-host.ts';
-import { type ParsedFiles, parsedFilesOf, type LoaderCache } from './parsed-files.ts';
+import { parseProgram, type ProgramFormat } from './elf.ts';
+import { type LoaderCache, loaderCachePath, readLoaderCache } from './library-search.ts';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+
+/** What stands at a path; a link is not followed. */
+export interface FileEntry {
+  readonly kind: 'file' | 'directory' | 'link' | 'other';
+  /** Some executable bit is set. */
+  readonly executable: boolean;
+}
+
+/** A regular file, open for reading. Whoever opened it closes it. */
+export interface OpenedFile {
+  /** Changes whenever the file may have changed: device, inode, size and both times. */
+  readonly identity: string;
+  readonly size: number;
+  /** Up to `length` bytes from `offset`; fewer at the end of the file or where it cannot be read. */
+  read(offset: number, length: number): Buffer;
+  close(): void;
+}
+
+/**
+ * The file system as far as the search for a program's files looks at it. Paths are absolute. Whatever cannot be looked
+ * at, for any reason, is null: to the program it will not be there either.
+ */
+export interface FileHost {
+  look(path: string): FileEntry | null;
+  linkTarget(path: string): string | null;
+  /** Names in a directory, in no order. */
+  list(path: string): readonly string[] | null;
+  /** Those of them that are directories or links, which may lead to one: what does not have to be looked at each. */
+  listBranches(path: string): readonly string[] | null;
+  /** Null for everything but a regular file; never waits, whatever stands there. */
+  open(path: string): OpenedFile | null;
+}
+
+/** This machine's files. */
+export const systemFiles: FileHost = {
+  look: (path) =>
+    unlessRefused(() => {
+      const found = lstatSync(path, { throwIfNoEntry: false });
+      if (found === undefined) return null;
+      const executable = (found.mode & 0o111) !== 0;
+      if (found.isFile()) return { kind: 'file', executable };
+      if (found.isDirectory()) return { kind: 'directory', executable };
+      return { kind: found.isSymbolicLink() ? 'link' : 'other', executable };
+    }, null),
+  linkTarget: (path) => unlessRefused(() => readlinkSync(path), null),
+  list: (path) => unlessRefused(() => readdirSync(path), null),
+  listBranches: (path) =>
+    unlessRefused(
+      () =>
+        readdirSync(path, { withFileTypes: true }).flatMap((entry) =>
+          entry.isDirectory() || entry.isSymbolicLink() ? [entry.name] : [],
+        ),
+      null,
+    ),
+  open: (path) => unlessRefused(() => openRegularFile(path), null),
+};
+
+function openRegularFile(path: string): OpenedFile | null {
+  // Without O_NONBLOCK a FIFO under a library's name would hold us for ever.
+  const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  const found = fstatSync(descriptor, { bigint: true });
+  if (!found.isFile()) {
+    closeSync(descriptor);
+    return null;
+  }
+  return {
+    identity: [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':'),
+    size: Number(found.size),
+    read: (offset, length) => readFully(descriptor, offset, length),
+    close: () => closeSync(descriptor),
+  };
+}
+
+function readFully(descriptor: number, offset: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  let filled = 0;
+  while (filled < length) {
+    const count = unlessRefused(() => readSync(descriptor, bytes, filled, length - filled, offset + filled), 0);
+    if (count === 0) break;
+    filled += count;
+  }
+  return bytes.subarray(0, filled);
+}
 
 /**
  * Files, by their own paths without links, sorted, none beneath another of the same list. A directory stands for all
@@ -183,4 +267,55 @@ function segmentsOf(path: string): string[] {
   const segments = path.split('/').filter((segment) => segment !== '');
   // A slash at the end asks for a directory, as a dot does.
   return path.endsWith('/') ? [...segments, '.'] : segments;
+}
+
+const maxKept = 8192;
+const ofHosts = new WeakMap<FileHost, ParsedFiles>();
+
+/** What files of one host were when they were last read. A file that changed has another identity and is read again. */
+export class ParsedFiles {
+  readonly #host: FileHost;
+  readonly #formats = new Map<string, ProgramFormat>();
+  #loaderCache: { readonly identity: string; readonly cache: LoaderCache } | null = null;
+
+  constructor(host: FileHost) {
+    this.#host = host;
+  }
+
+  /** Null when there is no regular file that can be opened. */
+  format(path: string): ProgramFormat | null {
+    const file = this.#host.open(path);
+    if (file === null) return null;
+    try {
+      const known = this.#formats.get(file.identity);
+      if (known !== undefined) return known;
+      const format = parseProgram(file);
+      if (this.#formats.size >= maxKept) this.#formats.clear();
+      this.#formats.set(file.identity, format);
+      return format;
+    } finally {
+      file.close();
+    }
+  }
+
+  loaderCache(): LoaderCache {
+    const file = this.#host.open(loaderCachePath);
+    if (file === null) return new Map();
+    try {
+      if (this.#loaderCache?.identity !== file.identity) {
+        this.#loaderCache = { identity: file.identity, cache: readLoaderCache(file) };
+      }
+      return this.#loaderCache.cache;
+    } finally {
+      file.close();
+    }
+  }
+}
+
+function parsedFilesOf(host: FileHost): ParsedFiles {
+  const known = ofHosts.get(host);
+  if (known !== undefined) return known;
+  const parsed = new ParsedFiles(host);
+  ofHosts.set(host, parsed);
+  return parsed;
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { plantHost } from '../../test/closure-support/planted-host.ts';
-import { type FileHost, systemFiles } from './file-host.ts';
+import { type FileHost, systemFiles } from './file-collection.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'file-host-'));
 

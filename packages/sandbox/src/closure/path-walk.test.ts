@@ -1,13 +1,10 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-
 import { plantHost } from '../../test/closure-support/planted-host.ts';
-import { systemFiles } from './file-host.ts';
-import { PathWalker } from './file-collection.ts';
+import { systemFiles, PathWalker } from './file-collection.ts';
 
 describe('the walk of a path', () => {
   const walker = new PathWalker(

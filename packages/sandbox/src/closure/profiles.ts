@@ -1,6 +1,10 @@
 /** Lists what well-known programs open and start by themselves, which no list of libraries shows. */
 
-import type { PathPattern } from './baseline.ts';
+/**
+ * A path in which `*` stands for any part of one name. `{prefix}` is the directory above the one that the program lies
+ * in, `{modules}` the `node_modules` that it lies beneath. Each of a program's names gives such a directory.
+ */
+export type PathPattern = string;
 
 /**
  * What a program opens by itself once it runs, as data. What is not there is left out. A directory is granted whole when

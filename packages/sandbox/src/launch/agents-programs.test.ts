@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 
 import { withoutAgentsPrograms } from './launch-sheets.ts';
-import type { NeededFiles } from './needed-files.ts';
+import type { CollectedFiles } from '../closure/file-collection.ts';
 
-const files: NeededFiles = {
+const files: CollectedFiles = {
   read: ['/lib/libc.so.6', '/work/lib/libplanted.so'],
   execute: ['/usr/bin/git', '/work/bin/tool', '/workshop/bin/saw'],
   links: [{ path: '/usr/local/bin/tool', target: '/work/bin/tool' }],

@@ -1,3 +1,5 @@
+/** Says what a host was seen to enforce when it was tried. */
+
 /** What a host was seen to do when it was tried. What was not seen is not there, and `obstacles` says what stood in its way. */
 export interface HostAbility {
   /** A system call filter could be installed. */
@@ -24,3 +26,12 @@ export interface ComposedRoot {
   /** A `proc` of its own could be mounted. */
   readonly proc: boolean;
 }
+
+/** The first version that keeps a process from signaling others and from reaching abstract sockets of the host. */
+export const leastAbiForScoped = 6;
+
+/**
+ * The versions at which the kernel learned new rights, newest first; between them nothing changes here. Before the last of them a file
+ * could be emptied unseen.
+ */
+export const landlockAbis: readonly number[] = [6, 5, 4, 3];

@@ -15,7 +15,7 @@ import { join, relative, sep, basename } from 'node:path';
 import { countsAlone } from '../limits/held-limits.ts';
 import { composePlan, type Enforcement, type PlanRequest } from './compose-plan.ts';
 import { encodeLaunchPlan } from './launch-plan.ts';
-import type { NeededFiles } from './needed-files.ts';
+import type { CollectedFiles } from '../closure/file-collection.ts';
 import type { ProcessGrants } from './process-grants.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 
@@ -34,7 +34,7 @@ export interface LaunchSheet {
 /** What all launches with the same programs have in common, whichever of these is started. */
 interface ComposedPlan {
   readonly plan: number;
-  readonly files: NeededFiles;
+  readonly files: CollectedFiles;
   readonly searchFirst: string | null;
 }
 
@@ -58,7 +58,7 @@ export type FindFiles = (
   programs: readonly string[],
   searchPath: readonly string[],
   granted: Pick<ProcessGrants, 'reads' | 'trees'>,
-) => NeededFiles;
+) => CollectedFiles;
 
 /** A program and those it may run, as absolute paths. */
 export interface Startable {
@@ -130,7 +130,7 @@ export function grantedFiles(
   { filesOf, grants, workdir }: FilesRequest,
   programs: readonly string[],
   searchPath: readonly string[],
-): NeededFiles {
+): CollectedFiles {
   const { workdirExec, writes = [] } = grants;
   return withoutAgentsPrograms(filesOf(programs, searchPath, grants), { places: [workdir, ...writes], workdirExec });
 }
@@ -147,9 +147,9 @@ function unshimmed(program: string, { files, searchFirst }: ComposedPlan): strin
  * a listed name leads to them. Each program that is kept from running so is told of, unless what is written may be executed.
  */
 export function withoutAgentsPrograms(
-  files: NeededFiles,
+  files: CollectedFiles,
   { places, workdirExec }: { readonly places: readonly string[]; readonly workdirExec: boolean },
-): NeededFiles {
+): CollectedFiles {
   const isOutside = (path: string): boolean => !places.some((place) => isBelow(path, place));
   const kept = files.execute.filter((path) => !isOutside(path));
   if (kept.length === 0 && files.read.every(isOutside)) return files;
@@ -175,7 +175,7 @@ function isBelow(path: string, directory: string): boolean {
  * Where no root is composed, the links of `files` that the host does not have: they stand for pyenv's shims, which the process may not
  * run. They are made in `directory`, to be searched first; null when there are none.
  */
-function linkPrograms({ links }: Pick<NeededFiles, 'links'>, directory: string): string | null {
+function linkPrograms({ links }: Pick<CollectedFiles, 'links'>, directory: string): string | null {
   const missing = links.filter(({ path }) => !isLink(path));
   if (missing.length === 0) return null;
   mkdirSync(directory, { recursive: true, mode: 0o700 });

@@ -47,11 +47,6 @@ export interface ProcessGrants {
   readonly limits: ResourceLimits;
 }
 
-/** Whether a process connects to anything: a host of its grants, or the runtime. */
-export function connects({ networkAllow, servicePort }: Pick<ProcessGrants, 'networkAllow' | 'servicePort'>): boolean {
-  return networkAllow.length > 0 || servicePort !== undefined;
-}
-
 /** What a process is granted that is granted nothing but its workdir. */
 export const leastGrants: ProcessGrants = {
   commands: [],

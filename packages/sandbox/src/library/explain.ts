@@ -2,11 +2,10 @@
 
 import { delimiter, isAbsolute, join } from 'node:path';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
-import { systemFiles } from '../closure/file-host.ts';
+import { systemFiles } from '../closure/file-collection.ts';
 import { neededFiles } from '../closure/needed-files.ts';
 import { findProgram } from '../find-program.ts';
-import { type Enforcement, composePlan, fileRights } from '../launch/compose-plan.ts';
-import { sharedMemory, temporary } from '../launch/compose-root.ts';
+import { type Enforcement, composePlan, fileRights, sharedMemory, temporary } from '../launch/compose-plan.ts';
 import { type LaunchPlan, mountAttribute } from '../launch/launch-plan.ts';
 import { grantedFiles } from '../launch/launch-sheets.ts';
 import type { LimitHold } from '../limits/held-limits.ts';

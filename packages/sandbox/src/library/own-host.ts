@@ -7,17 +7,14 @@ import { arch, cwd, env, getuid, platform } from 'node:process';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import type { Containment } from '../containment.ts';
-import { kernelContainment, strongestEnforcement } from '../kernel-containment.ts';
+import { type Containment, kernelContainment, strongestEnforcement } from '../containment.ts';
 import { architectureOf, findHelper } from '../launch/helper-path.ts';
-import { type Enforcement, leastAbiForScoped } from '../launch/compose-plan.ts';
-import type { HostAbility } from '../launch/host-ability.ts';
-import { climb } from '../limits/held-limits.ts';
-import { ownGroupFacts, ownGroupId } from '../own-facts.ts';
+import type { Enforcement } from '../launch/compose-plan.ts';
+import { type HostAbility, leastAbiForScoped } from '../launch/host-ability.ts';
+import { type OwnGroupFacts, ownGroupFacts, ownGroupId } from '../own-facts.ts';
 import { probeHost } from '../probe-host.ts';
 import { strictestFilter } from '../seccomp/assemble.ts';
 import type { Architecture } from '../seccomp/architecture.ts';
-import { launchMachinery } from '../session-launches.ts';
 import type { SandboxClass } from './requests.ts';
 
 /** A machine with a helper, tried once. */
@@ -89,7 +86,9 @@ export async function containmentOf(wanted: SandboxClass): Promise<ClassContainm
   const looked = await lookAtHost();
   const obstacle = looked.kind === 'none' ? looked.obstacle : obstacleTo(wanted, looked.host.ability);
   if (looked.kind === 'none' || obstacle !== null) throw await classRefusal(wanted, obstacle ?? '');
-  const parts = partsOf(looked.host, wanted);
+  // Without control groups: to divide its own, this process would have to be moved, which a library does to nobody.
+  const ownGroups = (): OwnGroupFacts => ({ ...ownGroupFacts(), membership: '' });
+  const parts = { ...looked.host, ceiling: wanted, ownGroups };
   const [containment, enforcement] = [kernelContainment(parts), strongestEnforcement(parts)];
   if (containment?.achieved !== wanted || enforcement?.class !== wanted) throw new Error(`${wanted} was there before`);
   return { containment, enforcement };
@@ -140,23 +139,6 @@ function obstacleTo(wanted: SandboxClass, { filter, landlockAbi, root, obstacles
   };
   if (isThere[wanted]) return null;
   return (wanted === 'advisory' ? obstacles.filter : obstacles[wanted]) ?? 'it could not be tried';
-}
-
-function partsOf({ helper, architecture, uid, ability }: OwnHost, wanted: SandboxClass) {
-  return {
-    helper,
-    ability,
-    ceiling: wanted,
-    // Without control groups: to divide its own, this process would have to be moved, which a library does to nobody.
-    hold: async (request, enforcement) =>
-      climb(request, {
-        enforcement,
-        ability,
-        isSuperuser: uid === 0,
-        own: { ...ownGroupFacts(), membership: '' },
-      }),
-    loadMachinery: async () => launchMachinery(architecture, uid),
-  } satisfies Parameters<typeof kernelContainment>[0];
 }
 
 async function classRefusal(wanted: SandboxClass, obstacle: string): Promise<Diagnostic> {

@@ -1,6 +1,6 @@
 /** Says what this machine can enforce. */
 
-import { mechanisms } from '../kernel-containment.ts';
+import { mechanisms } from '../containment.ts';
 import { classObstacles, strongestFirst } from './own-host.ts';
 import type { Probe } from './requests.ts';
 

@@ -1,7 +1,7 @@
 /** What bounds the processes and the memory of a session, and by what mechanism each bound is held here. */
 
 import type { HeldBy, HeldLimit } from '@svc/protocol/held-limit.ts';
-import { type GroupVersion, lookForGroups } from '../control-group.ts';
+import { type GroupVersion, lookForGroups } from './control-group.ts';
 import type { Enforcement } from '../launch/compose-plan.ts';
 import type { ResourceLimits } from '../launch/process-grants.ts';
 import { existsSync, realpathSync } from 'node:fs';
@@ -11,6 +11,8 @@ import { isMappable, type OwnGroupFacts } from '../own-facts.ts';
 
 /** What of the ladder of mechanisms a session climbs. The decision is made once: what is reported is what is carried out. */
 export interface LimitHold {
+  /** The limits as they are declared. */
+  readonly resources: ResourceLimits;
   readonly limits: readonly HeldLimit[];
   /** The version of the control groups that bound the sum of the session; null where none does. */
   readonly groups: { readonly processes: GroupVersion | null; readonly memory: GroupVersion | null };
@@ -81,7 +83,8 @@ export function unheld(resources: ResourceLimits): LimitHold {
     programMemory: 'none',
     sessionMemory: 'none',
   });
-  return { limits, groups: { processes: null, memory: null }, users: null, isSupervised: false, watchesMemory: false };
+  const groups = { processes: null, memory: null };
+  return { resources, limits, groups, users: null, isSupervised: false, watchesMemory: false };
 }
 
 export interface LadderRequest {
@@ -116,7 +119,7 @@ export function climb({ resources, directories }: LadderRequest, facts: LadderFa
     sessionMemory: memory ?? (watchesMemory ? 'watched' : 'none'),
   });
   const isSupervised = facts.enforcement.class === 'sealed';
-  return { limits, groups: { processes, memory }, users, isSupervised, watchesMemory };
+  return { resources, limits, groups: { processes, memory }, users, isSupervised, watchesMemory };
 }
 
 /** Only a composed root leaves no way to the files that the owner's number would open. */

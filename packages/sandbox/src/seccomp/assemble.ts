@@ -4,7 +4,8 @@ import { architectures, type Architecture } from './architecture.ts';
 import { type SyscallPolicy, syscallPolicy } from './policy.ts';
 import { allBits, type ArgumentTest, type Rule, type Verdict } from './argument-rules.ts';
 import type { Enforcement } from '../launch/compose-plan.ts';
-import { connects, type ProcessGrants } from '../launch/process-grants.ts';
+import { connects } from '../contained-environment.ts';
+import type { ProcessGrants } from '../launch/process-grants.ts';
 
 const nothingGranted = {
   tcp: false,

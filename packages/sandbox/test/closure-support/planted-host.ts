@@ -1,6 +1,6 @@
 import { join } from 'node:path/posix';
 
-import type { FileEntry, FileHost, OpenedFile } from '../../src/closure/file-host.ts';
+import type { FileEntry, FileHost, OpenedFile } from '../../src/closure/file-collection.ts';
 
 /** A file of bytes or text, a link, or a directory that has nothing planted in it. */
 export type Planted =

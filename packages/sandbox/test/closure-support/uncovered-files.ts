@@ -1,5 +1,4 @@
-import { type CollectedFiles, PathWalker } from '../../src/closure/file-collection.ts';
-import { systemFiles } from '../../src/closure/file-host.ts';
+import { type CollectedFiles, PathWalker, systemFiles } from '../../src/closure/file-collection.ts';
 import type { TracedFile } from './traced-files.ts';
 
 /**

@@ -5,9 +5,8 @@ import { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, vi } from 'vitest';
 
-import { superviseGroup } from '../../src/child-group.ts';
 import { PipeStock, helperPipes } from '../../src/pipe-stock.ts';
-import { openDescriptors } from '../../src/standard-streams.ts';
+import { startProcess } from '../../src/start-process.ts';
 import { helperPath } from './support/helper.ts';
 import { needs } from './support/needs.ts';
 
@@ -84,17 +83,12 @@ describe('pipes from the helper', () => {
       const before = openPipes();
       const stock = new PipeStock(helperPipes(helperPath()));
       for (const program of ['/bin/cat', '/nowhere/cat']) {
-        const standard = await openDescriptors(stock, { stdin });
-        const child = spawn(program, { stdio: [...standard.stdio] });
-        child.once('error', () => {});
-        if (child.pid !== undefined) {
-          const launched = superviseGroup({ child, pid: child.pid, ...standard.connect(child) }, 1000);
-          standard.release();
-          launched.stdin?.end('in');
-          expect(await text(launched.stdout)).toBe(stdin === 'pipe' ? 'in' : '');
-          await launched.ended;
-        }
-        standard.release();
+        const start = { program, args: [], cwd: '/', env: {}, others: [], pipes: stock, drainMs: 1000 };
+        const started = await startProcess({ stdin }, start);
+        if (started.kind === 'refused') continue;
+        started.process.stdin?.end('in');
+        expect(await text(started.process.stdout)).toBe(stdin === 'pipe' ? 'in' : '');
+        await started.process.ended;
       }
       await stock.close();
       await vi.waitFor(() => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { barePlan as bare, type KeptUsers, type LaunchPlan } from '../../src/launch/launch-plan.ts';
-import { keepUsers, type OpenUsers, unusedUser } from '../../src/session-groups.ts';
+import { keepUsers, type OpenUsers, unusedUser } from '../../src/limits/session-limits.ts';
 import { launchAsync, launchSync, type NativeEnd } from './support/launch.ts';
 import { helperPath } from './support/helper.ts';
 import { needs } from './support/needs.ts';

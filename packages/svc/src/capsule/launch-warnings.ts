@@ -39,7 +39,7 @@ export async function commandProblems(question: CommandQuestion): Promise<readon
   const programs = names.map((name) => findProgram(name, path));
   const [{ neededFiles }, { systemFiles }] = await Promise.all([
     import('@svc/sandbox/closure/needed-files.ts'),
-    import('@svc/sandbox/closure/file-host.ts'),
+    import('@svc/sandbox/closure/file-collection.ts'),
   ]);
   const { problems } = neededFiles(
     programs.flatMap((program) => (program.kind === 'found' ? [program.path] : [])),

@@ -8,7 +8,7 @@ import { parseCeiling } from '@svc/sandbox/floor.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import type { CommandContext } from './command-context.ts';
 import { jsonLine, joined, say, type Shown } from './terminal/shown.ts';
-import { systemFiles } from '@svc/sandbox/closure/file-host.ts';
+import { systemFiles } from '@svc/sandbox/closure/file-collection.ts';
 import { neededFiles } from '@svc/sandbox/closure/needed-files.ts';
 import { hostContainment, type HostFacts } from '@svc/sandbox/host-containment.ts';
 import { findHelper } from '@svc/sandbox/launch/helper-path.ts';

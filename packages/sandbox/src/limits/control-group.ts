@@ -14,10 +14,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
-import { type OwnGroupFacts, ownGroupDirectory } from './own-facts.ts';
+import { type OwnGroupFacts, ownGroupDirectory } from '../own-facts.ts';
 import { setTimeout } from 'node:timers/promises';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import { killOne } from './child-group.ts';
+import { killOne } from '../child-group.ts';
 
 /** A control group for launches; its limits hold for all processes in it together. */
 export interface ControlGroup {

@@ -2,13 +2,10 @@ import { EventEmitter, once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-
-import { kernelContainment } from './kernel-containment.ts';
-import type { LaunchMachinery } from './session-launches.ts';
+import { lateSession, type SessionContainment } from './containment.ts';
+import { type LaunchMachinery, openSession } from './session-launches.ts';
 import { unheld } from './limits/held-limits.ts';
-import type { SessionContainment } from './containment.ts';
 import { leastGrants, type ProcessGrants } from './launch/process-grants.ts';
 
 const grants: ProcessGrants = {
@@ -26,29 +23,18 @@ afterEach(() => {
 });
 
 /** A session whose helper is missing, so that nothing starts; `filesOf` answers what programs need. */
-function openSession(filesOf: LaunchMachinery['filesOf']): SessionContainment {
-  const containment = kernelContainment({
+function openedSession(filesOf: LaunchMachinery['filesOf']): SessionContainment {
+  const place = { workdir: directory, privateDirectory: directory, hold: unheld(grants.limits) };
+  const machinery: LaunchMachinery = {
     helper: join(directory, 'missing'),
-    ability: {
-      filter: true,
-      landlockAbi: 6,
-      root: null,
-      users: false,
-      obstacles: { sealed: 'none', scoped: null, filter: null },
-    },
-    ceiling: 'scoped',
-    hold: async ({ resources }) => unheld(resources),
-    loadMachinery: async () => ({
-      filterFor: () => Buffer.from('filter'),
-      filesOf,
-      countProcesses: () => 0,
-      enterGroups: () => ({ kind: 'none', obstacle: 'none here' }),
-      keepUsers: async () => null,
-      openEgress: () => ({ serve: () => {}, close: async () => {} }),
-    }),
-  });
-  if (containment === null) throw new Error('a filter is enough for containment');
-  return containment.open({ workdir: directory, privateDirectory: directory, hold: unheld(grants.limits) });
+    filterFor: () => Buffer.from('filter'),
+    filesOf,
+    countProcesses: () => 0,
+    enterGroups: () => ({ kind: 'none', obstacle: 'none here' }),
+    keepUsers: async () => null,
+    openEgress: () => ({ serve: () => {}, close: async () => {} }),
+  };
+  return lateSession(() => openSession(place, { class: 'scoped', landlockAbi: 6 }, machinery));
 }
 
 const nothing = { read: [], execute: [], links: [], problems: [] };
@@ -58,7 +44,7 @@ describe('a launch that is prepared', () => {
     let searches = 0;
     const search = new EventEmitter();
     const searched = once(search, 'done');
-    const session = openSession(() => {
+    const session = openedSession(() => {
       searches += 1;
       search.emit('done');
       return nothing;
@@ -77,7 +63,7 @@ describe('a launch that is prepared', () => {
   it('leaves it to the launch to tell what went wrong', async () => {
     const search = new EventEmitter();
     const searched = once(search, 'done');
-    const session = openSession(() => {
+    const session = openedSession(() => {
       search.emit('done');
       throw new Error('the disk is gone');
     });
@@ -93,7 +79,7 @@ describe('a launch that is prepared', () => {
     const search = new EventEmitter();
     const searched = once(search, 'done');
     const [first, second] = ['first', 'second'].map((name) =>
-      openSession(() => {
+      openedSession(() => {
         searches.push(name);
         search.emit('done');
         return nothing;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { enterGroups } from './control-group.ts';
-import { ownGroupDirectory } from './own-facts.ts';
+import { ownGroupDirectory } from '../own-facts.ts';
 
 const v1 = '35 31 0:32 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids';
 const v2 = '41 31 0:38 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw';

@@ -1,13 +1,60 @@
-/** Opens what a process gets as its input and its outputs. */
+/** Starts a program as leader of its own group, and opens what it gets as its input and its outputs. */
 
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { Readable, type Writable } from 'node:stream';
 
-import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
-import type { LaunchRequest } from './launcher.ts';
+import { errorCode, isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { superviseGroup } from './child-group.ts';
+import { refusalOfError } from './find-program.ts';
+import type { LaunchedProcess, LaunchOutcome, LaunchRequest } from './launcher.ts';
 import { type PipeStock, ownDescriptors } from './pipe-stock.ts';
+
+/** What is started for a request, and with what. */
+export interface ProcessStart {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** The program's own name for itself; its path when absent. */
+  readonly argv0?: string;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Descriptors behind the standard three. */
+  readonly others: readonly (number | 'ignore' | 'pipe' | 'ipc')[];
+  /** For the standard streams, which are sockets without it. */
+  readonly pipes: PipeStock | undefined;
+  /** How long what the process leaves running may go on writing after its exit. */
+  readonly drainMs: number;
+}
+
+export type ProcessStarted =
+  | { readonly kind: 'started'; readonly child: ChildProcess; readonly process: LaunchedProcess }
+  | Extract<LaunchOutcome, { readonly kind: 'refused' }>;
+
+/** Starts a program as leader of its own group, with exactly this environment. A start that the system refuses is a refusal. */
+export async function startProcess(
+  request: Pick<LaunchRequest, 'stdin' | 'output'>,
+  { program, args, others, pipes, drainMs, ...options }: ProcessStart,
+): Promise<ProcessStarted> {
+  const standard = await openDescriptors(pipes, request);
+  try {
+    const child = spawn(program, args, { ...options, detached: true, stdio: [...standard.stdio, ...others] });
+    const { pid } = child;
+    if (pid === undefined) return refusedBy((await once(child, 'error'))[0]);
+    return { kind: 'started', child, process: superviseGroup({ child, pid, ...standard.connect(child) }, drainMs) };
+  } catch (error) {
+    return refusedBy(error);
+  } finally {
+    standard.release();
+  }
+}
+
+/** A failed `spawn` system call as a refusal; anything else is a bug and goes on. */
+function refusedBy(error: unknown): ProcessStarted {
+  if (!isSystemError(error) || error.syscall?.startsWith('spawn') !== true) throw error;
+  return { kind: 'refused', reason: refusalOfError(error.code) };
+}
 
 /** Our ends of what a child has as descriptors 0, 1 and 2. */
 export interface StandardStreams {
@@ -19,7 +66,7 @@ export interface StandardStreams {
 type ChildDescriptor = 'ignore' | 'pipe' | number;
 
 /** The descriptors 0, 1 and 2 of a child that is to be started. */
-export interface ChildDescriptors {
+interface ChildDescriptors {
   /** For `spawn`. */
   readonly stdio: readonly [ChildDescriptor, ChildDescriptor, ChildDescriptor];
   /** Our ends, for a child that was started with them. Once. */
@@ -29,7 +76,7 @@ export interface ChildDescriptors {
 }
 
 /** Pipes, which a program can also open by name, as it can in a shell; sockets where the system makes no pipes for us. */
-export async function openDescriptors(
+async function openDescriptors(
   pipes: PipeStock | undefined,
   { stdin, output }: Pick<LaunchRequest, 'stdin' | 'output'>,
 ): Promise<ChildDescriptors> {
