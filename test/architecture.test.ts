@@ -82,7 +82,7 @@ const connectors: ReadonlySet<string> = new Set([
   'kit/src/net/connections.ts',
   'kit/src/net/proxy.ts',
   // What a contained command may reach: each connection goes to an address that was checked a line before.
-  'sandbox/src/egress/dial.ts',
+  'sandbox/src/egress/open-upstream.ts',
   'sandbox/src/egress/forward-request.ts',
 ]);
 const opensConnection =

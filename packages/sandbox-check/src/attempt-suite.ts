@@ -2,11 +2,9 @@
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-
 import { type ContainmentClass, containmentClasses, isAtLeast } from '@svc/protocol/containment-class.ts';
 import type { Containment } from '@svc/sandbox/containment.ts';
-import { hostContainment, type HostFacts } from '@svc/sandbox/host-containment.ts';
-import { findHelper } from '@svc/sandbox/launch/helper-path.ts';
+import { hostContainment, type HostFacts, findHelper } from '@svc/sandbox/host-containment.ts';
 import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
 import { allAttempts } from './all-attempts.ts';
 import type { Attempt, Promised } from './attempt.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import { describe, expect, it } from 'vitest';
 
-import { unstopped } from '@svc/sandbox/library/unstopped.ts';
+import { unstopped } from '@svc/sandbox/library/explain.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { allAttempts } from '../src/all-attempts.ts';
 import type { Attempt } from '../src/attempt.ts';

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-import { connectDirectly } from '../src/egress/dial.ts';
+import { connectDirectly } from '../src/egress/open-upstream.ts';
 import type { EgressDecision, EgressLimits } from '../src/egress/egress-rules.ts';
 import { EgressProxy } from '../src/egress/egress-proxy.ts';
-import type { OwnService } from '../src/egress/own-service.ts';
+import type { OwnService } from '../src/egress/proxy-target.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import { parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 

@@ -3,9 +3,9 @@
 import type { Socket } from 'node:net';
 
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
-import { connectDirectly, type Connect } from './dial.ts';
+import { connectDirectly, type Connect } from './open-upstream.ts';
 import { defaultLimits, type EgressDecision, type EgressLimits, type EgressRules } from './egress-rules.ts';
-import type { OwnService } from './own-service.ts';
+import type { OwnService } from './proxy-target.ts';
 import { ProxyConnection } from './proxy-connection.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 

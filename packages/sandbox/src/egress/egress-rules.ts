@@ -1,8 +1,8 @@
 /** What every connection of the proxy is held to. */
 
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
-import type { Connect } from './dial.ts';
-import type { OwnService } from './own-service.ts';
+import type { Connect } from './open-upstream.ts';
+import type { OwnService } from './proxy-target.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 
 /** One decision of the proxy, to be logged. Holds the destination alone: no path, no header, no body. */

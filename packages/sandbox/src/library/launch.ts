@@ -1,17 +1,22 @@
-/** Runs a command contained, for programs that know nothing of capsules. */
+/** Runs a command contained, in folders that it has to itself, for programs that know nothing of capsules. */
 
 import { buffer } from 'node:stream/consumers';
-
 import type { EgressDecision } from '../egress/egress-rules.ts';
 import { endProcess } from '../launched-process.ts';
 import type { SessionContainment } from '../containment.ts';
 import type { LaunchedProcess, LaunchEnd } from '../launcher.ts';
-import { OutputBound } from './bounded-output.ts';
 import { environmentIn, grantsIn, type LoweredRequest, lowerRequest } from './lower-request.ts';
 import { containmentOf, ownSurroundings } from './own-host.ts';
 import type { Ended, Launched, LaunchRequest, Output, Refusal } from './requests.ts';
-import { makePlace, type SandboxPlace } from './sandbox-place.ts';
-import { StartRefusal } from './start-refusal.ts';
+import { StartRefusal } from './sandbox-error.ts';
+import { pipeline, type Readable, Transform } from 'node:stream';
+import { mkdirSync, mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { removeTree } from '@svc/kit/files/remove-tree.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
+import { containedTemporary } from '../contained-environment.ts';
 
 /** Between being asked to end and being ended. */
 const graceMs = 2000;
@@ -142,5 +147,88 @@ class NetworkRefusals {
 
   get all(): readonly Refusal[] {
     return [...this.#found.values()];
+  }
+}
+
+/** What two outputs may take together. */
+class OutputBound {
+  readonly #onFull: () => void;
+  #left: number;
+  #isFull = false;
+
+  /** `onFull` is called once, when there was more than `most` bytes. */
+  constructor(most: number | null, onFull: () => void) {
+    this.#left = most ?? Infinity;
+    this.#onFull = onFull;
+  }
+
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  /** From now on no more than so many, what was granted before included where it is less. */
+  lower(most: number): void {
+    this.#left = Math.min(this.#left, most);
+  }
+
+  /** The same bytes up to the bound, and an end where the output ends. */
+  count(output: Readable): Readable {
+    const counted = new Transform({
+      transform: (chunk: Buffer, _encoding, done) => {
+        done(null, this.#taken(chunk));
+      },
+    });
+    // An output that was closed by force ends in an error, which is the end of it.
+    pipeline(output, counted, () => {});
+    return counted;
+  }
+
+  #taken(chunk: Buffer): Buffer {
+    const taken = chunk.subarray(0, Math.min(chunk.length, this.#left));
+    this.#left -= taken.length;
+    if (taken.length < chunk.length && !this.#isFull) {
+      this.#isFull = true;
+      this.#onFull();
+    }
+    return taken;
+  }
+}
+
+interface SandboxPlace {
+  /** The empty folder in which the command has its home. */
+  readonly workdir: string;
+  /** Out of the command's reach. */
+  readonly privateDirectory: string;
+  /** Removes both, as far as the command left them removable. */
+  remove(): Promise<void>;
+}
+
+/** Makes them in the temporary directory. Throws `E-CAP-019` where the command could write to what is kept from it there. */
+function makePlace(temporaryDirectory: string, writes: readonly string[]): SandboxPlace {
+  const open = writes.find((path) => isBeneath(path, temporaryDirectory));
+  if (open !== undefined) {
+    throw new Diagnostic(
+      'E-CAP-019',
+      `${open} was granted for writing, and holds the temporary files that contain the command`,
+      { hint: `grant a directory inside it, or set TMPDIR to a directory elsewhere` },
+    );
+  }
+  const folder = makeFolder(temporaryDirectory);
+  const place = { workdir: join(folder, 'work'), privateDirectory: join(folder, 'private') };
+  mkdirSync(containedTemporary(place.workdir), { recursive: true });
+  mkdirSync(place.privateDirectory, { mode: 0o700 });
+  return { ...place, remove: async () => void (await removeTree(folder)) };
+}
+
+function makeFolder(temporaryDirectory: string): string {
+  try {
+    return mkdtempSync(join(temporaryDirectory, 'svc-sandbox-'));
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    throw new Diagnostic(
+      'E-CAP-019',
+      `a temporary folder was to be made in ${temporaryDirectory}, and ${systemReason(error)}`,
+      { hint: 'set TMPDIR to a directory that can be written', cause: error },
+    );
   }
 }

@@ -2,17 +2,23 @@
 
 import { constants } from 'node:os';
 import { pipeline } from 'node:stream/promises';
-
 import packageJson from '../../package.json' with { type: 'json' };
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { explain } from '../library/explain.ts';
 import { launch } from '../library/launch.ts';
-import { probe } from '../library/probe.ts';
-import type { Ended, Launched, Refusal, SandboxRequest } from '../library/requests.ts';
-import { isSandboxError } from '../library/sandbox-error.ts';
-import { StartRefusal } from '../library/start-refusal.ts';
+import { probe } from '../library/own-host.ts';
+import type {
+  Ended,
+  Launched,
+  Refusal,
+  SandboxRequest,
+  ExplainedFile,
+  ExplainedLimit,
+  Explanation,
+  Probe,
+} from '../library/requests.ts';
+import { isSandboxError, StartRefusal } from '../library/sandbox-error.ts';
 import { help, readFlags } from './flags.ts';
-import { renderExplanation, renderProbe } from './report.ts';
 
 const failedItself = 125;
 const endedAtLimit = 124;
@@ -154,4 +160,59 @@ function ended(error: unknown): unknown {
 
 function say(line: string): void {
   process.stderr.write(`svc-sandbox: ${printable(line)}\n`);
+}
+
+/** `--explain`: a heading and lines for each part. */
+function renderExplanation(explanation: Explanation): string {
+  const { class: wanted, mechanism, program, args, cwd, network, env, limits, notStopped, warnings } = explanation;
+  const parts: readonly (readonly [heading: string, lines: readonly string[]])[] = [
+    [`Class ${wanted}, by ${mechanism}`, [`runs ${[program, ...args].join(' ')}`, `starts in ${cwd}`]],
+    [`Files, by ${explanation.filesHeldBy}`, fileLines(explanation.files)],
+    [`Network, by ${explanation.networkHeldBy}`, network.length === 0 ? ['none'] : network],
+    ['Variables', [env.join(', ')]],
+    ['Limits', limits.flatMap(limitLines)],
+    ['Not stopped', notStopped],
+    ['Warnings', warnings],
+  ];
+  return parts
+    .filter(([, lines]) => lines.length > 0)
+    .map(([heading, lines]) => `${printable(heading)}\n${lines.map((line) => `  ${printable(line)}\n`).join('')}`)
+    .join('\n');
+}
+
+const words: Readonly<Record<ExplainedFile['access'], string>> = {
+  read: 'read',
+  run: 'read and run',
+  write: 'read and write',
+  'write and run': 'read, write and run',
+  own: 'write, empty at first, gone afterwards',
+};
+
+/** What was granted and what is its own, each; what its programs need, counted by the directories at the top. */
+function fileLines(files: readonly ExplainedFile[]): readonly string[] {
+  const [needed, others] = [true, false].map((isNeeded) => files.filter(({ why }) => (why === 'needed') === isNeeded));
+  const lines = (others ?? []).map(({ path, access }) => `${path}: ${words[access]}`);
+  const few = (needed ?? []).length <= mostLines;
+  if (few) return [...lines, ...(needed ?? []).map(({ path, access }) => `${path}: ${words[access]}, needed`)];
+  const tops = new Map<string, number>();
+  for (const { path, access } of needed ?? []) {
+    const top = `/${path.split('/')[1]}: ${words[access]}`;
+    tops.set(top, (tops.get(top) ?? 0) + 1);
+  }
+  return [...lines, ...[...tops].map(([top, count]) => `${top}, ${count} needed (--json lists them)`)];
+}
+
+const mostLines = 40;
+
+function limitLines({ limit, most, of, heldBy }: ExplainedLimit): readonly string[] {
+  return most === null ? [] : [`${limit} ${most}, ${of === 'command' ? 'in all' : 'of each process'}: ${heldBy}`];
+}
+
+/** `--probe`: the class, and for each stronger one what stands in its way. */
+function renderProbe({ class: found, mechanism, obstacles }: Probe): string {
+  const lines = (['sealed', 'scoped', 'advisory'] as const).map((each) => {
+    const obstacle = obstacles[each];
+    return `  ${each}: ${obstacle === null ? 'yes' : `no, ${printable(obstacle)}`}\n`;
+  });
+  return `This machine can enforce ${found ?? 'nothing'}, by ${mechanism}\n${lines.join('')}`;
 }

@@ -2,7 +2,6 @@
 
 import { accessSync, constants } from 'node:fs';
 import { delimiter } from 'node:path';
-
 import { toolNames } from '@svc/sandbox-check/attempt-tools.ts';
 import {
   attemptProgramBeside,
@@ -12,8 +11,7 @@ import {
   makeAttempts,
 } from '@svc/sandbox-check/attempt-suite.ts';
 import { formatSeen } from '@svc/sandbox-check/seen.ts';
-import { hostContainment, type HostFacts } from '@svc/sandbox/host-containment.ts';
-import { findHelper } from '@svc/sandbox/launch/helper-path.ts';
+import { hostContainment, type HostFacts, findHelper } from '@svc/sandbox/host-containment.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';

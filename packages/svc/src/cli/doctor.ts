@@ -2,7 +2,6 @@
 
 import { accessSync, constants } from 'node:fs';
 import { Command } from 'commander';
-
 import { hostFacts } from '../capsule/launch-surroundings.ts';
 import { parseCeiling } from '@svc/sandbox/floor.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
@@ -10,8 +9,7 @@ import type { CommandContext } from './command-context.ts';
 import { jsonLine, joined, say, type Shown } from './terminal/shown.ts';
 import { systemFiles } from '@svc/sandbox/closure/file-collection.ts';
 import { neededFiles } from '@svc/sandbox/closure/needed-files.ts';
-import { hostContainment, type HostFacts } from '@svc/sandbox/host-containment.ts';
-import { findHelper } from '@svc/sandbox/launch/helper-path.ts';
+import { hostContainment, type HostFacts, findHelper } from '@svc/sandbox/host-containment.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 /** `svc doctor`: what this host offers; with `--containment`, whether it keeps what its containment promises. */

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-import { findHelper } from '../../../src/launch/helper-path.ts';
+import { findHelper } from '../../../src/host-containment.ts';
 
 const packageRoot = fileURLToPath(new URL('../../../../../', import.meta.url));
 const build = fileURLToPath(new URL('../../../../../scripts/build-native.mjs', import.meta.url));

@@ -3,7 +3,7 @@ import { createServer, Socket, type AddressInfo, type Server } from 'node:net';
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-import { connectDirectly, dial, type Connect } from './dial.ts';
+import { connectDirectly, dial, type Connect } from './open-upstream.ts';
 
 let server: Server;
 let port = 0;

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { findHelper } from './helper-path.ts';
+import { findHelper } from './host-containment.ts';
 
 let root: string;
 beforeEach(() => {
