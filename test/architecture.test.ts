@@ -54,7 +54,6 @@ const ambientAdapters: ReadonlySet<string> = new Set([
   // What WASI gives a component is this machine's own.
   'components/src/guest/clocks.ts',
   'components/src/guest/filesystem/descriptor.ts',
-  'components/src/guest/random.ts',
   'components/src/guest/offered-imports.ts',
   // A component runs in a process of its own: what starts it and signals it, and what in it ends with the session.
   'components/src/node-process.ts',

@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
 
-import { mayReach } from '@svc/kit/net/network-coverage.ts';
+import { mayReach } from '@svc/kit/net/network-destination.ts';
 import { destination } from '../../sandbox/test/egress-fixture.ts';
 import { checkedAddressContract } from '../../../test/support/checked-address-contract.ts';
 import { OutboundHttp } from '../src/outbound/outbound-http.ts';

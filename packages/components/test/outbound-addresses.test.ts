@@ -12,7 +12,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OutboundHttp } from '../src/outbound/outbound-http.ts';
 import type { HttpGrants } from '../src/outbound/request-plan.ts';
 import type { HostResolver, Resolution } from '@svc/kit/net/resolver.ts';
-import { mayReach } from '@svc/kit/net/network-coverage.ts';
+import { mayReach } from '@svc/kit/net/network-destination.ts';
 import { destination } from '../../sandbox/test/egress-fixture.ts';
 import { CountingServer, get } from './support/outbound-requests.ts';
 

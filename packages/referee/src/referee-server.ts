@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { Handler, HttpRequest, RequestHead, Route } from '@svc/kit/http/route.ts';
 import { HttpServer, type BindOutcome } from '@svc/kit/http/server.ts';
-import { singleHeader } from '@svc/kit/http/headers.ts';
+import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import {
   approvalHeader,
   credentialHeader,

@@ -6,11 +6,16 @@ import { type ContainmentClass, containmentClasses, isAtLeast } from '@svc/proto
 import type { Containment } from '@svc/sandbox/containment.ts';
 import { hostContainment, type HostFacts, findHelper } from '@svc/sandbox/host-containment.ts';
 import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
-import { allAttempts } from './all-attempts.ts';
 import type { Attempt, Promised } from './attempt.ts';
 import { type AttemptTools, findAttemptTools } from './attempt-tools.ts';
 import { judge, type Judgement, promisedOf, type Seen } from './seen.ts';
 import { type AttemptHost, lackingFor, runAttempt } from './run-attempt.ts';
+import { launchAttempts } from './launch-attempts.ts';
+import { executionAttempts } from './execution-attempts.ts';
+import { fileAttempts } from './file-attempts.ts';
+import { kernelAttempts } from './kernel-attempts.ts';
+import { limitAttempts } from './limit-attempts.ts';
+import { networkAttempts } from './network-attempts.ts';
 
 /** A class that this host gives, and the attempts that mean something there. */
 export interface ClassUnderTest {
@@ -83,3 +88,13 @@ export async function* makeAttempts(
 export function attemptProgramBeside(helper: string): string {
   return join(dirname(helper), 'svc-attempts');
 }
+
+/** Every attempt, each under a name of its own. */
+export const allAttempts: readonly Attempt[] = [
+  ...fileAttempts,
+  ...executionAttempts,
+  ...kernelAttempts,
+  ...networkAttempts,
+  ...limitAttempts,
+  ...launchAttempts,
+];

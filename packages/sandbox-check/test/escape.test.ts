@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
 
-import { allAttempts } from '../src/all-attempts.ts';
+import { allAttempts } from '../src/attempt-suite.ts';
 import { promisedOf } from '../src/seen.ts';
 import { answersToRoot, answersToUser, impossibleAlone, impossibleToUser } from './escape-answers.ts';
 import { type EscapeColumn, makeEscapes } from './escape-columns.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 
 import { unstopped } from '@svc/sandbox/library/explain.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
-import { allAttempts } from '../src/all-attempts.ts';
+import { allAttempts } from '../src/attempt-suite.ts';
 import type { Attempt } from '../src/attempt.ts';
 
 /** What is claimed of the sandbox in words is what its attempts are promised to come to, which other tests hold the kernel to. */

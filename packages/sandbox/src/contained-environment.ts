@@ -1,9 +1,10 @@
 /** Makes the variables that a contained command starts with, and says by which of them it finds its way to the network. */
 
 import { realpathSync } from 'node:fs';
-import { delimiter, dirname, isAbsolute, join, relative } from 'node:path';
+import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { type StoreDirectory, storePlace, type ProcessGrants } from './launch/process-grants.ts';
 import type { Enforcement } from './launch/compose-plan.ts';
 
@@ -75,7 +76,7 @@ export function containedEnvironment(source: EnvironmentSource): Readonly<Record
 /** A search path without entries that are relative or lead into one of these places; that of any system where nothing else is left. */
 export function searchPathOutside(heldPath: string, places: readonly string[]): string {
   const leadsInside = (entry: string): boolean =>
-    places.some((place) => isInside(entry, place) || isInside(realPath(entry), place));
+    places.some((place) => isBeneath(place, entry) || isBeneath(place, realPath(entry)));
   const kept = heldPath.split(delimiter).filter((entry) => isAbsolute(entry) && !leadsInside(entry));
   return kept.length === 0 ? systemPath : kept.join(delimiter);
 }
@@ -88,11 +89,6 @@ function realPath(path: string): string {
     if (errorCode(error) === undefined) throw error;
     return path;
   }
-}
-
-function isInside(path: string, directory: string): boolean {
-  const way = relative(directory, path);
-  return way !== '..' && !way.startsWith('../') && !isAbsolute(way);
 }
 
 const proxyNames = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'];

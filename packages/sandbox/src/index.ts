@@ -2,7 +2,7 @@
 
 export { explain } from './library/explain.ts';
 export { launch } from './library/launch.ts';
-export { probe } from './library/own-host.ts';
+export { probe } from './library/probe.ts';
 export type {
   Ended,
   ExplainedFile,

@@ -1,11 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-
-import { formatDestination, parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import {
+  formatDestination,
+  parseDestination,
+  type NetworkDestination,
+  isCovered,
+} from '@svc/kit/net/network-destination.ts';
 import type { ArtifactCapabilities } from '../manifest/schema.ts';
 import { narrowGrants, type ArtifactGrants, type CapsuleGrants, type Narrowed } from './artifact-grants.ts';
 import { isWithin } from '../manifest/workdir-path.ts';
-import { isCovered } from '@svc/kit/net/network-coverage.ts';
 
 function destination(text: string): NetworkDestination {
   const reading = parseDestination(text);

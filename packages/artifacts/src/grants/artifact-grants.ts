@@ -2,11 +2,15 @@
 
 import { Diagnostic, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
 import { renderKeyPath, type KeyPath } from '../manifest/key-path.ts';
-import { formatDestination, parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import {
+  formatDestination,
+  parseDestination,
+  type NetworkDestination,
+  isCovered,
+} from '@svc/kit/net/network-destination.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import { normalizeWorkdirPath, intersection, type WorkdirPath } from '../manifest/workdir-path.ts';
 import { askedFlag, eachFlag, type FlagGrants, flagPath } from './flag-grants.ts';
-import { isCovered } from '@svc/kit/net/network-coverage.ts';
 
 /** The part of the workdir a component sees, and nothing beside it. */
 interface ScopedPreopen {

@@ -1,20 +1,23 @@
 /** Works out from a manifest what a capsule and its artifacts may do. */
 
 import type { z } from 'zod/mini';
-
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { resourceLimits } from '../manifest/capabilities.ts';
 import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
 import { defaultLimits } from '@svc/kit/default-limits.ts';
 import type { ArtifactEntry, CapsuleManifest } from '../manifest/schema.ts';
 import type { LoadedManifest } from '../manifest/load.ts';
-import { formatDestination, parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import {
+  formatDestination,
+  parseDestination,
+  type NetworkDestination,
+  destinationOf,
+} from '@svc/kit/net/network-destination.ts';
 import { normalizeWorkdirPath, type WorkdirPath } from '../manifest/workdir-path.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { declaredStores, narrowGrants, type ArtifactGrants, type CapsuleGrants } from './artifact-grants.ts';
 import { askedFlag, eachFlag, type FlagGrants, flagsOf } from './flag-grants.ts';
 import { isInterpreter } from '@svc/kit/interpreters.ts';
-import { destinationOf } from '@svc/kit/net/network-coverage.ts';
 
 /** Bounds of one subprocess and of the workdir; sizes in bytes, times in seconds (docs/manifest.md "Keys"). */
 type ResourceLimits = z.infer<typeof resourceLimits>;

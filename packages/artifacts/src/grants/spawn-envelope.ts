@@ -1,13 +1,12 @@
 /** Compares the grants of a child capsule with those of its parent. */
 
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { formatDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
+import { formatDestination, parseDestination, coveringEntries } from '@svc/kit/net/network-destination.ts';
 import type { Reference } from '../manifest/references.ts';
 import { normalizeWorkdirPath, isWithin } from '../manifest/workdir-path.ts';
 import { isAtLeast } from '@svc/protocol/containment-class.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
 import { eachFlag, type FlagGrant, type FlagGrants, flagPath, flagsOf } from './flag-grants.ts';
-import { coveringEntries } from '@svc/kit/net/network-coverage.ts';
 
 /** Axes on which the grants of two capsules are compared as they are, beside those that are given or not. */
 type GrantAxis =

@@ -1,7 +1,6 @@
 /** The process that one component runs in: it links the instance and answers its calls, one after another. */
 
 import { closeSync } from 'node:fs';
-
 import { inheritedDescriptors } from '@svc/kit/files/inherited-descriptors.ts';
 import { type GuestMessage, type HostMessage, type LoadMessage, outputFunction } from '../exchange.ts';
 import { firstGivenDescriptor } from '../frames.ts';
@@ -11,8 +10,7 @@ import { Mailbox } from './mailbox.ts';
 import { offeredImports } from './offered-imports.ts';
 import { OutputTail } from './output-tail.ts';
 import { limitMemory } from './retained.ts';
-import { camelCase } from './runtime-imports.ts';
-import { valueSize, ValueTooLarge } from './value-size.ts';
+import { camelCase, valueSize, ValueTooLarge } from './runtime-imports.ts';
 
 type Call = Extract<HostMessage, { readonly kind: 'call' }>;
 type Function = (...args: readonly unknown[]) => unknown;

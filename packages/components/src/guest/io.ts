@@ -1,5 +1,6 @@
 /** Lets a component wait for what becomes ready, and gives it errors of streams (`wasi:io`). */
 
+import { longestTimerMs } from '@svc/kit/units.ts';
 import type { RemoteWait } from '../outbound/remote-messages.ts';
 import { HostObject } from './retained.ts';
 
@@ -89,8 +90,7 @@ function untilEarliest(pollables: readonly Pollable[], now: bigint): number | nu
   const [first, ...rest] = due;
   if (first === undefined) return null;
   const earliest = rest.reduce((least, at) => (at < least ? at : least), first);
-  const longestMs = 2 ** 31 - 1;
-  return Math.min(longestMs, Math.max(0, Number(earliest - now) / 1e6));
+  return Math.min(longestTimerMs, Math.max(0, Number(earliest - now) / 1e6));
 }
 
 function indexesOf<Item>(items: readonly Item[], matches: (item: Item) => boolean): number[] {

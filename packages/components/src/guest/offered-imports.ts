@@ -1,16 +1,15 @@
-/** Lists everything that a component may import, made for its grants. */
+/** Lists everything that a component may import, made for its grants: variables, streams and random numbers among them. */
 
 import type { GivenDirectory } from '../exchange.ts';
 import { monotonicClock, wallClock } from './clocks.ts';
-import { commandLine } from './command-line.ts';
 import { filesystem } from './filesystem/filesystem.ts';
 import { http } from './http/http.ts';
 import { IoError, Pollable, waitForAny, type WaitingRoom } from './io.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { OutputTail } from './output-tail.ts';
-import { insecure, insecureSeed, random } from './random.ts';
 import { runtimeImports } from './runtime-imports.ts';
-import { InputStream, OutputStream } from './streams.ts';
+import { InputStream, OutputStream, endedSource } from './streams.ts';
+import { HostObject } from './retained.ts';
 
 /** By interface, without versions, then by name: `svc:text/chunks`, `emitChunk`. */
 export type Imports = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -43,4 +42,76 @@ export function offeredImports(mailbox: Mailbox, { directories, env, seed, outpu
     ...http(mailbox, room),
     ...runtimeImports(mailbox),
   };
+}
+
+/** Thrown through the guest when it asks to exit: the instance is over. */
+export class GuestExit extends Error {
+  constructor(status: 'success' | 'failure' | number) {
+    super(`the component called exit (${status})`);
+    this.name = 'GuestExit';
+  }
+}
+
+/** Nobody is given one. */
+class Terminal extends HostObject {}
+
+interface Surroundings {
+  readonly env: Readonly<Record<string, string>>;
+  readonly output: OutputTail;
+  readonly room: WaitingRoom;
+}
+
+/** `wasi:cli`, by interface: the given variables and no others, no arguments, an empty stdin, no terminal. */
+function commandLine({ env, output, room }: Surroundings): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
+  const writer = (): OutputStream => new OutputStream(output.sink(), room);
+  return {
+    'wasi:cli/environment': {
+      getEnvironment: () => Object.entries(env),
+      getArguments: () => [],
+      initialCwd: () => undefined,
+    },
+    'wasi:cli/exit': {
+      exit: (status: { readonly tag: 'ok' | 'err' }) => {
+        throw new GuestExit(status.tag === 'ok' ? 'success' : 'failure');
+      },
+      exitWithCode: (code: number) => {
+        throw new GuestExit(code);
+      },
+    },
+    'wasi:cli/stdin': { getStdin: () => new InputStream(endedSource, room) },
+    'wasi:cli/stdout': { getStdout: writer },
+    'wasi:cli/stderr': { getStderr: writer },
+    'wasi:cli/terminal-input': { TerminalInput: Terminal },
+    'wasi:cli/terminal-output': { TerminalOutput: Terminal },
+    'wasi:cli/terminal-stdin': { getTerminalStdin: () => undefined },
+    'wasi:cli/terminal-stdout': { getTerminalStdout: () => undefined },
+    'wasi:cli/terminal-stderr': { getTerminalStderr: () => undefined },
+  };
+}
+
+const mostBytes = 16n * 1024n * 1024n;
+
+function bytes(length: bigint): Uint8Array {
+  if (length > mostBytes) throw new Error(`more than ${mostBytes} random bytes were asked for at once`);
+  // Loaded with the first use: it takes 5 ms of the start of a process, and few components ask.
+  return process.getBuiltinModule('node:crypto').randomBytes(Number(length));
+}
+
+function number64(): bigint {
+  return Buffer.from(bytes(8n)).readBigUInt64LE();
+}
+
+/** `wasi:random/random` */
+export const random = { getRandomBytes: bytes, getRandomU64: number64 };
+
+/** `wasi:random/insecure`: as good as the secure one. */
+const insecure = { getInsecureRandomBytes: bytes, getInsecureRandomU64: number64 };
+
+interface InsecureSeed {
+  insecureSeed(): [bigint, bigint];
+}
+
+/** `wasi:random/insecure-seed`: most components ask at their start, so the session has made one ready. */
+function insecureSeed(seed: readonly [bigint, bigint]): InsecureSeed {
+  return { insecureSeed: () => [...seed] };
 }

@@ -1,6 +1,7 @@
 /** Follows links by hand, to know where a path leads before anything is opened. */
 
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs';
+import { relative } from 'node:path';
 
 import { isErrno } from '../diagnostics/system-reason.ts';
 
@@ -31,9 +32,10 @@ export function resolveBeneath(base: string, path: string): Resolution {
   }
 }
 
-/** Whether a canonical path is `base` or beneath it. */
+/** Whether a path is `base` or beneath it, both absolute, by their spelling: `.` and `..` count, links are not looked at. */
 export function isBeneath(base: string, path: string): boolean {
-  return path === base || path.startsWith(base === '/' ? base : `${base}/`);
+  const way = relative(base, path);
+  return way !== '..' && !way.startsWith('../');
 }
 
 export function join(base: string, path: string): string {
@@ -59,7 +61,8 @@ function followUnresolved(base: string, path: string): Resolution {
     links += 1;
     if (links > maxLinks) return { kind: 'loop' };
     if (target.path.startsWith('/')) {
-      if (!isBeneath(base, target.path)) return { kind: 'outside' };
+      // Letter by letter: what a link stands for before a `..` decides where that leads.
+      if (target.path !== base && !target.path.startsWith(join(base, ''))) return { kind: 'outside' };
       current = base;
       pending = [...target.path.slice(base.length).split('/'), ...rest];
     } else {

@@ -1,3 +1,8 @@
+/** What a server may hold at once: bytes of bodies and answers, and connections. */
+
+import { readFileSync } from 'node:fs';
+import { unlessRefused } from '../files/unless-refused.ts';
+
 /** Bytes that many may hold together, and no more. What is held alone may be of any size. */
 export class ByteBudget {
   readonly #maxBytes: number;
@@ -17,4 +22,20 @@ export class ByteBudget {
   giveBack(bytes: number): void {
     this.#taken -= bytes;
   }
+}
+
+/** Of connections: what else a process opens must not depend on who connects to it. */
+const most = 20_000;
+/** Where the system does not tell. */
+const usualOpenFiles = 1_024;
+
+/** Half of the files this process may have open, 20,000 at most. */
+export function mostConnections(): number {
+  return Math.min(most, Math.floor(openFilesLimit() / 2));
+}
+
+function openFilesLimit(): number {
+  const limits = unlessRefused(() => readFileSync('/proc/self/limits', 'latin1'), '');
+  const limit = /^Max open files +(\d+|unlimited)/m.exec(limits)?.[1];
+  return limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit ?? usualOpenFiles);
 }

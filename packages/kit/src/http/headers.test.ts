@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { isJsonMediaType } from './headers.ts';
+import { isJsonMediaType } from './hygiene.ts';
 
 it.each([
   'application/json',

@@ -1,8 +1,21 @@
-/** Refuses requests that two servers could read in two different ways. */
+/** Judges the headers of a request: what two servers could read in two different ways, whom it comes from and what it names. */
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-
 import { type HttpRefusal, kitRefusal } from './refusal.ts';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Secret } from '../diagnostics/secret.ts';
+
+/** The value of a header that may stand once; undefined when it is absent. Node joins what is sent twice, for nearly every name. */
+export function singleHeader(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+const json = /^application\/json[ \t]*(?:;|$)/i;
+
+/** Whether a `Content-Type` header says JSON: the media type exactly, in any case, with any parameters. */
+export function isJsonMediaType(contentType: string | undefined): boolean {
+  return contentType !== undefined && json.test(contentType);
+}
 
 /** Why a request is refused before anything is done with it; undefined when it is sound. The parser lets all of these pass. */
 export function hygieneRefusal(request: IncomingMessage): HttpRefusal | undefined {
@@ -70,4 +83,37 @@ function isOwnOrigin(origin: string, host: string | undefined): boolean {
   if (host === undefined) return false;
   const own = host.toLowerCase();
   return origin === `http://${own}` || origin === `https://${own}`;
+}
+
+export type BearerCheck = (authorization: string | undefined) => boolean;
+
+/** A check of `Authorization` headers against one token. It takes the same time whatever the header says, and keeps only a hash. */
+export function bearerCheck(token: Secret): BearerCheck {
+  const expected = digest(Buffer.from(token.reveal(), 'utf8'));
+  return (authorization) => {
+    const presented = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
+    // Header values arrive as one character a byte.
+    return presented !== undefined && timingSafeEqual(digest(Buffer.from(presented, 'latin1')), expected);
+  };
+}
+
+// Hashed, any two tokens have the same length.
+function digest(token: Buffer): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+const octet = '(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)';
+const loopbackHost = new RegExp(
+  `^(?:(?:[a-z0-9_-]+\\.)*localhost|127(?:\\.${octet}){3}|\\[::1\\])(?::\\d{0,5})?$`,
+  'i',
+);
+
+/** Whether a `Host` header names this machine's loopback: `localhost`, a name under it, 127.0.0.0/8 or `[::1]`, with any port. */
+export function isLoopbackHost(host: string): boolean {
+  return loopbackHost.test(host);
+}
+
+/** Whether an address a socket is bound to is reachable from this machine alone. */
+export function isLoopbackAddress(address: string): boolean {
+  return address === '::1' || /^(?:::ffff:)?127\./i.test(address);
 }

@@ -1,11 +1,9 @@
-/** A request whose body costs less to read than through the events of a stream. */
+/** A request whose body is received within bounds, at less cost than through the events of a stream. */
 
 import { IncomingMessage } from 'node:http';
-
 import { GatheredBytes } from '../gathered-bytes.ts';
-import { tooLarge } from './body.ts';
 import type { ByteBudget } from './byte-budget.ts';
-import { busy, type HttpRefusal } from './refusal.ts';
+import { busy, HttpRefusal, kitRefusal } from './refusal.ts';
 
 const nothing = Buffer.alloc(0);
 
@@ -111,4 +109,47 @@ export class KitRequest extends IncomingMessage {
     this.#body = nothing;
     take(body);
   }
+}
+
+/** The client left, or its body was malformed: the connection is gone and there is nobody to answer. */
+export class BodyAborted extends Error {
+  constructor() {
+    super('the request body did not end well');
+    this.name = 'BodyAborted';
+  }
+}
+
+/** The refusal of a body that is announced to exceed `maxBytes`. One of unknown length is measured as it is read. */
+export function announcedTooLarge(request: IncomingMessage, maxBytes: number): HttpRefusal | undefined {
+  // The parser has checked that the header holds digits alone.
+  const announced = Number(request.headers['content-length'] ?? 0);
+  return announced > maxBytes ? tooLarge(maxBytes) : undefined;
+}
+
+/**
+ * The body as it arrives. Throws the refusal once it exceeds `maxBytes`, and `BodyAborted` when it does not end well: act on it only
+ * after the last chunk. Leaving early leaves the rest unread.
+ */
+export async function* readStreamed(
+  request: IncomingMessage,
+  maxBytes: number,
+  onFirstRead: () => void,
+): AsyncGenerator<Buffer> {
+  onFirstRead();
+  let bytes = 0;
+  const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer>;
+  try {
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw tooLarge(maxBytes);
+      yield chunk;
+    }
+  } catch (error) {
+    throw error instanceof HttpRefusal ? error : new BodyAborted();
+  }
+  if (!request.complete) throw new BodyAborted();
+}
+
+function tooLarge(maxBytes: number): HttpRefusal {
+  return kitRefusal('body_too_large', `The request body exceeds ${maxBytes} bytes.`);
 }

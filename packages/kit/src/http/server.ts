@@ -3,15 +3,18 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-
 import type { Secret } from '../diagnostics/secret.ts';
-import { bearerCheck, type BearerCheck } from './bearer.ts';
-import { ByteBudget } from './byte-budget.ts';
-import { announcedTooLarge, BodyAborted, readStreamed } from './body.ts';
-import { announcesBody, hygieneRefusal, isForeignPage } from './hygiene.ts';
-import { KitRequest } from './kit-request.ts';
-import { isLoopbackAddress, isLoopbackHost } from './loopback.ts';
-import { mostConnections } from './most-connections.ts';
+import {
+  bearerCheck,
+  type BearerCheck,
+  announcesBody,
+  hygieneRefusal,
+  isForeignPage,
+  isLoopbackAddress,
+  isLoopbackHost,
+} from './hygiene.ts';
+import { ByteBudget, mostConnections } from './byte-budget.ts';
+import { announcedTooLarge, BodyAborted, readStreamed, KitRequest } from './kit-request.ts';
 import { busy, HttpRefusal, kitRefusal } from './refusal.ts';
 import type { Reply } from './reply.ts';
 import { type Handler, type RequestHead, type Route, type RouteMatch, RouteTable } from './route.ts';

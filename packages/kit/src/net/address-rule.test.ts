@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-
-import { parseDestination, type NetworkDestination } from './network-destination.ts';
-import { addressFault, fixedAddresses } from './address-rule.ts';
-import { isCovered } from './network-coverage.ts';
+import { parseDestination, type NetworkDestination, isCovered } from './network-destination.ts';
+import { addressFault, fixedAddresses } from './address-class.ts';
 
 function destination(text: string): NetworkDestination {
   const reading = parseDestination(text);

@@ -3,8 +3,8 @@
 import { Agent, type ClientRequest, type IncomingMessage, request, type RequestOptions } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 
-import { addressFault } from './address-rule.ts';
-import { destinationOf } from './network-coverage.ts';
+import { addressFault } from './address-class.ts';
+import { destinationOf } from './network-destination.ts';
 import { checkedLookup, type HostResolver, systemResolver } from './resolver.ts';
 
 const idleConnectionMs = 4_000;

@@ -1,8 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-
-import { formatDestination, parseDestination, type NetworkDestination } from './network-destination.ts';
-import { coveringEntries, covers, mayReach } from './network-coverage.ts';
+import {
+  formatDestination,
+  parseDestination,
+  type NetworkDestination,
+  coveringEntries,
+  covers,
+  mayReach,
+} from './network-destination.ts';
 
 function destination(text: string): NetworkDestination {
   const reading = parseDestination(text);

@@ -1,11 +1,9 @@
 /** Says where a redirect may lead, so that a server outside cannot point a client at this machine or its networks. */
 
 import type { LookupFunction } from 'node:net';
-
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { printable } from '../diagnostics/printable.ts';
-import { type AddressClass, classifyAddress } from './address-class.ts';
-import { fixedAddresses } from './address-rule.ts';
+import { type AddressClass, classifyAddress, fixedAddresses } from './address-class.ts';
 import { endpointFault } from './endpoint.ts';
 import { checkedLookup, systemResolver } from './resolver.ts';
 

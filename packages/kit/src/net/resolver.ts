@@ -4,7 +4,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 
 import { errorCode } from '../diagnostics/system-reason.ts';
-import { fixedAddresses } from './address-rule.ts';
+import { fixedAddresses } from './address-class.ts';
 
 export type Resolution =
   | { readonly kind: 'addresses'; readonly addresses: readonly string[] }

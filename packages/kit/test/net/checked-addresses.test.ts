@@ -4,8 +4,8 @@ import { describe } from 'vitest';
 
 import { destination } from '../../../sandbox/test/egress-fixture.ts';
 import { checkedAddressContract } from '../../../../test/support/checked-address-contract.ts';
-import { addressFault } from '../../src/net/address-rule.ts';
-import { destinationOf, isCovered, mayReach } from '../../src/net/network-coverage.ts';
+import { addressFault } from '../../src/net/address-class.ts';
+import { destinationOf, isCovered, mayReach } from '../../src/net/network-destination.ts';
 import { checkedLookup } from '../../src/net/resolver.ts';
 import { responseOf } from '../../src/net/connections.ts';
 

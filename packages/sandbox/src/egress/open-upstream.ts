@@ -1,9 +1,8 @@
 /** Decides whether a destination is granted, and connects to one of its addresses within a time. */
 
 import { type Socket, connect } from 'node:net';
-import { addressFault } from '@svc/kit/net/address-rule.ts';
-import { isCovered } from '@svc/kit/net/network-coverage.ts';
-import { formatDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import { addressFault } from '@svc/kit/net/address-class.ts';
+import { isCovered, formatDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { EgressDecision, EgressRules } from './egress-rules.ts';
 import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
 import type { ProxyTarget } from './proxy-target.ts';

@@ -10,7 +10,7 @@ import {
   mkdirSync,
   symlinkSync,
 } from 'node:fs';
-import { join, relative, sep, basename } from 'node:path';
+import { basename, join } from 'node:path';
 
 import { countsAlone } from '../limits/held-limits.ts';
 import { composePlan, type Enforcement, type PlanRequest } from './compose-plan.ts';
@@ -18,6 +18,7 @@ import { encodeLaunchPlan } from './launch-plan.ts';
 import type { CollectedFiles } from '../closure/file-collection.ts';
 import type { ProcessGrants } from './process-grants.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 
 /** What the helper reads for a launch, as descriptors that any number of launches share. */
 export interface LaunchSheet {
@@ -150,7 +151,7 @@ export function withoutAgentsPrograms(
   files: CollectedFiles,
   { places, workdirExec }: { readonly places: readonly string[]; readonly workdirExec: boolean },
 ): CollectedFiles {
-  const isOutside = (path: string): boolean => !places.some((place) => isBelow(path, place));
+  const isOutside = (path: string): boolean => !places.some((place) => isBeneath(place, path));
   const kept = files.execute.filter((path) => !isOutside(path));
   if (kept.length === 0 && files.read.every(isOutside)) return files;
   const problems = workdirExec
@@ -164,11 +165,6 @@ export function withoutAgentsPrograms(
     execute: files.execute.filter(isOutside),
     problems: [...files.problems, ...problems],
   };
-}
-
-function isBelow(path: string, directory: string): boolean {
-  const way = relative(directory, path);
-  return way !== '..' && !way.startsWith(`..${sep}`);
 }
 
 /**

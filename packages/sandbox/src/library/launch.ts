@@ -8,7 +8,7 @@ import type { LaunchedProcess, LaunchEnd } from '../launcher.ts';
 import { environmentIn, grantsIn, type LoweredRequest, lowerRequest } from './lower-request.ts';
 import { containmentOf, ownSurroundings } from './own-host.ts';
 import type { Ended, Launched, LaunchRequest, Output, Refusal } from './requests.ts';
-import { StartRefusal } from './sandbox-error.ts';
+import { StartRefusal } from './start-refusal.ts';
 import { pipeline, type Readable, Transform } from 'node:stream';
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';

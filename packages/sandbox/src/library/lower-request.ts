@@ -15,7 +15,7 @@ import { findProgram } from '../find-program.ts';
 import type { ProcessGrants, ResourceLimits } from '../launch/process-grants.ts';
 import type { Surroundings } from './own-host.ts';
 import type { Grants, Limits, SandboxClass, SandboxRequest } from './requests.ts';
-import { StartRefusal } from './sandbox-error.ts';
+import { StartRefusal } from './start-refusal.ts';
 
 /** A request that can be carried out, as far as looking tells. Paths are absolute and without links. */
 export interface LoweredRequest {

@@ -1,4 +1,4 @@
-/** Finds out and says what this machine can enforce for this process: nothing else of the library reads the process. */
+/** Finds out once what this machine can enforce for this process: nothing else of the library reads the process. */
 
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { arch, cwd, env, getuid, platform } from 'node:process';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import { type Containment, kernelContainment, strongestEnforcement, mechanisms } from '../containment.ts';
+import { type Containment, kernelContainment, strongestEnforcement } from '../containment.ts';
 import { architectureOf, findHelper } from '../host-containment.ts';
 import type { Enforcement } from '../launch/compose-plan.ts';
 import { type HostAbility, leastAbiForScoped } from '../launch/host-ability.ts';
@@ -15,7 +15,7 @@ import { type OwnGroupFacts, ownGroupFacts, ownGroupId } from '../own-facts.ts';
 import { probeHost } from '../probe-host.ts';
 import { strictestFilter } from '../seccomp/assemble.ts';
 import type { Architecture } from '../seccomp/architecture.ts';
-import type { SandboxClass, Probe } from './requests.ts';
+import type { SandboxClass } from './requests.ts';
 
 /** A machine with a helper, tried once. */
 interface OwnHost {
@@ -65,10 +65,10 @@ function writableTemporary(): string {
 }
 
 /** The classes in the order in which they are tried. */
-const strongestFirst = ['sealed', 'scoped', 'advisory'] as const;
+export const strongestFirst = ['sealed', 'scoped', 'advisory'] as const;
 
 /** For each class, why this machine cannot enforce it, as a clause for a person; null where it can. */
-async function classObstacles(): Promise<Readonly<Record<SandboxClass, string | null>>> {
+export async function classObstacles(): Promise<Readonly<Record<SandboxClass, string | null>>> {
   const looked = await lookAtHost();
   const of = (wanted: SandboxClass): string | null =>
     looked.kind === 'none' ? looked.obstacle : obstacleTo(wanted, looked.host.ability);
@@ -151,21 +151,4 @@ async function classRefusal(wanted: SandboxClass, obstacle: string): Promise<Dia
   return new Diagnostic('E-CAP-003', `class ${wanted} was asked for and cannot be enforced here: ${obstacle}`, {
     hint,
   });
-}
-
-/**
- * Finds out which class this machine can enforce by enforcing each around a process of its own; no version is looked at. It is done once a
- * process, and nothing is kept on disk. Takes some 50 ms the first time.
- */
-export async function probe(): Promise<Probe> {
-  const obstacles = await classObstacles();
-  const found = strongestFirst.find((each) => obstacles[each] === null) ?? null;
-  const stronger = strongestFirst.slice(0, found === null ? undefined : strongestFirst.indexOf(found));
-  const reasons = [...new Set(stronger.map((each) => obstacles[each]))];
-  return {
-    class: found,
-    mechanism: found === null ? 'none' : mechanisms[found],
-    reason: reasons.length === 0 ? null : reasons.join('; '),
-    obstacles,
-  };
 }

@@ -6,7 +6,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { explain } from '../library/explain.ts';
 import { launch } from '../library/launch.ts';
-import { probe } from '../library/own-host.ts';
+import { probe } from '../library/probe.ts';
 import type {
   Ended,
   Launched,
@@ -17,7 +17,8 @@ import type {
   Explanation,
   Probe,
 } from '../library/requests.ts';
-import { isSandboxError, StartRefusal } from '../library/sandbox-error.ts';
+import { isSandboxError } from '../library/sandbox-error.ts';
+import { StartRefusal } from '../library/start-refusal.ts';
 import { help, readFlags } from './flags.ts';
 
 const failedItself = 125;

@@ -2,7 +2,7 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { isLoopbackAddress } from '@svc/kit/http/loopback.ts';
+import { isLoopbackAddress } from '@svc/kit/http/hygiene.ts';
 import type { HttpServer } from '@svc/kit/http/server.ts';
 
 interface ListenerAddress {

@@ -1,10 +1,10 @@
 /** Finds the files that an operator names in the command of a driver or a tool. */
 
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import { contains } from './session-directories.ts';
 
 interface OperatorPlaces {
   /** What a relative path of the manifest is relative to. */
@@ -56,7 +56,7 @@ export function hiddenIn(said: string, reads: readonly string[], places: Operato
   const open = [...reads, workdir];
   const hidden = [...new Set(told)].filter(
     (path) =>
-      near.some((place) => contains(place, path)) && !open.some((place) => contains(place, path)) && isFile(path),
+      near.some((place) => isBeneath(place, path)) && !open.some((place) => isBeneath(place, path)) && isFile(path),
   );
   if (hidden.length === 0) return null;
   const verb = hidden.length === 1 ? 'is' : 'are';
@@ -72,13 +72,13 @@ function fileNamed(word: string, isProgram: boolean, places: OperatorPlaces): st
   const mayBePath = word.includes('/') || (!isProgram && /^[^-].*\.\w+$/.test(word));
   if (!mayBePath || word.includes('\0')) return null;
   const path = isAbsolute(word) ? word : resolve(baseOf(places), word);
-  if (places.artifactDirectory !== undefined && !contains(places.artifactDirectory, path)) return null;
+  if (places.artifactDirectory !== undefined && !isBeneath(places.artifactDirectory, path)) return null;
   return isFile(path) ? path : null;
 }
 
 function readsOf(file: string, places: OperatorPlaces): readonly string[] {
   const real = realpathSync(file);
-  if (isSecret(real, places) || [file, real].some((path) => contains(realOf(places.workdir), path))) return [];
+  if (isSecret(real, places) || [file, real].some((path) => isBeneath(realOf(places.workdir), path))) return [];
   if (leadsAway(file, real, places)) return [];
   return [file, ...packageOf(real, places)];
 }
@@ -106,8 +106,8 @@ function packageOf(file: string, places: OperatorPlaces): readonly string[] {
 function leadsAway(file: string, real: string, places: OperatorPlaces): boolean {
   const base = baseOf(places);
   const own = realOf(base);
-  if (!contains(base, file) && !contains(own, file)) return false;
-  return !contains(own, real) && !real.split(sep).includes('node_modules');
+  if (!isBeneath(base, file) && !isBeneath(own, file)) return false;
+  return !isBeneath(own, real) && !real.split(sep).includes('node_modules');
 }
 
 /** A `package.json` or `node_modules` may be a link to another one, and to nothing else. */
@@ -118,7 +118,7 @@ function isItself(path: string): boolean {
 
 /** Neither the root of all nor the user's home is a package, whatever lies there. */
 function packageRoot(directory: string, places: OperatorPlaces): string | null {
-  if (contains(directory, realOf(places.home))) return null;
+  if (isBeneath(directory, realOf(places.home))) return null;
   if (isFile(join(directory, 'package.json'))) return directory;
   const above = dirname(directory);
   return above === directory ? null : packageRoot(above, places);
@@ -126,8 +126,8 @@ function packageRoot(directory: string, places: OperatorPlaces): string | null {
 
 function holdsSecrets(root: string, { manifestDirectory, artifactDirectory, home, workdir }: OperatorPlaces): boolean {
   // A package around the directory that was named is more than was named.
-  if (artifactDirectory !== undefined && !contains(realOf(artifactDirectory), root)) return true;
-  if ([manifestDirectory, home, workdir].some((path) => contains(root, realOf(path)))) return true;
+  if (artifactDirectory !== undefined && !isBeneath(realOf(artifactDirectory), root)) return true;
+  if ([manifestDirectory, home, workdir].some((path) => isBeneath(root, realOf(path)))) return true;
   return ['.env', '.svc', '.git', '.npmrc', '.ssh'].some((name) => existsSync(join(root, name)));
 }
 

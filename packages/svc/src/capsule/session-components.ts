@@ -3,9 +3,8 @@
 import type { ComponentHost } from '@svc/components/component-host.ts';
 import type { Component, ComponentGrants, Preopen } from '@svc/components/component.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
-import { mayReach } from '@svc/kit/net/network-coverage.ts';
+import { mayReach, formatDestination } from '@svc/kit/net/network-destination.ts';
 import { statePath } from '@svc/sandbox/launch/process-grants.ts';
-import { formatDestination } from '@svc/kit/net/network-destination.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { openScopeDirectory, openStateStore } from './session-directories.ts';

@@ -1,7 +1,8 @@
 /** Makes the directories of a session, and opens those of its grants. */
 
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
-import { basename, dirname, join, relative, sep } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
@@ -81,8 +82,8 @@ function refuseOwnPlaces(workdir: string, { root, home, packageRoot }: Directori
   const place = realPath(workdir);
   const closed = [join(root, '.svc'), join(home, '.svc'), installationOf(packageRoot)].map(realPath);
   const around = [root, packageRoot].map(realPath);
-  const holdsOne = [...around, ...closed].some((path) => contains(place, path));
-  if (!holdsOne && !closed.some((path) => contains(path, place))) return;
+  const holdsOne = [...around, ...closed].some((path) => isBeneath(place, path));
+  if (!holdsOne && !closed.some((path) => isBeneath(path, place))) return;
   throw new Diagnostic('E-RUN-029', `the workdir ${workdir} would give the agent what svc itself keeps`, {
     hint: 'name a directory of its own with --workdir, or leave the flag out',
   });
@@ -92,12 +93,6 @@ function refuseOwnPlaces(workdir: string, { root, home, packageRoot }: Directori
 function installationOf(packageRoot: string): string {
   const beside = dirname(packageRoot);
   return basename(beside) === 'node_modules' ? beside : packageRoot;
-}
-
-/** Whether a path is the directory or below it; both absolute, with links resolved. */
-export function contains(directory: string, path: string): boolean {
-  const way = relative(directory, path);
-  return way !== '..' && !way.startsWith(`..${sep}`);
 }
 
 /** With links resolved as far as the path exists. */

@@ -1,8 +1,8 @@
 /** Warns when another session works in the same directory. */
 
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readRunningRecords } from './running-record.ts';
-import { contains } from './session-directories.ts';
 
 interface SharedWorkdirQuestion {
   readonly home: string;
@@ -17,7 +17,7 @@ export function sharedWorkdir({ home, sessionId, workdir }: SharedWorkdirQuestio
   const others = readRunningRecords(home).filter((record) => record.session_id !== sessionId);
   const other =
     others.find((record) => record.workdir === workdir) ??
-    others.find((record) => contains(record.workdir, workdir) || contains(workdir, record.workdir));
+    others.find((record) => isBeneath(record.workdir, workdir) || isBeneath(workdir, record.workdir));
   if (other === undefined) return null;
   const place =
     other.workdir === workdir

@@ -2,7 +2,7 @@
 
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isJsonMediaType, singleHeader } from '@svc/kit/http/headers.ts';
+import { isJsonMediaType, singleHeader } from '@svc/kit/http/hygiene.ts';
 import type { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { emptyReply, jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest, Route } from '@svc/kit/http/route.ts';

@@ -7,7 +7,7 @@ import { type Task, isTerminal, type TaskSource, type Trust } from '../session/t
 import { EncodedJson, JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import { parseMessage, type InboundMessage, type ParsedMessage } from '@svc/protocol/message.ts';
 import { rejectedMessage } from '@svc/protocol/frames.ts';
-import { singleHeader } from '@svc/kit/http/headers.ts';
+import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
 import { encodeStopReport } from '@svc/protocol/stop-report.ts';
 import { encodeTask, parseTaskId, type TaskObject } from '@svc/protocol/task-object.ts';

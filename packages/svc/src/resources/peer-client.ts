@@ -1,10 +1,8 @@
 /** Asks another capsule for its card and its files. */
 
 import type { IncomingMessage } from 'node:http';
-
 import { Connections, responseOf } from '@svc/kit/net/connections.ts';
-import { mayReach } from '@svc/kit/net/network-coverage.ts';
-import { type NetworkDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
+import { mayReach, type NetworkDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
 import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import { agentCardPath, decodeAgentCard } from '@svc/protocol/agent-card.ts';

@@ -10,7 +10,7 @@ import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { writeAll } from '@svc/kit/files/descriptor-io.ts';
 import { TemporaryFile } from '@svc/kit/files/replace-file.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { singleHeader } from '@svc/kit/http/headers.ts';
+import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeRefusal } from '@svc/protocol/refusal.ts';
 import { decodeFileFacts } from '@svc/protocol/resource-files.ts';

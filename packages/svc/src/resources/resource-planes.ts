@@ -9,7 +9,7 @@ import { encodeExportRoot, encodeListing, type ListedFile, encodeHandleId } from
 import { listFiles } from './listing.ts';
 import { parseResourcePath, isSoundPath } from '@svc/protocol/resource-path.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
-import { singleHeader } from '@svc/kit/http/headers.ts';
+import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import { audienceHeader } from '@svc/protocol/audience.ts';
 import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
 import { handleId } from './handle-id.ts';

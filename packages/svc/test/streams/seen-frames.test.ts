@@ -1,11 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-
-import { SeenFrames } from '@svc/client/seen-frames.ts';
+import { SeenFrames } from '@svc/client/watch-capsule.ts';
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
-import { ReplayBuffer } from '../../src/session/replay-buffer.ts';
-import { WrittenFrame } from '../../src/session/replay-buffer.ts';
+import { ReplayBuffer, WrittenFrame } from '../../src/session/replay-buffer.ts';
 
 /** What happens to a capsule and to the one who watches it. `many` is more than a capsule holds. */
 type Happening = 'task' | 'reopened' | 'status' | 'text' | 'cut' | 'connect' | 'many';

@@ -23,7 +23,7 @@ import type { FilesystemGuard } from '../../filesystem-guard.ts';
 import { HeldDirectory, O_PATH } from '@svc/kit/files/held-directory.ts';
 import { directoryContract, regularFileContract } from '../../../../../test/support/beneath-contract.ts';
 import type { WaitingRoom } from '../io.ts';
-import { DescriptorBudget } from './descriptor-budget.ts';
+import { DescriptorBudget } from './directory-entry-stream.ts';
 import { Descriptor } from './descriptor.ts';
 import { filesystem } from './filesystem.ts';
 

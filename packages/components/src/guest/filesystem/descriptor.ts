@@ -19,12 +19,10 @@ import {
   utimesSync,
   type BigIntStats,
 } from 'node:fs';
-
 import type { WaitingRoom } from '../io.ts';
 import { HostObject } from '../retained.ts';
 import { InputStream, OutputStream, transferBytes } from '../streams.ts';
-import type { DescriptorBudget } from './descriptor-budget.ts';
-import { DirectoryEntryStream } from './directory-entry-stream.ts';
+import { type DescriptorBudget, DirectoryEntryStream } from './directory-entry-stream.ts';
 import { attempt, refuse } from './error-code.ts';
 import {
   descriptorStat,

@@ -1,10 +1,8 @@
-/** Lists a directory for a component. */
+/** Lists a directory for a component, within the number of files and directories that it may hold open. */
 
 import { opendirSync, type Dir, type Dirent } from 'node:fs';
-
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { HostObject } from '../retained.ts';
-import type { DescriptorBudget } from './descriptor-budget.ts';
 import { attempt, refuse } from './error-code.ts';
 import { descriptorType, type DescriptorType } from './file-stat.ts';
 
@@ -43,5 +41,27 @@ export class DirectoryEntryStream extends HostObject {
     super[Symbol.dispose]();
     this.#directory.closeSync();
     this.#budget.give();
+  }
+}
+
+const mostOpen = 512;
+
+/** How many descriptors, streams and directory listings one instance may hold at a time. */
+export class DescriptorBudget {
+  #open = 0;
+
+  /** Counts one more; past the limit the guest's call ends with `quota`. */
+  take(): void {
+    if (!this.has(1)) refuse('quota');
+    this.#open += 1;
+  }
+
+  /** Whether so many more may be taken. */
+  has(count: number): boolean {
+    return this.#open + count <= mostOpen;
+  }
+
+  give(): void {
+    this.#open -= 1;
   }
 }

@@ -3,9 +3,8 @@
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { GivenDirectory } from '../../exchange.ts';
 import { IoError, type WaitingRoom } from '../io.ts';
-import { DescriptorBudget } from './descriptor-budget.ts';
+import { DescriptorBudget, DirectoryEntryStream } from './directory-entry-stream.ts';
 import { Descriptor } from './descriptor.ts';
-import { DirectoryEntryStream } from './directory-entry-stream.ts';
 
 /**
  * `wasi:filesystem`, by interface, over the given directories. They are held, so a directory that is renamed or replaced later stays what it
