@@ -35,7 +35,7 @@ export async function buildComponents(dist) {
   });
   await build({
     ...common,
-    entryPoints: ['packages/components/src/compiler/compile-component.ts'],
+    entryPoints: ['packages/components/src/compiler/compiler.ts'],
     outfile: join(dist, 'compiler', 'compile-component.mjs'),
     format: 'esm',
   });

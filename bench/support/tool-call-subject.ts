@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { compiledFileName } from '@svc/components/compiler/compile-component.ts';
+import { compiledFileName } from '@svc/components/compiler/compiler.ts';
 import { decodeTranspiled, type TranspiledComponent } from '@svc/components/compiler/transpiled-component.ts';
 import { createComponentHost } from '@svc/components/component-host.ts';
 import { compileModules, linkInstance } from '@svc/components/guest/linked-instance.ts';

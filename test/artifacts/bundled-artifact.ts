@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { buildArtifacts } from '../../scripts/build-artifacts.mjs';
-import { compiledFileName } from '@svc/components/compiler/compile-component.ts';
+import { compiledFileName } from '@svc/components/compiler/compiler.ts';
 import { decodeTranspiled } from '@svc/components/compiler/transpiled-component.ts';
 import type { Component, ComponentGrants } from '@svc/components/component.ts';
 import { createComponentHost, type ComponentHost } from '@svc/components/component-host.ts';

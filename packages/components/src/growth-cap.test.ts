@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { capGrowth, type CapOutcome } from './growth-cap.ts';
-import { encodeUnsigned, MalformedWasm } from './wasm-reader.ts';
+import { encodeUnsigned, MalformedWasm } from './core-module.ts';
 
 const header = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 const page = 65_536;

@@ -1,7 +1,13 @@
 /** Bounds how far the memories and tables of a component may grow. */
 
-import { readCoreModule, type CoreModuleShape, type MemoryType, type Section, type TableType } from './core-module.ts';
-import { encodeUnsigned } from './wasm-reader.ts';
+import {
+  readCoreModule,
+  type CoreModuleShape,
+  type MemoryType,
+  type Section,
+  type TableType,
+  encodeUnsigned,
+} from './core-module.ts';
 
 /** Writes into the core modules of a component how far each of their memories and tables may grow. */
 

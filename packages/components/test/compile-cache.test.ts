@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import type { ComponentSource } from '../src/compiler/compile-cache.ts';
-import { compileComponent } from '../src/compiler/compile-component.ts';
+import { compileComponent } from '../src/compiler/compiler.ts';
 import { type ComponentHost, createComponentHost } from '../src/component-host.ts';
 import { componentSource, fixtureComponent } from './support/fixture-component.ts';
 import { faultOf, noGrants, order, packageRoot, temporaryFolder, testHost } from './support/hosted-tool.ts';

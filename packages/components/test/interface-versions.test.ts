@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it, vi } from 'vitest';
 
 import { interfaceNames } from '../src/compiler/interface-names.ts';
 import { interfacePackages, offeredInterface, refusedInterfaces } from '../src/interface-versions.ts';
-import { MalformedWasm } from '../src/wasm-reader.ts';
+import { MalformedWasm } from '../src/core-module.ts';
 import { componentText, toolRunning } from './support/component-text.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
 import {

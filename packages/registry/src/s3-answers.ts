@@ -1,7 +1,8 @@
-/** Reads the XML that an S3 service answers with. */
+/** Reads what an S3 service answers with, and tells what a request to it failed of. */
 
 import type { S3Client } from './s3-client.ts';
-import { notAnswering } from './s3-faults.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 
 /** One page of a listing (`ListObjectsV2`). */
 interface ListedPage {
@@ -74,4 +75,83 @@ export async function* listObjects(client: S3Client, prefix: string): AsyncGener
     next = listed.next;
   }
   throw notAnswering(attempt, 'the pages of the listing do not end');
+}
+
+/** A refusal as it came over the wire. */
+export interface S3Refusal {
+  readonly status: number;
+  /** Null when the answer said none. */
+  readonly code: string | null;
+  /** How far this machine's clock is ahead of the service's; null when that is not known. */
+  readonly aheadMs: number | null;
+  /** The region that the service names. */
+  readonly region: string | null;
+}
+
+/** An answer that did not come, or not to its end. */
+export class Unanswered extends Error {
+  readonly code = 'ERR_S3_UNANSWERED';
+}
+
+const passingStatuses = new Set([409, 429, 500, 502, 503, 504]);
+const passingCodes = new Set(['RequestTimeout', 'SlowDown', 'InternalError', 'ServiceUnavailable']);
+
+/** Whether the same request may well succeed a moment later. */
+export function isPassing({ status, code }: Pick<S3Refusal, 'status' | 'code'>): boolean {
+  return passingStatuses.has(status) || (code !== null && passingCodes.has(code));
+}
+
+/** `E-REG-025`, after all attempts. */
+export function notAnswering(attempt: string, reason: string, cause?: unknown): Diagnostic {
+  return new Diagnostic('E-REG-025', `cannot ${attempt}: ${reason}`, cause === undefined ? {} : { cause });
+}
+
+/** What kept an answer from coming, as a clause. Null for an error that is not of the network: it is a bug. */
+export function unansweredReason(error: unknown): string | null {
+  if (error instanceof Unanswered) return error.message;
+  return isNetworkError(error) ? networkReason(error) : null;
+}
+
+/** `E-REG-024`: what will not get better by asking again, in words for who runs the server. */
+export function refused(attempt: string, refusal: S3Refusal): Diagnostic {
+  const { reason, hint } = explain(refusal);
+  return new Diagnostic('E-REG-024', `cannot ${attempt}: ${reason}`, { hint });
+}
+
+const credentialHint =
+  'check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, with temporary credentials, AWS_SESSION_TOKEN';
+const addressHint = 'check the bucket, S3_ENDPOINT and AWS_REGION';
+
+function explain({ status, code, aheadMs, region }: S3Refusal): { readonly reason: string; readonly hint: string } {
+  switch (code) {
+    case 'RequestTimeTooSkewed':
+    case 'RequestExpired':
+      return { reason: `the clock of this machine ${skewText(aheadMs)} (${code})`, hint: 'set the clock, best by NTP' };
+    case 'InvalidAccessKeyId':
+    case 'SignatureDoesNotMatch':
+    case 'ExpiredToken':
+    case 'InvalidToken':
+    case 'TokenRefreshRequired':
+      return { reason: `the credentials are not accepted (${code})`, hint: credentialHint };
+    case 'NoSuchBucket':
+      return { reason: 'there is no such bucket', hint: addressHint };
+    case 'PermanentRedirect':
+    case 'TemporaryRedirect':
+    case 'AuthorizationHeaderMalformed':
+    case 'IllegalLocationConstraintException':
+      return {
+        reason: `the bucket is elsewhere (${code})`,
+        hint: region === null ? addressHint : `set AWS_REGION to ${region}`,
+      };
+    default:
+      return {
+        reason: `the service answered ${status}${code === null ? '' : ` ${code}`}`,
+        hint: status === 403 ? 'docs/registry.md lists the permissions that are needed' : addressHint,
+      };
+  }
+}
+
+function skewText(aheadMs: number | null): string {
+  if (aheadMs === null || Math.abs(aheadMs) < 60_000) return 'differs from that of the service';
+  return `is ${Math.round(Math.abs(aheadMs) / 60_000)} minutes ${aheadMs > 0 ? 'ahead of' : 'behind'} that of the service`;
 }

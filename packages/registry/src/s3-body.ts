@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { networkReason } from '@svc/kit/net/network-reason.ts';
-import { notAnswering, unansweredReason } from './s3-faults.ts';
+import { notAnswering, unansweredReason } from './s3-answers.ts';
 
 interface ExpectedBody {
   /** What is being tried, for a message that begins with `cannot`. */

@@ -3,12 +3,10 @@
 import { randomInt } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-
 import type { AwsV4Signer } from 'aws4fetch';
-
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { parseErrorCode } from './s3-answers.ts';
+import { parseErrorCode, isPassing, notAnswering, refused, type S3Refusal, unansweredReason } from './s3-answers.ts';
 import {
   readText,
   S3Connections,
@@ -18,8 +16,7 @@ import {
   type S3Limits,
   type SignedRequest,
 } from './s3-exchange.ts';
-import { isPassing, notAnswering, refused, type S3Refusal, unansweredReason } from './s3-faults.ts';
-import type { S3Settings } from './s3-settings.ts';
+import type { S3Settings } from './settings.ts';
 
 interface S3Call {
   /** What is attempted, for a message that begins with `cannot`. */

@@ -6,7 +6,7 @@ import { finished } from 'node:stream';
 
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { Connections, responseOf } from '@svc/kit/net/connections.ts';
-import { Unanswered } from './s3-faults.ts';
+import { Unanswered } from './s3-answers.ts';
 
 /** A body whose hash is known before it is sent. */
 export type S3Body =

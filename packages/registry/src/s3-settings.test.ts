@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
-import { readS3Settings, type S3Settings } from './s3-settings.ts';
+import { readS3Settings, type S3Settings } from './settings.ts';
 
 function read(store: string, env: Readonly<Record<string, string>> = {}): S3Settings {
   return readS3Settings(store, { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret', ...env });

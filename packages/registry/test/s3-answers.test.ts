@@ -5,7 +5,7 @@ import { describe } from 'vitest';
 
 import { boundedReadContract } from '../../../test/support/bounded-read-contract.ts';
 import { readText } from '../src/s3-exchange.ts';
-import { Unanswered } from '../src/s3-faults.ts';
+import { Unanswered } from '../src/s3-answers.ts';
 
 describe('the answer of a store on S3', () => {
   boundedReadContract('its reader', {

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { S3Settings } from '../src/s3-settings.ts';
+import type { S3Settings } from '../src/settings.ts';
 import { S3Store } from '../src/s3-store.ts';
 import { StagingArea } from '../src/staging.ts';
 import { ask } from '../../kit/test/http/raw-client.ts';

@@ -6,9 +6,8 @@ import { type ContainmentClass, containmentClasses, isAtLeast } from '@svc/proto
 import type { Containment } from '@svc/sandbox/containment.ts';
 import { hostContainment, type HostFacts, findHelper } from '@svc/sandbox/host-containment.ts';
 import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
-import type { Attempt, Promised } from './attempt.ts';
+import { type Attempt, type Promised, judge, type Judgement, promisedOf, type Seen } from './attempt.ts';
 import { type AttemptTools, findAttemptTools } from './attempt-tools.ts';
-import { judge, type Judgement, promisedOf, type Seen } from './seen.ts';
 import { type AttemptHost, lackingFor, runAttempt } from './run-attempt.ts';
 import { launchAttempts } from './launch-attempts.ts';
 import { executionAttempts } from './execution-attempts.ts';

@@ -5,13 +5,11 @@ import { once } from 'node:events';
 import { closeSync, existsSync, openSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-
 import { containedHome } from '@svc/sandbox/contained-environment.ts';
 import { type Containment, openPlace } from '@svc/sandbox/containment.ts';
 import { barePlan, encodeLaunchPlan } from '@svc/sandbox/launch/launch-plan.ts';
-import { type LaunchAttempt, stopped, stoppedFromScoped, works } from './attempt.ts';
+import { type LaunchAttempt, stopped, stoppedFromScoped, works, allowed, parseAnswer, type Seen } from './attempt.ts';
 import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
-import { allowed, parseAnswer, type Seen } from './seen.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /** What an attempt at a launch needs of its host. */

@@ -1,14 +1,12 @@
 /** Makes one attempt in a session of its own, and says what was seen of it. */
 
 import { text } from 'node:stream/consumers';
-
 import { containedEnvironment } from '@svc/sandbox/contained-environment.ts';
 import { type Containment, openPlace } from '@svc/sandbox/containment.ts';
 import type { LaunchedProcess, Launcher } from '@svc/sandbox/launcher.ts';
 import { leastGrants } from '@svc/sandbox/launch/process-grants.ts';
-import type { Attempt, ProgramAttempt } from './attempt.ts';
+import { type Attempt, type ProgramAttempt, allowed, parseAnswer, type Seen } from './attempt.ts';
 import { type AttemptTools, ungrantedVariable } from './attempt-tools.ts';
-import { allowed, parseAnswer, type Seen } from './seen.ts';
 import { Surroundings } from './surroundings.ts';
 
 export interface AttemptHost {

@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-
-import { formatSeen, judge, type Judgement, parseAnswer, type Seen } from './seen.ts';
-import type { Promised } from './attempt.ts';
+import { formatSeen, judge, type Judgement, parseAnswer, type Seen, type Promised } from './attempt.ts';
 
 describe('parseAnswer', () => {
   it.each<[string, Seen | 'tried' | null]>([

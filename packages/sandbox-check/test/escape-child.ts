@@ -9,7 +9,7 @@ import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { allAttempts } from '../src/attempt-suite.ts';
 import { findAttemptTools, ungrantedVariable } from '../src/attempt-tools.ts';
 import { type AttemptHost, lackingFor, runAttempt } from '../src/run-attempt.ts';
-import { formatSeen } from '../src/seen.ts';
+import { formatSeen } from '../src/attempt.ts';
 import type { EscapeColumn } from './escape-columns.ts';
 
 /** Makes every attempt as whoever this process is, and prints what became of them: a program of its own, started by the tests. */

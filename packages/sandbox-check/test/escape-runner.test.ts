@@ -3,13 +3,10 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-
-import { type ProgramEntry, programAttempt, stopped } from '../src/attempt.ts';
+import { type ProgramEntry, programAttempt, stopped, formatSeen } from '../src/attempt.ts';
 import { findAttemptTools } from '../src/attempt-tools.ts';
 import { lackingFor, runAttempt } from '../src/run-attempt.ts';
-import { formatSeen } from '../src/seen.ts';
 import { noContainment } from '@svc/sandbox/containment.ts';
 
 const program = fileURLToPath(new URL(`../../../dist/native/linux-${process.arch}/svc-attempts`, import.meta.url));

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
 
 import { allAttempts } from '../src/attempt-suite.ts';
-import { promisedOf } from '../src/seen.ts';
+import { promisedOf } from '../src/attempt.ts';
 import { answersToRoot, answersToUser, impossibleAlone, impossibleToUser } from './escape-answers.ts';
 import { type EscapeColumn, makeEscapes } from './escape-columns.ts';
 import { rootIsBounded } from '../../sandbox/test/process-limit-of-root.ts';

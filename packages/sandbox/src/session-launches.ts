@@ -15,7 +15,7 @@ import { PipeStock, helperPipes } from './pipe-stock.ts';
 import { systemFiles } from './closure/file-collection.ts';
 import { neededFiles } from './closure/needed-files.ts';
 import { countThreads, ownGroupFacts, ownGroupId } from './own-facts.ts';
-import { EgressLog } from './egress/egress-log.ts';
+import { EgressLog } from './egress/egress-rules.ts';
 import { EgressProxy } from './egress/egress-proxy.ts';
 import { systemResolver } from '@svc/kit/net/resolver.ts';
 import { enterGroups } from './limits/control-group.ts';

@@ -1,5 +1,5 @@
 // Finds the engine of guests in the native addon of componentize-qjs, which holds several.
-import { MalformedWasm, WasmReader } from '../wasm-reader.ts';
+import { MalformedWasm, WasmReader } from '../core-module.ts';
 
 const magic = Buffer.from('\0asm\x01\0\0\0', 'latin1');
 const smallest = 100_000;

@@ -1,5 +1,5 @@
 // Makes the engine of guests repeatable: what it asks its host while a component is built is answered the same everywhere.
-import { encodeUnsigned, MalformedWasm, WasmReader } from '../wasm-reader.ts';
+import { encodeUnsigned, MalformedWasm, WasmReader } from '../core-module.ts';
 
 const section = { type: 1, import: 2, function: 3, global: 6, export: 7, code: 10 } as const;
 

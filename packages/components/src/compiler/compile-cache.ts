@@ -4,15 +4,13 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cachedDataVersionTag } from 'node:v8';
-
 import { sha256Hex, sha256Shape } from '@svc/kit/sha256.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { ComponentFault } from '../component.ts';
-import { compiledFileName } from './compile-component.ts';
+import { compiledFileName, type Compiler } from './compiler.ts';
 import { refusedInterfaces, type InterfaceRefusal } from '../interface-versions.ts';
-import type { Compiler } from './compiler.ts';
 import {
   decodeTranspiled,
   encodeTranspiled,

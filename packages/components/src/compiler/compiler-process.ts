@@ -1,10 +1,8 @@
 /** The process that compiles one component: it reads the bytes, answers and ends. */
 
 import { $init, generate } from '@bytecodealliance/jco-transpile/component';
-
 import { receive, sendLast } from '../channel.ts';
-import { allowExtendedConst } from '../extended-const.ts';
-import { MalformedWasm } from '../wasm-reader.ts';
+import { allowExtendedConst, MalformedWasm } from '../core-module.ts';
 import type { CompilerAnswer } from './transpiled-component.ts';
 import { harmfulName, strippedComponent } from './harmless-component.ts';
 import { glueScript } from './glue-script.ts';

@@ -1,11 +1,13 @@
-/** Has components compiled, each in a process of its own. */
+/** Has components compiled, each in a process of its own: when they are first used, or when `svc` is built. */
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { NodeProcess } from '../node-process.ts';
-import type { CompilerAnswer } from './transpiled-component.ts';
+import { type CompilerAnswer, encodeTranspiled, transpiledComponent } from './transpiled-component.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 
 /** At once: each takes a core and up to 3 GiB. */
 const mostAtOnce = 2;
@@ -112,4 +114,19 @@ const ended = 'compiling it took too long or was ended';
 
 function refused(reason: string): CompilerAnswer {
   return { kind: 'refused', reason };
+}
+
+/** The one file of a directory of compiled form; `precompiledDir` of a component source names the directory. */
+export const compiledFileName = 'component.compiled';
+
+/**
+ * Compiles a component ahead of its first use and writes `component.compiled` into `directory`, which is made when missing.
+ * Rejects with a plain `Error` that says what is wrong with the component, and with `E-IO-001` when the file cannot be written.
+ */
+export async function compileComponent(component: Uint8Array, directory: string): Promise<void> {
+  const answer = await new Compiler(findPackageRoot(import.meta.filename)).compile(component);
+  if (answer.kind === 'refused') throw new Error(`the component cannot be compiled: ${answer.reason}`);
+  const componentSha256 = sha256Hex(component);
+  const file = encodeTranspiled(transpiledComponent(componentSha256, answer));
+  await replaceFile(join(directory, compiledFileName), [file]);
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { encodeUnsigned } from '../wasm-reader.ts';
+import { encodeUnsigned } from '../core-module.ts';
 import { harmfulName } from './harmless-component.ts';
 
 /** A module that exports one memory under this name. */

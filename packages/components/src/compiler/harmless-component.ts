@@ -1,6 +1,6 @@
 /** Keeps out of the compiler what a component could do harm with: custom sections, and names that would run as code. */
 
-import { encodeUnsigned, MalformedWasm, WasmReader } from '../wasm-reader.ts';
+import { encodeUnsigned, MalformedWasm, WasmReader } from '../core-module.ts';
 
 const preambleBytes = 8;
 const customSection = 0;

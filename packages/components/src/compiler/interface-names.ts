@@ -1,6 +1,6 @@
 /** Reads from the bytes of a component which interfaces it imports and exports, with the versions that the compiler leaves out. */
 
-import { MalformedWasm, WasmReader } from '../wasm-reader.ts';
+import { MalformedWasm, WasmReader } from '../core-module.ts';
 
 const preambleBytes = 8;
 const importSection = 10;

@@ -6,7 +6,7 @@ import type { LoadMessage } from '../exchange.ts';
 import type { Imports } from './offered-imports.ts';
 import { bytesInUse, countMemory } from './retained.ts';
 import type { CoreModule } from '../compiler/transpiled-component.ts';
-import { allowExtendedConst } from '../extended-const.ts';
+import { allowExtendedConst } from '../core-module.ts';
 import { capGrowth } from '../growth-cap.ts';
 
 /** Allocators ask for more than the byte they lack. */

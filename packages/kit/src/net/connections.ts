@@ -2,10 +2,10 @@
 
 import { Agent, type ClientRequest, type IncomingMessage, request, type RequestOptions } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
-
 import { addressFault } from './address-class.ts';
 import { destinationOf } from './network-destination.ts';
 import { checkedLookup, type HostResolver, systemResolver } from './resolver.ts';
+import type { HttpRequest, HttpResponse } from '@svc/client/http-door.ts';
 
 const idleConnectionMs = 4_000;
 const defaultResolveMs = 10_000;
@@ -95,4 +95,37 @@ export function responseOf(asked: ClientRequest): Promise<IncomingMessage> {
       reject(Object.assign(new Error('the connection was closed without an answer'), { code: 'ECONNRESET' }));
     });
   });
+}
+
+/** A host that vanished sends no word; the kernel asks it. Silence of a busy capsule is no reason to go (D1 "Heartbeat"). */
+const keepAliveMs = 30_000;
+
+/** What stands for `fetch`: each request has a connection of its own. Rejects with the error of that connection. */
+export async function ownConnection(
+  url: string,
+  { method, headers, body, signal }: HttpRequest,
+): Promise<HttpResponse> {
+  const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+  const outgoing = startRequest(new URL(url), { method, signal, headers: { ...headers, ...length } });
+  const response = responseOf(outgoing);
+  outgoing.end(body);
+  return responseFrom(await response);
+}
+
+function responseFrom(response: IncomingMessage): HttpResponse {
+  response.socket.setKeepAlive(true, keepAliveMs);
+  const pieces = response[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, undefined>;
+  return {
+    status: response.statusCode ?? 0,
+    headers: { get: (name) => [response.headers[name] ?? null].flat()[0] ?? null },
+    body: {
+      getReader: () => ({
+        read: async () => {
+          const { done = false, value } = await pieces.next();
+          return { done, value };
+        },
+        cancel: async () => response.destroy(),
+      }),
+    },
+  };
 }

@@ -1,15 +1,13 @@
 /** The HTTP client of commands that ask registries: redirects, proxies, one deadline, progress. */
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { printable } from '../diagnostics/printable.ts';
 import type { Secret } from '../diagnostics/secret.ts';
 import { readUpTo } from '../files/read-up-to.ts';
-import { exchange, type OutgoingBody } from './http-exchange.ts';
+import { exchange, type OutgoingBody, RequestRun } from './request-run.ts';
 import type { Proxy } from './proxy.ts';
 import { lookupWithin, redirectTarget, type RedirectSource } from './redirect-rule.ts';
-import { RequestRun } from './request-run.ts';
 
 export interface HttpSettings {
   /** For a request in all: its redirects, its body and the body of its answer (D3 "Limits"). */

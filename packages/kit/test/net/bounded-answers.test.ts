@@ -7,7 +7,7 @@ import { ClientError } from '@svc/client/client-error.ts';
 import { HttpDoor } from '@svc/client/http-door.ts';
 import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
 import { HttpClient } from '../../src/net/http-client.ts';
-import { ownConnection } from '../../src/net/own-connection.ts';
+import { ownConnection } from '../../src/net/connections.ts';
 
 let server: Server;
 let url: URL;

@@ -2,9 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-
-import { EgressLog } from './egress-log.ts';
-import type { EgressDecision } from './egress-rules.ts';
+import { EgressLog, type EgressDecision } from './egress-rules.ts';
 
 let folder = '';
 

@@ -10,7 +10,7 @@ import { faultOf, shownId } from './capsule-faults.ts';
 import type { CommandContext } from './command-context.ts';
 import type { DoorOptions, Http } from '@svc/client/http-door.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
-import { ownConnection } from '@svc/kit/net/own-connection.ts';
+import { ownConnection } from '@svc/kit/net/connections.ts';
 import { readRunningRecords, type RunningRecord } from '../capsule/running-record.ts';
 
 /** Where to call a capsule, and with which token. */

@@ -10,7 +10,7 @@ import {
   type ClassUnderTest,
   makeAttempts,
 } from '@svc/sandbox-check/attempt-suite.ts';
-import { formatSeen } from '@svc/sandbox-check/seen.ts';
+import { formatSeen } from '@svc/sandbox-check/attempt.ts';
 import { hostContainment, type HostFacts, findHelper } from '@svc/sandbox/host-containment.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

@@ -18,7 +18,7 @@ import { githubApiOf, type RegistryChoice } from '@svc/artifacts/store/sources/r
 import { checkArtifact } from '../tools/argument-check.ts';
 import type { CommandContext } from './command-context.ts';
 import { DownloadView } from './transfer-view.ts';
-import { interruptible } from './interruption.ts';
+import { interruptible } from './stop-signals.ts';
 import { openProject, placesOf, type Project, lazySources, registryChoice } from './project.ts';
 import { render } from './render-failure.ts';
 import { type Column, renderTable } from './table.ts';

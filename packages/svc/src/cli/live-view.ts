@@ -1,15 +1,13 @@
 /** Shows the work of a session on a terminal while it happens. */
 
 import pc from 'picocolors';
-
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import { redactHandles } from '../resources/handle-id.ts';
 import { cutToWidth } from './terminal/terminal-kind.ts';
 import { inertLine } from './terminal/inert-text.ts';
 import type { Output } from './terminal/output.ts';
 import { type Page, pageOf } from './terminal/page.ts';
-import { exact, say, Shown } from './terminal/shown.ts';
-import { unfenced } from './unfenced.ts';
+import { exact, say, Shown, unfenced } from './terminal/shown.ts';
 
 const longestName = 40;
 const longestLine = 400;

@@ -4,7 +4,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { tap } from '@svc/artifacts/store/archive-writer.ts';
@@ -18,7 +17,7 @@ import { registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
 import { checkArtifact } from '../tools/argument-check.ts';
 import type { CommandContext } from './command-context.ts';
-import { interruptible } from './interruption.ts';
+import { interruptible } from './stop-signals.ts';
 import { inMebibytes, ProgressLine } from './transfer-view.ts';
 import { registryChoice } from './project.ts';
 import { render } from './render-failure.ts';

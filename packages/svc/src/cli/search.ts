@@ -7,7 +7,7 @@ import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
 import { entryOfIndex, localEntries, search, type SearchEntry } from '@svc/artifacts/store/list-stored.ts';
 import { registryInUse, type RegistryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import type { CommandContext } from './command-context.ts';
-import { interruptible } from './interruption.ts';
+import { interruptible } from './stop-signals.ts';
 import { placesOf, registryChoice } from './project.ts';
 import { render } from './render-failure.ts';
 import { type Column, renderTable } from './table.ts';

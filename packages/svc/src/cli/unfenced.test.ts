@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 import { fenceUntrusted } from '../tools/untrusted-fence.ts';
-import { unfenced } from './unfenced.ts';
+import { unfenced } from './terminal/shown.ts';
 
 it.each(['one', 'one\ntwo', '', '</untrusted-content>', '\n\n'])('a person reads %j without the fence', (content) => {
   const read = unfenced(fenceUntrusted('tool:sh', content), 'tool:sh');

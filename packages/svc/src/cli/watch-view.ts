@@ -9,8 +9,7 @@ import {
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
 import { inertLine } from './terminal/inert-text.ts';
 import type { Page } from './terminal/page.ts';
-import { exact, joined, say, Shown } from './terminal/shown.ts';
-import { unfenced } from './unfenced.ts';
+import { exact, joined, say, Shown, unfenced } from './terminal/shown.ts';
 
 const taskIdTail = 8;
 const longestName = 100;

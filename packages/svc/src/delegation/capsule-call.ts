@@ -4,7 +4,7 @@ import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { ClientError } from '@svc/client/client-error.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
-import { ownConnection } from '@svc/kit/net/own-connection.ts';
+import { ownConnection } from '@svc/kit/net/connections.ts';
 import { type Clock, pause } from '@svc/kit/clock.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { encodeMessage } from '@svc/protocol/message.ts';

@@ -3,7 +3,7 @@
 import { ClientError } from '@svc/client/client-error.ts';
 import { RefereeClient } from '@svc/client/referee-client.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { ownConnection } from '@svc/kit/net/own-connection.ts';
+import { ownConnection } from '@svc/kit/net/connections.ts';
 import { silence } from './capsule-call.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
 import { atMost } from '@svc/kit/clock.ts';

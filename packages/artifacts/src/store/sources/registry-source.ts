@@ -8,7 +8,7 @@ import { type ArtifactRef, spell } from '../artifact-ref.ts';
 import type { ArtifactSource, FetchedArchive } from '../installed-artifact.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
-import type { OutgoingBody } from '@svc/kit/net/http-exchange.ts';
+import type { OutgoingBody } from '@svc/kit/net/request-run.ts';
 import {
   artifactsPath,
   decodeIndex,

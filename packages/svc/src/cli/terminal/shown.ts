@@ -1,4 +1,4 @@
-/** Text that may be printed: every part that others wrote has been cleaned. */
+/** Text that may be printed: every part that others wrote has been cleaned, and the markers of untrusted text are gone. */
 
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 
@@ -91,4 +91,18 @@ export function jsonText(json: string): Shown {
 export function joined(parts: readonly Shown[]): Shown {
   const [first] = parts;
   return Shown.cleaned(parts.map(({ text }) => text).join(''), first?.layout);
+}
+
+const closing = '</untrusted-content>';
+const opening = /^<untrusted-content source=[^\n>]*>\n/;
+
+/**
+ * The text between the markers that tell a model what others wrote (docs/protocol.md "Frames"): they say nothing to a person. `fenceSource` is null where
+ * there are none.
+ */
+export function unfenced(content: string, fenceSource: string | null): string {
+  const start = fenceSource === null ? null : opening.exec(content.slice(0, 1024));
+  if (start === null || !content.endsWith(closing)) return content;
+  const inner = content.slice(start[0].length, -closing.length);
+  return inner.endsWith('\n') ? inner.slice(0, -1) : inner;
 }
