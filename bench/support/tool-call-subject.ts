@@ -9,7 +9,7 @@ import { createComponentHost } from '@svc/components/component-host.ts';
 import { compileModules, linkInstance } from '@svc/components/guest/linked-instance.ts';
 import { Mailbox } from '@svc/components/guest/mailbox.ts';
 import { offeredImports } from '@svc/components/guest/offered-imports.ts';
-import { OutputTail } from '@svc/components/guest/output-tail.ts';
+import { OutputTail } from '@svc/components/guest/streams.ts';
 import type { ToolCallContext } from '@svc/svc/tools/tool.ts';
 import { createWasmTool } from '@svc/svc/tools/wasm-tool.ts';
 

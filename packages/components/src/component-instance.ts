@@ -40,7 +40,7 @@ export interface InstanceOptions {
 /** All but what the instance knows by itself. */
 export type Loading = Omit<LoadMessage, 'kind' | 'directories' | 'maxMemoryBytes'>;
 
-export interface InstanceCall {
+interface InstanceCall {
   readonly interface: string;
   readonly function: string;
   readonly args: readonly unknown[];

@@ -28,7 +28,7 @@ export type CapOutcome =
   /** `reason` is a clause: `it needs 20480 KiB of memory and may have 16384 KiB`. */
   | { readonly kind: 'refused'; readonly reason: string };
 
-export interface CappedModule {
+interface CappedModule {
   readonly bytes: Uint8Array;
   /** Whether it defines memories or tables. */
   readonly grows: boolean;

@@ -4,7 +4,7 @@ import { CallDeadline } from './call-deadline.ts';
 import { type Component, type ComponentCall, ComponentFault } from './component.ts';
 import { ComponentInstance, type InstanceOptions, type Loading } from './component-instance.ts';
 
-export interface HostedOptions {
+interface HostedOptions {
   readonly instance: InstanceOptions;
   /** Gives what an instance is made of, the compiler's work included. Rejects with a `ComponentFault`. */
   readonly prepare: () => Promise<Loading>;

@@ -35,7 +35,7 @@ const awakeMs = 0.25;
 /** How long the shell may take to end what it watches over. A process that was taken over may have stopped it. */
 const shellPatienceMs = 2_000;
 
-export interface NodeProcessOptions {
+interface NodeProcessOptions {
   /** The file to run; absolute. */
   readonly script: string;
   /** Of the engine's heap: the values that pass between guest and host. */

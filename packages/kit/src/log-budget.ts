@@ -1,5 +1,5 @@
 /** What all logs of a session hold together. Each of them has a limit of its own besides. */
-export const mostLogBytes: number = 256 * 1024 * 1024;
+const mostLogBytes: number = 256 * 1024 * 1024;
 
 /**
  * Bounds what a session keeps in its `logs/`: outputs of commands, long answers of servers, what hooks write, decisions of the egress proxy. A caller takes

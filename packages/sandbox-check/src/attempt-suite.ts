@@ -48,7 +48,7 @@ export async function classesUnderTest(facts: HostFacts): Promise<readonly Class
   return found;
 }
 
-export interface SuiteRequest {
+interface SuiteRequest {
   readonly facts: HostFacts;
   /** The `PATH` on which what attempts need is looked for. */
   readonly searchPath: string;

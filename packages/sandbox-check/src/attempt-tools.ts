@@ -30,7 +30,7 @@ export const toolNames: Readonly<Record<keyof AttemptTools, string>> = {
   setuidProgram: 'setuid program, which svc does not make',
 };
 
-export interface ToolSearch {
+interface ToolSearch {
   readonly searchPath: string;
   /** As `process.arch` has it. */
   readonly architecture: string;

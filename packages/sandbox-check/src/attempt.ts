@@ -19,7 +19,7 @@ export type Promised =
   | 'works';
 
 /** By class; null where the attempt means nothing. */
-export type Promises = Readonly<Record<ContainmentClass, Promised | null>>;
+type Promises = Readonly<Record<ContainmentClass, Promised | null>>;
 
 interface AttemptBase {
   readonly name: string;

@@ -21,7 +21,7 @@ import { containedHome } from '@svc/sandbox/contained-environment.ts';
 import type { AttemptTools } from './attempt-tools.ts';
 import { GreetingServers } from './greeting-servers.ts';
 
-export interface SurroundingsRequest {
+interface SurroundingsRequest {
   /** An existing directory in which one of their own is made. */
   readonly directory: string;
   /** `svc-attempts`. */

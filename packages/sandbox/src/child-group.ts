@@ -8,7 +8,7 @@ import type { LaunchEnd, LaunchedProcess } from './launcher.ts';
 import type { StandardStreams } from './start-process.ts';
 
 /** A child that was started as leader of its own group, and our ends of its standard streams. */
-export interface GroupLeader extends StandardStreams {
+interface GroupLeader extends StandardStreams {
   readonly child: ChildProcess;
   readonly pid: number;
 }

@@ -8,7 +8,7 @@ import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { type StoreDirectory, storePlace, type ProcessGrants } from './launch/process-grants.ts';
 import type { Enforcement } from './launch/compose-plan.ts';
 
-export interface EnvironmentSource {
+interface EnvironmentSource {
   readonly accessibleWorkdir: string;
   /** Told in `SVC_SESSION_ID`, and authorises nothing (D2 "Environment variables"); absent where there is no session. */
   readonly sessionId?: string;

@@ -13,7 +13,7 @@ import type { LimitWatch } from './limits/session-limits.ts';
 import type { PipeStock } from './pipe-stock.ts';
 import { startProcess } from './start-process.ts';
 
-export interface ContainedLauncherOptions {
+interface ContainedLauncherOptions {
   /** `svc-launch`. */
   readonly helper: string;
   readonly sheets: LaunchSheets;

@@ -159,7 +159,7 @@ function reasonAgainstMore({ class: used }: Enforcement, { ability, ceiling }: K
 }
 
 /** D1 "Scope report", `userns grant`: whether the kernel grants a user namespace for the composed root. */
-export function usernsGrantOf({ root }: Pick<HostAbility, 'root'>): string {
+function usernsGrantOf({ root }: Pick<HostAbility, 'root'>): string {
   if (root === null) return 'denied';
   return root.userNamespace ? 'granted' : 'not needed';
 }

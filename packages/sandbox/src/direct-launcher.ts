@@ -12,7 +12,7 @@ import { startProcess } from './start-process.ts';
 import { join } from 'node:path';
 import type { SessionContainment, SessionPlace } from './containment.ts';
 
-export interface DirectLauncherOptions {
+interface DirectLauncherOptions {
   readonly cwd: string;
   /** For a canonical `cwd`: a link that has come to be on the way there refuses the launch. Links are followed when absent. */
   readonly refusesLinks?: true;

@@ -4,14 +4,14 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type ContainmentClass, containmentClasses, isAtLeast, strongest } from '@svc/protocol/containment-class.ts';
 
 /** Where a floor can be declared; absent where it is not (D1 "Command line" 1). */
-export interface DeclaredFloors {
+interface DeclaredFloors {
   readonly manifest?: ContainmentClass | undefined;
   readonly workspace?: ContainmentClass | undefined;
   readonly flag?: ContainmentClass | undefined;
 }
 
 /** The class contained processes get on this host, and why it is not a stronger one. */
-export interface HostContainment {
+interface HostContainment {
   readonly achieved: ContainmentClass;
   /** D1 "Mechanism values". */
   readonly mechanism: string;

@@ -9,7 +9,7 @@ import type { Readable } from 'node:stream';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 
 /** Where pipes come from. */
-export interface PipeSource {
+interface PipeSource {
   /** Makes some. Answers a descriptor of each, of its read end and not blocking; none where the host makes no pipes for us. */
   readonly make: () => Promise<readonly number[]>;
   /** They have a name: whoever opens one end by way of a descriptor waits until somebody has the other. */
@@ -95,7 +95,7 @@ export function helperPipes(helper: string, owner: number | null = null): PipeSo
   return { make, areNamed: false };
 }
 
-export interface HeldByHelper {
+interface HeldByHelper {
   readonly helper: string;
   readonly args: readonly string[];
   /** Its descriptors that are wanted. */

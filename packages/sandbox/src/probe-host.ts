@@ -16,7 +16,7 @@ import { leastGrants } from './launch/process-grants.ts';
 import { keepUsers, unusedUser, type UserIdentity } from './limits/session-limits.ts';
 import { isMappable, ownGroupFacts } from './own-facts.ts';
 
-export interface ProbeRequest {
+interface ProbeRequest {
   /** `svc-launch`, which is what is started: it needs no other file. */
   readonly helper: string;
   /** A filter for a process that is granted nothing. */

@@ -32,7 +32,7 @@ export interface LaunchMachinery extends LimitMachinery {
 }
 
 /** The way out of processes with a network of their own. */
-export interface EgressDoor {
+interface EgressDoor {
   serve(listening: Server): void;
   close(): Promise<void>;
 }

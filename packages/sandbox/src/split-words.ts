@@ -1,6 +1,6 @@
 /** Splits a command line into words, as a shell does and with nothing else of a shell. */
 
-export type SplitWords =
+type SplitWords =
   | { readonly kind: 'words'; readonly words: readonly string[] }
   | { readonly kind: 'unbalanced'; readonly reason: string };
 

@@ -13,7 +13,7 @@ import type { LaunchedProcess, LaunchOutcome, LaunchRequest } from './launcher.t
 import { type PipeStock, ownDescriptors } from './pipe-stock.ts';
 
 /** What is started for a request, and with what. */
-export interface ProcessStart {
+interface ProcessStart {
   readonly program: string;
   readonly args: readonly string[];
   /** The program's own name for itself; its path when absent. */
@@ -28,7 +28,7 @@ export interface ProcessStart {
   readonly drainMs: number;
 }
 
-export type ProcessStarted =
+type ProcessStarted =
   | { readonly kind: 'started'; readonly child: ChildProcess; readonly process: LaunchedProcess }
   | Extract<LaunchOutcome, { readonly kind: 'refused' }>;
 

@@ -17,7 +17,7 @@ const mostProblems = 20;
 
 type Esbuild = Pick<typeof import('esbuild'), 'build'>;
 
-export interface BuildComponentRequest {
+interface BuildComponentRequest {
   /** Holds `component.ts`. */
   readonly directory: string;
   readonly world: World;

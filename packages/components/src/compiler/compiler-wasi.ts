@@ -2,7 +2,7 @@
 
 import { Mailbox } from '../guest/mailbox.ts';
 import { offeredImports } from '../guest/offered-imports.ts';
-import { OutputTail } from '../guest/output-tail.ts';
+import { OutputTail } from '../guest/streams.ts';
 
 /**
  * The compiler gets no directory, no variable and nobody to ask. This takes the

@@ -8,7 +8,7 @@ import { withoutVersion } from '../interface-versions.ts';
 import { compileModules, type LinkedInstance, type LinkedModule, linkInstance } from './linked-instance.ts';
 import { Mailbox } from './mailbox.ts';
 import { offeredImports } from './offered-imports.ts';
-import { OutputTail } from './output-tail.ts';
+import { OutputTail } from './streams.ts';
 import { limitMemory } from './retained.ts';
 import { camelCase, valueSize, ValueTooLarge } from './runtime-imports.ts';
 

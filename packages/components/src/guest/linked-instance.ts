@@ -23,7 +23,7 @@ type Link = (
   ) => WebAssembly.Instance,
 ) => Readonly<Record<string, unknown>>;
 
-export type LinkOptions = Pick<LoadMessage, 'glue' | 'codeCache' | 'maxMemoryBytes'> & {
+type LinkOptions = Pick<LoadMessage, 'glue' | 'codeCache' | 'maxMemoryBytes'> & {
   readonly modules: readonly LinkedModule[];
 };
 

@@ -51,6 +51,4 @@ export class Mailbox {
   }
 }
 
-export type RuntimeAnswer =
-  | { readonly tag: 'ok'; readonly val: unknown }
-  | { readonly tag: 'err'; readonly val: string };
+type RuntimeAnswer = { readonly tag: 'ok'; readonly val: unknown } | { readonly tag: 'err'; readonly val: string };

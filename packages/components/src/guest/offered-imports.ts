@@ -6,9 +6,8 @@ import { filesystem } from './filesystem/filesystem.ts';
 import { http } from './http/http.ts';
 import { IoError, Pollable, waitForAny, type WaitingRoom } from './io.ts';
 import type { Mailbox } from './mailbox.ts';
-import type { OutputTail } from './output-tail.ts';
+import { type OutputTail, InputStream, OutputStream, endedSource } from './streams.ts';
 import { runtimeImports } from './runtime-imports.ts';
-import { InputStream, OutputStream, endedSource } from './streams.ts';
 import { HostObject } from './retained.ts';
 
 /** By interface, without versions, then by name: `svc:text/chunks`, `emitChunk`. */
@@ -45,7 +44,7 @@ export function offeredImports(mailbox: Mailbox, { directories, env, seed, outpu
 }
 
 /** Thrown through the guest when it asks to exit: the instance is over. */
-export class GuestExit extends Error {
+class GuestExit extends Error {
   constructor(status: 'success' | 'failure' | number) {
     super(`the component called exit (${status})`);
     this.name = 'GuestExit';

@@ -9,7 +9,7 @@ const objectBytes = 1_024;
 /** Kept even where memories are as large as they may be: a component needs some handles to do anything. */
 const allowanceBytes = 1024 * 1024;
 
-export interface MemoryLimit {
+interface MemoryLimit {
   readonly maxBytes: number;
   /** Called instead of keeping more than that. */
   readonly onSpent: () => never;

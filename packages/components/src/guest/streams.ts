@@ -1,10 +1,10 @@
-/** Gives components streams of bytes to read from and to write to (`wasi:io/streams`). */
+/** Gives components streams of bytes to read from and to write to (`wasi:io/streams`), and keeps the last of what they write to their output. */
 
 import { alwaysReady, type IoError, Pollable, type Readiness, type WaitingRoom } from './io.ts';
 import { HostObject } from './retained.ts';
 
 /** As WIT spells it; thrown, it becomes the error of the function's result. */
-export type StreamError = { readonly tag: 'closed' } | { readonly tag: 'last-operation-failed'; readonly val: IoError };
+type StreamError = { readonly tag: 'closed' } | { readonly tag: 'last-operation-failed'; readonly val: IoError };
 
 export const closed: StreamError = { tag: 'closed' };
 
@@ -152,4 +152,42 @@ export function raise(error: unknown): never {
 
 function transferSize(length: bigint): number {
   return length > BigInt(transferBytes) ? transferBytes : Number(length);
+}
+
+const keptBytes = 8 * 1024;
+
+/** The end of what a component wrote to stdout and stderr. Earlier bytes are forgotten, and nothing is printed. */
+export class OutputTail {
+  readonly #tell: (bytes: Uint8Array) => void;
+  #kept: Buffer = Buffer.alloc(0);
+
+  /** `tell` is given everything as it is written, in bytes of its own. */
+  constructor(tell: (bytes: Uint8Array) => void = () => {}) {
+    this.#tell = tell;
+  }
+
+  sink(): ByteSink {
+    return {
+      room: () => transferBytes,
+      write: (bytes) => {
+        const joined = Buffer.concat([this.#kept, bytes.subarray(-keptBytes)]);
+        this.#kept = joined.subarray(-keptBytes);
+        this.#tell(new Uint8Array(bytes));
+      },
+      waitForRoom: () => {},
+      flush: () => {},
+      readiness: alwaysReady,
+      close: () => {},
+    };
+  }
+
+  /** The last lines, without control characters, at most `maxLines`. */
+  lastLines(maxLines: number): string {
+    const text = this.#kept.toString('utf8').replaceAll(/[^\P{Cc}\n]/gu, '');
+    return text.trim().split('\n').slice(-maxLines).join('\n');
+  }
+
+  clear(): void {
+    this.#kept = Buffer.alloc(0);
+  }
 }

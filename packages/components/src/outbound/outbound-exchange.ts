@@ -1,10 +1,16 @@
 /** Carries out one HTTP request for a component, on the side of the session. */
 
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
-
 import type { ExchangeSign } from '../component.ts';
-import { httpErrorCode, type HttpErrorCode } from './http-error-code.ts';
-import type { HeadAnswer, ReadAnswer, RequestBodyStart, RequestHead, WriteAnswer } from './remote-messages.ts';
+import {
+  httpErrorCode,
+  type HttpErrorCode,
+  type HeadAnswer,
+  type ReadAnswer,
+  type RequestBodyStart,
+  type RequestHead,
+  type WriteAnswer,
+} from './remote-messages.ts';
 import type { RequestPlan } from './request-plan.ts';
 import { SecretMask, TextWatch } from './secret-mask.ts';
 
@@ -15,7 +21,7 @@ const mostUnsentBytes = 1024 * 1024;
 const noBytes: Buffer = Buffer.alloc(0);
 
 /** Starts a request on a connection of the right kind. */
-export type SendRequest = (url: URL, options: RequestOptions) => ClientRequest;
+type SendRequest = (url: URL, options: RequestOptions) => ClientRequest;
 
 type Timeouts = Pick<RequestHead, 'connectTimeoutMs' | 'firstByteTimeoutMs' | 'betweenBytesTimeoutMs'>;
 

@@ -2,8 +2,8 @@
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { ComponentGrants } from '../component.ts';
-import type { HttpErrorCode } from './http-error-code.ts';
 import {
+  type HttpErrorCode,
   headerSectionBytes,
   largestHeaderSection,
   type RequestBodyStart,

@@ -1,7 +1,7 @@
 /** Keeps the key from coming back to the component that may only use it: an endpoint may repeat what it was sent. */
 
 /** A shorter one is a word that an answer may hold for other reasons (`ollama`), and no secret worth the name. */
-export const shortestMasked = 16;
+const shortestMasked = 16;
 /** Of a spelling that is part of something longer. */
 const shortestPart = 8;
 const star = 0x2a;

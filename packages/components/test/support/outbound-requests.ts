@@ -1,10 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-
-import type { HttpErrorCode } from '../../src/outbound/http-error-code.ts';
+import type { HttpErrorCode, HeadAnswer, RemoteAnswers } from '../../src/outbound/remote-messages.ts';
 import type { OutboundHttp } from '../../src/outbound/outbound-http.ts';
-import type { HeadAnswer, RemoteAnswers } from '../../src/outbound/remote-messages.ts';
 
 /** A server on a loopback address that counts connections and tells which host each request named. */
 export class CountingServer {

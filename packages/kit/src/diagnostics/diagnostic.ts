@@ -11,7 +11,7 @@ export interface SourceLocation {
   readonly length?: number;
 }
 
-export interface DiagnosticDetails {
+interface DiagnosticDetails {
   readonly hint?: string;
   readonly location?: SourceLocation;
   readonly cause?: unknown;

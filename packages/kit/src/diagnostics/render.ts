@@ -6,7 +6,7 @@ import type { Diagnostic, SourceLocation } from './diagnostic.ts';
 import { printable } from './printable.ts';
 import type { Redactor } from './redactor.ts';
 
-export interface RenderOptions {
+interface RenderOptions {
   readonly color: boolean;
   /** The text of a file, to show the line a diagnostic is about; without it only the place is named. */
   readonly sourceOf?: (file: string) => string | undefined;

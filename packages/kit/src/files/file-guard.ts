@@ -9,7 +9,7 @@ import { isErrno } from '../diagnostics/system-reason.ts';
 import { ioFault } from './io-fault.ts';
 import { temporaryName } from './temporary-name.ts';
 
-export interface GuardPatience {
+interface GuardPatience {
   readonly pauseMs: number;
   readonly maxAttempts: number;
   /** A guard is held for a few renames: one that was seen unchanged this often was left by a process that is gone. */

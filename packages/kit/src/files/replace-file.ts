@@ -4,7 +4,7 @@ import { closeSync, fsync, fsyncSync, openSync, renameSync, rmSync, writeFileSyn
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { writeAll } from './descriptor-io.ts';
+import { writeAll } from './read-up-to.ts';
 import { ioFault } from './io-fault.ts';
 import { makeDirectory } from './make-directories.ts';
 import { temporaryName } from './temporary-name.ts';
@@ -13,7 +13,7 @@ const sync = promisify(fsync);
 
 export type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-export interface ReplaceOptions {
+interface ReplaceOptions {
   /** Of the new file, before the umask; 0o644 when absent. */
   readonly mode?: number;
   /** False for what may be lost when the power fails: nothing waits for the disk then. */

@@ -10,9 +10,9 @@ const nothing = Buffer.alloc(0);
 /** Of each body, not counted in the budget: as much lies in the buffers of a connection anyway. */
 const freeBytes = 64 * 1024;
 
-export type TakeBody = (body: Buffer | HttpRefusal) => void;
+type TakeBody = (body: Buffer | HttpRefusal) => void;
 
-export interface WholeBody {
+interface WholeBody {
   readonly maxBytes: number;
   /** Of all bodies that are held at the same time, from their first bytes until `letGo`. */
   readonly budget: ByteBudget;

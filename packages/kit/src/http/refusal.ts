@@ -33,7 +33,7 @@ const statuses = {
   unknown_http_version: 505,
 } as const satisfies Record<string, number>;
 
-export type KitRefusalCode = keyof typeof statuses;
+type KitRefusalCode = keyof typeof statuses;
 
 /** A request that is answered with a status and `{ "error": code, "message": text }`. Handlers throw it, or return its `reply`. */
 export class HttpRefusal extends Error {

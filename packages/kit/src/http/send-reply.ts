@@ -3,10 +3,8 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline, Transform } from 'node:stream';
-
 import { isCoded } from '../diagnostics/system-reason.ts';
-import type { Reply, ReplyHeaders, StreamReply } from './reply.ts';
-import { sendFile } from './send-file.ts';
+import { type Reply, type ReplyHeaders, type StreamReply, sendFile } from './reply.ts';
 
 /** A client that takes nothing for this long loses its connection. */
 const stalledClientMs = 60_000;

@@ -108,7 +108,7 @@ function embedded([address, prefix, addressClass]: Range): Range[] {
   return embeddings.map(({ before, place }) => [place(high, low), before + prefix, addressClass]);
 }
 
-export interface AddressQuestion {
+interface AddressQuestion {
   /** What the grants let out, whoever asks. */
   readonly mayReach: (destination: NetworkDestination) => boolean;
   /** A permitted destination. */

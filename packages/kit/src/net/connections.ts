@@ -11,14 +11,14 @@ const idleConnectionMs = 4_000;
 const defaultResolveMs = 10_000;
 
 /** Where connections may lead. Without one they lead wherever the system finds the host. */
-export interface ReachRule {
+interface ReachRule {
   /** Whether the grants cover a URL; asked once more with the address that a name resolved to (ADR 0035). */
   readonly mayReach: (url: URL) => boolean;
   /** The one origin that is not held to the rule of addresses: the model's endpoint is where it is. */
   readonly endpointOrigin?: string;
 }
 
-export interface ConnectionSettings {
+interface ConnectionSettings {
   readonly reach?: ReachRule;
   /** The host's own when absent. */
   readonly resolver?: HostResolver;

@@ -9,7 +9,7 @@ import { exchange, type OutgoingBody, RequestRun } from './request-run.ts';
 import type { Proxy } from './proxy.ts';
 import { lookupWithin, redirectTarget, type RedirectSource } from './redirect-rule.ts';
 
-export interface HttpSettings {
+interface HttpSettings {
   /** For a request in all: its redirects, its body and the body of its answer (D3 "Limits"). */
   readonly timeoutMs?: number;
   /** Aborted when the command is interrupted. */
@@ -18,7 +18,7 @@ export interface HttpSettings {
   readonly proxyFor?: (url: URL) => Proxy | null;
 }
 
-export interface OutgoingRequest {
+interface OutgoingRequest {
   /** Who is asked, for messages. */
   readonly label: string;
   readonly url: URL;

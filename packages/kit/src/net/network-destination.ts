@@ -8,7 +8,7 @@ export type NetworkDestination =
   | { readonly scheme: null; readonly host: string; readonly port: number | null }
   | { readonly scheme: 'http' | 'https'; readonly host: string; readonly port: number };
 
-export type DestinationReading =
+type DestinationReading =
   | { readonly kind: 'destination'; readonly destination: NetworkDestination }
   /** `reason` is a clause: `has a path`. */
   | { readonly kind: 'malformed'; readonly reason: string };

@@ -18,7 +18,7 @@ interface Transfer {
   received: number;
 }
 
-export interface RunSettings {
+interface RunSettings {
   /** Who is asked, for messages. */
   readonly label: string;
   /** Of the body; null without one. */
@@ -110,7 +110,7 @@ export interface OutgoingBody {
   chunks(): Chunks;
 }
 
-export interface Exchange {
+interface Exchange {
   readonly url: URL;
   readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;

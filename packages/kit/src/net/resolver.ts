@@ -32,13 +32,13 @@ export const systemResolver: HostResolver = {
 /** Each is tried in turn: a name server does not decide how many. */
 const mostAddresses = 8;
 
-export interface AddressCheck<Fault> {
+interface AddressCheck<Fault> {
   readonly resolver: HostResolver;
   /** What is against a connection to an address, as a resolver spells it; undefined when it may be made. */
   readonly faultOf: (address: string) => Fault | undefined;
 }
 
-export type CheckedAddresses<Fault> = Resolution | { readonly kind: 'refused'; readonly fault: Fault };
+type CheckedAddresses<Fault> = Resolution | { readonly kind: 'refused'; readonly fault: Fault };
 
 /**
  * The addresses that a connection to a host may go to, from one to eight. One that is refused refuses the whole answer (ADR 0035).
@@ -71,7 +71,7 @@ export class NoAddress extends Error {
   }
 }
 
-export interface LookupCheck extends AddressCheck<Error> {
+interface LookupCheck extends AddressCheck<Error> {
   /** For the resolver's answer. */
   readonly resolveMs: number;
 }

@@ -135,14 +135,14 @@ function programBehind(files: FileCollection, { shim, name, searchPath }: ShimQu
 }
 
 /** A script by which pyenv stands for the programs of several versions. */
-export interface PyenvShim {
+interface PyenvShim {
   readonly root: string;
   /** The directory of the shims, without links. */
   readonly directory: string;
   readonly behind: ShimProgram;
 }
 
-export type ShimProgram =
+type ShimProgram =
   | { readonly kind: 'program'; readonly path: string }
   /** The one that the search path leads to past the shims. */
   | { readonly kind: 'system' }

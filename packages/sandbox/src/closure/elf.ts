@@ -205,7 +205,7 @@ function malformed(reason: string): ProgramFormat {
 }
 
 /** The first line of a script, as the kernel reads it. */
-export interface Shebang {
+interface Shebang {
   readonly interpreter: string;
   /** Everything after the interpreter, as one word; null when there is nothing. */
   readonly argument: string | null;

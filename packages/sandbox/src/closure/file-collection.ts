@@ -179,7 +179,7 @@ function liesBeneath(path: string, directories: ReadonlySet<string>): boolean {
 }
 
 /** A symbolic link that has to stand where it stands for a path to lead anywhere. */
-export interface SymbolicLink {
+interface SymbolicLink {
   /** Without links in its directory. */
   readonly path: string;
   /** The text of the link. */

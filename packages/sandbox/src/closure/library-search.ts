@@ -6,7 +6,7 @@ import type { ElfFile, Machine } from './elf.ts';
 import type { FileCollection, OpenedFile, PathWalk } from './file-collection.ts';
 
 /** A program or library in memory, as far as it matters to what is loaded for it. */
-export interface LoadedObject {
+interface LoadedObject {
   /** As the loader names it. */
   readonly name: string;
   /** What `$ORIGIN` means in it. */
@@ -16,7 +16,7 @@ export interface LoadedObject {
   readonly loader: LoadedObject | null;
 }
 
-export interface FoundLibrary {
+interface FoundLibrary {
   /** As the loader names it. */
   readonly name: string;
   readonly walk: PathWalk;
@@ -24,7 +24,7 @@ export interface FoundLibrary {
 }
 
 /** How one loader looks for a library. Several are found when the processor decides which of them is loaded. */
-export interface LibrarySearch {
+interface LibrarySearch {
   find(wanted: string, object: LoadedObject): readonly FoundLibrary[];
   /** Names that the loader answers itself. */
   isOwn(wanted: string): boolean;
@@ -39,7 +39,7 @@ const maxVariants = 16;
 const maxPathFileBytes = 64 * 1024;
 
 /** glibc's `ld.so`: RPATH up the chain, RUNPATH, the cache, the default directories, and in each the variants first. */
-export function glibcSearch(files: FileCollection): LibrarySearch {
+function glibcSearch(files: FileCollection): LibrarySearch {
   return {
     isOwn: () => false,
     find: (wanted, object) => {
@@ -57,7 +57,7 @@ export function glibcSearch(files: FileCollection): LibrarySearch {
 }
 
 /** musl's loader: RPATH and RUNPATH are one and both are inherited, then the directories of its path file. */
-export function muslSearch(files: FileCollection, interpreter: string): LibrarySearch {
+function muslSearch(files: FileCollection, interpreter: string): LibrarySearch {
   const directories = muslDirectories(files, interpreter);
   return {
     isOwn: (wanted) => /^lib(?:c|pthread|rt|m|dl|util|xnet)\./.test(wanted),

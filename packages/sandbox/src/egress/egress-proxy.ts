@@ -9,7 +9,7 @@ import type { OwnService } from './proxy-target.ts';
 import { ProxyConnection } from './proxy-connection.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 
-export interface EgressProxyOptions {
+interface EgressProxyOptions {
   /** `capabilities.network.allow` of whoever runs behind the proxy. */
   readonly allow: readonly NetworkDestination[];
   readonly resolver: HostResolver;

@@ -14,13 +14,9 @@ import type { SocketReader } from './socket-reader.ts';
  * How the client's connection goes on: with the next request, not at all, or broken off because a response that had begun
  * cannot be ended well. A refusal is still to be told.
  */
-export type ForwardEnd =
-  | { readonly kind: 'next' }
-  | { readonly kind: 'close' }
-  | { readonly kind: 'broken' }
-  | ProxyRefusal;
+type ForwardEnd = { readonly kind: 'next' } | { readonly kind: 'close' } | { readonly kind: 'broken' } | ProxyRefusal;
 
-export interface Forwarding {
+interface Forwarding {
   readonly head: RequestHead;
   readonly target: Extract<ProxyTarget, { readonly kind: 'request' }>;
   readonly reader: SocketReader;

@@ -53,7 +53,7 @@ function optionsOf(values: readonly string[]): ReadonlySet<string> {
 }
 
 /** A response as it goes to the client: its framing is the proxy's own. */
-export interface ResponsePlan {
+interface ResponsePlan {
   readonly kind: 'response';
   readonly statusLine: string;
   readonly headers: readonly HeaderLine[];

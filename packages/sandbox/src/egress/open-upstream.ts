@@ -8,7 +8,7 @@ import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
 import type { ProxyTarget } from './proxy-target.ts';
 import { checkedAddresses } from '@svc/kit/net/resolver.ts';
 
-export type Opening = { readonly kind: 'open'; readonly socket: Socket } | ProxyRefusal;
+type Opening = { readonly kind: 'open'; readonly socket: Socket } | ProxyRefusal;
 
 /**
  * Decides on a destination and connects to it. A name is asked for only when the grants cover it, so that a name server
@@ -75,12 +75,12 @@ export type Connect = (to: { readonly address: string; readonly port: number }) 
 export const connectDirectly: Connect = ({ address, port }) =>
   connect({ host: address, port, allowHalfOpen: true, noDelay: true });
 
-export type Dialed =
+type Dialed =
   | { readonly kind: 'connected'; readonly socket: Socket }
   /** `reason` is the system's word for it: `ECONNREFUSED`; of the last address that was tried. */
   | { readonly kind: 'failed'; readonly reason: string };
 
-export interface DialRequest {
+interface DialRequest {
   readonly addresses: readonly string[];
   readonly port: number;
   readonly connect: Connect;

@@ -147,7 +147,7 @@ export class ProxyConnection {
   }
 }
 
-export interface TunnelEnds {
+interface TunnelEnds {
   readonly client: Socket;
   /** What the client had sent before the tunnel stood. */
   readonly early: Buffer;

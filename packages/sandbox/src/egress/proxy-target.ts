@@ -16,7 +16,7 @@ export type ProxyTarget =
       readonly host: string;
     };
 
-export type GrantableDestination = Extract<NetworkDestination, { readonly scheme: 'http' | 'https' }>;
+type GrantableDestination = Extract<NetworkDestination, { readonly scheme: 'http' | 'https' }>;
 
 const absoluteForm = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?#]*)(.*)$/;
 
@@ -73,7 +73,7 @@ export interface OwnService {
   readonly port: number;
 }
 
-export const serviceHost = '127.0.0.1';
+const serviceHost = '127.0.0.1';
 
 /**
  * What a request for the proxy's own address asks of the service behind it; null for any other request. A program may send it in three

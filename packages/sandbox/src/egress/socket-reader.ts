@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
 import { maxHeadBytes } from './request-head.ts';
 
-export type HeadBytes =
+type HeadBytes =
   | { readonly kind: 'bytes'; readonly bytes: Buffer }
   /** The client had nothing more to ask. */
   | { readonly kind: 'ended' }

@@ -234,7 +234,7 @@ export const fileRights = {
 /** Device files that every program may use. */
 const devices: readonly string[] = ['null', 'zero', 'full', 'random', 'urandom'];
 
-export interface RootRequest {
+interface RootRequest {
   /** What its programs need, and what it is granted besides. */
   readonly files: CollectedFiles;
   readonly grants: ProcessGrants;

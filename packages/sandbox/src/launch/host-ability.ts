@@ -14,7 +14,7 @@ export interface HostAbility {
   readonly obstacles: Obstacles;
 }
 
-export interface Obstacles {
+interface Obstacles {
   readonly sealed: string | null;
   readonly scoped: string | null;
   readonly filter: string | null;

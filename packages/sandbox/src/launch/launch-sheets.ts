@@ -55,7 +55,7 @@ export interface LaunchSheetsOptions {
 }
 
 /** Finds what programs, each an absolute path, need to run, and what is granted besides. */
-export type FindFiles = (
+type FindFiles = (
   programs: readonly string[],
   searchPath: readonly string[],
   granted: Pick<ProcessGrants, 'reads' | 'trees'>,
@@ -120,7 +120,7 @@ export class LaunchSheets {
   }
 }
 
-export interface FilesRequest {
+interface FilesRequest {
   readonly filesOf: FindFiles;
   readonly grants: ProcessGrants;
   readonly workdir: string;

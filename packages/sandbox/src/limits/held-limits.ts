@@ -28,7 +28,7 @@ export interface LimitHold {
 }
 
 /** The lowest steps of the ladder that can be had, and nothing more. */
-export interface HeldBySteps {
+interface HeldBySteps {
   /** Null where each launch is counted on its own, and nobody asked for more. */
   readonly sessionProcesses: HeldBy | null;
   /** Of a launch on its own, where that is less than the session may have. */
@@ -93,7 +93,7 @@ export interface LadderRequest {
   readonly directories: readonly string[];
 }
 
-export interface LadderFacts {
+interface LadderFacts {
   readonly enforcement: Enforcement;
   readonly ability: Pick<HostAbility, 'users'>;
   readonly isSuperuser: boolean;

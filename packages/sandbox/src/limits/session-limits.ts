@@ -28,7 +28,7 @@ export interface LimitMachinery {
 }
 
 /** The user namespaces of a session, open until they are closed. */
-export interface SessionUsers extends OpenUsers {
+interface SessionUsers extends OpenUsers {
   /** Who programs are outside, where that is somebody else. */
   readonly owner: number | null;
 }

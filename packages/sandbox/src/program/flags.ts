@@ -51,7 +51,7 @@ Exit code: that of the command, or 128 plus the number of the signal that ended 
 `;
 
 /** What was asked for. */
-export type Asked =
+type Asked =
   | { readonly kind: 'help' | 'version' }
   | { readonly kind: 'probe'; readonly json: boolean }
   | { readonly kind: 'explain'; readonly json: boolean; readonly request: SandboxRequest }

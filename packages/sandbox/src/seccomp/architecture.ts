@@ -8,7 +8,7 @@ export type Architecture = 'x86_64' | 'aarch64';
 /** A system call of either architecture; aarch64 has none that x86_64 lacks. */
 export type SyscallName = keyof typeof x8664;
 
-export interface ArchitectureFacts {
+interface ArchitectureFacts {
   /** `AUDIT_ARCH_*`, by which the kernel tells a filter whose numbers a call uses. */
   readonly audit: number;
   /** Numbers from here on belong to another set of numbers under the same `audit`; null where there is none. */

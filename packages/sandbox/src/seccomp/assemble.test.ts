@@ -1,10 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-
 import { filterFault, simulate } from '../../test/seccomp-simulator.ts';
 import { assemble } from './assemble.ts';
-import type { SyscallPolicy } from './policy.ts';
-import type { Rule, Verdict } from './argument-rules.ts';
+import type { SyscallPolicy, Rule, Verdict } from './policy.ts';
 
 const audit = { x86_64: 0xc000003e, aarch64: 0xc00000b7 } as const;
 const errnoOf = { EPERM: 1, EINVAL: 22, ENOSYS: 38, EAFNOSUPPORT: 97 } as const;

@@ -1,8 +1,7 @@
 /** Makes the system call filter that fits the grants of a process, as the kernel reads it. */
 
 import { architectures, type Architecture } from './architecture.ts';
-import { type SyscallPolicy, syscallPolicy } from './policy.ts';
-import { allBits, type ArgumentTest, type Rule, type Verdict } from './argument-rules.ts';
+import { type SyscallPolicy, syscallPolicy, allBits, type ArgumentTest, type Rule, type Verdict } from './policy.ts';
 import type { Enforcement } from '../launch/compose-plan.ts';
 import { connects } from '../contained-environment.ts';
 import type { ProcessGrants } from '../launch/process-grants.ts';
@@ -159,11 +158,11 @@ export type Label = number & { readonly label: unique symbol };
 /** `BPF_*`: a load of a 32-bit word of the call, AND with a constant, a jump, a return of a constant. */
 const code = { load: 0x20, and: 0x54, jump: 0x05, answer: 0x06 } as const;
 /** Comparisons of the accumulator with a constant; `anyBit` is of bits in common. */
-export const comparison = { equal: 0x15, atLeast: 0x35, anyBit: 0x45 } as const;
+const comparison = { equal: 0x15, atLeast: 0x35, anyBit: 0x45 } as const;
 
 const longestBranch = 255;
 /** `BPF_MAXINSNS`. */
-export const mostInstructions = 4096;
+const mostInstructions = 4096;
 
 /**
  * Builds a program from its end to its beginning, because the machine only jumps forward: where a jump leads is written before

@@ -2,7 +2,7 @@
 
 import type { Reply, ReplyHeaders } from '@svc/kit/http/reply.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import { release } from '@svc/kit/files/descriptor-io.ts';
+import { release } from '@svc/kit/files/read-up-to.ts';
 import { ExportRoot, systemRefusal, type OpenedFile } from './export-root.ts';
 import type { FileContent, FileContents } from './file-content.ts';
 import { encodeFileFacts, type FileFacts } from '@svc/protocol/resource-files.ts';

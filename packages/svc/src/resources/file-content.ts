@@ -6,7 +6,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
-import { fill, release, writeAll } from '@svc/kit/files/descriptor-io.ts';
+import { fill, release, writeAll } from '@svc/kit/files/read-up-to.ts';
 import type { OpenedFile } from './export-root.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 

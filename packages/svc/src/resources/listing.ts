@@ -6,7 +6,7 @@ import { opendir } from 'node:fs/promises';
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { ListedFile } from '@svc/protocol/resource-files.ts';
-import { release } from '@svc/kit/files/descriptor-io.ts';
+import { release } from '@svc/kit/files/read-up-to.ts';
 import { openFile, type OpenedFile } from './export-root.ts';
 import { hashFile, readAtOnce, smallFileBytes } from './file-content.ts';
 import { join } from '@svc/kit/files/resolve-beneath.ts';

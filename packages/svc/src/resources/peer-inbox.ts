@@ -4,17 +4,15 @@ import { fsync } from 'node:fs';
 import { promisify } from 'node:util';
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-
 import { keepInPlaceOf, openAgentDirectory } from '@svc/kit/files/agent-directory.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
-import { writeAll } from '@svc/kit/files/descriptor-io.ts';
+import { writeAll, readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { TemporaryFile } from '@svc/kit/files/replace-file.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeRefusal } from '@svc/protocol/refusal.ts';
 import { decodeFileFacts } from '@svc/protocol/resource-files.ts';
-import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
 
 const sync = promisify(fsync);

@@ -11,7 +11,7 @@ import { parsePeerAddress, type PeerTimes, fetchAudience } from './peer-client.t
 import type { PeerHandles } from './peer-handles.ts';
 import { resourceRefusal } from './refused-requests.ts';
 import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
-import { release } from '@svc/kit/files/descriptor-io.ts';
+import { release } from '@svc/kit/files/read-up-to.ts';
 import type { ResourceRefusalCode } from '@svc/protocol/resource-refusals.ts';
 
 export interface ShareFileSettings {

@@ -53,7 +53,7 @@ interface DescriptorFlags {
 }
 
 /** What all descriptors that come from one preopened directory share. */
-export interface Mount {
+interface Mount {
   readonly writable: boolean;
   readonly budget: DescriptorBudget;
   readonly room: WaitingRoom;

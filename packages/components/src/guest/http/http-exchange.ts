@@ -1,7 +1,6 @@
 /** Carries one HTTP request of a component to the session and its response back. */
 
-import type { HttpErrorCode } from '../../outbound/http-error-code.ts';
-import type { HeadAnswer, OpenAnswer, RemoteWait, WriteAnswer } from '../../outbound/remote-messages.ts';
+import type { HttpErrorCode, HeadAnswer, OpenAnswer, RemoteWait, WriteAnswer } from '../../outbound/remote-messages.ts';
 import { alwaysReady, IoError, type Readiness } from '../io.ts';
 import type { Mailbox } from '../mailbox.ts';
 import { Retained } from '../retained.ts';

@@ -1,7 +1,6 @@
 /** Gives a component the response of a request, and its body as it arrives. */
 
-import type { HttpErrorCode } from '../../outbound/http-error-code.ts';
-import type { HeadAnswer } from '../../outbound/remote-messages.ts';
+import type { HttpErrorCode, HeadAnswer } from '../../outbound/remote-messages.ts';
 import { alwaysReady, Pollable, type WaitingRoom } from '../io.ts';
 import { HostObject } from '../retained.ts';
 import { InputStream, raise } from '../streams.ts';
