@@ -52,7 +52,7 @@ export function createContainedLauncher(options: ContainedLauncherOptions): Cont
       if (problem !== null) return { kind: 'refused', reason: problem };
       const found = findStartable(request, options);
       if (found.kind === 'refused') return found;
-      return await start({ sheet: sheets.sheetFor(found.startable), request, options });
+      return await start(sheets.sheetFor(found.startable), request, options);
     },
     prepare(request) {
       const found = findStartable(request, options);
@@ -82,13 +82,11 @@ function findStartable(
   return { kind: 'found', startable };
 }
 
-interface Start {
-  readonly sheet: LaunchSheet;
-  readonly request: LaunchRequest;
-  readonly options: ContainedLauncherOptions;
-}
-
-async function start({ sheet, request, options }: Start): Promise<LaunchOutcome> {
+async function start(
+  sheet: LaunchSheet,
+  request: LaunchRequest,
+  options: ContainedLauncherOptions,
+): Promise<LaunchOutcome> {
   const { helper, variables, egress, pipes, watch, drainMs = 1000, startMs = 15_000 } = options;
   const words = [planAt, statusAt, filterAt, egress === null ? '-' : egressAt].map(String);
   const started = await startProcess(request, {
@@ -104,7 +102,7 @@ async function start({ sheet, request, options }: Start): Promise<LaunchOutcome>
   const { child } = started;
   const launched = watch?.watch(started.process) ?? started.process;
   if (egress !== null) handOver(child, egress);
-  return await settle({ child, launched, sheet, startMs });
+  return await settle(child, launched, sheet, startMs);
 }
 
 function searchVariable({ searchFirst }: LaunchSheet, { env }: LaunchRequest): Readonly<Record<string, string>> {
@@ -121,14 +119,12 @@ function handOver(child: ChildProcess, egress: (listening: Server) => void): voi
   });
 }
 
-interface StartedHelper {
-  readonly child: ChildProcess;
-  readonly launched: LaunchedProcess;
-  readonly sheet: LaunchSheet;
-  readonly startMs: number;
-}
-
-async function settle({ child, launched, sheet: { problems }, startMs }: StartedHelper): Promise<LaunchOutcome> {
+async function settle(
+  child: ChildProcess,
+  launched: LaunchedProcess,
+  { problems }: LaunchSheet,
+  startMs: number,
+): Promise<LaunchOutcome> {
   const status = child.stdio[statusAt];
   if (!(status instanceof Readable)) throw new Error('a started helper lacks its status');
   const failure = await withinTime(readLaunchStatus(status), startMs);

@@ -36,7 +36,7 @@ export async function locateInSources(
       fetched.discard();
     }
   }
-  throw foundNowhere(ref, { platform: places.platform, local, sources });
+  throw foundNowhere(ref, places.platform, local, sources);
 }
 
 /** How a download is taken into the store at `root`: the user's has nothing to do with the lock file of a project. */
@@ -47,13 +47,12 @@ export function receiptOf({ manifestDir, fetching = {} }: StorePlaces, root: str
 
 const placeNames = { bundled: 'bundled artifacts', project: 'project store', user: 'user store' } as const;
 
-interface LookedAt {
-  readonly platform: string;
-  readonly local: readonly LocalPlace[];
-  readonly sources: readonly ArtifactSource[];
-}
-
-function foundNowhere(ref: ArtifactRef, { platform, local, sources }: LookedAt): Diagnostic {
+function foundNowhere(
+  ref: ArtifactRef,
+  platform: string,
+  local: readonly LocalPlace[],
+  sources: readonly ArtifactSource[],
+): Diagnostic {
   const named = local.map(({ origin, root }) => ({ name: placeNames[origin], root }));
   const looked = [
     ...named.map(({ name, root }) => `the ${name} (${root})`),

@@ -44,11 +44,7 @@ export async function buildComponent({
   const { guest, esbuild, componentizer, componentizerVersion } = loadPackages(directory);
   const engine = readGuestEngine(packageRoot);
   const isRepeatable = engine.componentizerVersion === componentizerVersion;
-  const source = await bundle(directory, {
-    esbuild,
-    world,
-    textCodec: join(guest, 'dist', 'text-codec.js'),
-  });
+  const source = await bundle(directory, esbuild, world, join(guest, 'dist', 'text-codec.js'));
   try {
     const component = await componentizeSource({
       source,
@@ -124,13 +120,7 @@ function isInstalled(requireFrom: NodeJS.Require, name: string): boolean {
   }
 }
 
-interface BundleRequest {
-  readonly esbuild: Esbuild;
-  readonly world: World;
-  readonly textCodec: string;
-}
-
-async function bundle(directory: string, { esbuild, world, textCodec }: BundleRequest): Promise<string> {
+async function bundle(directory: string, esbuild: Esbuild, world: World, textCodec: string): Promise<string> {
   const entryPoint = join(directory, componentSource);
   const built = await esbuild
     .build({

@@ -25,7 +25,7 @@ function main(): void {
   expected(mailbox.next(), 'link');
   const output = outputOf(load, mailbox);
   limitMemory({ maxBytes: load.maxMemoryBytes, onSpent: () => mailbox.end(spent) });
-  const instance = orEnd(mailbox, () => makeInstance(mailbox, { load, modules, output }));
+  const instance = orEnd(mailbox, () => makeInstance(mailbox, load, modules, output));
   mailbox.send({ kind: 'ready' });
   serve(mailbox, { instance, output });
 }
@@ -64,13 +64,12 @@ function outputOf({ tellsOutput }: LoadMessage, mailbox: Mailbox): OutputTail {
   return new OutputTail((bytes) => mailbox.post(outputFunction, [bytes]));
 }
 
-interface Parts {
-  readonly load: LoadMessage;
-  readonly modules: readonly LinkedModule[];
-  readonly output: OutputTail;
-}
-
-function makeInstance(mailbox: Mailbox, { load, modules, output }: Parts): LinkedInstance {
+function makeInstance(
+  mailbox: Mailbox,
+  load: LoadMessage,
+  modules: readonly LinkedModule[],
+  output: OutputTail,
+): LinkedInstance {
   const imports = offeredImports(mailbox, { ...load, output });
   const unknown = load.imports.filter((name) => !Object.hasOwn(imports, name));
   if (unknown.length > 0) throw new Error(`it imports ${unknown.join(', ')}, which is not offered`);

@@ -36,7 +36,7 @@ export function offeredImports(mailbox: Mailbox, { directories, env, seed, outpu
     'wasi:random/random': random,
     'wasi:random/insecure': insecure,
     'wasi:random/insecure-seed': { ...insecureSeed(seed) },
-    ...commandLine({ env, output, room }),
+    ...commandLine(env, output, room),
     ...filesystem(directories, room),
     ...http(mailbox, room),
     ...runtimeImports(mailbox),
@@ -54,14 +54,12 @@ class GuestExit extends Error {
 /** Nobody is given one. */
 class Terminal extends HostObject {}
 
-interface Surroundings {
-  readonly env: Readonly<Record<string, string>>;
-  readonly output: OutputTail;
-  readonly room: WaitingRoom;
-}
-
 /** `wasi:cli`, by interface: the given variables and no others, no arguments, an empty stdin, no terminal. */
-function commandLine({ env, output, room }: Surroundings): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
+function commandLine(
+  env: Readonly<Record<string, string>>,
+  output: OutputTail,
+  room: WaitingRoom,
+): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
   const writer = (): OutputStream => new OutputStream(output.sink(), room);
   return {
     'wasi:cli/environment': {

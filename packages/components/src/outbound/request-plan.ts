@@ -65,7 +65,7 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
   if (size > largestHeaderSection) return refused({ tag: 'HTTP-request-header-section-size', val: size });
   const headers = head.headers.map(([name, value]) => [name, Buffer.from(value).toString('latin1')] as const);
   if (!headers.every(isSendable)) return refused({ tag: 'HTTP-protocol-error' });
-  const framing = frame({ method, headers, body });
+  const framing = frame(method, headers, body);
   if (framing.kind === 'refused') return framing;
   const keyed = withCredential(url, headers, grants);
   if (keyed === null) return refused({ tag: 'HTTP-request-denied' });
@@ -101,14 +101,8 @@ type Framing =
     }
   | { readonly kind: 'refused'; readonly error: HttpErrorCode };
 
-interface Unframed {
-  readonly method: string;
-  readonly headers: readonly (readonly [string, string])[];
-  readonly body: RequestBodyStart;
-}
-
 /** One length, and the right one: a server and whoever stands before it must never disagree where the request ends. */
-function frame({ method, headers, body }: Unframed): Framing {
+function frame(method: string, headers: readonly (readonly [string, string])[], body: RequestBodyStart): Framing {
   const declared = headers.filter(([name]) => name.toLowerCase() === 'content-length').map(([, value]) => value);
   const first = declared[0];
   if (first !== undefined) {

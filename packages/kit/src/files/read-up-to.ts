@@ -55,14 +55,8 @@ export function release(descriptor: number): void {
   unlessRefused(() => closeSync(descriptor), undefined);
 }
 
-interface Slice {
-  readonly descriptor: number;
-  readonly target: Buffer;
-  readonly position: number;
-}
-
 /** Fills as much of `target` as the file has from `position` on; resolves to the bytes read, fewer only at the end of the file. */
-export async function fill({ descriptor, target, position }: Slice): Promise<number> {
+export async function fill(descriptor: number, target: Buffer, position: number): Promise<number> {
   let filled = 0;
   while (filled < target.length) {
     const { bytesRead } = await readAt(descriptor, target, filled, target.length - filled, position + filled);

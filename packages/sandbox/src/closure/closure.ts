@@ -109,19 +109,18 @@ export function withoutShim(files: FileCollection, path: string, searchPath: rea
   const walk = files.find(path);
   const shim = walk === null ? null : resolvePyenvShim(files, walk);
   if (walk === null || shim === null) return path;
-  const behind = programBehind(files, { shim, name: basename(path), searchPath });
+  const behind = programBehind(files, shim, basename(path), searchPath);
   if (behind === null) files.problem(`${path} is a pyenv shim, and ${shim.root}/version names no version that has it`);
   else files.link({ path: walk.path, target: behind });
   return behind;
 }
 
-interface ShimQuestion {
-  readonly shim: PyenvShim;
-  readonly name: string;
-  readonly searchPath: readonly string[];
-}
-
-function programBehind(files: FileCollection, { shim, name, searchPath }: ShimQuestion): string | null {
+function programBehind(
+  files: FileCollection,
+  shim: PyenvShim,
+  name: string,
+  searchPath: readonly string[],
+): string | null {
   switch (shim.behind.kind) {
     case 'program':
       return shim.behind.path;

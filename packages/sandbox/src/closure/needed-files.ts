@@ -233,19 +233,14 @@ function expand(files: FileCollection, pattern: string): string[] {
   for (const [at, segment] of segments.entries()) {
     const list = at === segments.length - 1 ? 'list' : 'listBranches';
     paths = segment.includes('*')
-      ? paths.flatMap((path) => namesLike(files, path, { segment, list }).map((name) => `${path}/${name}`))
+      ? paths.flatMap((path) => namesLike(files, path, segment, list).map((name) => `${path}/${name}`))
       : paths.map((path) => `${path}/${segment}`);
     paths = paths.slice(0, maxNames);
   }
   return paths.filter((path) => files.find(path) !== null);
 }
 
-interface Wanted {
-  readonly segment: string;
-  readonly list: 'list' | 'listBranches';
-}
-
-function namesLike(files: FileCollection, directory: string, { segment, list }: Wanted): string[] {
+function namesLike(files: FileCollection, directory: string, segment: string, list: 'list' | 'listBranches'): string[] {
   const [start = '', ...others] = segment.split('*');
   const end = others.at(-1) ?? '';
   const middle = others.slice(0, -1);

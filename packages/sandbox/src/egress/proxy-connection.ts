@@ -99,7 +99,7 @@ export class ProxyConnection {
     if (target.kind === 'tunnel') {
       const early = this.#reader.release();
       client.write(established);
-      await tunnel({ client, early, upstream });
+      await tunnel(client, early, upstream);
       return false;
     }
     const end = (): void => void upstream.destroy();
@@ -147,18 +147,11 @@ export class ProxyConnection {
   }
 }
 
-interface TunnelEnds {
-  readonly client: Socket;
-  /** What the client had sent before the tunnel stood. */
-  readonly early: Buffer;
-  readonly upstream: Socket;
-}
-
 /**
  * Carries bytes both ways, each way no faster than its reader, until both ways have ended. The end of one way is passed on
- * alone; a reset or any other break resets the other side, so that a cut never looks like an end. Settles when both are closed.
+ * alone; a reset or any other break resets the other side, so that a cut never looks like an end. `early` is what the client had sent before the tunnel stood. Settles when both are closed.
  */
-async function tunnel({ client, early, upstream }: TunnelEnds): Promise<void> {
+async function tunnel(client: Socket, early: Buffer, upstream: Socket): Promise<void> {
   const closed = Promise.all([closeOf(client), closeOf(upstream)]);
   passBreak(client, upstream);
   passBreak(upstream, client);

@@ -46,7 +46,7 @@ export async function explain(request: SandboxRequest): Promise<Explanation> {
     program: lowered.program,
     args: lowered.args,
     cwd: plan.cwd,
-    files: explainedFiles({ plan, lowered, enforcement, workdir }),
+    files: explainedFiles(plan, lowered, enforcement, workdir),
     filesHeldBy: filesHeldBy[enforcement.class],
     network: lowered.network,
     networkHeldBy: lowered.network.length > 0 ? byProxy : networkHeldBy[enforcement.class],
@@ -78,15 +78,13 @@ const networkHeldBy: Readonly<Record<Enforcement['class'], string>> = {
 };
 const byProxy = 'a network namespace whose only way out is a proxy in this process, which looks names up and connects';
 
-interface FilesQuestion {
-  readonly plan: LaunchPlan;
-  readonly lowered: LoweredRequest;
-  readonly enforcement: Enforcement;
-  readonly workdir: string;
-}
-
 /** Read off the plan: its mounts where it has a root of its own, else its rules. */
-function explainedFiles({ plan, lowered, enforcement, workdir }: FilesQuestion): readonly ExplainedFile[] {
+function explainedFiles(
+  plan: LaunchPlan,
+  lowered: LoweredRequest,
+  enforcement: Enforcement,
+  workdir: string,
+): readonly ExplainedFile[] {
   const own = new Set([workdir, temporary, sharedMemory]);
   const seen = enforcement.class === 'sealed' ? mountedFiles(plan) : allowedFiles(plan);
   return [...seen]

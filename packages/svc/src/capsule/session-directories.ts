@@ -121,7 +121,7 @@ export function openScopeDirectory(workdir: string, scope: string): HeldDirector
   const obstacle = new Diagnostic('E-CAP-002', `the filesystem scope ${scope} is not a directory of the workdir`, {
     hint: 'remove the link or file that stands in its place',
   });
-  return openBelow({ workdir, path: scope, mode: 0o777, obstacle });
+  return openBelow(workdir, scope, 0o777, obstacle);
 }
 
 /** Makes the runtime's own directory `path` below the workdir, owner-only, in the same way; `E-IO-001` for whatever is against it. */
@@ -133,7 +133,7 @@ export function makePrivateDirectory(workdir: string, path: string): void {
       hint: 'remove it, or leave --workdir out for a fresh workdir',
     },
   );
-  openBelow({ workdir, path, mode: 0o700, obstacle }).close();
+  openBelow(workdir, path, 0o700, obstacle).close();
 }
 
 /**
@@ -150,7 +150,7 @@ export function openStateStore(home: string, store: string): HeldDirectory {
       hint: `a link or a file stands in the place of ${join(root, path)} or above it: remove it`,
     },
   );
-  return openBelow({ workdir: realRoot(root), path, mode: 0o700, obstacle });
+  return openBelow(realRoot(root), path, 0o700, obstacle);
 }
 
 function realRoot(root: string): string {
@@ -162,16 +162,8 @@ function realRoot(root: string): string {
   }
 }
 
-interface DirectoryBelow {
-  /** Canonical. */
-  readonly workdir: string;
-  readonly path: string;
-  readonly mode: number;
-  /** Thrown for a link or file on the way. */
-  readonly obstacle: Diagnostic;
-}
-
-function openBelow({ workdir, path, mode, obstacle }: DirectoryBelow): HeldDirectory {
+/** `workdir` is canonical; `obstacle` is thrown for a link or file on the way. */
+function openBelow(workdir: string, path: string, mode: number, obstacle: Diagnostic): HeldDirectory {
   try {
     const base = HeldDirectory.open(workdir);
     try {

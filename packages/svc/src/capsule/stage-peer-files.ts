@@ -55,7 +55,7 @@ export async function stagePeerFiles(request: PeerFilesRequest): Promise<Session
   const handles = new PeerHandles({ issuer, now: () => clock.now(), randomBytes });
   try {
     return {
-      tools: [await shareTool(request, { exported, handles }), ...fetching],
+      tools: [await shareTool(request, exported, handles), ...fetching],
       served: { root: exported.root, max_bytes: exported.max_bytes, handles },
       close: () => handles.close(),
     };
@@ -66,12 +66,11 @@ export async function stagePeerFiles(request: PeerFilesRequest): Promise<Session
   }
 }
 
-interface Sharing {
-  readonly exported: NonNullable<CapsuleManifest['exports']['peer_files']>;
-  readonly handles: PeerHandles;
-}
-
-async function shareTool({ launch, workdir }: PeerFilesRequest, { exported, handles }: Sharing): Promise<Tool> {
+async function shareTool(
+  { launch, workdir }: PeerFilesRequest,
+  exported: NonNullable<CapsuleManifest['exports']['peer_files']>,
+  handles: PeerHandles,
+): Promise<Tool> {
   if (exported.max_ttl === undefined) throw new Error('the manifest was not settled: exports.peer_files.max_ttl');
   const { createShareFileTool } = await import('../resources/share-file-tool.ts');
   const { achieved } = launch.scope.containment;

@@ -49,7 +49,7 @@ export class FileContents {
 
   async #hold({ descriptor, size }: OpenedFile, memory: Buffer): Promise<FileContent> {
     try {
-      const length = await fill({ descriptor, target: memory.subarray(0, size), position: 0 });
+      const length = await fill(descriptor, memory.subarray(0, size), 0);
       const body = memory.subarray(0, length);
       const onDone = (isFree: boolean): void => this.#memory.giveBack(memory, isFree);
       return { sha256: await hashBytes(body), length, body, onDone };
@@ -96,7 +96,7 @@ export async function hashFile(
   const slices = needed.map(() => Buffer.allocUnsafeSlow(Math.min(size, sliceBytes)));
   const read = async (turn: number, position: number): Promise<Buffer> => {
     const target = (slices[turn % 2] ?? Buffer.alloc(0)).subarray(0, Math.min(sliceBytes, size - position));
-    return target.subarray(0, await fill({ descriptor, target, position }));
+    return target.subarray(0, await fill(descriptor, target, position));
   };
   let length = 0;
   let slice = await read(0, 0);
