@@ -66,6 +66,7 @@ describe('a manifest', () => {
         max_task_reopens: 1,
         delegation_deadline_secs: 600,
       },
+      trace: { capture: 'none', max_body: 8 * 1024 ** 2, max_bytes: 256 * 1024 ** 2 },
       network: {},
       capabilities: {},
       exports: {},
@@ -353,7 +354,7 @@ artifacts:
       { message: 'lifecyle in line 8 is not a known key and was ignored', hint: 'did you mean lifecycle?', line: 8 },
       {
         message: 'foo in line 9 is not a known key and was ignored',
-        hint: 'known keys here: name, version, description, artifacts, inference, lifecycle, network, capabilities, exports',
+        hint: 'known keys here: name, version, description, artifacts, inference, lifecycle, trace, network, capabilities, exports',
         line: 9,
       },
     ]);

@@ -15,8 +15,8 @@ export interface TraceDifference {
 /** Written by what a replay has no part of, or before and after all it repeats. */
 const notRepeated = /^(?:session_start|session_end|resource_.*|peer_handle_redeem)$/;
 
-/** Ids and times are never the same. */
-const neverSame = ['event_id', 'parent_id', 'session_id', 'timestamp', 'duration_ms'] as const;
+/** Ids and times are never the same, and a length is that of the text with its secrets, which the journal does not have. */
+const neverSame = ['event_id', 'parent_id', 'session_id', 'timestamp', 'duration_ms', 'content_bytes'] as const;
 
 /** The first line that differs but for ids and times; null when there is none. */
 export function firstTraceDifference(

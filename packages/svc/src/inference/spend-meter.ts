@@ -30,15 +30,22 @@ export class SpendMeter {
     };
   }
 
-  /** Counts a call by what the provider reported, else by length. */
+  /** Counts a call. */
   record(request: InferenceRequest, response: InferenceResponse): Usage {
-    const usage = response.usage ?? {
-      inputTokens: estimateRequest(request),
-      outputTokens: estimateTokens(response.content),
-    };
+    const usage = usageOf(request, response);
     this.#spent += usage.inputTokens + usage.outputTokens;
     return usage;
   }
+}
+
+/** What the provider reported of a call, else an estimate by length. */
+export function usageOf(request: InferenceRequest, response: InferenceResponse): Usage {
+  return (
+    response.usage ?? {
+      inputTokens: estimateRequest(request),
+      outputTokens: estimateTokens(response.content),
+    }
+  );
 }
 
 function mostOf(request: InferenceRequest): number {

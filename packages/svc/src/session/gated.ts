@@ -1,7 +1,15 @@
 /** Leads what a session asks of its outside through its gate: the model, tools, hooks, other capsules. */
 
 import type { CallHook, CompletionAsker, CompletionRequest } from '../hooks/hook.ts';
-import type { Driver, InferenceCall, ToolCallBlock, ToolAnswer } from '../inference/driver.ts';
+import { usageOf } from '../inference/spend-meter.ts';
+import type {
+  Driver,
+  DriverOutcome,
+  InferenceCall,
+  InferenceRequest,
+  ToolCallBlock,
+  ToolAnswer,
+} from '../inference/driver.ts';
 import type { RunCapsuleStep } from '../tools/plan/capsule-step.ts';
 import type { InputAnswer, Tool, ToolCallContext, ToolKind } from '../tools/tool.ts';
 import type { Gate, Inside, Port } from './gate.ts';
@@ -17,7 +25,9 @@ export function gatedDriver(driver: Driver, gate: Gate): Driver {
         infer: (request, call) => {
           ({ place } = call);
           const effect = { place, port: 'model', name: request.model, input: request, signal: call.signal } as const;
-          return gate.effect(effect, insideOf(call), (inside) => task.infer(request, calledFrom(call, inside)));
+          return gate.effect(effect, insideOf(call), async (inside) =>
+            counted(request, await task.infer(request, calledFrom(call, inside))),
+          );
         },
         close: async () => {
           await gate.settle(`${place}/close`, async () => {
@@ -29,6 +39,13 @@ export function gatedDriver(driver: Driver, gate: Gate): Driver {
     },
     close: () => driver.close(),
   };
+}
+
+/** An estimate of the tokens is part of the answer: what is recorded of it has other lengths where secrets were taken out. */
+function counted(request: InferenceRequest, outcome: DriverOutcome): DriverOutcome {
+  if (outcome.kind !== 'response' || outcome.response.usage !== undefined) return outcome;
+  const { response } = outcome;
+  return { kind: 'response', response: { ...response, usage: usageOf(request, response) } };
 }
 
 function insideOf({ onRetry, onText, onThinking, callTool }: InferenceCall): Inside {

@@ -119,19 +119,19 @@ export class ReplayGate implements Gate {
     });
   }
 
-  settle<T>(place: string): Promise<T | null> {
+  settle(place: string): Promise<null> {
     const numbered = this.#places.next(place);
-    return new Promise<T | null>((resolve, reject) => {
+    return new Promise<null>((resolve, reject) => {
       if (this.#settledPlaces.has(numbered)) this.#looks.set(numbered, { resolve, reject });
       else this.#usual.push({ resolve, reject });
     });
   }
 
-  find<T>(place: string): T | null {
+  find(place: string): null {
     const found = this.#found.get(this.#places.next(place));
     if (found === undefined) return null;
     if (found.fault !== null) throw found.fault;
-    return found.value as T | null;
+    return found.value as null;
   }
 
   arrive<T>(_arrival: Arrival, apply: () => T): T {
@@ -160,7 +160,8 @@ export class ReplayGate implements Gate {
   /** Nothing more comes: a session that has not ended by now waits for what its recording does not hold. */
   #usedUp(): void {
     setImmediate(() => {
-      const [place = null] = this.#effects.keys();
+      // Of several, what was begun last: an asynchronous hook may wait since long before.
+      const place = [...this.#effects.keys()].at(-1) ?? null;
       this.#over({ kind: 'cut-off', place });
     });
   }

@@ -195,10 +195,10 @@ class World {
 
   /** Does what people, children and commands do to a session until it is over. */
   async disturb(run: Promise<unknown>): Promise<void> {
-    let isOver = false;
-    void run.finally(() => (isOver = true));
+    const over = { yet: false };
+    void run.finally(() => (over.yet = true));
     const { board } = this.#fixture.session;
-    while (!isOver) {
+    while (!over.yet) {
       // What comes from outside comes in a turn of the event loop of its own.
       await setImmediate();
       await aWhile();

@@ -4,8 +4,7 @@ import type { BodyReading, JournalReader, Step } from '../../journal/journal-rea
 import type { JournalRecord, StartRecord } from '../../journal/records.ts';
 import { inertLine } from '../terminal/inert-text.ts';
 import type { Page } from '../terminal/page.ts';
-import { say, type Shown } from '../terminal/shown.ts';
-import { unfenced } from '../unfenced.ts';
+import { say, type Shown, unfenced } from '../terminal/shown.ts';
 import { shownBytes, shownCount, shownDuration } from './shown-values.ts';
 import { parsed, turnOf } from './step-row.ts';
 

@@ -1,0 +1,232 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { snapshot } from '../support/folder-snapshot.ts';
+import { calls, runs, says, script } from '../support/scripted-turns.ts';
+import { StreamedCapsule } from '../support/streamed-capsule.ts';
+import { scriptCapsule, type ScriptCapsule } from '../support/script-capsule.ts';
+import { message, svc, type SvcEnd } from '../support/svc-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
+
+const capsules: StreamedCapsule[] = [];
+const workspaces: Workspace[] = [];
+
+afterEach(async () => {
+  for (const capsule of capsules.splice(0)) await capsule.dispose();
+  for (const workspace of workspaces.splice(0)) workspace.remove();
+});
+
+const recordsAll = 'trace: { capture: content }\n';
+const queue = 'lifecycle: { task_acceptance: queue, after_task: sleep, shell_grace_secs: 1 }\n';
+
+/** A capsule that keeps its journal, started. */
+async function started(parts: ScriptCapsule, env: Readonly<Record<string, string>> = {}): Promise<StreamedCapsule> {
+  const capsule = await StreamedCapsule.start(workspaceOf(parts), env);
+  capsules.push(capsule);
+  return capsule;
+}
+
+function workspaceOf(parts: ScriptCapsule): Workspace {
+  const workspace = scriptCapsule({ ...parts, manifest: `${recordsAll}${parts.manifest ?? ''}` });
+  workspaces.push(workspace);
+  return workspace;
+}
+
+/** Runs its one task to the end. */
+async function recorded(parts: ScriptCapsule, ...args: readonly string[]): Promise<Workspace> {
+  const workspace = workspaceOf(parts);
+  await svc(workspace, ['run', '--task', 'Go.', ...args]);
+  return workspace;
+}
+
+function sessionFolder({ folder }: Workspace): string {
+  const sessions = join(folder, '.svc', 'sessions');
+  return join(sessions, readdirSync(sessions)[0] ?? '');
+}
+
+function journalOf(workspace: Workspace): string {
+  return join(sessionFolder(workspace), 'journal.jsonl');
+}
+
+async function replay(workspace: Workspace): Promise<SvcEnd> {
+  return await svc(workspace, ['run', '--replay', '--json']);
+}
+
+function verdict({ stdout }: SvcEnd): unknown {
+  return JSON.parse(stdout);
+}
+
+/** Changes texts of a journal and ties its lines together anew, as somebody would who wants it to be believed. */
+function forge(workspace: Workspace, change: (text: string) => string): void {
+  const lines = readFileSync(journalOf(workspace), 'utf8').split('\n').slice(0, -1);
+  const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+  const renamed = new Map<string, string>();
+  let chain = '0'.repeat(16);
+  const forged = lines
+    .filter((line) => !line.includes('"k":"index"'))
+    .map((line, n) => {
+      const named = [...renamed].reduce((text, [from, to]) => text.replaceAll(from, to), line);
+      const { c: _, ...record } = JSON.parse(named) as Record<string, unknown>;
+      if (typeof record['data'] === 'string') {
+        const data = change(record['data']);
+        const hash = sha256(data);
+        if (hash !== record['sha256']) renamed.set(String(record['sha256']), hash);
+        Object.assign(record, { data, sha256: hash, bytes: Buffer.byteLength(data) });
+      }
+      const text = JSON.stringify({ ...record, n });
+      chain = sha256(chain + text).slice(0, 16);
+      return `${text.slice(0, -1)},"c":"${chain}"}\n`;
+    });
+  writeFileSync(journalOf(workspace), forged.join(''));
+}
+
+const shell = 'capabilities: { shell: { allow: [sh] } }\n';
+
+describe('a recorded session', () => {
+  it('runs again in full: plans, commands that outlast their call, questions, messages, cancels', async () => {
+    const steps = ['a', 'b', 'c', 'd'].map((id) => ({
+      id,
+      shell: 'sh',
+      input: `sleep 0.0${id.charCodeAt(0) % 7}; echo ${id}`,
+    }));
+    const plan = calls([['plan_1', 'submit-plan', { id: 'p', steps }]]);
+    const asks = calls([['ask_1', 'svc-tool-request-input', { prompt: 'Which colour?' }]]);
+    const capsule = await started({
+      manifest: `${queue}artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]\ncapabilities: { shell: { allow: [sh] }, plan: { submit: true } }\n`,
+      script: script(plan, asks, runs('sleep 1.5; echo late'), says('Done.'), says('It has ended.'), runs('sleep 60')),
+    });
+    const first = await capsule.submit('Paint.', 'ctx-of-mine');
+    await first.status('input-required', 'Which colour?');
+    await capsule.send('blue');
+    await first.untilClosed();
+    const watch = await capsule.watch();
+    await watch.until(({ event, data }) => event === 'status' && JSON.stringify(data).includes('"final":true'));
+    const last = await capsule.send('Wait.');
+    await capsule.rpc('tasks/cancel', { id: last.id });
+    expect((await capsule.terminate()).code).not.toBeNull();
+    const end = await replay(capsule.workspace);
+    expect({ code: end.code, verdict: verdict(end) }).toEqual({
+      code: 0,
+      verdict: { session: capsule.line.session_id, steps: expect.any(Number), outcome: 'same' },
+    });
+  });
+
+  it.skipIf(process.getuid?.() !== 0)(
+    'runs again where there is no network, and writes nothing (needs root, to take the network away)',
+    async () => {
+      const workspace = await recorded({ manifest: shell, script: script(runs('echo hi > made.txt'), says('Done.')) });
+      rmSync(join(workspace.folder, 'workdir'), { recursive: true });
+      const before = snapshot(workspace);
+      const { status, stdout } = spawnSync('/usr/bin/unshare', ['-n', process.execPath, program, 'run', '--replay'], {
+        cwd: workspace.folder,
+        env: { PATH: '/nowhere', HOME: workspace.home },
+        encoding: 'utf8',
+      });
+      expect({ status, stdout }).toEqual({
+        status: 0,
+        stdout: `replayed 3 steps of ${sessionFolder(workspace).split('/').at(-1)}: the same but for ids and times\n`,
+      });
+      expect(snapshot(workspace)).toEqual(before);
+    },
+  );
+
+  it('parts where the session does something else, and names the place and what differs', async () => {
+    const workspace = await recorded({ manifest: shell, script: script(runs('echo 1'), says('Done.')) });
+    forge(workspace, (text) => (text.startsWith('{"role":"tool"') ? text.replace('\\n1\\n', '\\n2\\n') : text));
+    const { code, stderr } = await svc(workspace, ['run', '--replay']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^error\[E-RUN-079\]: the replay parted from the recording: tsk_[0-9a-f]{32}\/1\/m2 \(model\) is asked with other input at \/messages\/2\/content\/0\/text: recorded "<untrusted/m,
+    );
+    expect(verdict(await replay(workspace))).toMatchObject({
+      outcome: 'parted',
+      port: 'model',
+      path: '/messages/2/content/0/text',
+    });
+  });
+
+  it('parts where the trace says something else than what happens again', async () => {
+    const workspace = await recorded({ manifest: shell, script: script(runs('exit 3'), says('Done.')) });
+    const trace = join(sessionFolder(workspace), 'trace.jsonl');
+    writeFileSync(trace, readFileSync(trace, 'utf8').replace('"exit_code":3', '"exit_code":0'));
+    const { code, stderr } = await svc(workspace, ['run', '--replay']);
+    expect({ code, stderr }).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('line 5 of the trace at /exit_code: recorded 0, now 3'),
+    });
+  });
+
+  it('is run again as far as it is there when it was killed', async () => {
+    const capsule = await started({ manifest: `${queue}${shell}`, script: script(runs('sleep 60')) });
+    await capsule.send('Wait.');
+    await expect
+      .poll(() => existsSync(journalOf(capsule.workspace)) && readFileSync(journalOf(capsule.workspace), 'utf8'))
+      .toContain('"port":"shell"');
+    capsule.process.child.kill('SIGKILL');
+    await capsule.process.ended;
+    const end = await svc(capsule.workspace, ['run', '--replay']);
+    expect(end).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^replayed 2 steps of ses_[0-9a-f]{32}: the same so far; the recording ends there, within tsk_[0-9a-f]{32}\/1\/m1\/t1: /,
+      ),
+    });
+  });
+
+  it('is refused where its journal is damaged, keeps hashes alone, or is not there', async () => {
+    const damaged = await recorded({ manifest: shell, script: script(runs('echo 1'), says('Done.')) });
+    writeFileSync(journalOf(damaged), readFileSync(journalOf(damaged), 'utf8').replace('echo 1', 'echo 2'));
+    expect(await svc(damaged, ['run', '--replay'])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('error[E-RUN-073]'),
+    });
+    const hashes = await recorded({}, '--capture', 'meta');
+    expect(await svc(hashes, ['run', '--replay'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('error[E-RUN-078]'),
+    });
+    const nothing = await recorded({}, '--capture', 'none');
+    expect(readdirSync(sessionFolder(nothing))).not.toContain('journal.jsonl');
+    expect(await svc(nothing, ['run', '--replay'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('error[E-RUN-071]'),
+    });
+  });
+});
+
+it('keeps the credentials of a session out of its journal, wherever they come by', async () => {
+  const token = 'listener-token-canary-0123456789';
+  const capsule = await started(
+    { manifest: `${queue}${shell}`, script: script(runs(`echo ${token}`), says(`It is ${token}.`)) },
+    { SVC_LISTENER_TOKEN: token },
+  );
+  const asked = await fetch(`http://${capsule.line.url}/`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'message/send',
+      params: message(`Say ${token}`),
+    }),
+  });
+  expect(asked.status).toBe(200);
+  await expect.poll(() => readFileSync(journalOf(capsule.workspace), 'utf8')).toContain('"k":"task-end"');
+  await capsule.terminate();
+  const journal = readFileSync(journalOf(capsule.workspace), 'utf8');
+  expect(journal).not.toContain(token);
+  expect(journal).toContain('[secret]');
+  expect(verdict(await replay(capsule.workspace))).toEqual({
+    session: capsule.line.session_id,
+    steps: 3,
+    outcome: 'same',
+  });
+});
