@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { hostContainment } from '@svc/sandbox/host-containment.ts';
-import { architectures, type SyscallName } from '@svc/sandbox/seccomp/architecture.ts';
+import { architectures, type SyscallName } from '@svc/sandbox/seccomp/allowed-calls.ts';
 import { assemble } from '@svc/sandbox/seccomp/assemble.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { canProbe, hostArchitecture, isUnrestricted, SeccompHost } from '../../packages/sandbox/test/seccomp-host.ts';

@@ -19,7 +19,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { MarkedProcesses } from '../../packages/sandbox/test/marked-processes.ts';
 import { needsClass } from '../../packages/sandbox/test/needs-class.ts';
 import { canProbe, isUnrestricted, SeccompHost } from '../../packages/sandbox/test/seccomp-host.ts';
-import { architectures, type SyscallName } from '@svc/sandbox/seccomp/architecture.ts';
+import { architectures, type SyscallName } from '@svc/sandbox/seccomp/allowed-calls.ts';
 import { assemble } from '@svc/sandbox/seccomp/assemble.ts';
 import { hasPseudoTerminals } from '../support/terminal-process.ts';
 

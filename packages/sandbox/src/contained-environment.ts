@@ -3,8 +3,8 @@
 import { realpathSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { type StoreDirectory, storePlace, type ProcessGrants } from './launch/process-grants.ts';
 import type { Enforcement } from './launch/compose-plan.ts';
 
@@ -75,20 +75,12 @@ export function containedEnvironment(source: EnvironmentSource): Readonly<Record
 
 /** A search path without entries that are relative or lead into one of these places; that of any system where nothing else is left. */
 export function searchPathOutside(heldPath: string, places: readonly string[]): string {
-  const leadsInside = (entry: string): boolean =>
-    places.some((place) => isBeneath(place, entry) || isBeneath(place, realPath(entry)));
+  const leadsInside = (entry: string): boolean => {
+    const real = unlessRefused(() => realpathSync(entry), entry);
+    return places.some((place) => isBeneath(place, entry) || isBeneath(place, real));
+  };
   const kept = heldPath.split(delimiter).filter((entry) => isAbsolute(entry) && !leadsInside(entry));
   return kept.length === 0 ? systemPath : kept.join(delimiter);
-}
-
-/** The path itself where nothing is there to resolve. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    return path;
-  }
 }
 
 const proxyNames = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'];

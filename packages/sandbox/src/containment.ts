@@ -7,7 +7,7 @@ import type { ProcessGrants, ResourceLimits } from './launch/process-grants.ts';
 import type { Launcher } from './launcher.ts';
 import { climb, type LadderRequest, type LimitHold, unheld } from './limits/held-limits.ts';
 import type { OwnGroupFacts } from './own-facts.ts';
-import type { Architecture } from './seccomp/architecture.ts';
+import type { Architecture } from './seccomp/allowed-calls.ts';
 import type { Enforcement } from './launch/compose-plan.ts';
 import { type HostAbility, leastAbiForScoped } from './launch/host-ability.ts';
 

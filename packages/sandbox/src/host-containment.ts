@@ -8,7 +8,7 @@ import { AbilityCache, abilityKey } from './ability-cache.ts';
 import { noContainment, type Containment, kernelContainment } from './containment.ts';
 import { ownGroupFacts, ownGroupId } from './own-facts.ts';
 import type { HostAbility } from './launch/host-ability.ts';
-import type { Architecture } from './seccomp/architecture.ts';
+import type { Architecture } from './seccomp/allowed-calls.ts';
 import { join } from 'node:path';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 

@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 
 import { errorCode } from '../diagnostics/system-reason.ts';
 import { temporaryName } from './temporary-name.ts';
+import { unlessRefused } from './unless-refused.ts';
 
 const directoryItself = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** What lies deeper is moved to the top first: each level that is looked at holds a descriptor. */
@@ -89,10 +90,5 @@ function isOver(operation: () => void): boolean {
 
 /** Null for what is not a directory, or not to be read. */
 function openedOrNull(entry: Buffer): number | null {
-  try {
-    return openSync(entry, directoryItself);
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    return null;
-  }
+  return unlessRefused(() => openSync(entry, directoryItself), null);
 }

@@ -14,7 +14,7 @@ import { type HostAbility, leastAbiForScoped } from '../launch/host-ability.ts';
 import { type OwnGroupFacts, ownGroupFacts, ownGroupId } from '../own-facts.ts';
 import { probeHost } from '../probe-host.ts';
 import { strictestFilter } from '../seccomp/assemble.ts';
-import type { Architecture } from '../seccomp/architecture.ts';
+import type { Architecture } from '../seccomp/allowed-calls.ts';
 import type { SandboxClass } from './requests.ts';
 
 /** A machine with a helper, tried once. */

@@ -1,6 +1,6 @@
 /** Makes the system call filter that fits the grants of a process, as the kernel reads it. */
 
-import { architectures, type Architecture } from './architecture.ts';
+import { architectures, type Architecture } from './allowed-calls.ts';
 import { type SyscallPolicy, syscallPolicy, allBits, type ArgumentTest, type Rule, type Verdict } from './policy.ts';
 import type { Enforcement } from '../launch/compose-plan.ts';
 import { connects } from '../contained-environment.ts';

@@ -1,7 +1,15 @@
 /** Decides what becomes of each system call, by grants, and for some of them by their arguments. */
 
-import { alwaysAllowed, ipcCalls, listenCalls, metadataCalls, olderKernelCalls } from './allowed-calls.ts';
-import { type Architecture, architectures, type SyscallName } from './architecture.ts';
+import {
+  alwaysAllowed,
+  ipcCalls,
+  listenCalls,
+  metadataCalls,
+  olderKernelCalls,
+  type Architecture,
+  architectures,
+  type SyscallName,
+} from './allowed-calls.ts';
 
 /** An error number that a refused call answers. */
 type RefusalError = 'EPERM' | 'ENOSYS' | 'EINVAL' | 'EAFNOSUPPORT';
