@@ -1,4 +1,4 @@
-/** Composes the plan of a launch from grants and from what the kernel can enforce. */
+/** Composes the plan of a launch, its root and its rules for Landlock, from grants and from what the kernel can enforce. */
 
 import { join, dirname } from 'node:path';
 import { connects, containedHome, egressPort } from '../contained-environment.ts';
