@@ -58,6 +58,12 @@ describe('the environment of a contained command', () => {
     expect(PATH).toBe('/usr/local/bin:/usr/bin:/bin');
   });
 
+  it('searches no place of the workdir however its entry is spelt', () => {
+    const spelt = '/usr/../capsule/work/bin://capsule//work/./bin:/capsule/work/../bin:/usr/bin';
+    const { PATH } = containedEnvironment({ ...place, held: { PATH: spelt }, allow: [] });
+    expect(PATH).toBe('/capsule/work/../bin:/usr/bin');
+  });
+
   it('has no other search path when PATH is allowed by name', () => {
     const { PATH } = containedEnvironment({ ...place, held, allow: ['PATH'] });
     expect(PATH).toBe('/opt/tools/bin:/capsule/workshop:/usr/bin');
