@@ -39,8 +39,8 @@ export function* cacheSteps(records: Iterable<SkimmedRecord>): Generator<CacheSt
     if (record.k !== 'start') continue;
     step += 1;
     const task = record.e.slice(0, record.e.indexOf('/'));
-    if (record.port === 'hook' && record.e.includes('/h-on-compaction-')) compacted.add(task);
-    if (record.port !== 'model') continue;
+    if (record.e.includes('/h-on-compaction-') && record.isHook) compacted.add(task);
+    if (!record.isModel) continue;
     const request = chain.begin(step, record);
     const context = contexts.get(task) ?? task;
     const before = last.get(context);

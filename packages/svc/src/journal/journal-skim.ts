@@ -4,7 +4,7 @@ import { type Damage, JournalScan } from './journal-scan.ts';
 import type { LineFile } from './line-file.ts';
 import { headOf } from './record-line.ts';
 import { decodeRecord, isRecordKind, type JournalRecord } from './records.ts';
-import { type SkimmedEnd, skimmedEnd, type SkimmedStart, skimmedStart } from './skimmed-record.ts';
+import { skimmed, type SkimmedEnd, type SkimmedStart } from './skimmed-record.ts';
 
 export type SkimmedRecord = JournalRecord<'task' | 'task-end'> | SkimmedStart | SkimmedEnd;
 
@@ -43,13 +43,11 @@ function skimmedLine(line: Buffer, n: number): SkimmedRecord | null | string {
   if (!letters.has(line[letterAt] ?? 0)) return null;
   const head = headOf(line);
   if (head === null) return 'does not begin and end as a record does';
-  const { kind, chain } = head;
+  const { kind } = head;
   if (!isRecordKind(kind)) return `is of the unknown kind ${kind}`;
   if (!skimmedKinds.has(kind)) return null;
-  const text = line.toString('latin1');
-  const isPlain = kind === 'start' || kind === 'end' ? !/[\u0080-\u00FF]/.test(text) : false;
-  const skimmed = !isPlain ? null : kind === 'start' ? skimmedStart(text, n, chain) : skimmedEnd(text, n, chain);
-  return skimmed ?? decodeRecord(line.toString('utf8'), kind as 'start');
+  if (kind === 'start' || kind === 'end') return skimmed(line, kind);
+  return decodeRecord(line.toString('utf8'), kind as 'task');
 }
 
 function digitsOf(n: number): number {

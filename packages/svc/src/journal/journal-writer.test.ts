@@ -62,7 +62,7 @@ describe('a journal', () => {
     expect(text()).toBe(
       '{"n":0,"k":"in","at":1760000000000,"what":"stop","c":"17f278e31e83b6f6"}\n' +
         `{"n":1,"k":"body","sha256":"${sha256}","bytes":6,"data":"a text","c":"5aedf6fa826043dd"}\n` +
-        `{"n":2,"k":"in","what":"answer","at":7,"task":"tsk_1","text":"${sha256}","c":"2a43d120c3920eed"}\n`,
+        `{"n":2,"k":"in","at":7,"what":"answer","task":"tsk_1","text":"${sha256}","c":"d7c3962f19402d8b"}\n`,
     );
   });
 

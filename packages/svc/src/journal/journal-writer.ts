@@ -125,8 +125,10 @@ class FileJournal implements Journal {
 
   append(record: NewRecord): void {
     this.#refuseClosed();
-    const hasTime = 'at' in record || !timedKinds.has(record.k);
-    const timed = hasTime ? record : Object.assign({ k: record.k, at: this.#options.clock.now() }, record);
+    const at = 'at' in record ? record.at : timedKinds.has(record.k) ? this.#options.clock.now() : undefined;
+    // Time and place go first, where readers look for them.
+    const place = 'e' in record ? { e: record.e } : {};
+    const timed = Object.assign({ k: record.k }, at === undefined ? {} : { at }, place, record);
     this.#inTurn(() => this.#write(redactedRecord(timed as RecordOf<RecordKind>, this.#options.redact)));
   }
 

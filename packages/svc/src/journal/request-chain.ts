@@ -2,13 +2,11 @@
 
 import type { SkimmedEnd, SkimmedStart } from './skimmed-record.ts';
 
-export type ModelStart = Extract<SkimmedStart, { port: 'model' }>;
-
 /** One request to the model. */
 export interface ModelRequest {
   /** The number of its step. */
   readonly step: number;
-  readonly start: ModelStart;
+  readonly start: SkimmedStart;
   /** The one that it extends; null for one that begins anew. */
   readonly base: ModelRequest | null;
   /** How many messages it has. */
@@ -22,9 +20,10 @@ export class RequestChain {
   readonly #byPlace = new Map<string, ModelRequest>();
 
   /** The request that a step of the model makes. */
-  begin(step: number, start: ModelStart): ModelRequest {
-    const base = start.base === null ? null : (this.#byPlace.get(start.base) ?? null);
-    const request = { step, start, base, length: (base?.length ?? 0) + start.add.length, answeredAt: null };
+  begin(step: number, start: SkimmedStart): ModelRequest {
+    const { base: place, added } = start;
+    const base = place === null ? null : (this.#byPlace.get(place) ?? null);
+    const request = { step, start, base, length: (base?.length ?? 0) + added, answeredAt: null };
     this.#byPlace.set(start.e, request);
     return request;
   }

@@ -49,7 +49,10 @@ function writeParting(
 ): void {
   const damages: Damage[] = [];
   const note = (damage: Damage): void => void damages.push(damage);
-  const parting = partingOf(a.reader.skim(note), b.reader.skim(note));
+  const parting = partingOf(
+    () => a.reader.skim(note),
+    () => b.reader.skim(note),
+  );
   const facts = parting === null ? null : partingFacts(parting, a.reader, b.reader);
   if (options.json === true) context.stdout.write(jsonLine({ a: a.session, b: b.session, parting: facts }));
   else if (facts === null) context.stdout.write(say`the same but for ids and times\n`);

@@ -3,6 +3,7 @@
 import type { Parting, RequestParting } from '../../journal/compare-sessions.ts';
 import { type Difference, firstDifference } from '../../journal/json-difference.ts';
 import type { JournalReader } from '../../journal/journal-reader.ts';
+import type { StartRecord } from '../../journal/records.ts';
 import { parsed, turnOf } from './step-row.ts';
 
 /** Where two sessions part, as `svc trace diff --json` has it. Steps, tasks and messages count from 1. */
@@ -55,51 +56,56 @@ export function partingFacts(parting: Parting, a: JournalReader, b: JournalReade
       return { ...nothing, kind: 'end', task: parting.index + 1, part: 'end', difference };
     }
     case 'missing': {
-      const { step, start } = parting;
-      const steps = parting.in === 'b' ? { a: step, b: null } : { a: null, b: step };
-      return { ...nothing, kind: 'missing', steps, ...about(start) };
+      const { step } = parting;
+      const [reader, steps] = parting.in === 'b' ? [a, { a: step, b: null }] : [b, { a: null, b: step }];
+      return { ...nothing, kind: 'missing', steps, ...about(startOf(reader, step)) };
     }
     case 'input': {
-      const [start, other] = [parting.a.start, parting.b.start];
-      const steps = { a: parting.a.step, b: parting.b.step };
-      const isNamed = start.port === other.port && start.name === other.name;
-      const names = { path: '', byte: null, a: `${start.port} ${start.name}`, b: `${other.port} ${other.name}` };
-      const hashes = [start.port === 'model' ? null : start.in, other.port === 'model' ? null : other.in] as const;
-      const difference = isNamed ? textDifference(hashes, readers) : names;
+      const [start, other] = [startOf(a, parting.a), startOf(b, parting.b)];
+      const steps = { a: parting.a, b: parting.b };
+      const isNamed = start?.port === other?.port && start?.name === other?.name;
+      const names = { path: '', byte: null, a: calledOf(start), b: calledOf(other) };
+      const difference = isNamed ? textDifference([inputOf(start), inputOf(other)], readers) : names;
       return { ...nothing, kind: 'input', steps, ...about(start), part: isNamed ? 'input' : 'name', difference };
     }
     case 'answer': {
-      const steps = { a: parting.a.step, b: parting.b.step };
+      const steps = { a: parting.a, b: parting.b };
       const difference = textDifference(parting.values, readers);
-      return { ...nothing, kind: 'answer', steps, ...about(parting.a.start), part: 'answer', difference };
+      return { ...nothing, kind: 'answer', steps, ...about(startOf(a, parting.a)), part: 'answer', difference };
     }
     case 'request':
       return requestFacts(parting, readers);
   }
 }
 
-function about({
-  port,
-  name,
-  e,
-}: {
-  port: string;
-  name: string;
-  e: string;
-}): Pick<PartingFacts, 'port' | 'name' | 'turn'> {
-  return { port, name, turn: turnOf(e) };
+/** The `start` of a step, read again with its chain. */
+function startOf(reader: JournalReader, step: number): StartRecord | null {
+  return reader.step(step)?.start ?? null;
 }
 
-function requestFacts({ a, b, isFixedSame, same, messages }: RequestParting, readers: Readers): PartingFacts {
-  const request = { same_messages: same, messages: { a: a.length, b: b.length }, is_fixed_same: isFixedSame };
-  const known = { ...nothing, kind: 'request', steps: { a: a.step, b: b.step }, ...about(a.start), request } as const;
-  if (!isFixedSame) {
-    const found = fixedDifference(a.start.fixed, b.start.fixed, readers);
+function about(start: StartRecord | null): Pick<PartingFacts, 'port' | 'name' | 'turn'> {
+  return { port: start?.port ?? null, name: start?.name ?? null, turn: start === null ? null : turnOf(start.e) };
+}
+
+function calledOf(start: StartRecord | null): string | null {
+  return start === null ? null : `${start.port} ${start.name}`;
+}
+
+function inputOf(start: StartRecord | null): string | null {
+  return start === null || start.port === 'model' ? null : start.in;
+}
+
+function requestFacts({ a, b, isFixedSame, same, lengths, messages }: RequestParting, readers: Readers): PartingFacts {
+  const [start, other] = [startOf(readers[0], a), startOf(readers[1], b)];
+  const counts = { a: lengths[0], b: lengths[1] };
+  const request = { same_messages: same, messages: counts, is_fixed_same: isFixedSame };
+  const known = { ...nothing, kind: 'request', steps: { a, b }, ...about(start), request } as const;
+  if (!isFixedSame && start?.port === 'model' && other?.port === 'model') {
+    const found = fixedDifference(start.fixed, other.fixed, readers);
     return { ...known, part: found?.part ?? null, difference: found?.difference ?? null };
   }
-  const hashes = [messages[0][same] ?? null, messages[1][same] ?? null] as const;
-  const role = roleOf(hashes[0], readers[0]) ?? roleOf(hashes[1], readers[1]);
-  const difference = textDifference(hashes, readers);
+  const role = roleOf(messages[0], readers[0]) ?? roleOf(messages[1], readers[1]);
+  const difference = textDifference(messages, readers);
   return { ...known, part: 'message', message: { number: same + 1, role }, difference };
 }
 
