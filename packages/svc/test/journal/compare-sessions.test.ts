@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -11,6 +11,7 @@ import { type Parting, partingOf } from '../../src/journal/compare-sessions.ts';
 import { firstDifference } from '../../src/journal/json-difference.ts';
 import type { Damage } from '../../src/journal/journal-scan.ts';
 import { JournalReader } from '../../src/journal/journal-reader.ts';
+import { encodeLine, firstChain } from '../../src/journal/record-line.ts';
 import { RecordedSession, type RecordedOptions } from './recorded-session.ts';
 
 let root = '';
@@ -31,7 +32,11 @@ function recorded(play: Play, options: RecordedOptions = {}): JournalReader {
   sessions += 1;
   const session = play(new RecordedSession(root, { session: String(sessions), ...options }));
   session.journal.close();
-  const directory = HeldDirectory.at(session.folder);
+  return openIn(session.folder);
+}
+
+function openIn(folder: string): JournalReader {
+  const directory = HeldDirectory.at(folder);
   const reader = JournalReader.open(directory, null);
   if (reader === null) throw new Error('there is no journal');
   return reader;
@@ -201,6 +206,63 @@ describe('the first difference of two JSON texts', () => {
   ])('of %s and %s', (a, b, difference) => {
     expect(firstDifference(a, b)).toEqual(difference);
     expect(firstDifference(a, a)).toBeNull();
+  });
+});
+
+describe('a journal whose records spell their keys in another order', () => {
+  /** The same records with their keys from last to first, but for the first two and the last. */
+  function reordered(reader: JournalReader): JournalReader {
+    const folder = join(root, `reordered-${sessions}`);
+    mkdirSync(folder);
+    let chain = firstChain;
+    const lines = [...reader.scan().records()].map(({ record: { n, k, c: _c, ...rest } }) => {
+      const encoded = encodeLine(n, { k, ...Object.fromEntries(Object.entries(rest).toReversed()) }, chain);
+      ({ chain } = encoded);
+      return encoded.line;
+    });
+    writeFileSync(join(folder, 'journal.jsonl'), lines.join(''));
+    return openIn(folder);
+  }
+
+  it('is the same in every comparison', () => {
+    const odd: Play = (session) => {
+      usual(session);
+      const e = 'tsk_00000000000000000000000000000001/1/m2/t1/s\u00e9"\\.1';
+      session.journal.append({ k: 'start', e, port: 'tool', name: 'quo"ted', in: session.json({ in: '","in":"' }) });
+      session.journal.append({ k: 'end', e, ms: 1, value: session.json({ value: '"value":null' }), error: true });
+      return session;
+    };
+    const a = recorded(odd);
+    const b = reordered(a);
+    expect(parting(a, b)).toBeNull();
+    expect([...cacheSteps(b.skim(refuse))].map(({ same }) => same)).toEqual([1, 3]);
+    const other = reordered(recorded(usual));
+    expect(parting(a, other)).toMatchObject({ kind: 'missing', in: 'b', step: 6 });
+    expect(parting(other, b)).toMatchObject({ kind: 'missing', in: 'a', step: 6 });
+  });
+});
+
+describe('a damaged journal that is compared', () => {
+  it.each([
+    ['another number', (line: string) => line.replace(/^\{"n":\d+/, '{"n":7'), 'has another number'],
+    ['no head', () => '{}', 'does not begin and end as a record does'],
+    ['no end', (line: string) => line.slice(0, -1), 'does not begin and end as a record does'],
+    ['an unknown kind', (line: string) => line.replace('"start"', '"starts"'), 'is of the unknown kind starts'],
+    [
+      'a key too few',
+      (line: string) => line.replace('"e":', '"x":'),
+      'lacks what a record start has, or has it wrong: e',
+    ],
+  ])('is compared up to a line with %s', (_, damage, why) => {
+    const { folder } = usual(new RecordedSession(root, { session: 'ffff' }));
+    const path = join(folder, 'journal.jsonl');
+    const lines = readFileSync(path, 'utf8').split('\n');
+    const at = lines.findLastIndex((line) => line.includes('"k":"start"'));
+    writeFileSync(path, lines.map((line, index) => (index === at ? damage(line) : line)).join('\n'));
+    const told: Damage[] = [];
+    const steps = [...openIn(folder).skim((found) => void told.push(found))].filter(({ k }) => k === 'start');
+    expect(steps).toHaveLength(4);
+    expect(told).toEqual([{ record: at, byte: Buffer.byteLength(`${lines.slice(0, at).join('\n')}\n`), why }]);
   });
 });
 
