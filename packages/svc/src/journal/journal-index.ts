@@ -46,7 +46,7 @@ export class IndexBuilder {
 
   /** The record to write now. */
   record(): RecordOf<'index'> {
-    return { k: 'index', steps: this.#steps, bodies: this.#bodies, ended: this.#ended, before: this.#before };
+    return { k: 'index', before: this.#before, steps: this.#steps, bodies: this.#bodies, ended: this.#ended };
   }
 
   #restart(offset: number, end: number): void {
@@ -74,29 +74,51 @@ export class IndexBuilder {
   }
 }
 
-/** An index as a search reads it: a journal has thousands, and most of them are not about what is looked for. */
+/** How many bytes of an index say where the one before it is, and which step is its first. */
+export const indexHeadBytes = 128;
+
+const headShape = /^\{"n":\d+,"k":"index","before":(null|\d+),"steps":\[(?:\]|\[(\d+),)/;
+
+/** Where an index is read from. Both throw `E-RUN-073` for what is none. */
+export interface IndexSource {
+  /** The whole line, held to its chain. */
+  line(): Buffer;
+  record(line: Buffer): JournalRecord<'index'>;
+}
+
+/** An index as a search reads it: a journal has thousands, and most of them are only passed. */
 export class IndexLine {
   readonly offset: number;
   /** Of the index before it; null in the first. */
   readonly before: number | null;
   /** The number of its first step; null when it has none. */
   readonly firstStep: number | null;
-  readonly #line: Buffer;
+  readonly #source: IndexSource;
+  #line: Buffer | null = null;
 
-  /** `line` begins as an index does. */
-  constructor(offset: number, line: Buffer) {
+  /** `head` are its first bytes. */
+  constructor(offset: number, head: Buffer, source: IndexSource) {
     this.offset = offset;
-    this.#line = line;
-    const [, before] =
-      /"before":(null|\d+),"c":"[0-9a-f]{16}"\}$/.exec(line.toString('latin1', line.length - 64)) ?? [];
-    this.before = before === undefined || before === 'null' ? null : Number(before);
-    const [, first] = /"steps":\[\[(\d+),/.exec(line.toString('latin1', 0, 96)) ?? [];
-    this.firstStep = first === undefined ? null : Number(first);
+    this.#source = source;
+    const [known, before, first] = headShape.exec(head.toString('latin1', 0, indexHeadBytes)) ?? [];
+    if (known === undefined) {
+      const parsed = this.#parsed();
+      this.before = parsed.before;
+      this.firstStep = parsed.steps[0]?.[0] ?? null;
+    } else {
+      this.before = before === 'null' ? null : Number(before);
+      this.firstStep = first === undefined ? null : Number(first);
+    }
+  }
+
+  get #whole(): Buffer {
+    this.#line ??= this.#source.line();
+    return this.#line;
   }
 
   /** Where the step stands, as far as this index says. */
   step(number: number): { readonly start: number | null; readonly end: number | null } | null {
-    if (!this.#line.includes(`[${number},`)) return null;
+    if (!this.#whole.includes(`[${number},`)) return null;
     const { steps, ended } = this.#parsed();
     const own = steps.find(([step]) => step === number);
     const end = own?.[2] ?? ended.find(([step]) => step === number)?.[1] ?? null;
@@ -111,11 +133,11 @@ export class IndexLine {
   /** Where bodies stand whose hashes begin as this one does. */
   bodies(sha256: string): readonly number[] {
     const digits = sha256.slice(0, indexedDigits);
-    if (!this.#line.includes(`["${digits}",`)) return [];
+    if (!this.#whole.includes(`["${digits}",`)) return [];
     return this.#parsed().bodies.flatMap(([prefix, offset]) => (prefix === digits ? [offset] : []));
   }
 
   #parsed(): JournalRecord<'index'> {
-    return JSON.parse(this.#line.toString('utf8')) as JournalRecord<'index'>;
+    return this.#source.record(this.#whole);
   }
 }

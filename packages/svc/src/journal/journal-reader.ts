@@ -8,7 +8,7 @@ import { type HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { LineFile, notOwn, openOwn } from './line-file.ts';
-import { indexedBytes, IndexLine } from './journal-index.ts';
+import { indexedBytes, indexedRecords, indexHeadBytes, IndexLine, type IndexSource } from './journal-index.ts';
 import { type Damage, JournalScan } from './journal-scan.ts';
 import { skim, type SkimmedRecord } from './journal-skim.ts';
 import { bodiesDirectory, journalFile } from './journal-writer.ts';
@@ -49,6 +49,8 @@ const longestBody = 256 * 1024 * 1024;
 /** An index is never further from the end than this, unless the file is no journal. */
 const longestTail = 8 * indexedBytes;
 const firstTail = 64 * 1024;
+/** How many indexes from a step back are looked through first. */
+const nearIndexes = 4;
 
 interface TailLine {
   readonly byte: number;
@@ -61,6 +63,8 @@ export class JournalReader {
   readonly #file: LineFile;
   readonly #owner: number | null;
   #tail: { readonly lines: readonly TailLine[]; readonly index: IndexLine | null } | null = null;
+  /** The byte of the step that was asked for last; texts of one are mostly near to it. */
+  #near = Infinity;
   /** From the newest back, as far as they were needed. */
   readonly #indexes: IndexLine[] = [];
 
@@ -136,6 +140,7 @@ export class JournalReader {
         ? { start: lines.filter(({ kind }) => kind === 'start')[number - before - 1]?.byte ?? null, end: null }
         : this.#indexed(number);
     if (found.start === null) return null;
+    this.#near = found.start;
     const start = this.#record(found.start, 'start');
     const end =
       found.end === null ? this.#endInTail(start) : { byte: found.end, record: this.#record(found.end, 'end') };
@@ -169,11 +174,31 @@ export class JournalReader {
     this.#file.close();
   }
 
+  /** Where most texts are looked for first: about the last step that was asked for, then at the start of the file. */
   *#bodyPlaces(sha256: string): Generator<number> {
     for (const { kind, byte, line } of this.#tailLines().lines) {
       if (kind === 'body' && line.includes(sha256)) yield byte;
     }
+    let left = nearIndexes;
+    for (const index of this.#indexesBack()) {
+      if (left === 0) break;
+      if (index.before !== null && index.before > this.#near) continue;
+      left -= 1;
+      yield* index.bodies(sha256);
+    }
+    yield* this.#earliest(sha256);
     for (const index of this.#indexesBack()) yield* index.bodies(sha256);
+  }
+
+  /** Bodies up to the first index. */
+  *#earliest(sha256: string): Generator<number> {
+    let count = 0;
+    for (const { offset, line } of this.#file.lines(0)) {
+      count += 1;
+      const kind = headOf(line)?.kind;
+      if (kind === undefined || kind === 'index' || count > indexedRecords) return;
+      if (kind === 'body' && line.includes(sha256)) yield offset;
+    }
   }
 
   #text(record: JournalRecord<'body'>): BodyReading {
@@ -214,12 +239,21 @@ export class JournalReader {
   }
 
   #indexed(number: number): { readonly start: number | null; readonly end: number | null } {
-    let end: number | null = null;
+    const newer: IndexLine[] = [];
     for (const index of this.#indexesBack()) {
+      if (index.firstStep === null || index.firstStep > number) {
+        newer.push(index);
+        continue;
+      }
       const found = index.step(number);
-      end ??= found?.end ?? null;
-      if (found !== null && found.start !== null) return { start: found.start, end };
-      if (index.firstStep !== null && index.firstStep <= number) break;
+      if (found === null || found.start === null) break;
+      if (found.end !== null) return found;
+      // Most steps end soon after.
+      for (const later of newer.toReversed()) {
+        const end = later.step(number)?.end ?? null;
+        if (end !== null) return { start: found.start, end };
+      }
+      return found;
     }
     return { start: null, end: null };
   }
@@ -253,12 +287,18 @@ export class JournalReader {
 
   #indexBefore(byte: number | null): IndexLine | null {
     if (byte === null) return null;
-    const line = this.#line(byte, 'index');
-    const index = new IndexLine(byte, line);
+    const head = this.#file.readAt(byte, indexHeadBytes);
+    const index = new IndexLine(byte, head, this.#sourceOf(byte));
     // Backwards only, so that no journal leads a reader in a circle.
-    if (index.before !== null && index.before >= byte)
-      throw damaged({ record: headOf(line)?.n ?? 0, byte, why: 'leads forward' });
+    if (index.before !== null && index.before >= byte) {
+      const { n = 0 } = headOf(this.#line(byte, 'index')) ?? {};
+      throw damaged({ record: n, byte, why: 'leads forward' });
+    }
     return index;
+  }
+
+  #sourceOf(byte: number): IndexSource {
+    return { line: () => this.#line(byte, 'index'), record: (line) => this.#record(byte, 'index', line) };
   }
 
   /** What has been written since the last index, and that index. */
@@ -281,7 +321,10 @@ export class JournalReader {
         const byte = from + before + 1;
         const kind = headOf(line)?.kind ?? '';
         if (kind === 'index')
-          return { lines: this.#chained(lines.toReversed(), line), index: new IndexLine(byte, line) };
+          return {
+            lines: this.#chained(lines.toReversed(), line),
+            index: new IndexLine(byte, line, this.#sourceOf(byte)),
+          };
         if (!isRecordKind(kind)) throw damaged({ record: headOf(line)?.n ?? 0, byte, why: 'is no record' });
         lines.push({ byte, kind, line });
         end = before;

@@ -148,13 +148,14 @@ export const recordSchemas = {
   look: z.object({ e: place, value: sha256.nullable(), fault: fault.optional(), found: z.literal(true).optional() }),
   /** Where steps and bodies since the index before it stand, so that a reader finds them from the end of the file. */
   index: z.object({
+    /** The byte of the index before it; first of all, so that a reader that passes it reads no more. */
+    before: offset.nullable(),
     /** Number of the step, byte of its `start`, byte of its `end` or null. */
     steps: z.array(z.tuple([z.int().min(1), offset, offset.nullable()])),
     /** The first 16 digits of the hash, and the byte of its `body`. */
     bodies: z.array(z.tuple([z.string().regex(/^[0-9a-f]{16}$/), offset])),
     /** Steps whose `start` is in an older index: number, and the byte of its `end`. */
     ended: z.array(z.tuple([z.int().min(1), offset])),
-    before: offset.nullable(),
   }),
   /** The last of an orderly end. */
   close: z.object({ at, status: z.enum(['ok', 'failed', 'trapped']), reason: z.string().nullable() }),

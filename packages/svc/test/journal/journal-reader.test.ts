@@ -251,6 +251,17 @@ describe('a journal that is damaged', () => {
     reader.close();
   });
 
+  it('is told of when an index is none', () => {
+    const none = { k: 'index', before: null, steps: 5, bodies: [], ended: [] } as { k: string };
+    const reader = read(write(chained([open, none])));
+    for (const look of [() => reader.lastStep(), () => reader.step(1), () => reader.body('0'.repeat(64))]) {
+      expect(diagnosticOf(() => void look())?.message).toMatch(
+        /^the journal is damaged: record 1, at byte \d+, lacks what/,
+      );
+    }
+    reader.close();
+  });
+
   it('leads nobody in a circle by its indexes', () => {
     const index = (before: number): { k: string } =>
       ({ k: 'index', steps: [], bodies: [], ended: [], before }) as { k: string };
