@@ -37,6 +37,7 @@ import type { SessionDelegations } from './session-delegations.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import { openSessionJournal, type SessionJournal } from './session-journal.ts';
+import { sessionSettings } from './session-settings.ts';
 import { openRecord, type SessionRecord } from './session-record.ts';
 import type { SessionPeerFiles } from './stage-peer-files.ts';
 import { stageSession, type StagedSession } from './stage.ts';
@@ -317,7 +318,7 @@ function buildSession(
   const { gate } = parts.journal;
   const { activity, prepare } = recorded;
   const { manifest, systemPrompt } = launch.loaded;
-  const { inference, lifecycle } = manifest;
+  const settings = sessionSettings(manifest, systemPrompt);
   const redact = recordRedaction(launch.redactor);
   const store = new FrameStore(directories.session);
   onClose(() => store.close());
@@ -333,39 +334,26 @@ function buildSession(
     programsRun: hasLiveGroups,
   });
   onClose(() => workdirSize.close());
-  const acceptance = {
-    taskAcceptance: lifecycle.task_acceptance,
-    queueDepth: lifecycle.queue_depth,
-    afterTask: lifecycle.after_task,
-  };
   const session: Session = new Session({
     id: sessionId,
     events: stream,
     background: {
       stop: async () => void (await Promise.all([staged.background.stop(), delegating?.delegations.stop()])),
     },
-    board: new TaskBoard({ acceptance, clock, activity, gate, prepare }),
+    board: new TaskBoard({ acceptance: settings.acceptance, clock, activity, gate, prepare }),
     runner: {
+      ...settings.runner,
       driver: staged.driver,
       onRetry,
       onFailed: (reason) => onTaskFailed(redact(reason)),
       inventory,
       hooks,
-      inference: {
-        model: inference.model,
-        system: systemPrompt,
-        maxTurns: inference.max_turns,
-        maxTokens: inference.max_tokens,
-        context: { maxTokens: inference.context.max_tokens ?? null, threshold: inference.compaction.threshold },
-      },
       spend,
       activity,
       gate,
       clock,
       workdirSize,
       conversations,
-      maxReopens: lifecycle.max_task_reopens,
-      inputTimeoutMs: lifecycle.input_timeout_secs === undefined ? null : lifecycle.input_timeout_secs * 1000,
       writeResult: (text) => workdirFiles.writeResult(text),
     },
   });

@@ -7,6 +7,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import { mintTraceEventId, type SessionId } from '@svc/protocol/ids.ts';
+import { sessionSettings } from './session-settings.ts';
 import type { KeptWhere } from './journal-keeper.ts';
 import type { Hook } from '../hooks/hook.ts';
 import { hookCompletion } from '../hooks/hook-completion.ts';
@@ -28,7 +29,7 @@ import { traceLines } from '../session/trace-lines.ts';
 import { Inventory } from '../tools/inventory.ts';
 import { createSubmitPlanTool } from '../tools/plan/submit-plan-tool.ts';
 import type { Tool, ToolKind } from '../tools/tool.ts';
-import type { Trace, TraceEvent } from '../trace/events.ts';
+import type { PreparedText, Trace, TraceEvent } from '../trace/events.ts';
 
 /** What a replay came to. */
 export interface Replayed {
@@ -80,7 +81,9 @@ class Replay {
   readonly #activity = new SessionActivity();
 
   constructor(setup: Setup, { crossings }: Recording, request: ReplayRequest) {
-    const { inference, lifecycle, conversations } = JSON.parse(setup.settings) as Settings;
+    const { conversations, ...manifest } = JSON.parse(setup.settings) as Settings;
+    const { inference } = manifest;
+    const settings = sessionSettings(manifest, setup.system);
     const gate: ReplayGate = new ReplayGate(crossings, () =>
       replayInputs({
         board: this.#session.board,
@@ -103,37 +106,25 @@ class Replay {
       events: stream,
       background: { stop: async () => {} },
       board: new TaskBoard({
-        acceptance: {
-          taskAcceptance: lifecycle.task_acceptance,
-          queueDepth: lifecycle.queue_depth,
-          afterTask: lifecycle.after_task,
-        },
+        acceptance: settings.acceptance,
         clock: stillClock,
         activity: this.#activity,
         gate,
-        prepare: async (text) => ({ text, json: Buffer.from(JSON.stringify(text)) }),
+        prepare,
       }),
       runner: {
+        ...settings.runner,
         driver,
         onRetry: () => {},
         onFailed: () => {},
         inventory: this.#inventory,
         hooks: this.#hooks,
-        inference: {
-          model: inference.model,
-          system: setup.system,
-          maxTurns: inference.max_turns,
-          maxTokens: inference.max_tokens,
-          context: { maxTokens: inference.context.max_tokens ?? null, threshold: inference.compaction.threshold },
-        },
         spend,
         activity: this.#activity,
         gate,
         clock: stillClock,
         workdirSize: measuredWorkdir,
         conversations: conversationsOf[conversations](),
-        maxReopens: lifecycle.max_task_reopens,
-        inputTimeoutMs: lifecycle.input_timeout_secs === undefined ? null : lifecycle.input_timeout_secs * 1000,
         writeResult: () => {},
       },
     });
@@ -161,7 +152,7 @@ class Replay {
         this.traced.push(event);
         return mintTraceEventId(systemClock);
       },
-      prepare: async (text) => ({ text, json: Buffer.from(JSON.stringify(text)) }),
+      prepare,
       close: () => {},
     };
   }
@@ -209,6 +200,11 @@ const stillClock: Clock = {
   monotonicMs: () => 0,
   after: () => () => {},
 };
+
+/** The texts of a recording are redacted already. */
+async function prepare(text: string): Promise<PreparedText> {
+  return { text, json: Buffer.from(JSON.stringify(text)) };
+}
 
 /** What a replay has no part of, and its gate never asks. */
 function notHere(): Promise<never> {

@@ -48,8 +48,7 @@ export function writeRunningRecord(home: string, record: RunningRecord): () => v
   return () => removeIfPossible(path);
 }
 
-/** A record that stays names a dead process: the next command that may remove it does. */
-/** Removes a file; where the system refuses that, the file stays. */
+/** Removes a file; where the system refuses that, the file stays: a record names a dead process then, and the next command that may removes it. */
 export function removeIfPossible(path: string): void {
   // Refused where the file system has become read-only, or the directory is another user's.
   unlessRefused(() => rmSync(path, { force: true }), undefined);

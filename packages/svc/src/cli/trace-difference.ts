@@ -1,7 +1,7 @@
 /** Compares the trace of a session with that of its replay. */
 
 import { parseJson } from '@svc/protocol/json-object.ts';
-import { type Difference, firstDifference } from '../session/first-difference.ts';
+import { type Difference, differenceSince } from '../session/replay-gate.ts';
 import type { TraceEvent } from '../trace/events.ts';
 
 /** The first line of a trace that a replay does not repeat. */
@@ -24,6 +24,7 @@ export function firstTraceDifference(
   replayed: readonly TraceEvent[],
 ): TraceDifference | null {
   const again = replayed.filter((event) => !notRepeated.test(event.event_type)).map(comparable);
+  let met = 0;
   for (const [index, line] of lines.entries()) {
     const recorded = parseJson(line);
     const isRepeated =
@@ -32,12 +33,13 @@ export function firstTraceDifference(
       'event_type' in recorded &&
       !notRepeated.test(String(recorded.event_type));
     if (!isRepeated) continue;
-    const now = again.shift();
+    const now = again[met];
+    met += 1;
     if (now === undefined) return { line: index + 1, difference: null };
-    const difference = firstDifference(comparable(recorded), now);
+    const difference = differenceSince(comparable(recorded), now);
     if (difference !== null) return { line: index + 1, difference };
   }
-  return again.length === 0 ? null : { line: lines.length + 1, difference: null };
+  return met === again.length ? null : { line: lines.length + 1, difference: null };
 }
 
 function comparable(event: object): object {

@@ -26,10 +26,7 @@ export function watchCommand(context: CommandContext): Command {
         const capsule = await approachCapsule(located, choice);
         const { address } = capsule;
         // Its shapes of frames are no part of the start of any other command.
-        const [{ openWatch }, { followStream }] = await Promise.all([
-          import('./follow-stream.ts'),
-          import('./follow-stream.ts'),
-        ]);
+        const { followStream, openWatch } = await import('./follow-stream.ts');
         const stream = await openWatch(capsule);
         const end = await followStream(stream, { json, stdout: context.stdout, stderr: context.stderr });
         if (end.kind === 'lost') throw connectionLost(address, end.lastId);

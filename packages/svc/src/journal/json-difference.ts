@@ -1,4 +1,4 @@
-/** Finds the first place where two JSON texts differ. */
+/** Finds the first place where two JSON values, or texts, differ. */
 
 /** Where two values part: a JSON pointer, and both as text there; null for one that has nothing at that place. */
 export interface Difference {
@@ -9,9 +9,36 @@ export interface Difference {
   readonly b: string | null;
 }
 
+/** Where two values part: a JSON pointer, and what is there; undefined where one has nothing at that place. */
+export interface ValueDifference {
+  readonly path: string;
+  readonly a: unknown;
+  readonly b: unknown;
+}
+
 /** Null when the texts mean the same. A text that is not JSON is compared as it is. */
 export function firstDifference(a: string, b: string): Difference | null {
-  return differenceOf(parsed(a), parsed(b), '');
+  const found = valueDifference(parsed(a), parsed(b));
+  if (found === null) return null;
+  const byte = typeof found.a === 'string' && typeof found.b === 'string' ? byteOf(found.a, found.b) : null;
+  return { path: found.path, byte, a: textOf(found.a), b: textOf(found.b) };
+}
+
+/**
+ * The first difference of two values, in the order of the keys of `a`; null when they are the same as JSON. An undefined key counts as absent, and a
+ * whole number too large for JSON is the same as its text.
+ */
+export function valueDifference(a: unknown, b: unknown, path = ''): ValueDifference | null {
+  if (a === b) return null;
+  if (!isContainer(a) || !isContainer(b) || Array.isArray(a) !== Array.isArray(b)) {
+    return typeof b === 'bigint' && String(b) === String(a) ? null : { path, a, b };
+  }
+  for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
+    const below = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const found = valueDifference(own(a, key), own(b, key), below);
+    if (found !== null) return found;
+  }
+  return null;
 }
 
 function parsed(text: string): unknown {
@@ -22,26 +49,14 @@ function parsed(text: string): unknown {
   }
 }
 
-function differenceOf(a: unknown, b: unknown, path: string): Difference | null {
-  if (a === b) return null;
-  if (typeof a === 'string' && typeof b === 'string') return { path, byte: byteOf(a, b), a, b };
-  const [ofA, ofB] = [entriesOf(a), entriesOf(b)];
-  if (ofA === null || ofB === null || Array.isArray(a) !== Array.isArray(b)) {
-    return { path, byte: null, a: textOf(a), b: textOf(b) };
-  }
-  for (const key of new Set([...ofA.keys(), ...ofB.keys()])) {
-    const below = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    const found =
-      ofA.has(key) && ofB.has(key)
-        ? differenceOf(ofA.get(key), ofB.get(key), below)
-        : { path: below, byte: null, a: textOf(ofA.get(key)), b: textOf(ofB.get(key)) };
-    if (found !== null) return found;
-  }
-  return null;
+type Container = Readonly<Record<string, unknown>>;
+
+function isContainer(value: unknown): value is Container {
+  return typeof value === 'object' && value !== null;
 }
 
-function entriesOf(value: unknown): ReadonlyMap<string, unknown> | null {
-  return typeof value === 'object' && value !== null ? new Map(Object.entries(value)) : null;
+function own(value: Container, key: string): unknown {
+  return Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
 function textOf(value: unknown): string | null {

@@ -3,7 +3,7 @@
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import { type Arrival, type Crossing, type Effect, type Gate, type Inside, Places } from './gate.ts';
-import { firstDifference } from './first-difference.ts';
+import { valueDifference } from '../journal/json-difference.ts';
 
 /** Where a replay parts from its recording. */
 export interface Parting {
@@ -16,6 +16,15 @@ export interface Parting {
   readonly path?: string;
   readonly recorded?: unknown;
   readonly now?: unknown;
+}
+
+/** What is other than in the recording: a JSON pointer, and both values there. */
+export type Difference = Required<Pick<Parting, 'path' | 'recorded' | 'now'>>;
+
+/** The first difference from what was recorded; null where the two are the same as JSON. */
+export function differenceSince(recorded: unknown, now: unknown): Difference | null {
+  const found = valueDifference(recorded, now);
+  return found === null ? null : { path: found.path, recorded: found.a, now: found.b };
 }
 
 /** How a replay came out. */
@@ -112,7 +121,7 @@ export class ReplayGate implements Gate {
         problem: `asks for ${name} where the recording has ${recorded.port} ${recorded.name}`,
       });
     }
-    const difference = firstDifference(recorded.input, input);
+    const difference = differenceSince(recorded.input, input);
     if (difference !== null) return this.#part({ place, port, problem: 'is asked with other input', ...difference });
     return new Promise<T>((resolve, reject) => {
       this.#effects.set(place, { inside, signal, resolve, reject });
