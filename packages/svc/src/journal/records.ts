@@ -19,6 +19,9 @@ const place = z.string().min(1);
 const task = z.string().min(1);
 const offset = count;
 
+/** It came before the session could act on the record before it. */
+const together = z.literal(true).optional();
+
 /** A Diagnostic of `svc`. */
 const fault = z.object({ code: z.string(), message: z.string() });
 
@@ -97,6 +100,7 @@ export const recordSchemas = {
     /** What the sender knows it by, so that a second sending is the same task. */
     key: z.string().nullable(),
     by: z.enum(['start', 'message', 'work-end', 'child-end']),
+    together,
   }),
   'task-end': z.object({
     at,
@@ -143,6 +147,7 @@ export const recordSchemas = {
     /** The answer, or the event as JSON. */
     text: sha256.optional(),
     fault: fault.optional(),
+    together,
   }),
   /** A look at the session's own surroundings: it found what is not usual, or others overtook it. `found` is one that took no time. */
   look: z.object({ e: place, value: sha256.nullable(), fault: fault.optional(), found: z.literal(true).optional() }),

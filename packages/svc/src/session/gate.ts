@@ -84,7 +84,8 @@ export type Crossing =
   | ({ readonly kind: 'settled'; readonly place: string } & Finding)
   /** The same for a look that was over at once, and is therefore found again where it is asked for. */
   | ({ readonly kind: 'found'; readonly place: string } & Finding)
-  | ({ readonly kind: 'arrived' } & Arrival);
+  /** `together` when it came before the session could act on what had come just before. */
+  | ({ readonly kind: 'arrived'; readonly together: boolean } & Arrival);
 
 /** What a look at the session's own surroundings came to. Null and no fault is what it nearly always comes to, and what is not recorded. */
 export interface Finding {
@@ -153,6 +154,8 @@ export class RecordingGate implements Gate {
   #isTurning = false;
   /** Counts deliveries and arrivals: work that none of them overtook needs no record. */
   #crossed = 0;
+  /** Something has arrived, and the session has not acted on it yet. */
+  #isUnmet = false;
 
   constructor(record: Recorder, clock: Pick<Clock, 'after' | 'monotonicMs'>) {
     this.#record = record;
@@ -243,7 +246,10 @@ export class RecordingGate implements Gate {
 
   arrive<T>(arrival: Arrival, apply: () => T): T {
     this.#crossed += 1;
-    this.#record({ kind: 'arrived', ...arrival });
+    this.#record({ kind: 'arrived', together: this.#isUnmet, ...arrival });
+    // Runs before whatever `apply` has the session go on with.
+    if (!this.#isUnmet) queueMicrotask(() => (this.#isUnmet = false));
+    this.#isUnmet = true;
     return apply();
   }
 

@@ -117,6 +117,7 @@ export class JournalLines {
 
   #arrived(arrived: Crossed<'arrived'>, at: number): void {
     const journal = this.#journal;
+    const together = arrived.together ? { together: true as const } : {};
     switch (arrived.what) {
       case 'task': {
         const { id, contextId: ctx, origin, trust, lane, text } = arrived.task;
@@ -129,23 +130,23 @@ export class JournalLines {
                 ? 'child-end'
                 : 'message';
         const body = journal.body(text);
-        return journal.append({ k: 'task', at, id, ctx, origin, trust, lane, text: body, key: null, by });
+        return journal.append({ k: 'task', at, id, ctx, origin, trust, lane, text: body, key: null, by, ...together });
       }
       case 'answer': {
         const { what, taskId: task, text } = arrived;
-        return journal.append({ k: 'in', at, what, task, text: journal.body(text) });
+        return journal.append({ k: 'in', at, what, task, text: journal.body(text), ...together });
       }
       case 'cancel':
-        return journal.append({ k: 'in', at, what: arrived.what, task: arrived.taskId });
+        return journal.append({ k: 'in', at, what: arrived.what, task: arrived.taskId, ...together });
       case 'stop':
       case 'shut-down':
-        return journal.append({ k: 'in', at, what: arrived.what });
+        return journal.append({ k: 'in', at, what: arrived.what, ...together });
       case 'trap':
-        return journal.append({ k: 'in', at, what: arrived.what, ...faultOf(arrived.reason) });
+        return journal.append({ k: 'in', at, what: arrived.what, ...faultOf(arrived.reason), ...together });
       case 'timer':
-        return journal.append({ k: 'in', at, what: arrived.what, name: arrived.name });
+        return journal.append({ k: 'in', at, what: arrived.what, name: arrived.name, ...together });
       case 'note':
-        return journal.append({ k: 'in', at, what: arrived.what, text: this.json(arrived.event) });
+        return journal.append({ k: 'in', at, what: arrived.what, text: this.json(arrived.event), ...together });
     }
   }
 

@@ -131,7 +131,13 @@ class RecordingReader {
       case 'task': {
         const { id, ctx, origin, trust, lane, text, by } = record;
         const task = { id: id as TaskId, contextId: ctx as ContextId, origin, trust, lane, text: this.#text(text) };
-        return { kind: 'arrived', what: 'task', task, isDelivered: by === 'work-end' };
+        return {
+          kind: 'arrived',
+          together: record.together === true,
+          what: 'task',
+          task,
+          isDelivered: by === 'work-end',
+        };
       }
       case 'in':
         return this.#arrival(record);
@@ -143,20 +149,20 @@ class RecordingReader {
     const taskId = task as TaskId;
     switch (what) {
       case 'answer':
-        return { kind: 'arrived', what, taskId, text: this.#text(text) };
+        return { kind: 'arrived', together: record.together === true, what, taskId, text: this.#text(text) };
       case 'cancel':
-        return { kind: 'arrived', what, taskId };
+        return { kind: 'arrived', together: record.together === true, what, taskId };
       case 'stop':
       case 'shut-down':
-        return { kind: 'arrived', what };
+        return { kind: 'arrived', together: record.together === true, what };
       case 'timer':
-        return { kind: 'arrived', what, name };
+        return { kind: 'arrived', together: record.together === true, what, name };
       case 'note':
-        return { kind: 'arrived', what, event: this.#json(text) as TraceEvent };
+        return { kind: 'arrived', together: record.together === true, what, event: this.#json(text) as TraceEvent };
       case 'trap': {
         const reason = faultOf(record.fault);
         if (reason === null) throw new MissingText('the record of a trap does not say why');
-        return { kind: 'arrived', what, reason };
+        return { kind: 'arrived', together: record.together === true, what, reason };
       }
     }
   }

@@ -162,8 +162,21 @@ export class ReplayGate implements Gate {
     else {
       this.#next += 1;
       this.#deliver(delivery);
+      this.#deliverTogether();
     }
     setImmediate(() => this.#turn());
+  }
+
+  /** What came before the session could act on the one before it does so again. */
+  #deliverTogether(): void {
+    for (
+      let next = this.#deliveries[this.#next];
+      next?.kind === 'arrived' && next.together;
+      next = this.#deliveries[this.#next]
+    ) {
+      this.#next += 1;
+      this.#deliver(next);
+    }
   }
 
   /** Nothing more comes: a session that has not ended by now waits for what its recording does not hold. */

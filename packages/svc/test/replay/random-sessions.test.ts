@@ -108,13 +108,13 @@ function ungated(record: (crossing: Crossing) => void, clock: FakeClock): Gate {
       return look();
     },
     arrive: (arrival, apply) => {
-      record({ kind: 'arrived', ...arrival });
+      record({ kind: 'arrived', together: false, ...arrival });
       return apply();
     },
     timer: (name, ms, callback) => {
       const numbered = places.next(name);
       return clock.after(ms, () => {
-        record({ kind: 'arrived', what: 'timer', name: numbered });
+        record({ kind: 'arrived', together: false, what: 'timer', name: numbered });
         callback();
       });
     },
