@@ -70,6 +70,7 @@ const card = agentCard({
 const door = {
   session,
   card,
+  principal: 'local',
   conversationMode: 'stateless',
   delegation: { open: () => null },
   residue: () => [],

@@ -4,6 +4,7 @@ import { agentCardPath, decodeAgentCard, type DecodedCard } from '@svc/protocol/
 import { audienceHeader } from '@svc/protocol/audience.ts';
 import { decodeJsonRpcAnswer, encodeJsonRpcRequest } from '@svc/protocol/json-rpc.ts';
 import { encodeMessage } from '@svc/protocol/message.ts';
+import { encodeMessageTags, type MessageTags } from '@svc/protocol/message-tags.ts';
 import {
   decodeFileFacts,
   decodeListing,
@@ -33,7 +34,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface SendOptions extends CallOptions {
+export interface SendOptions extends CallOptions, MessageTags {
   readonly contextId?: string | undefined;
   /** How the message reaches the capsule; absent for an ordinary message of a user. */
   readonly origin?: TaskOrigin;
@@ -95,11 +96,13 @@ export class CapsuleClient {
   }
 
   /** Starts a task, or answers the one that waits for input. A capsule with no room answers a task with state `rejected`. */
-  async send(text: string, { contextId, origin = { kind: 'message' }, signal }: SendOptions = {}): Promise<TaskFacts> {
+  async send(text: string, options: SendOptions = {}): Promise<TaskFacts> {
+    const { contextId, origin = { kind: 'message' }, signal } = options;
     this.#messages += 1;
     const message = { messageId: `message-${this.#messages}`, role: 'user', text };
     const params = encodeMessage(contextId === undefined ? message : { ...message, contextId });
-    return this.#taskIn(await this.call('message/send', params, { signal, headers: encodeTaskOrigin(origin) }));
+    const headers = { ...encodeTaskOrigin(origin), ...encodeMessageTags(options) };
+    return this.#taskIn(await this.call('message/send', params, { signal, headers }));
   }
 
   /** The task as it stands; without an id the running one, else the last. */

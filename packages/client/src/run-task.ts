@@ -1,5 +1,6 @@
 /** One task from its message to its end. */
 
+import type { MessageTags } from '@svc/protocol/message-tags.ts';
 import type { TaskFacts } from '@svc/protocol/task-object.ts';
 import type { DecodedStatus } from '@svc/protocol/decode-frame.ts';
 import type { CapsuleClient } from './capsule-client.ts';
@@ -18,7 +19,7 @@ export interface InputQuestion {
   readonly signal: AbortSignal;
 }
 
-export interface RunOptions {
+export interface RunOptions extends MessageTags {
   readonly contextId?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Answers a question; null leaves it to others. Without it every question is left to others. */
@@ -36,7 +37,7 @@ const terminal: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled'
 export async function* runTask(
   capsule: CapsuleClient,
   text: string,
-  { contextId, signal, onInput }: RunOptions,
+  { contextId, signal, onInput, ...tags }: RunOptions,
 ): AsyncGenerator<TaskEvent, TaskFacts> {
   signal?.throwIfAborted();
   const own = new AbortController();
@@ -46,7 +47,7 @@ export async function* runTask(
   const questions = new Questions(capsule, onInput, own);
   try {
     await events.next();
-    const task = await capsule.send(text, { contextId, signal: own.signal });
+    const task = await capsule.send(text, { ...tags, contextId, signal: own.signal });
     if (terminal.has(task.state)) return task;
     let isAgain = false;
     /** As its final frame told of it; null again once it goes on. */

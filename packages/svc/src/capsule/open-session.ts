@@ -240,6 +240,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
     session,
     door: {
       session,
+      principal: launch.listenerToken === null ? 'local' : 'operator',
       card: cardOf(open, staged.tools),
       conversationMode: launch.loaded.manifest.lifecycle.conversation,
       delegation: { open: (id) => delegating?.delegations.open(id) ?? null },

@@ -19,6 +19,9 @@ const place = z.string().min(1);
 const task = z.string().min(1);
 const offset = count;
 
+/** Who sent a message: as whom the listener knows them, and the span that they work in (W3C Trace Context). */
+const sender = { principal: z.string().optional(), traceparent: z.string().optional() };
+
 /** It came before the session could act on the record before it. */
 const together = z.literal(true).optional();
 
@@ -97,8 +100,9 @@ export const recordSchemas = {
     trust: z.enum(['trusted', 'untrusted']),
     lane: z.enum(['foreground', 'background']),
     text: sha256,
-    /** What the sender knows it by, so that a second sending is the same task. */
+    /** Under which its sender may send it again. */
     key: z.string().nullable(),
+    ...sender,
     by: z.enum(['start', 'message', 'work-end', 'child-end']),
     together,
   }),
@@ -144,6 +148,10 @@ export const recordSchemas = {
     task: task.optional(),
     /** Names the timer. */
     name: z.string().optional(),
+    /** The one that is answered. */
+    question: z.string().optional(),
+    key: z.string().nullable().optional(),
+    ...sender,
     /** The answer, or the event as JSON. */
     text: sha256.optional(),
     fault: fault.optional(),

@@ -8,7 +8,7 @@ const own: ReadonlySet<string> = new Set(
   [
     'k session id task port capture origin trust lane by state what lost status',
     'sha256 data cut manifest lock system tools grants hooks settings',
-    'text result fixed add in value chunks steps bodies ended',
+    'principal question text result fixed add in value chunks steps bodies ended',
   ].flatMap((keys) => keys.split(' ')),
 );
 

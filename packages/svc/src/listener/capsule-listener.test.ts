@@ -42,16 +42,14 @@ async function listen(options: FixtureOptions): Promise<Listening> {
   const door = {
     session: fixture.session,
     card,
-    conversationMode: 'stateless',
+    principal: 'local',
+    conversationMode: 'stateless' as const,
     delegation,
     residue: () => [],
     resources: { answer: () => emptyReply(404), refused: () => {}, counted: () => {} },
   } as const;
-  const server = new HttpServer({
-    routes: capsuleRoutes(Promise.resolve(door)),
-    token: null,
-    onBug: (bug) => bugs.push(bug),
-  });
+  const routes = capsuleRoutes(Promise.resolve(door));
+  const server = new HttpServer({ routes, token: null, onBug: (bug) => bugs.push(bug) });
   servers.push(server);
   const bound = await server.bind({ address: '127.0.0.1', port: 0 });
   if (bound.kind !== 'bound') throw new Error('no port');

@@ -38,6 +38,8 @@ const maxBodyBytes = 10 * 1024 * 1024;
 
 export interface CapsuleDoor {
   readonly session: Session;
+  /** As whom its clients are known: `operator` where they show the listener token, else `local`. */
+  readonly principal: string;
   readonly card: AgentCard;
   readonly conversationMode: 'stateless' | 'threaded';
   readonly delegation: DelegationDoor;
@@ -138,7 +140,8 @@ class Dispatch {
   readonly #served: ReadonlySet<string>;
 
   constructor(door: CapsuleDoor) {
-    this.#deps = { session: door.session, delegation: door.delegation, residue: door.residue };
+    const { session, principal, delegation, residue } = door;
+    this.#deps = { session, principal, delegation, residue };
     this.#streams = new EventStreams(door.session, door.conversationMode);
     this.#served = new Set(door.card.serves.methods);
   }

@@ -7,6 +7,7 @@ import type { StreamReply } from '@svc/kit/http/reply.ts';
 import { type ConnectionFrame, parseLastEventId } from '@svc/protocol/frames.ts';
 import { JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import type { Session } from '../session/session.ts';
+import { isTerminal } from '../session/task.ts';
 import type { Submission } from '../session/task-board.ts';
 import { EventConnection } from './event-connection.ts';
 import type { Clock } from '@svc/kit/clock.ts';
@@ -41,9 +42,9 @@ export class EventStreams {
       if (replayed !== undefined) connection.replay(events.replayFrom(replayed));
       // A stream that has ended would close the connection before its client is told what became of the task.
       if (!events.isOver) events.subscribe(connection);
-      const refusal = this.#handOver(hand);
+      const { refusal, isOver } = this.#handOver(hand);
       if (refusal !== null) connection.write(refusal);
-      if (refusal !== null || events.isOver) connection.close();
+      if (isOver || events.isOver) connection.close();
     });
   }
 
@@ -69,18 +70,19 @@ export class EventStreams {
     };
   }
 
-  /** Null once the task is in the queue, else the frame that closes the connection. */
-  #handOver(hand: () => Submission): ConnectionFrame | null {
+  /** No refusal once the task is in the queue. A message that was sent before may be that of a task which is over. */
+  #handOver(hand: () => Submission): { refusal: ConnectionFrame | null; isOver: boolean } {
+    const refused = (refusal: ConnectionFrame) => ({ refusal, isOver: true });
     try {
       const { kind, task } = hand();
-      if (kind === 'accepted') return null;
-      return kind === 'rejected' ? { event: 'rejected', taskId: task.id } : queueSendFailed;
+      if (kind === 'accepted') return { refusal: null, isOver: isTerminal(task.toldState) };
+      return refused(kind === 'rejected' ? { event: 'rejected', taskId: task.id } : queueSendFailed);
     } catch (error) {
-      if (error instanceof JsonRpcFault) return invalidParams(error.message);
+      if (error instanceof JsonRpcFault) return refused(invalidParams(error.message));
       // The trace failed: the session cannot go on, and the client is told that its task went nowhere.
       if (!(error instanceof Diagnostic)) throw error;
       this.#session.trap(error);
-      return queueSendFailed;
+      return refused(queueSendFailed);
     }
   }
 }

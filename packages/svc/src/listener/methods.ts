@@ -11,11 +11,14 @@ import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
 import { encodeStopReport } from '@svc/protocol/stop-report.ts';
 import { encodeTask, parseTaskId, type TaskObject } from '@svc/protocol/task-object.ts';
+import { decodeMessageTags } from '@svc/protocol/message-tags.ts';
 import { decodeTaskOrigin, type TaskOrigin } from '@svc/protocol/task-origin.ts';
 
 export interface MethodDeps {
   readonly session: Session;
   readonly delegation: DelegationDoor;
+  /** As whom senders are known. */
+  readonly principal: string;
   /** What the session leaves running when its tasks are stopped: background commands, delegated children. */
   readonly residue: () => readonly unknown[];
 }
@@ -30,8 +33,10 @@ export interface ReceivedMessage {
 /** `message/send`: answers the task that waits for input, else starts one (docs/protocol.md "message/send"). */
 export function sendMessage(received: ReceivedMessage, headers: OriginHeaders, deps: MethodDeps): TaskObject {
   const sourced = sourcedTask(received, headers, deps);
+  const before = sentBefore(sourced, deps);
+  if (before !== null) return taskObject(before);
   // A completion is nobody's answer.
-  const answered = sourced.delegation === null ? deps.session.board.answerInput(sourced.source.text) : null;
+  const answered = sourced.delegation === null ? deps.session.board.answerInput(sourced.source) : null;
   if (answered !== null) return taskObject(answered);
   const submission = submitSourced(sourced, deps);
   return submission.kind === 'accepted' ? taskObject(submission.task) : rejectedTaskObject(submission.task);
@@ -39,7 +44,16 @@ export function sendMessage(received: ReceivedMessage, headers: OriginHeaders, d
 
 /** Hands a message to the queue. Faults: `-32602` naming the field, `-32004` for a foreign completion. */
 export function submitMessage(received: ReceivedMessage, headers: OriginHeaders, deps: MethodDeps): Submission {
-  return submitSourced(sourcedTask(received, headers, deps), deps);
+  const sourced = sourcedTask(received, headers, deps);
+  const before = sentBefore(sourced, deps);
+  return before === null ? submitSourced(sourced, deps) : { kind: 'accepted', task: before };
+}
+
+/** The task that the same message became before; `-32602` for the key of another message (docs/protocol.md "Sending again"). */
+function sentBefore({ source }: SourcedTask, { session }: MethodDeps): Task | null {
+  const before = session.board.sentBefore(source);
+  if (before !== 'other') return before;
+  throw new JsonRpcFault('invalid-params', 'Invalid params: Idempotency-Key came with another message before');
 }
 
 function submitSourced({ source, delegation }: SourcedTask, { session }: MethodDeps): Submission {
@@ -50,9 +64,13 @@ function submitSourced({ source, delegation }: SourcedTask, { session }: MethodD
 
 function sourcedTask({ parsed, prepared }: ReceivedMessage, headers: OriginHeaders, deps: MethodDeps): SourcedTask {
   if (parsed.kind === 'invalid') throw new JsonRpcFault('invalid-params', `Invalid params: ${parsed.problem}`);
-  const { session, delegation } = deps;
-  const sourced = taskSource(parsed.message, headers, { sessionId: session.id, delegation });
-  return prepared === undefined ? sourced : { ...sourced, source: { ...sourced.source, prepared } };
+  const { session, delegation, principal } = deps;
+  const header = (name: string): string | undefined => singleHeader(headers[name]);
+  const decoded = decodeMessageTags(header);
+  if (decoded.kind === 'invalid') throw new JsonRpcFault('invalid-params', `Invalid params: ${decoded.problem}`);
+  const sourced = taskSource(parsed.message, header, { sessionId: session.id, delegation });
+  const sender = { principal, tags: decoded.tags };
+  return { ...sourced, source: { ...sourced.source, sender, ...(prepared === undefined ? {} : { prepared }) } };
 }
 
 /** Reads a message so long that each part of the work is done in a turn of its own. */
@@ -162,9 +180,12 @@ interface SourcedTask {
   readonly delegation: OpenDelegation | null;
 }
 
+/** Gives the value of a header that stands once. */
+type Header = (name: string) => string | undefined;
+
 /** Origin and trust of a message (docs/protocol.md "Origin and trust"). Throws the fault `-32004` for a completion that is not this session's. */
-function taskSource(message: InboundMessage, headers: OriginHeaders, context: SourceContext): SourcedTask {
-  const told = decodeTaskOrigin((name) => singleHeader(headers[name]));
+function taskSource(message: InboundMessage, header: Header, context: SourceContext): SourcedTask {
+  const told = decodeTaskOrigin(header);
   const { text } = message;
   if (told.kind === 'completion') {
     const { kind: origin } = told;

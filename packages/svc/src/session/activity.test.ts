@@ -86,7 +86,7 @@ describe('the activity of a session', () => {
     const activities = heard(fixture);
     fixture.activity.subscribe((activity) => {
       if (activity.kind !== 'question') return;
-      if (activity.question.id === 'q1') setImmediate(() => fixture.session.board.answerInput('the red one'));
+      if (activity.question.id === 'q1') setImmediate(() => fixture.session.board.answerInput({ text: 'the red one' }));
       else setImmediate(() => fixture.clock.advance(1000));
     });
     fixture.session.board.submit(userTask);

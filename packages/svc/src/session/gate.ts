@@ -5,7 +5,7 @@ import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
-import type { Task } from './task.ts';
+import type { Sender, Task } from './task.ts';
 
 /** What an effect reaches. `child` is another capsule. */
 export type Port = 'model' | 'tool' | 'shell' | 'mcp' | 'hook' | 'child';
@@ -40,13 +40,19 @@ export interface Inside {
 }
 
 /** An accepted task as it came. */
-export type ArrivedTask = Pick<Task, 'id' | 'contextId' | 'origin' | 'trust' | 'lane' | 'text'>;
+export type ArrivedTask = Pick<Task, 'id' | 'contextId' | 'origin' | 'trust' | 'lane' | 'sender' | 'text'>;
 
 /** What comes to a session by itself. */
 export type Arrival =
   /** `isDelivered` when the session itself has it to tell, so that it takes no place of the queue. */
   | { readonly what: 'task'; readonly task: ArrivedTask; readonly isDelivered: boolean }
-  | { readonly what: 'answer'; readonly taskId: TaskId; readonly text: string }
+  | {
+      readonly what: 'answer';
+      readonly taskId: TaskId;
+      readonly questionId: string;
+      readonly sender: Sender | null;
+      readonly text: string;
+    }
   | { readonly what: 'cancel'; readonly taskId: TaskId }
   /** `session/stop`: every live task is canceled. */
   | { readonly what: 'stop' }

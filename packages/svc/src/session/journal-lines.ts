@@ -5,6 +5,7 @@ import type { InferenceRequest, Message } from '../inference/driver.ts';
 import type { Journal } from '../journal/journal-writer.ts';
 import { redactedTexts } from '../trace/file-trace.ts';
 import type { Chunk, Crossing } from './gate.ts';
+import type { Sender } from './task.ts';
 
 type Crossed<Kind extends Crossing['kind']> = Extract<Crossing, { readonly kind: Kind }>;
 
@@ -120,7 +121,7 @@ export class JournalLines {
     const together = arrived.together ? { together: true as const } : {};
     switch (arrived.what) {
       case 'task': {
-        const { id, contextId: ctx, origin, trust, lane, text } = arrived.task;
+        const { id, contextId: ctx, origin, trust, lane, sender, text } = arrived.task;
         const by =
           origin === 'user'
             ? 'start'
@@ -130,11 +131,24 @@ export class JournalLines {
                 ? 'child-end'
                 : 'message';
         const body = journal.body(text);
-        return journal.append({ k: 'task', at, id, ctx, origin, trust, lane, text: body, key: null, by, ...together });
+        return journal.append({
+          k: 'task',
+          at,
+          id,
+          ctx,
+          origin,
+          trust,
+          lane,
+          text: body,
+          ...senderOf(sender),
+          by,
+          ...together,
+        });
       }
       case 'answer': {
-        const { what, taskId: task, text } = arrived;
-        return journal.append({ k: 'in', at, what, task, text: journal.body(text), ...together });
+        const { what, taskId: task, questionId: question, sender, text } = arrived;
+        const answer = { k: 'in', at, what, task, question, text: journal.body(text) } as const;
+        return journal.append({ ...answer, ...(sender === null ? {} : senderOf(sender)), ...together });
       }
       case 'cancel':
         return journal.append({ k: 'in', at, what: arrived.what, task: arrived.taskId, ...together });
@@ -169,6 +183,13 @@ function joined(chunks: readonly Chunk[]): readonly Chunk[] {
 /** Numbers beyond 2^53, which components give, become text. */
 function encode(value: unknown): string {
   return JSON.stringify(value, (_key, each: unknown) => (typeof each === 'bigint' ? String(each) : each)) ?? 'null';
+}
+
+function senderOf(sender: Sender | null): { key: string | null; principal?: string; traceparent?: string } {
+  if (sender === null) return { key: null };
+  const { principal, tags } = sender;
+  const { idempotencyKey: key = null, traceparent } = tags;
+  return { key, principal, ...(traceparent === undefined ? {} : { traceparent }) };
 }
 
 function faultOf(fault: Diagnostic | null): { fault?: { code: string; message: string } } {

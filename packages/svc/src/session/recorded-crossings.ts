@@ -10,6 +10,7 @@ import type { Damage } from '../journal/journal-scan.ts';
 import type { JournalRecord } from '../journal/records.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { AskKind, Chunk, Crossing } from './gate.ts';
+import type { Sender } from './task.ts';
 
 /** What a journal gives back of its session. */
 export interface Recording {
@@ -130,14 +131,10 @@ class RecordingReader {
       }
       case 'task': {
         const { id, ctx, origin, trust, lane, text, by } = record;
-        const task = { id: id as TaskId, contextId: ctx as ContextId, origin, trust, lane, text: this.#text(text) };
-        return {
-          kind: 'arrived',
-          together: record.together === true,
-          what: 'task',
-          task,
-          isDelivered: by === 'work-end',
-        };
+        const ids = { id: id as TaskId, contextId: ctx as ContextId };
+        const task = { ...ids, origin, trust, lane, sender: senderOf(record), text: this.#text(text) };
+        const together = record.together === true;
+        return { kind: 'arrived', together, what: 'task', task, isDelivered: by === 'work-end' };
       }
       case 'in':
         return this.#arrival(record);
@@ -145,24 +142,25 @@ class RecordingReader {
   }
 
   #arrival(record: JournalRecord<'in'>): Crossing {
-    const { what, task = '', text = '', name = '' } = record;
+    const { what, task = '', question = '', text = '', name = '' } = record;
     const taskId = task as TaskId;
+    const common = { kind: 'arrived', together: record.together === true } as const;
     switch (what) {
       case 'answer':
-        return { kind: 'arrived', together: record.together === true, what, taskId, text: this.#text(text) };
+        return { ...common, what, taskId, questionId: question, sender: senderOf(record), text: this.#text(text) };
       case 'cancel':
-        return { kind: 'arrived', together: record.together === true, what, taskId };
+        return { ...common, what, taskId };
       case 'stop':
       case 'shut-down':
-        return { kind: 'arrived', together: record.together === true, what };
+        return { ...common, what };
       case 'timer':
-        return { kind: 'arrived', together: record.together === true, what, name };
+        return { ...common, what, name };
       case 'note':
-        return { kind: 'arrived', together: record.together === true, what, event: this.#json(text) as TraceEvent };
+        return { ...common, what, event: this.#json(text) as TraceEvent };
       case 'trap': {
         const reason = faultOf(record.fault);
         if (reason === null) throw new MissingText('the record of a trap does not say why');
-        return { kind: 'arrived', together: record.together === true, what, reason };
+        return { ...common, what, reason };
       }
     }
   }
@@ -222,6 +220,11 @@ class RecordingReader {
       `the text ${shortened(sha256)} ${body.kind === 'damaged' ? `is missing: ${body.why}` : why[body.kind]}`,
     );
   }
+}
+
+function senderOf({ principal, key, traceparent }: JournalRecord<'task' | 'in'>): Sender | null {
+  if (principal === undefined) return null;
+  return { principal, tags: { idempotencyKey: key ?? undefined, traceparent } };
 }
 
 function faultOf(fault: { readonly code: string; readonly message: string } | undefined): Diagnostic | null {

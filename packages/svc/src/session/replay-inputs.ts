@@ -22,7 +22,7 @@ export function replayInputs({ board, shutDown, trap, record }: ReplayedSession)
           return void (isDelivered ? board.deliver(task) : board.submit(task));
         }
         case 'answer':
-          return void board.answerInput(arrival.text);
+          return void board.answer(arrival.taskId, arrival.questionId, arrival);
         case 'cancel': {
           const task = board.find(arrival.taskId);
           return void (task === undefined ? undefined : board.cancel(task));

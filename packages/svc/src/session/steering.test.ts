@@ -20,7 +20,7 @@ describe('input', () => {
     const running = fixture.session.run();
     const waiting = await fixture.frame((frame) => frame.id === 9223372036854775807n);
     expect(waiting.data).toMatchObject({ status: { state: 'input-required', message: 'Which one?' }, final: false });
-    expect(fixture.session.board.answerInput('blue')?.state).toBe('working');
+    expect(fixture.session.board.answerInput({ text: 'blue' })?.state).toBe('working');
     await running;
     expect(fixture.lines).toEqual([
       '0 status working "inference turn 1"',
@@ -60,7 +60,7 @@ describe('input', () => {
     await fixture.session.board.cancel(task);
     expect((await running).status).toBe('failed');
     expect(fixture.lines.at(-1)).toBe('1 status canceled "task canceled"');
-    expect(fixture.session.board.answerInput('late')).toBeNull();
+    expect(fixture.session.board.answerInput({ text: 'late' })).toBeNull();
   });
 });
 
@@ -170,7 +170,7 @@ describe('a question that the runtime cannot put', () => {
     fixture.session.board.submit(userTask);
     const running = fixture.session.run();
     await fixture.frame((frame) => frame.id === 9223372036854775807n);
-    fixture.session.board.answerInput('blue');
+    fixture.session.board.answerInput({ text: 'blue' });
     expect((await running).status).toBe('trapped');
     expect(fixture.driver.requests).toHaveLength(1);
   });

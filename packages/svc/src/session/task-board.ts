@@ -5,6 +5,7 @@ import { mintContextId, mintTaskId, type TaskId } from '@svc/protocol/ids.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { SessionActivity } from './activity.ts';
 import type { Gate } from './gate.ts';
+import { type KeyedMessage, SentMessages } from './sent-messages.ts';
 import { Task, type TaskSource, KnownTasks, TaskLanes } from './task.ts';
 
 export interface Acceptance {
@@ -41,6 +42,7 @@ export class TaskBoard {
   readonly #lanes = new TaskLanes();
   readonly #tasks = new KnownTasks();
   readonly #delivered = new WeakSet<Task>();
+  readonly #sent = new SentMessages();
   #running: Task | null = null;
   #last: Task | null = null;
   #accepted = 0;
@@ -77,6 +79,13 @@ export class TaskBoard {
     return this.#running === null && this.#lanes.waiting === 0;
   }
 
+  /** The task that the same message became before, as its key says; `other` for the key of another message, null for one that is new. */
+  sentBefore(source: Pick<TaskSource, 'text' | 'contextId' | 'sender'>): Task | 'other' | null {
+    const keyed = keyedMessage(source);
+    const sent = keyed === null ? null : this.#sent.find(keyed);
+    return sent === null || sent === 'other' ? sent : (this.find(sent.taskId) ?? null);
+  }
+
   /** Accepts a task when there is room; a refused one is known to nobody afterwards (docs/protocol.md "message/send"). */
   submit(source: TaskSource): Submission {
     const task = this.#taskOf(source);
@@ -109,11 +118,12 @@ export class TaskBoard {
     return new Task({ id: source.id ?? mintTaskId(clock), contextId }, source);
   }
 
-  #accept(task: Task, { prepared }: TaskSource): Submission {
-    const { id, contextId, origin, trust, lane, text } = task;
-    const arrived = { id, contextId, origin, trust, lane, text };
+  #accept(task: Task, source: TaskSource): Submission {
+    const { id, contextId, origin, trust, lane, sender, text } = task;
+    const arrived = { id, contextId, origin, trust, lane, sender, text };
     return this.#deps.gate.arrive({ what: 'task', task: arrived, isDelivered: this.#delivered.has(task) }, () => {
-      this.#deps.activity.emit({ kind: 'task-submitted', task, prepared });
+      this.#deps.activity.emit({ kind: 'task-submitted', task, prepared: source.prepared });
+      this.#remember(source, task);
       this.#accepted += 1;
       this.#tasks.add(task);
       this.#lanes.add(task);
@@ -123,12 +133,25 @@ export class TaskBoard {
   }
 
   /** Gives the text to the running task when that waits for input, whatever its context (docs/protocol.md "message/send"). */
-  answerInput(text: string): Task | null {
+  answerInput(source: Pick<TaskSource, 'text' | 'contextId' | 'sender'>): Task | null {
     const task = this.#running;
     const wait = task?.inputWait ?? null;
-    if (task === null || wait === null) return null;
-    this.#deps.gate.arrive({ what: 'answer', taskId: task.id, text }, () => wait.answer(text));
+    if (task === null || wait === null || !this.answer(task.id, wait.id, source)) return null;
+    this.#remember(source, task);
     return task;
+  }
+
+  /** Answers the question of this id; false when that task does not ask it any more. */
+  answer(taskId: TaskId, questionId: string, { text, sender = null }: Pick<TaskSource, 'text' | 'sender'>): boolean {
+    const wait = this.#running?.id === taskId ? this.#running.inputWait : null;
+    if (wait?.id !== questionId) return false;
+    this.#deps.gate.arrive({ what: 'answer', taskId, questionId, sender, text }, () => wait.answer(text));
+    return true;
+  }
+
+  #remember(source: Pick<TaskSource, 'text' | 'contextId' | 'sender'>, task: Task): void {
+    const keyed = keyedMessage(source);
+    if (keyed !== null) this.#sent.add(keyed, task.id);
   }
 
   find(id: string): Task | undefined {
@@ -267,4 +290,14 @@ export class TaskBoard {
     await Promise.race([ended, patience]);
     takeBack();
   }
+}
+
+function keyedMessage({
+  text,
+  contextId,
+  sender,
+}: Pick<TaskSource, 'text' | 'contextId' | 'sender'>): KeyedMessage | null {
+  const key = sender?.tags.idempotencyKey;
+  if (sender === null || sender === undefined || key === undefined) return null;
+  return { principal: sender.principal, key, text, contextId };
 }

@@ -1,6 +1,7 @@
 /** One task, and the table of the states it goes through. */
 
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
+import type { MessageTags } from '@svc/protocol/message-tags.ts';
 import type { PreparedText } from '../trace/events.ts';
 import type { DriverFailure } from '../inference/driver.ts';
 import { refusalSentence, type SpendRefusal } from '../inference/spend-meter.ts';
@@ -13,8 +14,17 @@ export type Trust = 'trusted' | 'untrusted';
 /** Foreground before background; first in, first out within one. */
 type Lane = 'foreground' | 'background';
 
+/** Who gave a task, and what they noted on it. */
+export interface Sender {
+  /** `operator` showed the listener token, `local` reached a listener that asks for none. */
+  readonly principal: string;
+  readonly tags: MessageTags;
+}
+
 export interface TaskSource {
   readonly text: string;
+  /** Null for a task that the session gives itself, and for the one that it was started with. */
+  readonly sender?: Sender | null;
   readonly origin: TaskOrigin;
   readonly trust: Trust;
   /** The id that the task has in a recording; a fresh one is minted without it. */
@@ -46,6 +56,7 @@ export class Task {
   readonly origin: TaskOrigin;
   readonly trust: Trust;
   readonly lane: Lane;
+  readonly sender: Sender | null;
   /** What was asked; empty once the task has ended, when nobody reads it any more. */
   text: string;
   readonly #cancel = new AbortController();
@@ -76,6 +87,7 @@ export class Task {
     this.text = source.text;
     this.origin = source.origin;
     this.trust = source.trust;
+    this.sender = source.sender ?? null;
     this.lane = source.origin === 'completion' ? 'background' : 'foreground';
   }
 

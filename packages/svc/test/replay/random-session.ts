@@ -202,7 +202,7 @@ class World {
       // What comes from outside comes in a turn of the event loop of its own.
       await setImmediate();
       await aWhile();
-      if (board.current()?.inputWait !== null && chance(2)) board.answerInput(`answer ${Math.random()}`);
+      if (board.current()?.inputWait !== null && chance(2)) board.answerInput({ text: `answer ${Math.random()}` });
       if (chance(12)) this.#fixture.clock.advance(500);
       if (chance(15)) board.submit({ text: `And ${Math.random()}?`, origin: 'message', trust: 'untrusted' });
       if (chance(25)) this.#endOfWork();

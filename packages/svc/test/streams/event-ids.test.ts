@@ -98,7 +98,7 @@ describe('the ids of a stream', () => {
     void door.fixture.session.run();
     const reader = await door.call('message/stream', hello);
     await reader.until('Which?');
-    door.fixture.session.board.answerInput('blue');
+    door.fixture.session.board.answerInput({ text: 'blue' });
     await door.fixture.frame(() => door.fixture.frames.filter(({ id }) => id === 9223372036854775807n).length === 2);
     door.fixture.clock.advance(60_000);
     expect(labels((await reader.untilClosed()).body)).toEqual([

@@ -48,6 +48,7 @@ export class StreamDoor {
     const door = {
       session: fixture.session,
       card: cardOf(fixture, options.acceptance?.taskAcceptance ?? 'queue'),
+      principal: 'local',
       conversationMode,
       delegation: {
         open: (id: string) => {

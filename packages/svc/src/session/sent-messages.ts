@@ -1,0 +1,43 @@
+/** Remembers which message became which task, so that one that is sent again starts nothing. */
+
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
+
+/** Keys of one session; of more, the oldest are forgotten (docs/protocol.md "Limits"). */
+const mostKeys = 1_000;
+
+/** A message as its key stands for it. */
+export interface KeyedMessage {
+  readonly principal: string;
+  readonly key: string;
+  readonly text: string;
+  /** The message's own; undefined when it names none. */
+  readonly contextId: string | undefined;
+}
+
+/** The messages of a session that came with a key (docs/protocol.md "Sending again"). */
+export class SentMessages {
+  readonly #sent = new Map<string, { readonly digest: string; readonly taskId: TaskId }>();
+
+  /** The task of the message that came with this key; `other` when that was another message, null when none did. */
+  find(message: KeyedMessage): { readonly taskId: TaskId } | 'other' | null {
+    const sent = this.#sent.get(nameOf(message));
+    if (sent === undefined) return null;
+    return sent.digest === digestOf(message) ? sent : 'other';
+  }
+
+  add(message: KeyedMessage, taskId: TaskId): void {
+    this.#sent.set(nameOf(message), { digest: digestOf(message), taskId });
+    const [oldest] = this.#sent.keys();
+    if (this.#sent.size > mostKeys && oldest !== undefined) this.#sent.delete(oldest);
+  }
+}
+
+/** Keys have no spaces, so no two pairs look alike. */
+function nameOf({ principal, key }: KeyedMessage): string {
+  return `${key} ${principal}`;
+}
+
+function digestOf({ text, contextId }: KeyedMessage): string {
+  return sha256Hex(`${contextId === undefined ? 'none' : `${contextId.length} ${contextId}`} ${text}`);
+}
