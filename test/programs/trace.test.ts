@@ -88,6 +88,7 @@ describe('svc trace list', () => {
       tokens: 42,
       steps: null,
       journal: null,
+      journal_removed_at_ms: null,
     });
     const refused = await trace('steps', '77c0');
     expect(refused).toMatchObject({ code: 1, stdout: '' });

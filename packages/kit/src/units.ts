@@ -1,12 +1,14 @@
 /** Reads sizes and durations as people write them. */
 
 const byteUnits = { Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3 } as const;
-const durationUnits = { s: 1, m: 60, h: 3600 } as const;
+const durationUnits = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
 /** A whole number with `Ki`, `Mi` or `Gi`. */
 export const sizeShape: RegExp = /^(\d{1,15})(Ki|Mi|Gi)$/;
 /** A number with `s`, `m` or `h`. */
 export const durationShape: RegExp = /^(\d+(?:\.\d{1,6})?)(s|m|h)$/;
+/** The same, or one with `d`, for what is counted in days. */
+export const ageShape: RegExp = /^(\d+(?:\.\d{1,6})?)(s|m|h|d)$/;
 
 /** The longest wait that a timer can hold, in milliseconds: a longer one would fire at once. */
 export const longestTimerMs: number = 2 ** 31 - 1;
@@ -21,7 +23,12 @@ export function bytesOf(text: string): number | null {
 
 /** The seconds that a `durationShape` stands for, without bounds; null for any other text. */
 export function secondsOf(text: string): number | null {
-  const [, amount, unit] = durationShape.exec(text) ?? [];
+  return durationShape.test(text) ? ageOf(text) : null;
+}
+
+/** The seconds that an `ageShape` stands for, without bounds; null for any other text. */
+export function ageOf(text: string): number | null {
+  const [, amount, unit] = ageShape.exec(text) ?? [];
   return amount === undefined ? null : Number(amount) * durationUnits[unit as keyof typeof durationUnits];
 }
 

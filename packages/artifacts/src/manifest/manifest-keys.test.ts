@@ -66,7 +66,12 @@ describe('a manifest', () => {
         max_task_reopens: 1,
         delegation_deadline_secs: 600,
       },
-      trace: { capture: 'none', max_body: 8 * 1024 ** 2, max_bytes: 256 * 1024 ** 2 },
+      trace: {
+        capture: 'none',
+        max_body: 8 * 1024 ** 2,
+        max_bytes: 256 * 1024 ** 2,
+        keep: { sessions: 50, age: 2_592_000, bytes: 2 * 1024 ** 3 },
+      },
       network: {},
       capabilities: {},
       exports: {},

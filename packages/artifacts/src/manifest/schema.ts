@@ -8,7 +8,7 @@ import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { longestWaitSecs } from '@svc/kit/units.ts';
 import { hookEvents, hookPolicyNames } from './hook-declaration.ts';
 import { artifactName, exactVersion, commandName } from './names.ts';
-import { byteSize, lifetimeSecs } from './units.ts';
+import { ageSecs, byteSize, lifetimeSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
 /**
@@ -85,11 +85,19 @@ const lifecycle = z.strictObject({
   shell_grace_secs: z.optional(waitSecs),
 });
 
+/** Which journals of a workspace stay; 30 days, in seconds. */
+const keep = z.strictObject({
+  sessions: z._default(positive, 50),
+  age: z._default(ageSecs, 30 * 86_400),
+  bytes: z._default(byteSize, 2048 * mebibyte),
+});
+
 /** What is kept of a session beside its trace (docs/journal.md). */
 const trace = z.strictObject({
   capture: z._default(z.enum(captureLevels), 'none'),
   max_body: z._default(byteSize, 8 * mebibyte),
   max_bytes: z._default(byteSize, 256 * mebibyte),
+  keep: z.prefault(keep, {}),
 });
 
 const defaultMaxBytes = 10 * mebibyte;

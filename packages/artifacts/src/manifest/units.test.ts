@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { byteSize, durationSecs, lifetimeSecs } from './units.ts';
+import { ageSecs, byteSize, durationSecs, lifetimeSecs } from './units.ts';
 
 describe('a size', () => {
   it.each([
@@ -55,5 +55,22 @@ describe('a lifetime', () => {
 
   it.each([0, -5, 0.5, '0s', '0.0m', '5', '5d', '-5s', 1e16, '', null, {}])('%j is none', (written) => {
     expect(lifetimeSecs.safeParse(written).success).toBe(false);
+  });
+});
+
+describe('an age', () => {
+  it.each([
+    [90, 90],
+    ['1.5m', 90],
+    ['12h', 43_200],
+    ['30d', 2_592_000],
+    ['0.5d', 43_200],
+    ['99999999999d', 100_000_000_000],
+  ])('%s is %d seconds', (written, secs) => {
+    expect(ageSecs.parse(written)).toBe(secs);
+  });
+
+  it.each([0, -1, 1.5, '0d', '30', '30 d', '1w', '-1d', 'd', '', null, []])('%j is none', (written) => {
+    expect(ageSecs.safeParse(written).success).toBe(false);
   });
 });

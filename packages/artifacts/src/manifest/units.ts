@@ -2,10 +2,11 @@
 
 import * as z from 'zod/mini';
 
-import { bytesOf, durationShape, longestWaitSecs, secondsOf, sizeShape } from '@svc/kit/units.ts';
+import { ageOf, ageShape, bytesOf, durationShape, longestWaitSecs, secondsOf, sizeShape } from '@svc/kit/units.ts';
 
 const sizeClause = 'must be whole bytes or a whole number with Ki, Mi or Gi';
 const durationClause = 'must be whole seconds or a number with s, m or h';
+const ageClause = 'must be whole seconds or a number with s, m, h or d';
 
 const writtenSize = z.union(
   [z.int().check(z.minimum(1)), z.string().check(z.regex(sizeShape, sizeClause))],
@@ -15,6 +16,8 @@ const writtenDuration = z.union(
   [z.int().check(z.minimum(1)), z.string().check(z.regex(durationShape, durationClause))],
   durationClause,
 );
+
+const writtenAge = z.union([z.int().check(z.minimum(1)), z.string().check(z.regex(ageShape, ageClause))], ageClause);
 
 const isSomeTime = z.refine<number>((secs) => secs > 0, 'must be longer than nothing');
 
@@ -51,10 +54,23 @@ export const lifetimeSecs: z.ZodMiniType<number, string | number> = z.pipe(
   ),
 );
 
+/** Seconds, from whole seconds or a number with `s`, `m`, `h` or `d`: how old something may get (docs/manifest.md "Keys"). */
+export const ageSecs: z.ZodMiniType<number, string | number> = z.pipe(
+  writtenAge,
+  z.pipe(
+    z.transform((value: string | number) => Math.min(toAge(value), longestLifetimeSecs)),
+    z.number().check(isSomeTime),
+  ),
+);
+
 function toBytes(value: string | number): number {
   return typeof value === 'number' ? value : (bytesOf(value) ?? 0);
 }
 
 function toSecs(value: string | number): number {
   return typeof value === 'number' ? value : (secondsOf(value) ?? 0);
+}
+
+function toAge(value: string | number): number {
+  return typeof value === 'number' ? value : (ageOf(value) ?? 0);
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { type Capture, type Journal, openJournal } from '../journal/journal-writer.ts';
@@ -13,6 +14,7 @@ import { JournalLines } from '../session/journal-lines.ts';
 import type { SessionStatus } from '../session/session.ts';
 import type { Task, TaskState } from '../session/task.ts';
 import type { Tool } from '../tools/tool.ts';
+import { holdJournal } from './journal-holder.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { version } from './version.ts';
 
@@ -43,6 +45,8 @@ export interface SettledTask extends Pick<Task, 'id' | 'attempts' | 'turns' | 'r
 export class JournalKeeper {
   readonly #journal: Journal;
   readonly #lines: JournalLines;
+  /** Others may remove it from then on. */
+  readonly #letGo: () => void;
 
   constructor(request: KeeperRequest) {
     const { launch, sessionId: session, capture, directory, onWarning } = request;
@@ -50,10 +54,16 @@ export class JournalKeeper {
     const redact = recordRedaction(launch.redactor);
     const onFull = (): void => onWarning(full(maxBytes));
     const limits = { maxBody, maxBytes };
-    this.#journal = openJournal({ directory, session, capture, redact, limits, clock: systemClock, onFull });
-    this.#lines = new JournalLines(this.#journal, redact);
-    this.#journal.begin();
-    this.#open(request);
+    this.#letGo = heldJournal(directory);
+    try {
+      this.#journal = openJournal({ directory, session, capture, redact, limits, clock: systemClock, onFull });
+      this.#lines = new JournalLines(this.#journal, redact);
+      this.#journal.begin();
+      this.#open(request);
+    } catch (error) {
+      this.#letGo();
+      throw error;
+    }
   }
 
   /** `at` is when it went through, in Unix milliseconds. */
@@ -71,6 +81,7 @@ export class JournalKeeper {
       if (outcome !== null) this.#journal.append({ k: 'close', ...outcome });
     } finally {
       this.#journal.close();
+      this.#letGo();
     }
   }
 
@@ -102,6 +113,17 @@ export class JournalKeeper {
       hooks: this.#lines.json(hooks.map((artifact) => hookSetup(artifact.entry.name, artifact.manifest))),
       settings: this.#lines.json({ inference, lifecycle, conversations }),
     });
+  }
+}
+
+/** `E-IO-006` */
+function heldJournal(directory: string): () => void {
+  try {
+    return holdJournal(directory, systemClock);
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    const reason = systemReason(error);
+    throw new Diagnostic('E-IO-006', `the journal in ${directory} cannot be written: ${reason}`, { cause: error });
   }
 }
 

@@ -41,6 +41,7 @@ import { sessionSettings } from './session-settings.ts';
 import { openRecord, type SessionRecord } from './session-record.ts';
 import type { SessionPeerFiles } from './stage-peer-files.ts';
 import { stageSession, type StagedSession } from './stage.ts';
+import type { Retained } from './journal-retention.ts';
 import { claimWorkdir, type WorkdirFiles } from './workdir-files.ts';
 
 export interface OpenSessionRequest {
@@ -55,6 +56,7 @@ export interface OpenSessionRequest {
   readonly onRetry: (reason: string) => void;
   readonly onTaskFailed: (reason: string) => void;
   readonly onWarning: (warning: Diagnostic) => void;
+  readonly onRetained: (retained: Retained) => void;
 }
 
 /** A session that is ready for its first task, which is submitted already when there is one. */
@@ -91,7 +93,8 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     closing.push(() => host.close());
     const { onWarning } = open;
     const logs = new LogBudget();
-    const journal = openSessionJournal(captureOf(open), systemClock);
+    const capture = captureOf(open);
+    const journal = openSessionJournal(capture, systemClock);
     const { gate } = journal;
     const delegating = await delegationsOf(open, directories);
     const staged = await stageSession({
@@ -122,6 +125,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
         directories,
         workdirFiles,
         logs,
+        capture,
         journal,
         recorded,
         staged,
@@ -188,6 +192,7 @@ interface StagedParts {
   readonly directories: SessionDirectories;
   readonly workdirFiles: WorkdirFiles;
   readonly logs: LogBudget;
+  readonly capture: CaptureLevel;
   readonly journal: SessionJournal;
   readonly recorded: SessionRecord;
   readonly staged: StagedSession;
@@ -201,11 +206,10 @@ interface StagedParts {
 
 async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit<OpenSession, 'close'>> {
   const { launch } = open;
-  const { directories, journal, recorded, staged, delegating, inventory } = parts;
+  const { directories, capture, journal, recorded, staged, delegating, inventory } = parts;
   const { gate } = journal;
   const { record } = recorded;
   journal.follow(recorded.activity);
-  const capture = captureOf(open);
   /** What comes to the session by itself and only has a line of the trace. */
   const note = (event: TraceEvent): void => gate.arrive({ what: 'note', event }, () => record(event));
   const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
@@ -256,7 +260,9 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       const kept = parts.conversations;
       const conversations = kept === null ? 'nowhere' : kept.isKept === true ? 'between sessions' : 'in the session';
       const about = { launch, sessionId: open.sessionId, capture, directory: directories.session } as const;
-      journal.begin({ ...about, tools, conversations, onWarning: open.onWarning }, onLost);
+      const { onWarning, onRetained } = open;
+      const { home } = open.request;
+      journal.begin({ ...about, home, tools, conversations, onWarning, onRetained }, onLost);
     },
     writeEnd,
   };

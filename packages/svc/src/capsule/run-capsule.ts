@@ -104,7 +104,8 @@ async function runBound(bound: BoundLaunch): Promise<EndedSession> {
   const onRetry = observer.onRetry.bind(observer);
   const onTaskFailed = observer.onTaskFailed.bind(observer);
   const onWarning = observer.onWarning.bind(observer);
-  const hears = { onFrame, onRetry, onTaskFailed, onWarning };
+  const onRetained = observer.onRetained.bind(observer);
+  const hears = { onFrame, onRetry, onTaskFailed, onWarning, onRetained };
   const open = await openSession({ request, launch, sessionId, membership, url, ...hears });
   let forget = (): void => {};
   try {

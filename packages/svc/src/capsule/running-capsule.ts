@@ -2,6 +2,7 @@
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { Retained } from './journal-retention.ts';
 import type { SessionOutcome } from '../session/session.ts';
 import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
@@ -79,6 +80,8 @@ export interface RunObserver {
   onRetry(reason: string): void;
   /** Why a task failed, in the words of the trace, before the task's last frame. */
   onTaskFailed(reason: string): void;
+  /** Journals of earlier sessions were beyond `trace.keep`. */
+  onRetained(retained: Retained): void;
 }
 
 export type RunOutcome = SessionOutcome;

@@ -1,12 +1,13 @@
 /** Records a session in its journal, from the first thing that goes through its gate. */
 
 import type { Clock } from '@svc/kit/clock.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import { type Crossing, type Gate, openGate, RecordingGate } from '../session/gate.ts';
 import type { SessionStatus } from '../session/session.ts';
 import type { SessionActivity } from '../session/activity.ts';
 import type { Task } from '../session/task.ts';
+import type { Retained } from './journal-retention.ts';
 import type { JournalKeeper, KeeperRequest, SettledTask } from './journal-keeper.ts';
 
 /** Where the journal of a session comes from. */
@@ -16,12 +17,26 @@ export interface SessionJournal {
   follow(activity: SessionActivity): void;
   /**
    * Opens the journal and writes what went through so far; what comes meanwhile waits in memory. Called once the listener is up: hashing loads
-   * what a start has no use for. `onLost` is given the Diagnostic of a journal that cannot be written, once.
+   * what a start has no use for. `onLost` is given the Diagnostic of a journal that cannot be written, once. A little later, journals of earlier
+   * sessions that are beyond `trace.keep` are removed.
    */
-  begin(request: KeeperRequest, onLost: (lost: Diagnostic) => void): void;
-  /** Writes the last record and closes the file. */
+  begin(request: BeginRequest, onLost: (lost: Diagnostic) => void): void;
+  /** Writes the last record and closes the file, once nothing more is removed. */
   end(outcome: { readonly status: SessionStatus; readonly reason: string | null } | null): Promise<void>;
 }
+
+/** What a journal begins with. */
+export interface BeginRequest extends KeeperRequest {
+  /** The user's, whose running records are looked at. */
+  readonly home: string;
+  /** Told once, where journals were removed or should have been. */
+  readonly onRetained: (retained: Retained) => void;
+}
+
+/** The first question to the model has gone out by then. */
+const retainAfterMs = 250;
+/** How much longer the end of a session may take because of it. */
+const retainAtEndMs = 250;
 
 /** The journal of a session at this level; a session that is not recorded has one that does nothing. */
 export function openSessionJournal(capture: CaptureLevel, clock: Clock): SessionJournal {
@@ -39,6 +54,9 @@ class RecordedSession implements SessionJournal {
   #keeper: JournalKeeper | null = null;
   #opening: Promise<void> | null = null;
   #onLost: (lost: Diagnostic) => void = () => {};
+  /** Makes the removal of older journals begin now, and take no longer than a moment. */
+  #finishRetention: () => Promise<void> = async () => {};
+  readonly #clock: Clock;
   readonly #now: () => number;
 
   constructor(clock: Clock) {
@@ -47,6 +65,7 @@ class RecordedSession implements SessionJournal {
       this.#take((keeper) => keeper.write(crossing, at));
     };
     this.gate = new RecordingGate(record, clock);
+    this.#clock = clock;
     this.#now = () => clock.now();
   }
 
@@ -59,13 +78,15 @@ class RecordedSession implements SessionJournal {
     });
   }
 
-  begin(request: KeeperRequest, onLost: (lost: Diagnostic) => void): void {
+  begin(request: BeginRequest, onLost: (lost: Diagnostic) => void): void {
     this.#onLost = onLost;
     this.#opening = this.#open(request);
+    this.#retainLater(request);
   }
 
   async end(outcome: Parameters<SessionJournal['end']>[0]): Promise<void> {
     await this.#opening;
+    await this.#finishRetention();
     const keeper = this.#keeper;
     this.#keeper = null;
     this.#waiting = null;
@@ -76,9 +97,34 @@ class RecordedSession implements SessionJournal {
     const { JournalKeeper } = await import('./journal-keeper.ts');
     this.#orLost(() => {
       const keeper = new JournalKeeper(request);
-      for (const entry of this.#waiting?.splice(0) ?? []) entry(keeper);
       this.#keeper = keeper;
+      for (const entry of this.#waiting?.splice(0) ?? []) entry(keeper);
     });
+  }
+
+  #retainLater({ launch, home, onRetained }: BeginRequest): void {
+    const clock = this.#clock;
+    const stop = new AbortController();
+    const retain = async (): Promise<void> => {
+      const { retainJournals } = await import('./journal-retention.ts');
+      const { keep } = launch.loaded.manifest.trace;
+      const { root } = launch.source;
+      const retained = await retainJournals({ root, home, keep, clock, signal: stop.signal });
+      if (retained.removed + retained.left > 0) onRetained(retained);
+    };
+    let retaining: Promise<void> | null = null;
+    const takeBack = clock.after(retainAfterMs, () => {
+      retaining = retain();
+    });
+    this.#finishRetention = async () => {
+      takeBack();
+      const abandon = clock.after(retainAtEndMs, () => stop.abort());
+      try {
+        await (retaining ?? retain());
+      } finally {
+        abandon();
+      }
+    };
   }
 
   #take(entry: Entry): void {
@@ -93,7 +139,9 @@ class RecordedSession implements SessionJournal {
       write();
     } catch (error) {
       if (!(error instanceof Diagnostic)) throw error;
+      const keeper = this.#keeper;
       this.#keeper = null;
+      diagnosticOf(() => keeper?.close(null));
       if (this.#waiting === null) return;
       this.#waiting = null;
       this.#onLost(error);

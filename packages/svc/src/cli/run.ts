@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { runCapsule } from '../capsule/run-capsule.ts';
+import type { Retained } from '../capsule/journal-retention.ts';
 import type { RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
 import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -195,6 +196,9 @@ async function observer(options: RunOptions, context: CommandContext): Promise<R
     onFrame: (frame) => view?.show(frame),
     onRetry: (reason) => view?.retry(reason),
     onTaskFailed: (reason) => tell(render([taskFailed(reason)], context)),
+    onRetained: (retained) => {
+      if (options.verbose === true) tell(retainedRow(retained));
+    },
   };
 }
 
@@ -220,6 +224,12 @@ function isLive(options: RunOptions, context: CommandContext): boolean {
 /** Written in one piece: a caller reads exactly one line (D1 "Run result line"). */
 function runLine(capsule: RunningCapsule): Shown {
   return jsonText(encodeRunLine(capsule));
+}
+
+function retainedRow({ removed, bytes, left }: Retained): Shown {
+  const journals = removed === 1 ? '1 journal' : `${removed} journals`;
+  const rest = left === 0 ? '' : `; of ${left} more a part could not be removed`;
+  return say`trace.keep: removed ${journals} of earlier sessions, ${bytes} bytes${rest}\n`;
 }
 
 /** D1 "Human-readable run output". */

@@ -66,6 +66,8 @@ export interface JournalOptions {
 
 export const journalFile = 'journal.jsonl';
 export const bodiesDirectory = 'bodies';
+/** Stands empty in the place of a journal that `trace.keep` has removed. */
+export const removedFile = 'journal.removed';
 
 /** Of UTF-8; a longer text has a file of its own. */
 export const longestInline: number = 64 * 1024;

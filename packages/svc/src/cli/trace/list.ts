@@ -92,7 +92,11 @@ function rowOf(facts: SessionFacts, ids: readonly string[]): readonly string[] {
     String(facts.tasks),
     steps === null ? '-' : String(steps),
     String(facts.tokens),
-    journal === null ? '-' : `${journal.capture} ${shownBytes(journal.bytes)}`,
+    journal === null
+      ? facts.journal_removed_at_ms === null
+        ? '-'
+        : 'removed'
+      : `${journal.capture} ${shownBytes(journal.bytes)}`,
   ];
 }
 

@@ -1,6 +1,6 @@
 /** Finds recorded sessions, by the ways in which people name them. */
 
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 
@@ -12,8 +12,10 @@ import { isSessionId } from '@svc/protocol/ids.ts';
 import { damaged, JournalReader } from '../../journal/journal-reader.ts';
 import { LineFile, notOwn, openOwn } from '../../journal/line-file.ts';
 import type { JournalRecord } from '../../journal/records.ts';
+import { removedFile } from '../../journal/journal-writer.ts';
 import type { CommandContext } from '../command-context.ts';
 import { render } from '../render-failure.ts';
+import { shownMinute } from './shown-values.ts';
 import { unpackExport } from './unpack-export.ts';
 
 /** The option of each command that looks for sessions. */
@@ -80,6 +82,17 @@ export function startOf(directory: HeldDirectory): number {
     if (at !== undefined) return Number(at);
   }
   return 0;
+}
+
+/** Unix milliseconds at which `trace.keep` removed the journal; null where it did not. */
+export function removedAt(directory: HeldDirectory): number | null {
+  const fd = openOwn(directory, removedFile, thisUser());
+  if (fd === null) return null;
+  try {
+    return Math.floor(fstatSync(fd).mtimeMs);
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /** The id of the session of this workspace that is meant. `E-RUN-070` when there is none, or several fit. */
@@ -149,7 +162,7 @@ export async function withJournal<Value>(
   const found = await openFolder(context, wanted, options);
   try {
     const reader = JournalReader.open(found.directory, thisUser());
-    if (reader === null) throw noJournal(found.name);
+    if (reader === null) throw noJournal(found.name, removedAt(found.directory));
     try {
       return await use({ ...found, reader, ...beginning(reader, found.name, context) });
     } finally {
@@ -169,7 +182,7 @@ function beginning(
   if (opening === null) {
     const scan = reader.scan();
     scan.records().next();
-    throw scan.damage === null ? noJournal(name) : damaged(scan.damage);
+    throw scan.damage === null ? noJournal(name, null) : damaged(scan.damage);
   }
   const { open, setup } = opening;
   if (!open.trusted) {
@@ -181,7 +194,16 @@ function beginning(
   return { session: open.session, open, setup };
 }
 
-function noJournal(name: string): Diagnostic {
+function noJournal(name: string, removedAtMs: number | null): Diagnostic {
+  if (removedAtMs !== null) {
+    return new Diagnostic(
+      'E-RUN-071',
+      `the journal of the session ${name} was removed on ${shownMinute(removedAtMs)}`,
+      {
+        hint: 'trace.keep of the manifest says how long journals stay; its trace.jsonl is there to be read',
+      },
+    );
+  }
   return new Diagnostic('E-RUN-071', `the session ${name} has no journal`, {
     hint: 'it ran with trace.capture: none or under a version of svc that wrote none; its trace.jsonl is there to be read',
   });

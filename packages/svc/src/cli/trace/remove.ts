@@ -7,6 +7,8 @@ import { Command } from 'commander';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { removeTree } from '@svc/kit/files/remove-tree.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { isJournalHeld } from '../../capsule/journal-holder.ts';
 import { readRunningRecords } from '../../capsule/running-record.ts';
 import type { CommandContext } from '../command-context.ts';
 import { jsonLine, say } from '../terminal/shown.ts';
@@ -31,9 +33,11 @@ export function removeCommand(context: CommandContext): Command {
       const ids = [...new Set(wanted.map((each) => locateSession(folder, each)))];
       const running = new Set<string>(readRunningRecords(context.home).map(({ session_id: id }) => id));
       for (const id of ids) {
-        if (running.has(id)) throw stillRunning(id);
         // A link, or the folder of somebody else, is refused before anything is gone.
-        holdSession(folder, id).close();
+        const directory = holdSession(folder, id);
+        const runs = running.has(id) || isJournalHeld(directory, systemClock.now());
+        directory.close();
+        if (runs) throw stillRunning(id);
       }
       for (const id of ids) {
         await remove(folder, id);

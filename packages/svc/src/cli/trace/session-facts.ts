@@ -2,9 +2,11 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { isJournalHeld } from '../../capsule/journal-holder.ts';
 import { JournalReader } from '../../journal/journal-reader.ts';
 import { LineFile, openOwn } from '../../journal/line-file.ts';
-import { startOf, thisUser, traceFile } from './recorded-sessions.ts';
+import { removedAt, startOf, thisUser, traceFile } from './recorded-sessions.ts';
 
 export interface SessionFacts {
   readonly session_id: string;
@@ -19,6 +21,8 @@ export interface SessionFacts {
   /** Null without a journal, as the journal itself. */
   readonly steps: number | null;
   readonly journal: { readonly capture: string; readonly bytes: number; readonly trusted: boolean } | null;
+  /** When `trace.keep` removed the journal, in Unix milliseconds; null where it did not. */
+  readonly journal_removed_at_ms: number | null;
 }
 
 interface Counted {
@@ -42,7 +46,7 @@ export function factsOf(id: string, directory: HeldDirectory, isRunning: boolean
       capsule: counted.capsule,
       version: counted.version,
       started_at_ms: at === 0 ? null : at,
-      status: isRunning ? 'running' : (counted.status ?? 'crashed'),
+      status: isRunning || isJournalHeld(directory, systemClock.now()) ? 'running' : (counted.status ?? 'crashed'),
       tasks: counted.tasks,
       tokens: counted.tokens,
       steps: reader === null || opening === null ? null : stepsOf(reader),
@@ -50,6 +54,7 @@ export function factsOf(id: string, directory: HeldDirectory, isRunning: boolean
         reader === null || capture === undefined || trusted === undefined
           ? null
           : { capture, bytes: reader.size, trusted },
+      journal_removed_at_ms: reader === null ? removedAt(directory) : null,
     };
   } finally {
     reader?.close();

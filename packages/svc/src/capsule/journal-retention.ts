@@ -1,0 +1,334 @@
+/** Removes the journals of a workspace that are beyond what is kept, the oldest first. */
+
+import { closeSync, constants, ftruncateSync, lstatSync, openSync, statSync, type Stats } from 'node:fs';
+import { opendir, rename, rmdir, unlink } from 'node:fs/promises';
+import { setImmediate } from 'node:timers/promises';
+
+import type { Clock } from '@svc/kit/clock.ts';
+import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { TemporaryFile } from '@svc/kit/files/replace-file.ts';
+import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { isSessionId } from '@svc/protocol/ids.ts';
+import { bodiesDirectory, journalFile, removedFile } from '../journal/journal-writer.ts';
+import { holderFile, isJournalHeld } from './journal-holder.ts';
+import { readRunningRecords } from './running-record.ts';
+
+/** `trace.keep` of a manifest: how many journals, how many seconds since they were last written, how many bytes of all of them. */
+export interface KeptJournals {
+  readonly sessions: number;
+  readonly age: number;
+  readonly bytes: number;
+}
+
+export interface RetentionRequest {
+  /** Where `.svc/sessions/` lies. */
+  readonly root: string;
+  readonly keep: KeptJournals;
+  /** The user's, whose running records are looked at. */
+  readonly home: string;
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs' | 'randomBytes'>;
+  /** Aborted where no more is to be begun. */
+  readonly signal: AbortSignal;
+}
+
+export interface Retained {
+  /** Sessions whose journals are gone, and what they took. */
+  readonly removed: number;
+  readonly bytes: number;
+  /** Of these a part could not be removed: the next session tries again. */
+  readonly left: number;
+}
+
+/** A run looks at no more folders of sessions, and removes the journals of no more sessions. */
+const mostFolders = 10_000;
+const mostRemoved = 100;
+/** How long the event loop is held at a time. */
+const sliceMs = 2;
+/** Children of children and so on; delegation ends far above. */
+const deepest = 16;
+
+const { O_NOFOLLOW, O_WRONLY } = constants;
+
+/**
+ * Keeps to `keep` (docs/journal.md "How long journals stay"): of sessions that have ended, those of the sessions that they delegated to included, the journal and its bodies are
+ * removed and nothing else. Follows no link, touches nothing of another user, and gives other work its turn every few milliseconds. What the system
+ * refuses is left. Several may do this at once.
+ */
+export async function retainJournals(request: RetentionRequest): Promise<Retained> {
+  return await new Retention(request).run();
+}
+
+/** The journal of one session, or what is left of one whose removal was broken off. */
+interface Found {
+  /** From the workspace to the folder of the session. */
+  readonly path: string;
+  readonly bytes: number;
+  readonly isBrokenOff: boolean;
+}
+
+/** A session with those that it delegated to: they stay and go together. */
+interface Family {
+  /** Children before their parents: who has a journal has those of its children, or another run removes them. */
+  readonly found: Found[];
+  isHeld: boolean;
+  bytes: number;
+  /** Unix milliseconds of the last write. */
+  lastAt: number;
+}
+
+class Retention {
+  readonly #request: RetentionRequest;
+  readonly #owner = process.geteuid?.() ?? null;
+  readonly #listed: ReadonlySet<string>;
+  #looked = 0;
+  #sliceEnd: number;
+
+  constructor(request: RetentionRequest) {
+    this.#request = request;
+    this.#sliceEnd = request.clock.monotonicMs() + sliceMs;
+    this.#listed = new Set(readRunningRecords(request.home).map(({ session_id: id }) => id));
+  }
+
+  async run(): Promise<Retained> {
+    const { root, signal } = this.#request;
+    const nothing = { removed: 0, bytes: 0, left: 0 };
+    const workspace = unlessRefused(() => HeldDirectory.at(root), null);
+    if (workspace === null) return nothing;
+    try {
+      const beyond = this.#beyond(await this.#families(workspace));
+      let { removed, bytes, left } = nothing;
+      for (const family of beyond.slice(0, mostRemoved)) {
+        if (signal.aborted) break;
+        const isGone = await this.#removeFamily(workspace, family);
+        removed += isGone ? 1 : 0;
+        bytes += isGone ? family.bytes : 0;
+        left += isGone ? 0 : 1;
+      }
+      return { removed, bytes, left };
+    } finally {
+      workspace.close();
+    }
+  }
+
+  /** Those to be removed, the oldest first. Those that run count; from the first on that is beyond a limit, no older one is kept. */
+  #beyond(families: readonly Family[]): readonly Family[] {
+    const { keep, clock } = this.#request;
+    const oldest = clock.now() - keep.age * 1000;
+    const held = families.filter(({ isHeld }) => isHeld);
+    let sessions = held.length;
+    let bytes = held.reduce((sum, family) => sum + family.bytes, 0);
+    let isFull = false;
+    const beyond: Family[] = [];
+    const ended = families.filter(({ isHeld }) => !isHeld).toSorted((a, b) => b.lastAt - a.lastAt);
+    for (const family of ended) {
+      const isBrokenOff = family.found.some((each) => each.isBrokenOff);
+      if (!isBrokenOff) {
+        sessions += 1;
+        bytes += family.bytes;
+        isFull ||= sessions > keep.sessions || bytes > keep.bytes || family.lastAt < oldest;
+      }
+      if (isBrokenOff || isFull) beyond.unshift(family);
+    }
+    return beyond;
+  }
+
+  async #families(workspace: HeldDirectory): Promise<readonly Family[]> {
+    const folder = '.svc/sessions';
+    const names = this.#chosen((await this.#namesIn(workspace, folder)).filter(isSessionId));
+    const families: Family[] = [];
+    for (const name of names) {
+      if (this.#request.signal.aborted) break;
+      const family: Family = { found: [], isHeld: false, bytes: 0, lastAt: 0 };
+      await this.#look(workspace, { path: `${folder}/${name}`, name, level: 0 }, family);
+      if (family.found.length > 0) families.push(family);
+    }
+    return families;
+  }
+
+  /** Of more folders than a run looks at, another part each time. */
+  #chosen(names: readonly string[]): readonly string[] {
+    if (names.length <= mostFolders) return names;
+    const start = Buffer.from(this.#request.clock.randomBytes(4)).readUInt32LE() % names.length;
+    return [...names.slice(start), ...names.slice(0, start)].slice(0, mostFolders);
+  }
+
+  async #look(
+    workspace: HeldDirectory,
+    { path, name, level }: { readonly path: string; readonly name: string; readonly level: number },
+    family: Family,
+  ): Promise<void> {
+    this.#looked += 1;
+    await this.#breathe();
+    if (level > deepest || this.#looked > 2 * mostFolders) return;
+    for (const child of await this.#childrenOf(workspace, path)) {
+      await this.#look(workspace, { ...child, level: level + 1 }, family);
+    }
+    const session = this.#enter(workspace, path);
+    if (session === null) return;
+    try {
+      const whole = this.#ownFile(session, journalFile);
+      const rest = whole === null ? this.#ownFile(session, removedFile) : null;
+      const file = whole ?? (rest !== null && rest.size > 0 ? rest : null);
+      if (file === null) return;
+      const bytes = file.size + (await this.#bodiesSize(session));
+      family.found.push({ path, bytes, isBrokenOff: whole === null });
+      family.isHeld ||= this.#listed.has(name) || isJournalHeld(session, this.#request.clock.now());
+      family.bytes += bytes;
+      family.lastAt = Math.max(family.lastAt, file.mtimeMs);
+    } finally {
+      session.close();
+    }
+  }
+
+  async #childrenOf(workspace: HeldDirectory, path: string): Promise<readonly { path: string; name: string }[]> {
+    const children: { path: string; name: string }[] = [];
+    for (const child of await this.#namesIn(workspace, `${path}/children`)) {
+      const folder = `${path}/children/${child}/.svc/sessions`;
+      for (const name of await this.#namesIn(workspace, folder)) {
+        if (isSessionId(name)) children.push({ path: `${folder}/${name}`, name });
+      }
+    }
+    return children;
+  }
+
+  async #bodiesSize(session: HeldDirectory): Promise<number> {
+    const bodies = this.#enter(session, bodiesDirectory);
+    if (bodies === null) return 0;
+    try {
+      let bytes = 0;
+      for await (const name of await namesOf(bodies)) {
+        bytes += this.#ownFile(bodies, name)?.size ?? 0;
+        await this.#breathe();
+      }
+      return bytes;
+    } finally {
+      bodies.close();
+    }
+  }
+
+  /** Whether all of it is gone. */
+  async #removeFamily(workspace: HeldDirectory, { found }: Family): Promise<boolean> {
+    let isGone = true;
+    for (const { path } of found) {
+      const session = this.#enter(workspace, path);
+      if (session === null) continue;
+      try {
+        await this.#removeJournal(session);
+      } catch (error) {
+        if (errorCode(error) === undefined) throw error;
+        isGone = false;
+      } finally {
+        session.close();
+      }
+    }
+    return isGone;
+  }
+
+  /**
+   * The journal gets another name first, under which no reader looks: from then on the session has none, whatever comes. It is emptied when its bodies are gone, so that
+   * a run that was killed between is noticed, and the empty file says that there was a journal.
+   */
+  async #removeJournal(session: HeldDirectory): Promise<void> {
+    if (this.#ownFile(session, journalFile) !== null) {
+      await unlessGone(rename(session.entry(journalFile), session.entry(removedFile)));
+    }
+    const bodies = this.#enter(session, bodiesDirectory);
+    if (bodies !== null) {
+      try {
+        for await (const name of await namesOf(bodies)) {
+          const isBody = /^[0-9a-f]{64}$/.test(name) || isTemporaryName(name);
+          if (isBody && this.#ownFile(bodies, name) !== null) await unlessGone(unlink(bodies.entry(name)));
+        }
+      } finally {
+        bodies.close();
+      }
+      await rmdir(session.entry(bodiesDirectory)).catch(unlessNotEmpty);
+    }
+    if (this.#ownFile(session, holderFile) !== null) await unlessGone(unlink(session.entry(holderFile)));
+    if ((this.#ownFile(session, removedFile)?.size ?? 0) > 0) empty(session);
+  }
+
+  /** A file of this user; null for anything else, and where there is none. */
+  #ownFile(directory: HeldDirectory, name: string): Stats | null {
+    const stat = unlessRefused(() => lstatSync(directory.entry(name)), null);
+    return stat !== null && stat.isFile() && this.#isOwn(stat) ? stat : null;
+  }
+
+  /** A directory of this user, which the caller closes; null for anything else, and for one behind a link. */
+  #enter(from: HeldDirectory, path: string): HeldDirectory | null {
+    const directory = unlessRefused(() => from.below(path), null);
+    if (directory === null || this.#isOwn(statSync(directory.path))) return directory;
+    directory.close();
+    return null;
+  }
+
+  #isOwn({ uid }: Stats): boolean {
+    return this.#owner === null || uid === this.#owner;
+  }
+
+  async #namesIn(from: HeldDirectory, path: string): Promise<readonly string[]> {
+    const directory = this.#enter(from, path);
+    if (directory === null) return [];
+    const names: string[] = [];
+    try {
+      for await (const name of await namesOf(directory)) names.push(name);
+      return names;
+    } catch (error) {
+      if (errorCode(error) === undefined) throw error;
+      return names;
+    } finally {
+      directory.close();
+    }
+  }
+
+  async #breathe(): Promise<void> {
+    const { clock } = this.#request;
+    if (clock.monotonicMs() < this.#sliceEnd) return;
+    await setImmediate();
+    this.#sliceEnd = clock.monotonicMs() + sliceMs;
+  }
+}
+
+/** Read by a thread, a few at a time. */
+async function namesOf(directory: HeldDirectory): Promise<AsyncIterable<string>> {
+  const entries = await opendir(directory.path);
+  return (async function* () {
+    for await (const { name } of entries) yield name;
+  })();
+}
+
+/** Whoever reads the file goes on reading it; on a full disk there is no room for another one, and the bytes have to go. */
+function empty(session: HeldDirectory): void {
+  const file = unlessRefused(() => new TemporaryFile(session.path, 0o600), null);
+  if (file === null) return emptied(session);
+  try {
+    file.keepAs(session.entry(removedFile));
+  } finally {
+    file.close();
+  }
+}
+
+function emptied(session: HeldDirectory): void {
+  const fd = openSync(session.entry(removedFile), O_WRONLY | O_NOFOLLOW);
+  try {
+    ftruncateSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Another run was faster. */
+async function unlessGone(work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error;
+  }
+}
+
+/** Something that is none of a journal's stays. */
+function unlessNotEmpty(error: unknown): void {
+  if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(errorCode(error) ?? '')) throw error;
+}
