@@ -1,0 +1,159 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import { describe, expect, it } from 'vitest';
+
+/** What is no function of what a session was given: whoever reads it must say how a replay meets the same (docs/adr/0109). */
+const readers = {
+  clock: /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bprocess\.hrtime\b|\bclock\.now\(/,
+  duration: /\bmonotonicMs\(\)|\belapsedMs\(/,
+  chance: /\brandomBytes\b|\brandomUUID\b|\brandomInt\b|\bgetRandomValues\b|\bMath\.random\b/,
+  timer: /\bset(?:Timeout|Interval|Immediate)\(|'node:timers\/promises'|[cC]lock\.after\(/,
+  environment: /\bprocess\.env\b/,
+  race: /\bPromise\.(?:race|any)\(/,
+} as const;
+
+type Reader = keyof typeof readers;
+
+type Way =
+  /** Ids and times of records: those of the recording are given out again, or left out of the comparison. */
+  | 'ids and times'
+  /** How long something took: left out of the comparison. */
+  | 'durations'
+  /** Within an effect or a look, whose outcome is recorded: a replay is given that and runs nothing of it. */
+  | 'effect'
+  /** The gate itself, and what it lets in one at a time. */
+  | 'gate'
+  /** Only what no wait of the session's own depends on: when others get their turn of the event loop, which the gate makes up for. */
+  | 'turns'
+  /** Secrets, names and seeds, which are in no request, result or line. */
+  | 'unseen'
+  /** Doors, files and processes around a session, which a replay has none of. */
+  | 'around';
+
+/** Every file of what a session runs that reads one of these, and how a replay meets it. */
+const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = {
+  'artifacts/store/open-stored.ts': { timer: 'around' },
+  'components/call-deadline.ts': { clock: 'effect', timer: 'effect' },
+  'components/compiler/compiler.ts': { timer: 'effect' },
+  'components/component-host.ts': { chance: 'unseen' },
+  'components/guest/clocks.ts': { clock: 'effect' },
+  'components/guest/filesystem/descriptor.ts': { clock: 'effect' },
+  'components/guest/offered-imports.ts': { clock: 'effect', chance: 'effect' },
+  'components/hosted-component.ts': { timer: 'effect' },
+  'components/node-process.ts': { clock: 'effect', timer: 'effect', environment: 'effect' },
+  'components/outbound/outbound-exchange.ts': { timer: 'effect' },
+  'components/outbound/outbound-http.ts': { timer: 'effect' },
+  'kit/clock.ts': { duration: 'durations', timer: 'effect', race: 'effect' },
+  'kit/files/file-guard.ts': { timer: 'around' },
+  'kit/files/remove-tree.ts': { timer: 'around' },
+  'kit/files/temporary-name.ts': { chance: 'unseen' },
+  'kit/http/send-reply.ts': { timer: 'around' },
+  'kit/http/server.ts': { clock: 'around', timer: 'around' },
+  'kit/net/request-run.ts': { timer: 'effect', race: 'effect' },
+  'kit/net/resolver.ts': { race: 'effect' },
+  'kit/own-turn.ts': { timer: 'around' },
+  // The clock and the chance that all others are given.
+  'kit/system-clock.ts': { clock: 'ids and times', chance: 'ids and times', timer: 'gate' },
+  'sandbox/child-group.ts': { timer: 'effect' },
+  'sandbox/contained-launcher.ts': { timer: 'effect', race: 'effect' },
+  'sandbox/egress/open-upstream.ts': { timer: 'effect' },
+  'sandbox/egress/proxy-connection.ts': { timer: 'effect' },
+  'sandbox/launched-process.ts': { timer: 'effect' },
+  'sandbox/library/launch.ts': { timer: 'around' },
+  'sandbox/limits/control-group.ts': { timer: 'effect' },
+  'sandbox/limits/session-limits.ts': { chance: 'unseen', timer: 'effect' },
+  'sandbox/pipe-stock.ts': { timer: 'around' },
+  'sandbox/program/main.ts': { environment: 'around' },
+  'sandbox/session-launches.ts': { timer: 'effect' },
+  'svc/capsule/journal-holder.ts': { clock: 'around', timer: 'around' },
+  'svc/capsule/journal-retention.ts': { clock: 'around', duration: 'around', chance: 'unseen', timer: 'around' },
+  'svc/capsule/replay-session.ts': { chance: 'unseen' },
+  'svc/capsule/run-capsule.ts': { duration: 'durations' },
+  'svc/capsule/session-journal.ts': { clock: 'ids and times', timer: 'around' },
+  'svc/capsule/session-record.ts': { duration: 'durations' },
+  'svc/capsule/spawned-launch.ts': { timer: 'around' },
+  'svc/capsule/stage-driver.ts': { chance: 'unseen' },
+  'svc/capsule/stage-peer-files.ts': { clock: 'effect', chance: 'effect' },
+  'svc/delegation/capsule-call.ts': { duration: 'durations' },
+  'svc/delegation/child-process.ts': { timer: 'effect' },
+  'svc/delegation/delegation.ts': { duration: 'durations', timer: 'effect' },
+  'svc/delegation/launch-child.ts': { duration: 'durations', chance: 'unseen', timer: 'effect' },
+  'svc/delegation/run-capsule-step.ts': { duration: 'durations' },
+  'svc/hooks/hook-completion.ts': { duration: 'durations' },
+  'svc/inference/cli/program-run.ts': { timer: 'effect' },
+  'svc/inference/process-driver.ts': { timer: 'effect' },
+  'svc/inference/timed-driver.ts': { duration: 'effect', timer: 'effect' },
+  'svc/journal/journal-writer.ts': { clock: 'ids and times' },
+  'svc/listener/event-connection.ts': { timer: 'around' },
+  'svc/listener/event-streams.ts': { duration: 'around', timer: 'around' },
+  'svc/resources/peer-handles.ts': { chance: 'effect' },
+  'svc/resources/refused-requests.ts': { duration: 'around', timer: 'around' },
+  // The size of a workdir is looked at meanwhile; what came of it is asked of the gate.
+  'svc/session/agent-loop.ts': { duration: 'durations', timer: 'effect' },
+  'svc/session/compaction.ts': { duration: 'durations' },
+  'svc/session/event-stream.ts': { timer: 'turns' },
+  'svc/session/gate.ts': { duration: 'durations', timer: 'gate' },
+  'svc/session/input-wait.ts': { duration: 'durations' },
+  'svc/session/replay-gate.ts': { timer: 'gate' },
+  // How long the answer to a cancel is held back.
+  'svc/session/task-board.ts': { timer: 'around', race: 'around' },
+  'svc/session/task-runner.ts': { duration: 'durations' },
+  'svc/session/workdir-size.ts': { duration: 'effect', timer: 'effect', race: 'effect' },
+  'svc/tools/background/background-commands.ts': { duration: 'durations', timer: 'effect' },
+  'svc/tools/dispatch.ts': { duration: 'durations' },
+  'svc/tools/mcp/launched-transport.ts': { timer: 'effect' },
+  'svc/tools/mcp/listed-tools.ts': { duration: 'effect' },
+  'svc/tools/mcp/tool-server.ts': { timer: 'effect' },
+  'svc/tools/native-tool.ts': { timer: 'effect' },
+  // Steps end one for each turn of the event loop, in the order of the record.
+  'svc/tools/plan/plan-run.ts': { duration: 'durations', race: 'gate' },
+  'svc/tools/plan/submit-plan-tool.ts': { duration: 'durations' },
+  'svc/tools/schema-thread.ts': { timer: 'effect' },
+};
+
+describe('what a session reads of the world', () => {
+  it('is known for every file, with the way in which a replay meets it', () => {
+    const table = Object.entries(known).map(([file, kinds]) => [file, Object.keys(kinds).toSorted()]);
+    expect(found()).toEqual(Object.fromEntries(table));
+  });
+
+  it.each([
+    ['const at = Date.now();', ['clock']],
+    ['const at = this.clock.now();', ['clock']],
+    ['await new Promise((resolve) => setTimeout(resolve, 5));', ['timer']],
+    ["import { setImmediate } from 'node:timers/promises';", ['timer']],
+    ['this.#takeBack = deps.clock.after(5, end);', ['timer']],
+    ["import { randomUUID } from 'node:crypto';", ['chance']],
+    ['const { HOME } = process.env;', ['environment']],
+    ['await Promise.race([work, late]);', ['race']],
+    ['/* Date.now() */ // Math.random()', []],
+    ['const date = new Date(ms);', []],
+  ])('is seen in %s', (source, kinds) => {
+    expect(kindsIn(source)).toEqual(kinds);
+  });
+});
+
+/** Commands around a session are left out: they start it, and show what it has recorded. */
+function found(): Record<string, string[]> {
+  const files = ['artifacts', 'components', 'kit', 'sandbox', 'svc'].flatMap((name) => sourcesOf(name));
+  return Object.fromEntries(
+    files.map(([file, source]) => [file, kindsIn(source)] as const).filter(([, kinds]) => kinds.length > 0),
+  );
+}
+
+function sourcesOf(name: string): [file: string, source: string][] {
+  const folder = fileURLToPath(new URL(`../packages/${name}/src/`, import.meta.url));
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+    .map((file): [string, string] => [`${name}/${file}`, readFileSync(folder + file, 'utf8')])
+    .filter(([file]) => !file.startsWith('svc/cli/'));
+}
+
+function kindsIn(source: string): string[] {
+  const code = source.replaceAll(/\/\*[^]*?\*\//g, '').replaceAll(/(?<!:)\/\/.*$/gm, '');
+  return Object.entries(readers)
+    .filter(([, reads]) => reads.test(code))
+    .map(([kind]) => kind)
+    .toSorted();
+}
