@@ -24,6 +24,8 @@ interface DocumentRequest<Schema extends $ZodType> {
   readonly needs?: ((path: KeyPath) => boolean) | undefined;
   /** Rules across keys; `data` is what the file holds, of any shape. */
   readonly rules?: (data: unknown, findings: Findings) => void;
+  /** The code of everything that is wrong with the file, unknown keys included, which refuse it then. Absent, each has its own. */
+  readonly refusal?: DiagnosticCode;
 }
 
 export interface CheckedDocument<Schema extends $ZodType> {
@@ -35,18 +37,19 @@ export interface CheckedDocument<Schema extends $ZodType> {
 
 /**
  * Reads a YAML file by a schema. Throws a `DiagnosticList` of every problem and warning in the order of the file
- * when anything refuses it: `E-MAN-001` to `E-MAN-003` and the codes of the schema's own checks.
+ * when anything refuses it: `E-MAN-001` to `E-MAN-003` and the codes of the schema's own checks, or the one of the request.
  */
 export function readDocument<Schema extends $ZodType>(request: DocumentRequest<Schema>): CheckedDocument<Schema> {
-  const source = parseYaml(request.file, request.text);
+  const { refusal } = request;
+  const source = sourceOf(request);
   const resolution = resolveReferences({
     source,
     env: request.env,
     leave: request.leave ?? (() => false),
     needs: request.needs,
   });
-  const findings = new FileFindings(source, resolution);
-  const reading = { data: resolution.value ?? {}, source, resolution, findings };
+  const findings = new FileFindings(source, resolution, refusal);
+  const reading = { data: resolution.value ?? {}, source, resolution, findings, refusal };
   const value = parseWithoutUnknown(request.schema, reading);
   request.rules?.(reading.data, findings);
   if (value === undefined || findings.hasError()) {
@@ -56,11 +59,26 @@ export function readDocument<Schema extends $ZodType>(request: DocumentRequest<S
   return { value: value.output, warnings: findings.list(), source, references: resolution.references };
 }
 
+function sourceOf({ file, text, refusal }: DocumentRequest<$ZodType>): YamlSource {
+  try {
+    return parseYaml(file, text);
+  } catch (error) {
+    if (refusal === undefined || !(error instanceof DiagnosticList)) throw error;
+    throw new DiagnosticList(error.diagnostics.map((problem) => recoded(problem, refusal)));
+  }
+}
+
+function recoded({ message, hint, location }: Diagnostic, code: DiagnosticCode): Diagnostic {
+  const where = location === undefined ? {} : { location };
+  return new Diagnostic(code, message, hint === undefined ? where : { hint, ...where });
+}
+
 interface Reading {
   readonly data: unknown;
   readonly source: YamlSource;
   readonly resolution: Resolution;
   readonly findings: Findings;
+  readonly refusal: DiagnosticCode | undefined;
 }
 
 /**
@@ -102,7 +120,8 @@ function dropUnknown(issue: $ZodIssue & { code: 'unrecognized_keys' }, schema: $
     const where = block.length === 0 ? '' : ` of ${renderKeyPath(block)}`;
     const path = [...block, key];
     const { line } = reading.source.locate(path, 'key');
-    reading.findings.add('W-SEC-019', `${renderKey(key)}${where} in line ${line} is not a known key and was ignored`, {
+    const ignored = reading.refusal === undefined ? ' and was ignored' : '';
+    reading.findings.add('W-SEC-019', `${renderKey(key)}${where} in line ${line} is not a known key${ignored}`, {
       path,
       part: 'key',
       hint: meant === undefined ? hintOf(key, block, known) : `did you mean ${meant}?`,
@@ -151,9 +170,12 @@ class FileFindings implements Findings {
   readonly #found: Diagnostic[];
   readonly #source: YamlSource;
   readonly #resolution: Resolution;
+  readonly #refusal: DiagnosticCode | undefined;
 
-  constructor(source: YamlSource, resolution: Resolution) {
-    this.#found = [...source.problems, ...resolution.problems];
+  constructor(source: YamlSource, resolution: Resolution, refusal: DiagnosticCode | undefined) {
+    const problems = [...source.problems, ...resolution.problems];
+    this.#found = refusal === undefined ? problems : problems.map((problem) => recoded(problem, refusal));
+    this.#refusal = refusal;
     this.#source = source;
     this.#resolution = resolution;
   }
@@ -164,7 +186,7 @@ class FileFindings implements Findings {
     const told = this.#withoutValues(message);
     const cut = told.length > longestMessage ? `${told.slice(0, longestMessage)}…` : told;
     const location = this.#source.locate(path, part);
-    this.#found.push(new Diagnostic(code, cut, { location, ...(hint === undefined ? {} : { hint }) }));
+    this.#found.push(new Diagnostic(this.#refusal ?? code, cut, { location, ...(hint === undefined ? {} : { hint }) }));
   }
 
   /** True when the file is refused. */

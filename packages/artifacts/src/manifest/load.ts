@@ -24,9 +24,9 @@ interface LoadRequest {
   readonly env: Environment;
   /**
    * `launch`, the default, resolves `inference.api_key` and reads `system_prompt_file`. `inspect` does neither: it is for
-   * those who look at a manifest and run nothing (D2 "Daemon options" 6).
+   * those who look at a manifest and run nothing (D2 "Daemon options" 6). `replay` reads the file and resolves no key: no model is asked.
    */
-  readonly purpose?: 'launch' | 'inspect';
+  readonly purpose?: 'launch' | 'inspect' | 'replay';
   /** False for the keys whose variables may be unset; absent, each one has to be set. */
   readonly needs?: (path: KeyPath) => boolean;
   /** Where what was read for a launch without a warning may be kept for the next start. */
@@ -38,7 +38,7 @@ export interface LoadedManifest {
   readonly text: string;
   /** Defaults filled in, references resolved, unknown keys gone. Never holds `inference.api_key`. */
   readonly manifest: CapsuleManifest;
-  /** `inference.api_key`; absent when the manifest has none or was only inspected. */
+  /** `inference.api_key`; absent when the manifest has none or was not read for a launch. */
   readonly apiKey?: Secret;
   /** The text of `system_prompt` or of the file; empty when there is neither. */
   readonly systemPrompt: string;
@@ -73,10 +73,10 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     schema: capsuleManifest,
     env,
     needs: request.needs,
-    leave: (path) => purpose === 'inspect' && renderKeyPath(path) === apiKeyPath,
+    leave: (path) => purpose !== 'launch' && renderKeyPath(path) === apiKeyPath,
     rules: (data, findings) => {
       checkCapsuleRules(data, findings);
-      if (purpose === 'launch') prompt.text = readSystemPrompt(data, { directory, findings });
+      if (purpose !== 'inspect') prompt.text = readSystemPrompt(data, { directory, findings });
     },
   });
   const { api_key: apiKey, ...inference } = document.value.inference;

@@ -16,10 +16,8 @@ import type { Task, TaskState } from '../session/task.ts';
 import type { Tool } from '../tools/tool.ts';
 import { holdJournal } from './journal-holder.ts';
 import type { PreparedLaunch } from './prepare.ts';
+import { hookSetups, type KeptWhere, toolSetup } from './session-setup.ts';
 import { version } from './version.ts';
-
-/** Where the conversations of a session are kept. */
-export type KeptWhere = 'nowhere' | 'in the session' | 'between sessions';
 
 /** What is recorded of a session at its beginning. */
 export interface KeeperRequest {
@@ -101,7 +99,6 @@ export class JournalKeeper {
       trusted: scope.containment.achieved !== 'advisory',
       capsule: { name, version: capsuleVersion },
     });
-    const hooks = artifacts.filter(({ entry }) => entry.runtime === 'hook');
     const lock = readSmallText(join(loaded.directory, 'svc.lock'));
     journal.append({
       k: 'setup',
@@ -110,7 +107,7 @@ export class JournalKeeper {
       system: journal.body(systemPrompt),
       tools: this.#lines.json(tools.map(toolSetup)),
       grants: this.#lines.json(scope),
-      hooks: this.#lines.json(hooks.map((artifact) => hookSetup(artifact.entry.name, artifact.manifest))),
+      hooks: this.#lines.json(hookSetups(artifacts)),
       settings: this.#lines.json({ inference, lifecycle, conversations }),
     });
   }
@@ -125,16 +122,6 @@ function heldJournal(directory: string): () => void {
     const reason = systemReason(error);
     throw new Diagnostic('E-IO-006', `the journal in ${directory} cannot be written: ${reason}`, { cause: error });
   }
-}
-
-function toolSetup({ name, description, inputSchema, kind, artifact, isOwn }: Tool): object {
-  return { name, description, inputSchema, kind, artifact, isOwn };
-}
-
-type HookManifest = PreparedLaunch['artifacts'][number]['manifest'];
-
-function hookSetup(name: string, { binding, execution_mode, commit_policy, on_overflow }: HookManifest): object {
-  return { name, binding, execution_mode, commit_policy, on_overflow };
 }
 
 function full(maxBytes: number): Diagnostic {

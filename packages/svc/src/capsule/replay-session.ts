@@ -1,14 +1,13 @@
 /** Runs a recorded session again: all that is svc's own happens, and nothing that reached outside of it. */
 
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
-import type { ArtifactManifest, CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import type { Component } from '@svc/components/component.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import { mintTraceEventId, type SessionId } from '@svc/protocol/ids.ts';
 import { sessionSettings } from './session-settings.ts';
-import type { KeptWhere } from './journal-keeper.ts';
+import type { HookSetup, KeptWhere, SettingsSetup, ToolSetup } from './session-setup.ts';
 import type { Hook } from '../hooks/hook.ts';
 import { hookCompletion } from '../hooks/hook-completion.ts';
 import { HookSet } from '../hooks/hook-set.ts';
@@ -19,8 +18,8 @@ import { SessionActivity } from '../session/activity.ts';
 import { type Conversations, threadedConversations } from '../session/conversations.ts';
 import { EventStream } from '../session/event-stream.ts';
 import { gatedCapsuleSteps, gatedDriver, gatedHookCalls, gatedTool } from '../session/gated.ts';
-import { readRecording, type Recording, type Setup } from '../session/recorded-crossings.ts';
-import { type ReplayEnd, ReplayGate } from '../session/replay-gate.ts';
+import { readRecording, type RecordedEnd, type Recording, type Setup } from '../session/recorded-crossings.ts';
+import { type Judge, type ReplayEnd, ReplayGate, type ReplayInputs } from '../session/replay-gate.ts';
 import { replayInputs } from '../session/replay-inputs.ts';
 import { Session } from '../session/session.ts';
 import { TaskBoard } from '../session/task-board.ts';
@@ -28,7 +27,7 @@ import { taskFrames } from '../session/task-frames.ts';
 import { traceLines } from '../session/trace-lines.ts';
 import { Inventory } from '../tools/inventory.ts';
 import { createSubmitPlanTool } from '../tools/plan/submit-plan-tool.ts';
-import type { Tool, ToolKind } from '../tools/tool.ts';
+import type { Tool } from '../tools/tool.ts';
 import type { PreparedText, Trace, TraceEvent } from '../trace/events.ts';
 
 /** What a replay came to. */
@@ -37,6 +36,8 @@ export interface Replayed {
   readonly end: ReplayEnd;
   /** The lines of the trace that were written again, without first and last. */
   readonly traced: readonly TraceEvent[];
+  /** The tasks that came to their end again, in the order of their ends. */
+  readonly ends: readonly RecordedEnd[];
 }
 
 interface ReplayRequest {
@@ -44,36 +45,26 @@ interface ReplayRequest {
   readonly capsule: { readonly name: string; readonly version: string };
   /** Sees every frame as it is published again. */
   readonly onFrame: (frame: NumberedFrame) => void;
+  /** What is asked for otherwise than in the recording is held to this; to the letter when absent. */
+  readonly judge?: Judge;
 }
 
 /** Runs the session of a journal again. No process, socket, workdir or file is touched. Null for a journal that says not what its session began with. */
 export async function replaySession(reader: JournalReader, request: ReplayRequest): Promise<Replayed | null> {
   const recording = readRecording(reader);
   const { setup } = recording;
-  if (setup === null) return null;
+  return setup === null ? null : await replayFrom(setup, recording, request);
+}
+
+/** Runs a recorded session again as if it had begun with this, in the same way. */
+export async function replayFrom(setup: Setup, recording: Recording, request: ReplayRequest): Promise<Replayed> {
   const replay = new Replay(setup, recording, request);
-  return { recording, end: await replay.run(), traced: replay.traced };
+  return { recording, end: await replay.run(), traced: replay.traced, ends: replay.ends };
 }
-
-interface Settings {
-  readonly inference: CapsuleManifest['inference'];
-  readonly lifecycle: CapsuleManifest['lifecycle'];
-  readonly conversations: KeptWhere;
-}
-
-interface ToolSetup extends Pick<Tool, 'name' | 'description' | 'inputSchema'> {
-  readonly kind: ToolKind;
-  readonly artifact?: string;
-  readonly isOwn?: true;
-}
-
-type HookSetup = { readonly name: string } & Pick<
-  ArtifactManifest,
-  'binding' | 'execution_mode' | 'commit_policy' | 'on_overflow'
->;
 
 class Replay {
   readonly traced: TraceEvent[] = [];
+  readonly ends: RecordedEnd[] = [];
   readonly #gate: ReplayGate;
   readonly #hooks: HookSet;
   readonly #session: Session;
@@ -81,21 +72,26 @@ class Replay {
   readonly #activity = new SessionActivity();
 
   constructor(setup: Setup, { crossings }: Recording, request: ReplayRequest) {
-    const { conversations, ...manifest } = JSON.parse(setup.settings) as Settings;
+    const { conversations, ...manifest } = JSON.parse(setup.settings) as SettingsSetup;
     const { inference } = manifest;
     const settings = sessionSettings(manifest, setup.system);
-    const gate: ReplayGate = new ReplayGate(crossings, () =>
+    const inputs = (): ReplayInputs =>
       replayInputs({
         board: this.#session.board,
         shutDown: () => this.#session.shutDown(),
         trap: (reason) => this.#session.trap(reason),
         record: this.#record,
-      }),
-    );
+      });
+    const gate: ReplayGate = new ReplayGate(crossings, inputs, request.judge);
     this.#gate = gate;
     const stream = new EventStream(request.onFrame);
     this.#activity.subscribe(traceLines(this.#trace(), mintTraceEventId(systemClock)));
     this.#activity.subscribe(taskFrames(stream));
+    this.#activity.subscribe((told) => {
+      if (told.kind !== 'task-settled') return;
+      const { id, state, result } = told.task;
+      this.ends.push({ id, state: state as RecordedEnd['state'], result });
+    });
     const driver = gatedDriver(absentDriver, gate);
     const spend = new SpendMeter(inference.max_session_tokens ?? null);
     const tools = (JSON.parse(setup.tools) as readonly ToolSetup[]).map((tool) => gatedTool(toolOf(tool, gate), gate));
@@ -132,7 +128,7 @@ class Replay {
 
   async run(): Promise<ReplayEnd> {
     this.#gate.begin();
-    void this.#runSession();
+    this.#runSession().catch((error: unknown) => this.#gate.fail(error));
     return await this.#gate.ended;
   }
 
@@ -164,7 +160,7 @@ class Replay {
       request: { session: sessionId, capsule },
       driver,
       spend,
-    }: { inference: Settings['inference']; request: ReplayRequest; driver: Driver; spend: SpendMeter },
+    }: { inference: SettingsSetup['inference']; request: ReplayRequest; driver: Driver; spend: SpendMeter },
   ): HookSet {
     const gate = this.#gate;
     const timer = gate.timer.bind(gate);

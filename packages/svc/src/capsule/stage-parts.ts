@@ -9,7 +9,9 @@ import type { SessionDirectories } from './session-directories.ts';
 import type { Delegations } from '../delegation/delegations.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import type { BackgroundCommands } from '../tools/background/background-commands.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { PreparedLaunch } from './prepare.ts';
+import type { Tool } from '../tools/tool.ts';
 import type { SessionComponents } from './session-components.ts';
 import type { SessionServers } from './session-servers.ts';
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
@@ -37,6 +39,15 @@ export function grantsOf({ grants }: PreparedLaunch, name: string): ArtifactGran
   if (own === undefined) throw new Error(`${name} was not lowered`);
   return own;
 }
+
+/** How a model is told of a tool that is one artifact. */
+export function artifactDeclaration({
+  manifest: { name, description, input_schema: inputSchema = anyObject },
+}: InstalledArtifact): Pick<Tool, 'name' | 'description' | 'inputSchema'> {
+  return { name, description, inputSchema };
+}
+
+const anyObject = { type: 'object' } as const;
 
 /** What the commands of a capsule may do, and its driver when that is a program. State stores belong to artifacts: they have none. */
 export function capsuleProcesses(grants: EffectiveGrants): ProcessGrants {

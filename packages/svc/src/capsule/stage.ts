@@ -6,7 +6,7 @@ import type { Delegations } from '../delegation/delegations.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Hook } from '../hooks/hook.ts';
 import type { Driver } from '../inference/driver.ts';
-import { BackgroundCommands } from '../tools/background/background-commands.ts';
+import { BackgroundCommands, type BackgroundSettings } from '../tools/background/background-commands.ts';
 import { recordRedaction } from '../resources/handle-id.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
@@ -17,9 +17,10 @@ import type { PreparedLaunch } from './prepare.ts';
 import { SessionComponents } from './session-components.ts';
 import type { SessionDirectories } from './session-directories.ts';
 import { SessionProcesses } from './session-processes.ts';
-import { grantsOf, type StageParts, capsuleProcesses } from './stage-parts.ts';
+import { artifactDeclaration, grantsOf, type StageParts, capsuleProcesses } from './stage-parts.ts';
 import type { SessionServers, SessionServersDeps } from './session-servers.ts';
 import { stageDriver } from './stage-driver.ts';
+import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { createShellTools } from '../tools/shell-tool.ts';
@@ -65,7 +66,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   let opened: Promise<SessionServers> | null = null;
   const servers = async (): Promise<SessionServers> =>
     await (opened ??= openServers({ cacheDir, sessionDirectory: directories.session, logs, stop, onWarning }));
-  const background = backgroundOf(launch);
+  const background = new BackgroundCommands(backgroundSettings(launch.loaded.manifest.lifecycle));
   const parts = { launch, directories, logs, components, processes, servers, background, delegations, gate };
   const close = async (): Promise<void> => {
     await (await opened)?.close();
@@ -96,11 +97,15 @@ async function openServers(deps: SessionServersDeps): Promise<SessionServers> {
   return new SessionServers(deps);
 }
 
-function backgroundOf({ loaded }: PreparedLaunch): BackgroundCommands {
-  const { shell_grace_secs: declared, task_acceptance: acceptance, after_task: afterTask } = loaded.manifest.lifecycle;
+/** What becomes of commands that outlast their calls, by `lifecycle`. */
+export function backgroundSettings({
+  shell_grace_secs: declared,
+  task_acceptance: acceptance,
+  after_task: afterTask,
+}: CapsuleManifest['lifecycle']): BackgroundSettings {
   const takesTasks = acceptance === 'queue';
   const graceSecs = declared ?? (takesTasks && afterTask === 'sleep' ? graceWhereTold : graceOfItsTask);
-  return new BackgroundCommands({ clock: systemClock, graceMs: graceSecs * 1000, endIsTold: takesTasks });
+  return { clock: systemClock, graceMs: graceSecs * 1000, endIsTold: takesTasks };
 }
 
 /** `lifecycle.shell_grace_secs` where the manifest names none (docs/manifest.md "Keys"). */
@@ -148,10 +153,10 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
 }
 
 function wasmTool(artifact: InstalledArtifact, { launch, components }: StageParts): Tool {
-  const { name, description, input_schema: inputSchema = anyObject } = artifact.manifest;
+  const { name } = artifact.manifest;
   const grants = grantsOf(launch, name);
   const component = components.open(artifact, grants);
-  return createWasmTool({ name, description, inputSchema, component, deadlineMs: grants.deadlineSecs * 1000 });
+  return createWasmTool({ ...artifactDeclaration(artifact), component, deadlineMs: grants.deadlineSecs * 1000 });
 }
 
 function shellTools({ launch, directories, logs, processes, background }: StageParts): readonly Tool[] {
@@ -191,5 +196,3 @@ async function delegationTools({ launch, delegations }: StageParts): Promise<rea
   const { createDelegateTaskTool } = await import('../delegation/delegate-task-tool.ts');
   return [createDelegateTaskTool([first, ...more], delegations)];
 }
-
-const anyObject = { type: 'object' } as const;

@@ -12,6 +12,13 @@ const longestTask = 200_000;
 
 const request = z.object({ capsule: z.string(), version: z.string(), task: z.string() });
 
+/** How a model is told of `delegate-task`, for a capsule that may start these. */
+export function delegateTaskDeclaration(
+  spawnAllow: readonly [string, ...string[]],
+): Pick<Tool, 'name' | 'description' | 'kind' | 'inputSchema'> {
+  return { name: 'delegate-task', description, kind: 'runtime', inputSchema: schemaOf(spawnAllow) };
+}
+
 /**
  * `delegate-task` (D2): starts one of the capsules of `capabilities.spawn.allow` as a child. For a capsule that names at least one.
  * A refusal is the referee's sentence as it is; everything else is one JSON object.
@@ -21,10 +28,7 @@ export function createDelegateTaskTool(
   delegations: Pick<Delegations, 'start'>,
 ): Tool {
   return {
-    name: 'delegate-task',
-    description,
-    kind: 'runtime',
-    inputSchema: schemaOf(spawnAllow),
+    ...delegateTaskDeclaration(spawnAllow),
     call: async (args, context) => {
       const asked = request.parse(args);
       return outcomeOf(asked, await delegations.start(asked, context));

@@ -20,7 +20,7 @@ export interface ValueDifference {
 export function firstDifference(a: string, b: string): Difference | null {
   const found = valueDifference(parsed(a), parsed(b));
   if (found === null) return null;
-  const byte = typeof found.a === 'string' && typeof found.b === 'string' ? byteOf(found.a, found.b) : null;
+  const byte = typeof found.a === 'string' && typeof found.b === 'string' ? firstByte(found.a, found.b) : null;
   return { path: found.path, byte, a: textOf(found.a), b: textOf(found.b) };
 }
 
@@ -64,7 +64,8 @@ function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function byteOf(a: string, b: string): number {
+/** The first byte of their UTF-8 in which two texts differ. */
+export function firstByte(a: string, b: string): number {
   const [bytesA, bytesB] = [Buffer.from(a), Buffer.from(b)];
   const most = Math.min(bytesA.length, bytesB.length);
   for (let at = 0; at < most; at += 1) if (bytesA[at] !== bytesB[at]) return at;

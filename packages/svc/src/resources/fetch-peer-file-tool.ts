@@ -39,13 +39,15 @@ type Fetched =
 
 const defaultTimes: PeerTimes = { idleMs: 30_000, totalMs: 15 * 60_000 };
 
+/** How a model is told of `fetch-peer-file`. */
+export function fetchPeerFileDeclaration(): Pick<Tool, 'name' | 'description' | 'kind' | 'inputSchema'> {
+  return { name: 'fetch-peer-file', description, kind: 'runtime', inputSchema };
+}
+
 /** `fetch-peer-file`: redeems a handle at the peer that sent it and keeps the file in `peer-in/` (D3 "Agent tools"). */
 export function createFetchPeerFileTool(settings: FetchPeerFileSettings): Tool {
   return {
-    name: 'fetch-peer-file',
-    description,
-    kind: 'runtime',
-    inputSchema,
+    ...fetchPeerFileDeclaration(),
     call: async (args, context) => {
       const asked = { peer: String(args['peer']).trim(), handle: String(args['handle']).trim() };
       try {

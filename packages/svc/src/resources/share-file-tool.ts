@@ -27,13 +27,15 @@ export interface ShareFileSettings {
   readonly resolver?: HostResolver;
 }
 
+/** How a model is told of `share-file`. */
+export function shareFileDeclaration(): Pick<Tool, 'name' | 'description' | 'kind' | 'inputSchema'> {
+  return { name: 'share-file', description, kind: 'runtime', inputSchema };
+}
+
 /** `share-file`: mints a handle for one file and one peer (D3 "Agent tools", "Audience computation"). */
 export function createShareFileTool(settings: ShareFileSettings): Tool {
   return {
-    name: 'share-file',
-    description,
-    kind: 'runtime',
-    inputSchema,
+    ...shareFileDeclaration(),
     call: async (args, context) => await share(args, context, settings),
   };
 }

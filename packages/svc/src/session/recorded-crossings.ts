@@ -17,11 +17,20 @@ export interface Recording {
   /** In the order of the session, as far as every text of theirs is there. */
   readonly crossings: readonly Crossing[];
   readonly setup: Setup | null;
+  /** How each task that is over ended, in the order of their ends. */
+  readonly ends: readonly RecordedEnd[];
   /** The text that ends them, and why it is not there; null when none is missing. */
   readonly missing: { readonly place: string; readonly why: string } | null;
   readonly damage: Damage | null;
   /** How the session ended; null for one that runs yet, was killed or is cut off. */
   readonly close: JournalRecord<'close'> | null;
+}
+
+/** How a task ended. `result` is null when it has none, and absent when its text is not kept. */
+export interface RecordedEnd {
+  readonly id: string;
+  readonly state: JournalRecord<'task-end'>['state'];
+  readonly result?: string | null;
 }
 
 /** The texts that a session began with. */
@@ -41,6 +50,7 @@ class RecordingReader {
   readonly #requests = new Map<string, readonly Message[]>();
   readonly #messages = new Map<string, Message>();
   readonly #crossings: Crossing[] = [];
+  readonly #ends: RecordedEnd[] = [];
   #setup: Setup | null = null;
   #close: JournalRecord<'close'> | null = null;
 
@@ -61,7 +71,7 @@ class RecordingReader {
       }
     }
     const { damage } = scan;
-    return { crossings: this.#crossings, setup: this.#setup, missing, damage, close: this.#close };
+    return { crossings: this.#crossings, setup: this.#setup, ends: this.#ends, missing, damage, close: this.#close };
   }
 
   #take(record: JournalRecord): void {
@@ -75,8 +85,10 @@ class RecordingReader {
       case 'close':
         this.#close = record;
         return;
-      case 'open':
       case 'task-end':
+        this.#ends.push(this.#endOf(record));
+        return;
+      case 'open':
       case 'index':
         return;
       case 'start':
@@ -86,6 +98,17 @@ class RecordingReader {
       case 'task':
       case 'in':
         this.#crossings.push(this.#crossing(record));
+    }
+  }
+
+  /** No replay waits for the result of a task: one that is not kept keeps nothing from being run again. */
+  #endOf({ id, state, result }: JournalRecord<'task-end'>): RecordedEnd {
+    if (result === null) return { id, state, result };
+    try {
+      return { id, state, result: this.#text(result) };
+    } catch (error) {
+      if (!(error instanceof MissingText)) throw error;
+      return { id, state };
     }
   }
 

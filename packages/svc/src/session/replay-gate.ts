@@ -35,6 +35,25 @@ export type ReplayEnd =
   | { readonly kind: 'cut-off'; readonly place: string | null }
   | { readonly kind: 'parted'; readonly parting: Parting };
 
+/** What a session asks for at a place, in the recording and now. */
+export interface AskedAgain {
+  readonly place: string;
+  readonly recorded: Omit<Effect, 'place'>;
+  readonly now: Omit<Effect, 'place'>;
+}
+
+/** Says in what way something else is asked for; null when what was recorded is given for it. */
+export type Judge = (asked: AskedAgain) => Omit<Parting, 'place' | 'port'> | null;
+
+/** Finds fault with whatever is not as it was. */
+export const exactly: Judge = ({ recorded, now }) => {
+  if (recorded.port !== now.port || recorded.name !== now.name) {
+    return { problem: `asks for ${now.name} where the recording has ${recorded.port} ${recorded.name}` };
+  }
+  const difference = differenceSince(recorded.input, now.input);
+  return difference === null ? null : { problem: 'is asked with other input', ...difference };
+};
+
 /** Where a session takes what comes by itself. */
 export interface ReplayInputs {
   arrive(arrival: Exclude<Arrival, { readonly what: 'timer' | 'note' }>): void;
@@ -68,17 +87,21 @@ export class ReplayGate implements Gate {
   readonly #usual: WaitingLook[] = [];
   readonly #timers = new Map<string, () => void>();
   readonly #inputs: () => ReplayInputs;
+  readonly #judge: Judge;
   #end: (end: ReplayEnd) => void = () => {};
+  #fail: (error: unknown) => void = () => {};
   #isOver = false;
   #next = 0;
 
-  /** Resolves once the recording is used up and the session is quiet, or the two have parted. */
-  readonly ended: Promise<ReplayEnd> = new Promise((resolve) => {
+  /** Resolves once the recording is used up and the session is quiet, or the two have parted. Rejects with what `fail` was given. */
+  readonly ended: Promise<ReplayEnd> = new Promise((resolve, reject) => {
     this.#end = resolve;
+    this.#fail = reject;
   });
 
-  constructor(recording: Iterable<Crossing>, inputs: () => ReplayInputs) {
+  constructor(recording: Iterable<Crossing>, inputs: () => ReplayInputs, judge: Judge = exactly) {
     this.#inputs = inputs;
+    this.#judge = judge;
     for (const crossing of recording) {
       if (crossing.kind === 'start') this.#starts.set(crossing.place, crossing);
       else if (crossing.kind === 'found') this.#found.set(crossing.place, crossing);
@@ -107,6 +130,12 @@ export class ReplayGate implements Gate {
     this.#over({ kind: 'same' });
   }
 
+  /** The session cannot take what it was given: nothing more is delivered. */
+  fail(error: unknown): void {
+    this.#isOver = true;
+    this.#fail(error);
+  }
+
   effect<T>(effect: Effect & { readonly signal: AbortSignal }, inside: Inside): Promise<T> {
     const place = this.#places.next(effect.place);
     const { port, name, input, signal } = effect;
@@ -114,15 +143,8 @@ export class ReplayGate implements Gate {
     this.#starts.delete(place);
     if (recorded === undefined)
       return this.#part({ place, port, problem: `${name} was not asked for in the recording` });
-    if (recorded.port !== port || recorded.name !== name) {
-      return this.#part({
-        place,
-        port,
-        problem: `asks for ${name} where the recording has ${recorded.port} ${recorded.name}`,
-      });
-    }
-    const difference = differenceSince(recorded.input, input);
-    if (difference !== null) return this.#part({ place, port, problem: 'is asked with other input', ...difference });
+    const fault = this.#judge({ place, recorded, now: { port, name, input } });
+    if (fault !== null) return this.#part({ place, port, ...fault });
     return new Promise<T>((resolve, reject) => {
       this.#effects.set(place, { inside, signal, resolve, reject });
     });
@@ -155,6 +177,14 @@ export class ReplayGate implements Gate {
 
   #turn(): void {
     if (this.#isOver) return;
+    try {
+      this.#deliverNext();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  #deliverNext(): void {
     const usual = this.#usual.shift();
     const delivery = usual === undefined ? this.#deliveries[this.#next] : undefined;
     if (usual !== undefined) usual.resolve(null as never);

@@ -25,12 +25,14 @@ interface ShellSettings {
   readonly background: BackgroundCommands;
 }
 
-/** One tool per name of `capabilities.shell.allow` (docs/manifest.md "Keys"). */
-export function createShellTools(names: readonly string[], settings: ShellSettings): readonly Tool[] {
-  let calls = 0;
-  return [...new Set(names)].map((name) => ({
+/** How a model is told of a command; `background` is what becomes of one that takes long. */
+export function shellDeclaration(
+  name: string,
+  background: Parameters<typeof descriptionOf>[1],
+): Pick<Tool, 'name' | 'description' | 'kind' | 'inputSchema'> {
+  return {
     name,
-    description: descriptionOf(name, settings.background.settings),
+    description: descriptionOf(name, background),
     kind: 'shell',
     inputSchema: {
       type: 'object',
@@ -38,12 +40,22 @@ export function createShellTools(names: readonly string[], settings: ShellSettin
       required: ['command'],
       additionalProperties: false,
     },
-    call: (args, context) => {
-      calls += 1;
-      return callShell({ name, command: String(args.command), number: calls }, context, settings);
-    },
+  };
+}
+
+/** One tool per name of `capabilities.shell.allow` (docs/manifest.md "Keys"). */
+export function createShellTools(names: readonly string[], settings: ShellSettings): readonly Tool[] {
+  let calls = 0;
+  const nextCall = (): number => (calls += 1);
+  return [...new Set(names)].map((name) => createShellTool(name, nextCall, settings));
+}
+
+function createShellTool(name: string, nextCall: () => number, settings: ShellSettings): Tool {
+  return {
+    ...shellDeclaration(name, settings.background.settings),
+    call: (args, context) => callShell({ name, command: String(args.command), number: nextCall() }, context, settings),
     warm: () => settings.launcher.prepare?.({ command: name, env: settings.env }),
-  }));
+  };
 }
 
 interface ShellCall {

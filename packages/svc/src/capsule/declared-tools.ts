@@ -1,0 +1,61 @@
+/** Lists the tools of a capsule as its model is told of them, without making any of them. */
+
+import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { delegateTaskDeclaration } from '../delegation/delegate-task-tool.ts';
+import { fetchPeerFileDeclaration } from '../resources/fetch-peer-file-tool.ts';
+import { shareFileDeclaration } from '../resources/share-file-tool.ts';
+import { createSubmitPlanTool } from '../tools/plan/submit-plan-tool.ts';
+import { shellDeclaration } from '../tools/shell-tool.ts';
+import { createSkillTool } from '../tools/skill-tool.ts';
+import type { ToolSetup } from './session-setup.ts';
+import { backgroundSettings } from './stage.ts';
+import { artifactDeclaration } from './stage-parts.ts';
+
+/** What decides on the tools of a capsule. */
+export interface ToolSources {
+  readonly loaded: LoadedManifest;
+  readonly grants: EffectiveGrants;
+  readonly artifacts: readonly InstalledArtifact[];
+}
+
+/**
+ * The tools of a session, in its order. `listed` gives those of an MCP server, whose list only a server that runs could give. A test holds this to
+ * what a session is staged with.
+ */
+export function declaredTools(
+  { loaded, grants, artifacts }: ToolSources,
+  listed: (artifact: string) => readonly ToolSetup[],
+): readonly ToolSetup[] {
+  const background = backgroundSettings(loaded.manifest.lifecycle);
+  const [spawned, ...moreSpawned] = grants.spawnAllow;
+  return [
+    ...artifacts.flatMap((artifact) => ofArtifact(artifact, listed)),
+    ...[...new Set(grants.shellAllow)].map((name) => shellDeclaration(name, background)),
+    ...(grants.planSubmit ? [submitPlan()] : []),
+    ...(spawned === undefined ? [] : [delegateTaskDeclaration([spawned, ...moreSpawned])]),
+    ...(loaded.manifest.exports.peer_files === undefined ? [] : [shareFileDeclaration()]),
+    ...(grants.peerFetchAllow.length === 0 ? [] : [fetchPeerFileDeclaration()]),
+  ];
+}
+
+function ofArtifact(
+  artifact: InstalledArtifact,
+  listed: (artifact: string) => readonly ToolSetup[],
+): readonly ToolSetup[] {
+  const { entry, manifest, skillText } = artifact;
+  if (entry.runtime === 'skill') {
+    const { name, description } = manifest;
+    return [createSkillTool({ name, description, text: skillText ?? '' })];
+  }
+  if (entry.runtime !== 'tool') return [];
+  const { implementation: kind, name } = manifest;
+  return kind === 'mcp' ? listed(name) : [{ ...artifactDeclaration(artifact), kind }];
+}
+
+function submitPlan(): ToolSetup {
+  const runCapsuleStep = (): Promise<never> => Promise.reject(new Error('a declared tool is never called'));
+  return createSubmitPlanTool({ sessionDirectory: '', redact: (text) => text, runCapsuleStep, clock: systemClock });
+}

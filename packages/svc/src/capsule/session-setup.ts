@@ -1,0 +1,37 @@
+/** What a session begins with, as its journal keeps it and a replay takes it. */
+
+import type { ArtifactManifest, CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
+import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import type { Tool } from '../tools/tool.ts';
+
+/** Where the conversations of a session are kept. */
+export type KeptWhere = 'nowhere' | 'in the session' | 'between sessions';
+
+/** A tool without what it does. */
+export type ToolSetup = Pick<Tool, 'name' | 'description' | 'inputSchema' | 'kind' | 'artifact' | 'isOwn'>;
+
+/** A hook without its component. */
+export type HookSetup = { readonly name: string } & Pick<
+  ArtifactManifest,
+  'binding' | 'execution_mode' | 'commit_policy' | 'on_overflow'
+>;
+
+/** What the loop of a session reads of its manifest, and where its conversations are kept. */
+export interface SettingsSetup {
+  readonly inference: CapsuleManifest['inference'];
+  readonly lifecycle: CapsuleManifest['lifecycle'];
+  readonly conversations: KeptWhere;
+}
+
+export function toolSetup({ name, description, inputSchema, kind, artifact, isOwn }: ToolSetup): object {
+  return { name, description, inputSchema, kind, artifact, isOwn };
+}
+
+/** The hooks among the artifacts of a session, in their order. */
+export function hookSetups(artifacts: readonly InstalledArtifact[]): readonly HookSetup[] {
+  const hooks = artifacts.filter(({ entry }) => entry.runtime === 'hook');
+  return hooks.map(({ entry: { name }, manifest }) => {
+    const { binding, execution_mode, commit_policy, on_overflow } = manifest;
+    return { name, binding, execution_mode, commit_policy, on_overflow };
+  });
+}
