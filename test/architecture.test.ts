@@ -209,6 +209,7 @@ const cleaners: ReadonlySet<string> = new Set([
   'svc/src/cli/render-failure.ts',
   'svc/src/cli/run.ts',
   'svc/src/cli/table.ts',
+  'svc/src/cli/testing/test-report.ts',
   'svc/src/cli/trace/diff.ts',
   'svc/src/cli/trace/pager.ts',
   'svc/src/cli/watch-view.ts',

@@ -1,5 +1,4 @@
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { snapshot } from '../support/folder-snapshot.ts';
+import { forgedJournal } from '../support/forged-journal.ts';
 import { calls, runs, says, script } from '../support/scripted-turns.ts';
 import { StreamedCapsule } from '../support/streamed-capsule.ts';
 import { scriptCapsule, type ScriptCapsule } from '../support/script-capsule.ts';
@@ -63,28 +63,8 @@ function verdict({ stdout }: SvcEnd): unknown {
   return JSON.parse(stdout);
 }
 
-/** Changes texts of a journal and ties its lines together anew, as somebody would who wants it to be believed. */
 function forge(workspace: Workspace, change: (text: string) => string): void {
-  const lines = readFileSync(journalOf(workspace), 'utf8').split('\n').slice(0, -1);
-  const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
-  const renamed = new Map<string, string>();
-  let chain = '0'.repeat(16);
-  const forged = lines
-    .filter((line) => !line.includes('"k":"index"'))
-    .map((line, n) => {
-      const named = [...renamed].reduce((text, [from, to]) => text.replaceAll(from, to), line);
-      const { c: _, ...record } = JSON.parse(named) as Record<string, unknown>;
-      if (typeof record['data'] === 'string') {
-        const data = change(record['data']);
-        const hash = sha256(data);
-        if (hash !== record['sha256']) renamed.set(String(record['sha256']), hash);
-        Object.assign(record, { data, sha256: hash, bytes: Buffer.byteLength(data) });
-      }
-      const text = JSON.stringify({ ...record, n });
-      chain = sha256(chain + text).slice(0, 16);
-      return `${text.slice(0, -1)},"c":"${chain}"}\n`;
-    });
-  writeFileSync(journalOf(workspace), forged.join(''));
+  writeFileSync(journalOf(workspace), forgedJournal(readFileSync(journalOf(workspace), 'utf8'), change));
 }
 
 const shell = 'capabilities: { shell: { allow: [sh] } }\n';

@@ -39,6 +39,31 @@ export const journalCodes = {
     explanation:
       'Run again over its journal, the session did something else than it did then, or the journal lacks what it answered. The message names the first place where the two differ. Another version of svc, or a changed recording, is the cause; svc trace show shows the step as it was.',
   },
+  'E-RUN-062': {
+    title: 'there is no such test',
+    explanation:
+      'svc test runs the recorded sessions below tests/ beside the manifest, or below the folder that is given: each is a folder with a session.zip and, where something else than what was recorded is expected, an expect.yaml. None was found there, or none of the name that was given. A run without a single test is an error, so that a wrong path does not pass. svc test --record <name> makes one.',
+  },
+  'E-RUN-063': {
+    title: 'a test folder is not as it has to be',
+    explanation:
+      'A test is a folder of its own, no link, with the archive session.zip in it, and no other test has the same name but for case. Its name is made of letters, digits, dots, hyphens and underscores. The message says what is otherwise.',
+  },
+  'E-RUN-065': {
+    title: 'an expect.yaml is not right',
+    explanation:
+      'The file says what is expected of a recorded session (docs/testing.md). A key that it does not know would be an expectation that nobody holds the session to, so it refuses the test. The message names the place, and the key that was probably meant.',
+  },
+  'E-RUN-066': {
+    title: 'a test is there already',
+    explanation:
+      'svc test --record never replaces a test. Take another name, or remove the folder of the old one first; with git, a look at git diff then shows what has changed.',
+  },
+  'W-RUN-064': {
+    title: 'a recorded test names folders of this machine',
+    explanation:
+      'Somewhere in the recorded session stands the path of its project or of your home folder, mostly since a command printed it. The test runs the same elsewhere, for recorded texts are compared with recorded texts. Whoever gets the test can read the path.',
+  },
   'W-RUN-061': {
     title: 'a journal is full',
     explanation:

@@ -20,6 +20,7 @@ export const commands: readonly CommandEntry[] = [
   { name: 'ps', load: async () => (await import('./ps.ts')).psCommand },
   { name: 'watch', load: async () => (await import('./watch.ts')).watchCommand },
   { name: 'trace', load: async () => (await import('./trace/trace.ts')).traceCommand },
+  { name: 'test', load: async () => (await import('./testing/test.ts')).testCommand },
   { name: 'install', load: async () => (await import('./install.ts')).installCommand },
   { name: 'search', load: async () => (await import('./search.ts')).searchCommand },
   { name: 'new', load: async () => (await import('./new.ts')).newCommand },

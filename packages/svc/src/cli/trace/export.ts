@@ -49,8 +49,8 @@ export function exportCommand(context: CommandContext): Command {
     });
 }
 
-/** `E-RUN-073` for a journal that is damaged, and for a text that is. */
-function filesOf({ reader }: OpenJournal): readonly PackedFile[] {
+/** What an export with texts holds. `E-RUN-073` for a journal that is damaged, and for a text that is. */
+export function filesOf({ reader }: Pick<OpenJournal, 'reader'>): readonly PackedFile[] {
   const scan = reader.scan(['body']);
   const files: PackedFile[] = [];
   for (const { record, byte } of scan.records()) {

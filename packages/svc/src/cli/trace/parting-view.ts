@@ -53,8 +53,8 @@ function textsOf(page: Page, { a, b, byte }: Difference): string {
   return rows.join('');
 }
 
-/** The line that the difference is in, as far as it is near to that. */
-function excerptOf(text: string, byte: number | null): string {
+/** The line that the difference is in, as far as it is near to that; `byte` is the first that differs, null for the beginning. */
+export function excerptOf(text: string, byte: number | null): string {
   const bytes = Buffer.from(text);
   const at = byte === null ? 0 : bytes.toString('utf8', 0, byte).length;
   const from = Math.max(text.lastIndexOf('\n', at - 1) + 1, at - around);

@@ -19,10 +19,10 @@ const bodyShape = new RegExp(`^${bodiesDirectory}/[0-9a-f]{64}$`);
 
 /**
  * Unpacks an export into a folder that is there and empty, owner-only. Anything but a journal and bodies that have the hash of their name is
- * `E-RUN-074`, and what is wrong with the archive itself has the codes of archives.
+ * `E-RUN-074`, and what is wrong with the archive itself has the codes of archives. Messages call it by its label.
  */
-export async function unpackExport(path: string, folder: string): Promise<void> {
-  const file = await RegularFile.open(path);
+export async function unpackExport(path: string, folder: string, label: string = path): Promise<void> {
+  const file = await RegularFile.open(path, label);
   try {
     const archive = await readArchive(file, exportLimits);
     checkNames(archive);
@@ -30,12 +30,12 @@ export async function unpackExport(path: string, folder: string): Promise<void> 
     for (const name of archive.files) {
       const bytes = await archive.read(name);
       if (name !== journalFile && sha256Hex(bytes) !== name.slice(bodiesDirectory.length + 1)) {
-        throw noExport(path, `${quoted(name)} has another hash than its name`);
+        throw noExport(label, `${quoted(name)} has another hash than its name`);
       }
       writeFileSync(join(folder, name), bytes, { mode: 0o600, flag: 'wx' });
     }
   } catch (error) {
-    throw ioFault(error, `cannot unpack ${path}`);
+    throw ioFault(error, `cannot unpack ${label}`);
   } finally {
     await file.close();
   }

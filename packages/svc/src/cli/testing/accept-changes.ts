@@ -1,0 +1,108 @@
+/** Makes of a test that failed one that expects what happens now, for `svc test --update`. */
+
+import { join } from 'node:path';
+import { parseDocument } from 'yaml';
+
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { outcomeOf, type TestRun } from './run-test.ts';
+import { expectationFile, largestExpectation } from './test-folders.ts';
+import { readExpectation } from './expectation.ts';
+
+/** A new `expect.yaml`. */
+export interface AcceptedChange {
+  readonly run: TestRun;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Stands at the head of an `expect.yaml` that svc makes. */
+export const expectationHead = '# What this recorded session is expected to come to (svc test).\n';
+
+/**
+ * The `expect.yaml` with which a test that failed passes, comments and all that did not change kept; null where no `expect.yaml` can say it, since the
+ * session takes another way than it did.
+ */
+export function acceptedChange(run: TestRun): AcceptedChange | null {
+  const { compared, outcome, test } = run;
+  if (outcome.kind !== 'failed' || compared === null || compared.comparison.call !== null) return null;
+  const { comparison, expectation, text } = compared;
+  const { grants, request, task, fingerprint } = comparison;
+  const before = text ?? '';
+  const document = parseDocument(before);
+  if (grants !== null) {
+    const changes = comparison.grantChanges.filter(([path]) => !isIgnored(`/grants${path}`, expectation.ignore));
+    if (changes.length === 0) document.delete('grants');
+    else document.set('grants', document.createNode(Object.fromEntries(changes)));
+  }
+  const isAsked = request !== null && expectation.requests !== 'changed';
+  if (isAsked) document.set('requests', `sha256:${fingerprint}`);
+  if (task !== null) document.set('tasks', document.createNode(comparison.tasks));
+  const after = `${before === '' ? expectationHead : ''}${document.toString({ lineWidth: 0 })}`;
+  if (Buffer.byteLength(after) > largestExpectation) return null;
+  const accepted = readExpectation(join(test.shown, expectationFile), after);
+  const left = { grants: null, task: null };
+  const isEnough = outcomeOf({ comparison: { ...comparison, ...left }, expectation: accepted }).kind === 'passed';
+  return isEnough ? { run, before, after } : null;
+}
+
+function isIgnored(path: string, ignored: readonly string[]): boolean {
+  return ignored.some((each) => path === each || path.startsWith(`${each}/`));
+}
+
+/** Puts the new text in the place of the old one, which stays until then. `E-IO-001` when that is refused. */
+export async function writeChange({ run: { test }, after }: AcceptedChange): Promise<void> {
+  try {
+    await replaceFile(join(test.path, expectationFile), [Buffer.from(after)]);
+  } catch (error) {
+    throw ioFault(error, `cannot write ${join(test.shown, expectationFile)}`);
+  }
+}
+
+/** A line of a difference between two texts: its mark, a blank, `-` or `+`, and the line. */
+export type DiffLine = readonly [mark: ' ' | '-' | '+', line: string];
+
+const mostLines = 2000;
+
+/** The lines of two short texts, those that differ marked; of longer ones all of the first, then all of the second. */
+export function lineDifference(before: string, after: string): readonly DiffLine[] {
+  const [a, b] = [linesOf(before), linesOf(after)];
+  if (a.length > mostLines || b.length > mostLines) return [...marked('-', a), ...marked('+', b)];
+  const lengths = commonLengths(a, b);
+  const found: DiffLine[] = [];
+  let [i, j] = [0, 0];
+  while (i < a.length && j < b.length) {
+    const [line, other] = [a[i] ?? '', b[j] ?? ''];
+    if (line === other) {
+      found.push([' ', line]);
+      [i, j] = [i + 1, j + 1];
+    } else if ((lengths[i + 1]?.[j] ?? 0) >= (lengths[i]?.[j + 1] ?? 0)) {
+      found.push(['-', line]);
+      i += 1;
+    } else {
+      found.push(['+', other]);
+      j += 1;
+    }
+  }
+  return [...found, ...marked('-', a.slice(i)), ...marked('+', b.slice(j))];
+}
+
+function linesOf(text: string): readonly string[] {
+  return text === '' ? [] : text.replace(/\n$/, '').split('\n');
+}
+
+function marked(mark: '-' | '+', lines: readonly string[]): readonly DiffLine[] {
+  return lines.map((line) => [mark, line]);
+}
+
+/** How many lines the rests of both texts have in common at most, by where the rests begin. */
+function commonLengths(a: readonly string[], b: readonly string[]): readonly (readonly number[])[] {
+  const table = Array.from({ length: a.length + 1 }, () => Array.from({ length: b.length + 1 }, () => 0));
+  for (let i = a.length - 1; i >= 0; i -= 1) {
+    for (let j = b.length - 1; j >= 0; j -= 1) {
+      const row = table[i] ?? [];
+      row[j] = a[i] === b[j] ? (table[i + 1]?.[j + 1] ?? 0) + 1 : Math.max(table[i + 1]?.[j] ?? 0, row[j + 1] ?? 0);
+    }
+  }
+  return table;
+}

@@ -1,0 +1,184 @@
+/** Makes a test of a session that was recorded, for `svc test --record`. */
+
+import { mkdtempSync, readdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { stringify } from 'yaml';
+
+import { packArchive } from '@svc/artifacts/store/archive-writer.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import type { Crossing } from '../../session/gate.ts';
+import type { CommandContext } from '../command-context.ts';
+import { filesOf } from '../trace/export.ts';
+import { withJournal, type WorkspaceOption } from '../trace/recorded-sessions.ts';
+import { expectationHead } from './accept-changes.ts';
+import { openRecording, type WholeRecording } from './recorded-test.ts';
+import { expectationFile, recordingFile, type TestFolder } from './test-folders.ts';
+
+interface RecordRequest extends WorkspaceOption {
+  /** The name of the test to be made. */
+  readonly name: string;
+  /** As everywhere; the newest when absent. */
+  readonly session: string | undefined;
+  /** Where tests lie, and what messages call it. */
+  readonly directory: string;
+  readonly shownDirectory: string;
+}
+
+/** A test that was made. */
+export interface MadeTest {
+  readonly test: TestFolder;
+  readonly session: string;
+  readonly steps: number;
+  readonly warnings: readonly Diagnostic[];
+}
+
+const nameShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+
+/**
+ * Makes the folder of a test as a whole or not at all: the session as an archive, and an `expect.yaml` that says how its tasks ended. Throws
+ * `E-RUN-066` where there is a test of that name, whatever its case, `E-RUN-063` for a name that cannot be one, `E-RUN-078` for a session that was not
+ * recorded to its end, and what opening a session throws.
+ */
+export async function recordTest(request: RecordRequest, context: CommandContext): Promise<MadeTest> {
+  const { name, directory, shownDirectory, session: wanted } = request;
+  const test = { name, path: join(directory, name), shown: join(shownDirectory, name) };
+  if (!nameShape.test(name)) throw unfitName(name);
+  refuseExisting(test, directory);
+  return await withRecorded(context, wanted, request, async (reader, session) => {
+    const staging = stagingIn(directory, shownDirectory);
+    try {
+      const recording = join(staging, recordingFile);
+      await replaceFile(recording, packArchive(filesOf({ reader })), { mode: 0o644 });
+      const whole = await openRecording(recording, session);
+      writeFileSync(join(staging, expectationFile), expectationOf(whole));
+      refuseExisting(test, directory);
+      renameSync(staging, test.path);
+      const steps = whole.recording.crossings.filter(({ kind }) => kind === 'start').length;
+      return { test, session, steps, warnings: namedFolders(whole, test, foldersOf(request, context)) };
+    } catch (error) {
+      if (isErrno(error, 'EEXIST', 'ENOTEMPTY')) throw isThere(test.shown);
+      throw ioFault(error, `cannot make the test ${test.shown}`);
+    } finally {
+      rmSync(staging, { recursive: true, force: true });
+    }
+  });
+}
+
+type Reader = Parameters<typeof filesOf>[0]['reader'];
+
+async function withRecorded<Value>(
+  context: CommandContext,
+  wanted: string | undefined,
+  options: WorkspaceOption,
+  use: (reader: Reader, session: string) => Promise<Value>,
+): Promise<Value> {
+  try {
+    return await withJournal(context, wanted, options, async ({ reader, session }) => await use(reader, session));
+  } catch (error) {
+    if (!(error instanceof Diagnostic) || !['E-RUN-070', 'E-RUN-071'].includes(error.code)) throw error;
+    const hint = 'a test is made of a session that kept a journal: svc run --capture content, then this command again';
+    throw new Diagnostic(error.code, error.message, { hint, cause: error });
+  }
+}
+
+function refuseExisting({ name, shown }: TestFolder, directory: string): void {
+  const folded = name.toLowerCase();
+  const names = ((): readonly string[] => {
+    try {
+      return readdirSync(directory);
+    } catch (error) {
+      if (isErrno(error, 'ENOENT')) return [];
+      throw ioFault(error, `the tests in ${directory} cannot be listed`);
+    }
+  })();
+  if (names.some((each) => each.toLowerCase() === folded)) throw isThere(shown);
+}
+
+function isThere(shown: string): Diagnostic {
+  return new Diagnostic('E-RUN-066', `there is a test ${shown} already`, {
+    hint: `take another name, or remove it first: rm -r ${shown}`,
+  });
+}
+
+function unfitName(name: string): Diagnostic {
+  return new Diagnostic('E-RUN-063', `${JSON.stringify(name)} cannot be the name of a test`, {
+    hint: 'up to 100 letters, digits, dots, hyphens and underscores, the first a letter or a digit',
+  });
+}
+
+function stagingIn(directory: string, shown: string): string {
+  try {
+    makeDirectories(directory);
+    return mkdtempSync(join(directory, '.svc-record-'));
+  } catch (error) {
+    throw ioFault(error, `cannot make a test in ${shown}`);
+  }
+}
+
+const longestDescription = 100;
+/** Longer ones nobody reads here: without tasks, what was recorded is expected. */
+const longestResults = 32 * 1024;
+
+function expectationOf({ recording }: WholeRecording): string {
+  const tasks = recording.crossings.flatMap((crossing) =>
+    crossing.kind === 'arrived' && crossing.what === 'task' ? [crossing.task] : [],
+  );
+  const [line = ''] = (tasks[0]?.text ?? '').trim().split('\n');
+  const description = line.length > longestDescription ? `${line.slice(0, longestDescription)}…` : line;
+  const ends = tasks.flatMap(({ id }) => {
+    const end = recording.ends.find((each) => each.id === id);
+    return end === undefined ? [] : [{ state: end.state, ...(end.result == null ? {} : { result: end.result }) }];
+  });
+  const resultsLength = ends.reduce((sum, { result = '' }) => sum + result.length, 0);
+  const told = resultsLength > longestResults ? {} : { tasks: ends };
+  return `${expectationHead}${stringify({ description, ...told }, { lineWidth: 0 })}`;
+}
+
+/** What of this machine a recording should not name: the project, and the home folder. */
+function foldersOf({ manifest }: WorkspaceOption, { cwd, home }: CommandContext): readonly string[] {
+  const project = dirname(resolve(cwd, manifest));
+  return [project, realpathSync(project), home].filter(
+    (folder, index, all) => folder.length > 1 && all.indexOf(folder) === index,
+  );
+}
+
+function namedFolders(
+  { recording, setup }: WholeRecording,
+  { shown }: TestFolder,
+  folders: readonly string[],
+): readonly Diagnostic[] {
+  const found = folders.find((folder) => {
+    const isNamed = namesFolder(folder);
+    return isNamed(JSON.stringify(setup)) || recording.crossings.some((crossing) => isNamed(JSON.stringify(crossing)));
+  });
+  if (found === undefined) return [];
+  const isNamed = namesFolder(found);
+  const starts = recording.crossings.filter((crossing) => crossing.kind === 'start');
+  const first = recording.crossings.find((crossing) => isNamed(JSON.stringify(crossing)));
+  const number = first === undefined ? 0 : starts.findIndex(({ place }) => place === placeOf(first)) + 1;
+  const where = number === 0 ? 'before its first step' : `in #${number}`;
+  return [
+    new Diagnostic('W-RUN-064', `the recording in ${shown} names ${found}, a folder of this machine, first ${where}`, {
+      hint: 'the test runs elsewhere all the same; whoever gets it can read this path',
+    }),
+  ];
+}
+
+function placeOf(crossing: Crossing): string | null {
+  return 'place' in crossing ? crossing.place : null;
+}
+
+/** The folder as a path, not as the beginning of a longer name. */
+function namesFolder(folder: string): (text: string) => boolean {
+  const written = JSON.stringify(folder).slice(1, -1);
+  return (text) => {
+    for (let at = text.indexOf(written); at !== -1; at = text.indexOf(written, at + 1)) {
+      if (!/[\w.-]/.test(text[at + written.length] ?? '') && !/[\w.-]/.test(text[at - 1] ?? '')) return true;
+    }
+    return false;
+  };
+}

@@ -1,0 +1,171 @@
+/** Finds the recorded tests of a project: folders that hold a recording and what is expected of it. */
+
+import { readdirSync, statSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+
+import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
+import { type Expectation, readExpectation } from './expectation.ts';
+import { openRecording, type WholeRecording } from './recorded-test.ts';
+
+export const recordingFile = 'session.zip';
+export const expectationFile = 'expect.yaml';
+
+/** The folder of a test, which nobody has looked into yet. */
+export interface TestFolder {
+  readonly name: string;
+  /** As it is named to the user. */
+  readonly shown: string;
+  readonly path: string;
+}
+
+/** A test that can be run. */
+export interface ReadTest {
+  readonly whole: WholeRecording;
+  /** Null where there is no `expect.yaml`: what was recorded is expected. */
+  readonly text: string | null;
+  readonly expectation: Expectation;
+}
+
+/** Of an `expect.yaml`, in bytes. */
+export const largestExpectation: number = 256 * 1024;
+
+/**
+ * The tests in a folder by their names, all or those that are named. A folder without recording and `expect.yaml` is none. Throws `E-RUN-062` where
+ * there is no test, or not the one that is named, and `E-RUN-063` for names that differ in case alone.
+ */
+export function findTests(directory: string, shownDirectory: string, names: readonly string[]): readonly TestFolder[] {
+  const tests = candidates(directory, shownDirectory)
+    .map((name) => ({ name, shown: join(shownDirectory, name), path: join(directory, name) }))
+    .filter(isTest);
+  if (tests.length === 0) throw noTests(`there is no test in ${shownDirectory}`);
+  const known = tests.map(({ name }) => name);
+  checkCase(known, shownDirectory);
+  for (const name of names) {
+    if (known.includes(name)) continue;
+    const meant = closestName(name, known);
+    throw new Diagnostic('E-RUN-062', `there is no test ${name} in ${shownDirectory}`, {
+      hint: meant === undefined ? `there are ${listed(known)}` : `did you mean ${meant}?`,
+    });
+  }
+  return names.length === 0 ? tests : tests.filter(({ name }) => names.includes(name));
+}
+
+const mostListed = 10;
+
+function listed(names: readonly string[]): string {
+  const more = names.length > mostListed ? ` and ${names.length - mostListed} more` : '';
+  return `${names.slice(0, mostListed).join(', ')}${more}`;
+}
+
+function candidates(directory: string, shown: string): readonly string[] {
+  try {
+    return readdirSync(directory)
+      .filter((name) => !name.startsWith('.'))
+      .toSorted();
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) throw noTests(`there is no folder ${shown}`);
+    if (isErrno(error, 'ENOTDIR')) throw noTests(`${shown} is not a folder`);
+    throw ioFault(error, `the tests in ${shown} cannot be listed`);
+  }
+}
+
+/** A look through links too: a link that stands where a test would be is told of, not passed over. */
+function isTest({ path }: TestFolder): boolean {
+  return [recordingFile, expectationFile].some((file) => isThere(join(path, file)));
+}
+
+function isThere(path: string): boolean {
+  try {
+    statSync(path);
+    return true;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return false;
+    throw ioFault(error, `cannot look at ${path}`);
+  }
+}
+
+/** Where case is not told apart, such as in most checkouts on macOS and Windows, these would be one folder. */
+function checkCase(names: readonly string[], shown: string): void {
+  const met = new Map<string, string>();
+  for (const name of names) {
+    const folded = name.normalize('NFC').toLowerCase();
+    const other = met.get(folded);
+    if (other !== undefined) {
+      throw new Diagnostic('E-RUN-063', `the tests ${other} and ${name} in ${shown} have the same name but for case`, {
+        hint: 'rename one of them: on a disk that does not tell case apart they are one folder',
+      });
+    }
+    met.set(folded, name);
+  }
+}
+
+function noTests(message: string): Diagnostic {
+  return new Diagnostic('E-RUN-062', message, {
+    hint: 'record one: svc run --capture content, then svc test --record <name>',
+  });
+}
+
+/**
+ * Reads a test without following a link in it. Throws `E-RUN-063` for a link and for a recording that is missing, `E-RUN-065` for an
+ * `expect.yaml` that is not right, and what `openRecording` throws.
+ */
+export async function readTest({ path, shown }: TestFolder): Promise<ReadTest> {
+  const folder = holdFolder(path, shown);
+  try {
+    const text = textOf(folder, shown);
+    const expectation = readExpectation(join(shown, expectationFile), text ?? '');
+    const recording = join(shown, recordingFile);
+    const kind = kindOf(folder, recordingFile);
+    if (kind !== 'file') {
+      const why = kind === 'absent' ? `holds no ${recordingFile}` : `has a ${recordingFile} that is a ${kind}`;
+      throw unfit(shown, why, 'a test holds the archive that svc trace export makes; svc test --record makes both');
+    }
+    return { whole: await openRecording(folder.entry(recordingFile), recording), text, expectation };
+  } finally {
+    folder.close();
+  }
+}
+
+function holdFolder(path: string, shown: string): HeldDirectory {
+  const parent = HeldDirectory.at(resolve(path, '..'));
+  try {
+    return parent.enter(relative(resolve(path, '..'), path));
+  } catch (error) {
+    if (isObstacle(error)) throw unfit(shown, 'is a link', 'put the folder itself there: no link is followed');
+    throw ioFault(error, `cannot open the test ${shown}`);
+  } finally {
+    parent.close();
+  }
+}
+
+function kindOf(folder: HeldDirectory, name: string): 'file' | 'absent' | 'directory' | 'link' | 'other' {
+  try {
+    const child = folder.child(name);
+    if (child.kind === 'directory') child.directory.close();
+    return child.kind;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return 'absent';
+    throw ioFault(error, `cannot look at ${name}`);
+  }
+}
+
+function textOf(folder: HeldDirectory, shown: string): string | null {
+  const kind = kindOf(folder, expectationFile);
+  if (kind === 'absent') return null;
+  if (kind !== 'file') throw unfit(shown, `has an ${expectationFile} that is a ${kind}`, 'put the file itself there');
+  const bytes = folder.readFile(expectationFile, largestExpectation);
+  const text = bytes === null ? null : decodeStrictUtf8(bytes);
+  if (text !== null) return text;
+  const why = bytes === null ? 'is larger than 256 KiB' : 'is not UTF-8 text';
+  throw new DiagnosticList([new Diagnostic('E-RUN-065', `${join(shown, expectationFile)} ${why}`)]);
+}
+
+/** `E-RUN-063` */
+function unfit(shown: string, why: string, hint: string): Diagnostic {
+  return new Diagnostic('E-RUN-063', `the test ${shown} ${why}`, { hint });
+}
