@@ -105,6 +105,7 @@ export class DelegationsFixture {
       credential: new Secret('msc1.credential-of-the-test'),
       sessionId: parentSession as SessionId,
       childGraceMs: 8000,
+      capture: 'meta',
       url: 'http://127.0.0.1:4711',
       workdir: this.workdir,
       makeChildDirectory: (directory) => make('work', '.svc', 'children', directory),

@@ -4,3 +4,11 @@
 export const captureLevels = ['none', 'meta', 'content'] as const;
 
 export type CaptureLevel = (typeof captureLevels)[number];
+
+/** Of a capsule that does not say. */
+export const usualCapture: CaptureLevel = 'none';
+
+/** The lower of two levels. */
+export function lowerCapture(one: CaptureLevel, other: CaptureLevel): CaptureLevel {
+  return captureLevels.indexOf(one) < captureLevels.indexOf(other) ? one : other;
+}

@@ -38,6 +38,11 @@ const workspaceRefusal = (): string[] => refusal(() => loadWorkspaceConfig({ dir
 const userRefusal = (): string[] => refusal(() => loadUserConfig({ home: directory, env: {} }));
 
 describe('the workspace configuration', () => {
+  it.each(['none', 'meta', 'content'])('sets the ceiling %s of what journals keep', (capture) => {
+    write(`trace: { capture: ${capture} }\n`);
+    expect(loadWorkspaceConfig({ directory, env: {} })).toEqual({ captureCeiling: capture, warnings: [] });
+  });
+
   it.each(['advisory', 'scoped', 'sealed'])('sets the containment floor %s [D1-CONF-01]', (containment) => {
     write(`containment: ${containment}\n`);
     expect(loadWorkspaceConfig({ directory, env: {} })).toEqual({ containment, warnings: [] });

@@ -8,6 +8,7 @@ import { Diagnostic, type SourceLocation } from '@svc/kit/diagnostics/diagnostic
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { type ContainmentClass, containmentClasses } from '@svc/protocol/containment-class.ts';
+import { captureLevels, type CaptureLevel } from './capture-levels.ts';
 import { readDocument, type Findings } from './checked-document.ts';
 import { Draft } from './key-path.ts';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
@@ -18,6 +19,8 @@ import { endpointFault } from '@svc/kit/net/endpoint.ts';
 export interface WorkspaceConfig {
   /** A floor beside the manifest's and the flag's (D1 "Command line" 1). */
   readonly containment?: ContainmentClass;
+  /** The most that a session of the workspace keeps of itself, whatever manifest or flag say (docs/manifest.md "Configuration"). */
+  readonly captureCeiling?: CaptureLevel;
   readonly warnings: readonly Diagnostic[];
 }
 
@@ -53,7 +56,12 @@ export function loadWorkspaceConfig({ directory, env }: { directory: string; env
   const text = readOptional(file);
   if (text === undefined) return { warnings: [] };
   const { value, warnings } = readDocument({ file, text, schema: workspaceConfig, env });
-  return { ...(value.containment === undefined ? {} : { containment: value.containment }), warnings };
+  const { containment, trace } = value;
+  return {
+    ...(containment === undefined ? {} : { containment }),
+    ...(trace === undefined ? {} : { captureCeiling: trace.capture }),
+    warnings,
+  };
 }
 
 /**
@@ -142,6 +150,7 @@ function resolveToken(
 const workspaceConfig = z.lazy(() =>
   z.strictObject({
     containment: z.optional(z.enum(containmentClasses)),
+    trace: z.optional(z.strictObject({ capture: z.enum(captureLevels) })),
   }),
 );
 

@@ -67,7 +67,6 @@ describe('a manifest', () => {
         delegation_deadline_secs: 600,
       },
       trace: {
-        capture: 'none',
         max_body: 8 * 1024 ** 2,
         max_bytes: 256 * 1024 ** 2,
         keep: { sessions: 50, age: 2_592_000, bytes: 2 * 1024 ** 3 },

@@ -94,7 +94,7 @@ const keep = z.strictObject({
 
 /** What is kept of a session beside its trace (docs/journal.md). */
 const trace = z.strictObject({
-  capture: z._default(z.enum(captureLevels), 'none'),
+  capture: z.optional(z.enum(captureLevels)),
   max_body: z._default(byteSize, 8 * mebibyte),
   max_bytes: z._default(byteSize, 256 * mebibyte),
   keep: z.prefault(keep, {}),

@@ -69,6 +69,11 @@ export const journalCodes = {
     explanation:
       'The journal of the session has reached trace.max_bytes. From there on it keeps hashes and sizes of texts and not the texts: two sessions can still be compared, but this one cannot be run again beyond that point.',
   },
+  'W-RUN-062': {
+    title: 'the workspace lets a journal keep less than was asked for',
+    explanation:
+      'trace.capture of .svc/config.yaml is the most that a session of this workspace keeps of itself, whatever --capture or trace.capture of the manifest say. The session runs and keeps that.',
+  },
   'E-RUN-074': {
     title: 'a file is not an exported session',
     explanation:

@@ -35,7 +35,6 @@ import type { RunRequest } from './running-capsule.ts';
 import type { KeptThreads } from './conversation-place.ts';
 import type { SessionDelegations } from './session-delegations.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
-import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import { openSessionJournal, type SessionJournal } from './session-journal.ts';
 import { sessionSettings } from './session-settings.ts';
 import { openRecord, type SessionRecord } from './session-record.ts';
@@ -93,8 +92,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     closing.push(() => host.close());
     const { onWarning } = open;
     const logs = new LogBudget();
-    const capture = captureOf(open);
-    const journal = openSessionJournal(capture, systemClock);
+    const journal = openSessionJournal(launch.capture, systemClock);
     const { gate } = journal;
     const delegating = await delegationsOf(open, directories);
     const staged = await stageSession({
@@ -125,7 +123,6 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
         directories,
         workdirFiles,
         logs,
-        capture,
         journal,
         recorded,
         staged,
@@ -141,11 +138,6 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     await close();
     throw error;
   }
-}
-
-/** The operator's word before the manifest's. */
-function captureOf({ request, launch }: OpenSessionRequest): CaptureLevel {
-  return request.capture ?? launch.loaded.manifest.trace.capture;
 }
 
 const noPeerFiles: SessionPeerFiles = { tools: [], served: null, close: () => {} };
@@ -192,7 +184,6 @@ interface StagedParts {
   readonly directories: SessionDirectories;
   readonly workdirFiles: WorkdirFiles;
   readonly logs: LogBudget;
-  readonly capture: CaptureLevel;
   readonly journal: SessionJournal;
   readonly recorded: SessionRecord;
   readonly staged: StagedSession;
@@ -206,7 +197,7 @@ interface StagedParts {
 
 async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit<OpenSession, 'close'>> {
   const { launch } = open;
-  const { directories, capture, journal, recorded, staged, delegating, inventory } = parts;
+  const { directories, journal, recorded, staged, delegating, inventory } = parts;
   const { gate } = journal;
   const { record } = recorded;
   journal.follow(recorded.activity);
@@ -255,11 +246,10 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
     driver: staged.driver.label,
     hooks,
     beginJournal: () => {
-      if (capture === 'none') return;
       const { tools } = inventory;
       const kept = parts.conversations;
       const conversations = kept === null ? 'nowhere' : kept.isKept === true ? 'between sessions' : 'in the session';
-      const about = { launch, sessionId: open.sessionId, capture, directory: directories.session } as const;
+      const about = { launch, sessionId: open.sessionId, directory: directories.session };
       const { onWarning, onRetained } = open;
       const { home } = open.request;
       journal.begin({ ...about, home, tools, conversations, onWarning, onRetained }, onLost);

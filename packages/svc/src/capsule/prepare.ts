@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { DiagnosticList, Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { type CaptureLevel, lowerCapture, usualCapture } from '@svc/artifacts/manifest/capture-levels.ts';
 import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
@@ -22,7 +23,9 @@ import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.
 import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 
 /** What is known of a launch that nothing refuses so far. */
-export interface ScopedLaunch extends Omit<LaunchScope, 'refusals' | 'warnings'> {
+export interface ScopedLaunch extends Omit<LaunchScope, 'refusals' | 'warnings' | 'captureCeiling'> {
+  /** What is recorded beside the trace. */
+  readonly capture: CaptureLevel;
   readonly initialTask: InitialTask | null;
   /** Where artifacts are looked for. */
   readonly places: Omit<StorePlaces, 'manifestDir'>;
@@ -48,7 +51,7 @@ export async function scopeLaunch(
     sources,
     ...(fetchObserver === null ? {} : { fetching: { observer: fetchObserver } }),
   };
-  const { refusals, warnings, ...launch } = await scopeOfLaunch(request, places);
+  const { refusals, warnings, captureCeiling, ...launch } = await scopeOfLaunch(request, places);
   for (const warning of warnings) onWarning(warning);
   if (refusals.length > 0) throw new DiagnosticList(refusals);
   const { loaded, source } = launch;
@@ -61,7 +64,28 @@ export async function scopeLaunch(
     isDelegated: request.approval !== null,
   });
   for (const warning of initialTask?.warnings ?? []) onWarning(warning);
-  return { ...launch, initialTask, places };
+  return { ...launch, capture: captureOf(request, loaded, { captureCeiling, onWarning }), initialTask, places };
+}
+
+interface CaptureLimit {
+  readonly captureCeiling: CaptureLevel;
+  readonly onWarning: (warning: Diagnostic) => void;
+}
+
+/** The operator's word before the manifest's, and of a child no more than its parent keeps; `W-RUN-062` where the workspace allows less than was asked for. */
+function captureOf(
+  { capture, parentCapture }: RunRequest,
+  { manifest }: LoadedManifest,
+  { captureCeiling, onWarning }: CaptureLimit,
+): CaptureLevel {
+  const asked = capture ?? manifest.trace.capture;
+  const allowed = lowerCapture(asked ?? usualCapture, captureCeiling);
+  if (asked !== undefined && allowed !== asked) {
+    const whose = capture === undefined ? 'trace.capture of the manifest' : '--capture';
+    const message = `the journal keeps ${allowed}, not ${asked} as ${whose} asks: .svc/config.yaml allows no more`;
+    onWarning(new Diagnostic('W-RUN-062', message));
+  }
+  return lowerCapture(allowed, parentCapture ?? 'content');
 }
 
 /** Finds the artifacts, after the scope is decided: a refused floor precedes any fetch (D1 "Command line" 2). */

@@ -31,6 +31,8 @@ export interface RunRequest {
   readonly readTask: () => Promise<string>;
   /** `--capture`; the manifest decides without it. */
   readonly capture: CaptureLevel | undefined;
+  /** What the capsule that delegates keeps of itself: its children keep no more. */
+  readonly parentCapture: CaptureLevel | undefined;
   readonly bind: string;
   readonly readEnvFile: boolean;
   /** What is asked for artifacts that are not on this machine; nobody with `--offline`. */

@@ -12,6 +12,7 @@ import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { lower, type EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
 import { encodeScope, type ContainmentReport, type ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import type { WorkspaceConfig } from '@svc/artifacts/manifest/config.ts';
+import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { readKeptManifest, type ManifestKeeper } from '@svc/artifacts/manifest/kept-manifest.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/load.ts';
@@ -50,6 +51,8 @@ export interface LaunchScope {
   readonly hold: LimitHold;
   readonly scope: ScopeObject;
   readonly delegation: Omit<LaunchDelegation, 'refusals'>;
+  /** The most that the workspace lets a session keep of itself. */
+  readonly captureCeiling: CaptureLevel;
   /** Why the capsule must not be launched like this; empty when nothing found so far stands in the way. */
   readonly refusals: readonly Diagnostic[];
   readonly warnings: readonly Diagnostic[];
@@ -98,6 +101,7 @@ export async function scopeOfLaunch(
     hold,
     scope: { ...encodeScope(grants, report, hold.limits), ...(await commandReads(request, source, loaded)) },
     delegation,
+    captureCeiling: workspace.captureCeiling ?? 'content',
     refusals: [...missing, ...(refusal === null ? [] : [refusal]), ...unheldLimits(loaded, hold.limits), ...refusals],
     warnings: [
       loaded.warnings,

@@ -71,6 +71,7 @@ export function openDelegations(request: SessionDelegationsRequest): SessionDele
     redact,
     program: programOf(env['SVC_BINARY']),
     pid: process.pid,
+    capture: launch.capture,
     childGraceMs: Math.floor(stopWithinMs * partOfStop),
     envAllow: launch.grants.envAllow,
     readChild: (child) => readChild(child, launch),

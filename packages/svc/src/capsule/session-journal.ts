@@ -3,6 +3,7 @@
 import type { Clock } from '@svc/kit/clock.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
+import type { Capture } from '../journal/journal-writer.ts';
 import { type Crossing, type Gate, openGate, RecordingGate } from '../session/gate.ts';
 import type { SessionStatus } from '../session/session.ts';
 import type { SessionActivity } from '../session/activity.ts';
@@ -26,7 +27,7 @@ export interface SessionJournal {
 }
 
 /** What a journal begins with. */
-export interface BeginRequest extends KeeperRequest {
+export interface BeginRequest extends Omit<KeeperRequest, 'capture'> {
   /** The user's, whose running records are looked at. */
   readonly home: string;
   /** Told once, where journals were removed or should have been. */
@@ -41,7 +42,7 @@ const retainAtEndMs = 250;
 /** The journal of a session at this level; a session that is not recorded has one that does nothing. */
 export function openSessionJournal(capture: CaptureLevel, clock: Clock): SessionJournal {
   if (capture === 'none') return { gate: openGate(clock), follow: () => {}, begin: () => {}, end: async () => {} };
-  return new RecordedSession(clock);
+  return new RecordedSession(capture, clock);
 }
 
 /** Writes something into the journal once it is open. */
@@ -56,10 +57,12 @@ class RecordedSession implements SessionJournal {
   #onLost: (lost: Diagnostic) => void = () => {};
   /** Makes the removal of older journals begin now, and take no longer than a moment. */
   #finishRetention: () => Promise<void> = async () => {};
+  readonly #capture: Capture;
   readonly #clock: Clock;
   readonly #now: () => number;
 
-  constructor(clock: Clock) {
+  constructor(capture: Capture, clock: Clock) {
+    this.#capture = capture;
     const record = (crossing: Crossing): void => {
       const at = clock.now();
       this.#take((keeper) => keeper.write(crossing, at));
@@ -93,10 +96,10 @@ class RecordedSession implements SessionJournal {
     this.#orLost(() => keeper?.close(outcome));
   }
 
-  async #open(request: KeeperRequest): Promise<void> {
+  async #open(request: BeginRequest): Promise<void> {
     const { JournalKeeper } = await import('./journal-keeper.ts');
     this.#orLost(() => {
-      const keeper = new JournalKeeper(request);
+      const keeper = new JournalKeeper({ ...request, capture: this.#capture });
       this.#keeper = keeper;
       for (const entry of this.#waiting?.splice(0) ?? []) entry(keeper);
     });

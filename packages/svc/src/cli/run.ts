@@ -32,6 +32,7 @@ interface RunOptions {
   readonly offline?: boolean;
   readonly containment?: ContainmentClass;
   readonly capture?: CaptureLevel;
+  readonly captureCeiling?: CaptureLevel;
   /** True for the newest. */
   readonly replay?: string | true;
   readonly explainScope?: boolean;
@@ -64,6 +65,7 @@ export function runCommand(context: CommandContext): Command {
     .addOption(approvalOption())
     .addOption(spawnedByOption())
     .addOption(new Option('--session-id <id>', 'the id of the session').argParser(aSessionId).hideHelp())
+    .addOption(new Option('--capture-ceiling <level>', 'the most that is recorded').choices(captureLevels).hideHelp())
     .addOption(new Option('--stop-within <ms>', 'the time a stop may take').argParser(aWholeNumber).hideHelp())
     .action(async (options: RunOptions, command: Command) => {
       if ((options.capsule === undefined) !== (options.capsuleVersion === undefined)) {
@@ -80,7 +82,7 @@ export function runCommand(context: CommandContext): Command {
     });
 }
 
-/** This and the next are how a parent capsule starts a child, with `--session-id` and `--stop-within`: nobody types them. */
+/** This and the next are how a parent capsule starts a child, with `--session-id`, `--capture-ceiling` and `--stop-within`: nobody types them. */
 function approvalOption(): Option {
   return new Option('--spawn-approval-stdin', 'read the approval of the referee from standard input').hideHelp();
 }
@@ -158,6 +160,7 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
         sessionId: options.sessionId ?? null,
         stopWithinMs,
         capture: options.capture,
+        parentCapture: options.captureCeiling,
         bind: options.bind,
         sources: options.offline === true ? () => [] : lateSources(context, choice),
         fetchObserver: isLive(options, context) ? await downloadView(context) : null,

@@ -1,6 +1,7 @@
 /** What delegations need of their session and of the machine. */
 
 import type { Clock } from '@svc/kit/clock.ts';
+import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { ContextId, DelegationId, SessionId } from '@svc/protocol/ids.ts';
@@ -47,6 +48,8 @@ export interface DelegationsDeps {
   readonly pid: number;
   /** How long a child has between being asked to end and being ended. */
   readonly childGraceMs: number;
+  /** What this session keeps of itself: its children keep no more. */
+  readonly capture: CaptureLevel;
   /** The process environment of this capsule. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** `capabilities.env.allow` of this capsule. */

@@ -91,13 +91,14 @@ export async function launchChild(launch: ChildLaunch, deps: DelegationsDeps): P
 function childArguments(
   { capsule, version }: ChildArtifact,
   { directory, sessionId }: { readonly directory: string; readonly sessionId: SessionId },
-  { pid, childGraceMs }: DelegationsDeps,
+  { pid, childGraceMs, capture }: DelegationsDeps,
 ): readonly string[] {
   const what = ['--capsule', capsule, '--capsule-version', version, '--workdir', directory];
   // It is to have ended by itself before it is ended.
   const stopWithinMs = Math.floor(childGraceMs * 0.9);
   const whose = ['--spawned-by', String(pid), '--session-id', sessionId, '--stop-within', String(stopWithinMs)];
-  return ['run', '--json', ...what, '--no-env-file', '--spawn-approval-stdin', ...whose];
+  const kept = ['--capture-ceiling', capture];
+  return ['run', '--json', ...what, ...kept, '--no-env-file', '--spawn-approval-stdin', ...whose];
 }
 
 type Up = RunLineReading | { readonly kind: 'canceled' };

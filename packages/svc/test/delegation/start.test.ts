@@ -48,7 +48,7 @@ describe('a delegation', () => {
     const started = await fixture.referee.noted('started');
     const directory = `${fixture.workdir}/${childWorkdir}`;
     expect((started['words'] as string[]).join(' ')).toBe(
-      `run --json --capsule worker --capsule-version 1.2.3 --workdir ${directory} --no-env-file --spawn-approval-stdin --spawned-by ${process.pid} --session-id ${childSession} --stop-within 7200`,
+      `run --json --capsule worker --capsule-version 1.2.3 --workdir ${directory} --capture-ceiling meta --no-env-file --spawn-approval-stdin --spawned-by ${process.pid} --session-id ${childSession} --stop-within 7200`,
     );
     expect(started['approval']).toBe(approvalOfTest);
     expect(JSON.stringify(started['env'])).not.toContain(approvalOfTest);

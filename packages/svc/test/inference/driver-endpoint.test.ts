@@ -34,6 +34,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
       sessionId: null,
       stopWithinMs: 18_000,
       capture: undefined,
+      parentCapture: undefined,
       bind: '127.0.0.1',
       readEnvFile: false,
       sources: () => [],
