@@ -31,8 +31,12 @@ export class StreamedCapsule {
     this.line = line;
   }
 
-  static async start(workspace: Workspace, env: SvcOptions['env'] = {}): Promise<StreamedCapsule> {
-    const { process, line } = await startCapsule(workspace, [], { env });
+  static async start(
+    workspace: Workspace,
+    env: SvcOptions['env'] = {},
+    args: readonly string[] = [],
+  ): Promise<StreamedCapsule> {
+    const { process, line } = await startCapsule(workspace, args, { env });
     return new StreamedCapsule(workspace, process, line);
   }
 

@@ -29,6 +29,11 @@ describe('a redactor', () => {
     );
   });
 
+  it('knows a secret in JSON that stands in a text of JSON', () => {
+    const within = JSON.stringify({ result: JSON.stringify({ key: 'a"b/c' }) });
+    expect(redactorOf('a"b/c').redact(within)).toBe(String.raw`{"result":"{\"key\":\"[secret]\"}"}`);
+  });
+
   it('ignores one too short to be a secret, and treats its characters as nothing but characters', () => {
     expect(redactorOf('').redact('text')).toBe('text');
     expect(redactorOf('tex').redact('text')).toBe('text');

@@ -11,17 +11,22 @@ export class Redactor {
   #spellings: string[] = [];
 
   /**
-   * From now on the value of `secret` is replaced, also as JSON text and as a URL part spell it. One of fewer than four characters is no
+   * From now on the value of `secret` is replaced, also as JSON text, JSON within JSON and a URL part spell it. One of fewer than four characters is no
    * secret, and replacing it would leave no text readable: it is ignored.
    */
   register(secret: Secret): void {
     const value = secret.reveal();
     if (value.length < shortestSecret) return;
-    const spellings = [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(Buffer.from(value).toString())];
+    const json = inJson(value);
+    const spellings = [value, json, inJson(json), encodeURIComponent(Buffer.from(value).toString())];
     this.#spellings = [...new Set([...this.#spellings, ...spellings])].toSorted((a, b) => b.length - a.length);
   }
 
   redact(text: string): string {
     return this.#spellings.reduce((rest, spelling) => rest.replaceAll(spelling, () => mark), text);
   }
+}
+
+function inJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
 }

@@ -95,7 +95,7 @@ export async function scopeOfLaunch(
     env,
     loaded,
     listenerToken,
-    redactor: redactorOf(loaded.apiKey ?? null, listenerToken),
+    redactor: redactorOf(loaded.apiKey ?? null, listenerToken, ...grantedSecrets(grants, env)),
     containment,
     grants,
     hold,
@@ -239,6 +239,21 @@ export function answerFloor({ declared, containment, ceiling }: FloorQuestion): 
 function tokenOf(env: ScopeRequest['env']): Secret | null {
   const token = env['SVC_LISTENER_TOKEN'] ?? '';
   return token === '' ? null : new Secret(token);
+}
+
+/** The name of a variable that is taken to hold a secret. */
+const secretName = /KEY|TOKEN|SECRET|PASSWORD/i;
+/** Of the value of such a variable: `true`, `1` or `enabled` would be taken out of every text. */
+const shortestGranted = 8;
+
+/** What the agent's programs are given and no record may hold (docs/journal.md "Secrets"). A value of several lines is one in each of them too. */
+function grantedSecrets({ envAllow }: EffectiveGrants, env: Environment): readonly Secret[] {
+  const values = envAllow.filter((name) => secretName.test(name)).map((name) => env[name] ?? '');
+  return values
+    .flatMap((value) => [value, ...value.split(/\r?\n/)])
+    .map((value) => value.trim())
+    .filter((value) => value.length >= shortestGranted)
+    .map((value) => new Secret(value));
 }
 
 function redactorOf(...secrets: readonly (Secret | null)[]): Redactor {

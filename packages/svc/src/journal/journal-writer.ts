@@ -33,6 +33,8 @@ export interface Journal {
    * `begin` it is left to `whenBegun`.
    */
   body(text: string): string;
+  /** The same for a text of which the secrets have been taken out already. */
+  redactedBody(text: string): string;
   /** Appends one line, whole or not at all. Throws the Diagnostic `E-IO-006` when it cannot, and the file is as it was. */
   append(record: NewRecord): void;
   /** Runs `write` now, or, where lines still wait, in its turn among them. */
@@ -108,9 +110,13 @@ class FileJournal implements Journal {
   }
 
   body(text: string): string {
+    return this.redactedBody(this.#options.redact(text));
+  }
+
+  redactedBody(text: string): string {
     this.#refuseClosed();
     // A half of a character would become another one in UTF-8, and its hash that of another text.
-    const redacted = this.#options.redact(text).toWellFormed();
+    const redacted = text.toWellFormed();
     const sha256 = sha256Hex(redacted);
     if (this.#kept.has(sha256)) return sha256;
     this.#kept.add(sha256);

@@ -69,7 +69,8 @@ export class JournalLines {
   /** Keeps a value as JSON, redacted, and gives the hash of that. */
   json(value: unknown): string {
     const encoded = encode(value);
-    return this.#journal.body(this.#redact(encoded) === encoded ? encoded : encode(redactedTexts(value, this.#redact)));
+    const isClean = this.#redact(encoded) === encoded;
+    return this.#journal.redactedBody(isClean ? encoded : encode(redactedTexts(value, this.#redact)));
   }
 
   #model({ place, name, input }: Crossed<'start'>, at: number): void {
@@ -165,7 +166,7 @@ export class JournalLines {
   }
 
   #chunks(chunks: readonly Chunk[]): { chunks?: string } {
-    return chunks.length === 0 ? {} : { chunks: this.json(joined(chunks)) };
+    return chunks.length === 0 ? {} : { chunks: this.json(withoutSplitSecrets(joined(chunks), this.#redact)) };
   }
 }
 
@@ -178,6 +179,17 @@ function joined(chunks: readonly Chunk[]): readonly Chunk[] {
     else runs.push({ kind, texts: [text] });
   }
   return runs.map(({ kind, texts }) => [kind, texts.join('')]);
+}
+
+/** A secret may be cut by chunks of another kind: then all of its kind stand in the place of the first, redacted as a whole. */
+function withoutSplitSecrets(chunks: readonly Chunk[], redact: (text: string) => string): readonly Chunk[] {
+  return (['text', 'thinking'] as const).reduce<readonly Chunk[]>((all, kind) => {
+    const texts = all.filter(([each]) => each === kind).map(([, text]) => text);
+    const whole = redact(texts.join(''));
+    if (texts.length < 2 || whole === texts.map(redact).join('')) return all;
+    const first = all.findIndex(([each]) => each === kind);
+    return all.flatMap((chunk, at) => (at === first ? [[kind, whole] as const] : chunk[0] === kind ? [] : [chunk]));
+  }, chunks);
 }
 
 /** Numbers beyond 2^53, which components give, become text. */

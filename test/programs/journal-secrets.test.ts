@@ -1,0 +1,111 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { mcpArtifact, oddBehaviour, oddServerProgram } from '../support/mcp-artifact.ts';
+import { scriptCapsule } from '../support/script-capsule.ts';
+import { asks, calls, script } from '../support/scripted-turns.ts';
+import { StreamedCapsule } from '../support/streamed-capsule.ts';
+import { svc } from '../support/svc-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+const workspaces: Workspace[] = [];
+const running: StreamedCapsule[] = [];
+
+afterEach(async () => {
+  for (const capsule of running.splice(0)) await capsule.dispose();
+  for (const workspace of workspaces.splice(0)) workspace.remove();
+});
+
+const canary = 'canary-of-the-service-0123456789';
+const quoted = 'canary"with\\quotes/and&more';
+const lines = 'canary-line-one-0123\ncanary-line-two-4567';
+const known = { SERVICE_TOKEN: canary, build_Password: quoted, DEPLOY_KEY: lines, SOME_SECRET: 'true' };
+/** No record may hold one of these, nor their beginnings. */
+const never = ['canary-of-the-service', 'canary\\"with', 'canary"with', 'canary-line-one', 'canary-line-two'];
+
+const manifest = `trace: { capture: content }
+lifecycle: { task_acceptance: queue, after_task: sleep, conversation: threaded }
+artifacts:
+  - { name: svc-tool-request-input, version: 1.0.0 }
+  - { name: svc-hook-debug, version: 1.0.0, runtime: hook, capabilities: { env: { allow: [SERVICE_TOKEN] } } }
+  - { name: odd, version: 1.0.0, source: ./odd }
+capabilities:
+  env: { allow: [SERVICE_TOKEN, build_Password, DEPLOY_KEY, SOME_SECRET, BENIGN] }
+  shell: { allow: [sh] }
+`;
+
+const json = JSON.stringify({ nested: JSON.stringify({ password: quoted }) });
+
+const everywhere = script(
+  calls([['c1', 'sh', { command: 'echo "$SERVICE_TOKEN $BENIGN $SOME_SECRET"; echo "$build_Password" >&2; exit 3' }]]),
+  calls([['c2', 'sh', { command: 'touch "name-of-$SERVICE_TOKEN"; ls; echo "$DEPLOY_KEY" | tail -1' }]]),
+  calls([['c3', 'odd__echo', { [canary]: json, list: [canary, 'it is true'] }]], {
+    chunks: ['the token is canary-of-the-', 'service-0123456789, I think'],
+    thinking: [`is ${canary} right?`],
+  }),
+  calls([
+    ['c4', 'odd__fails', {}],
+    ['c5', canary, { path: canary }],
+  ]),
+  asks(`Is it ${canary}?`),
+  { content: [{ type: 'text', text: canary }], stop_reason: 'error', error: `401: bad key ${canary}` },
+);
+
+function filesIn(directory: string): readonly string[] {
+  return readdirSync(directory).flatMap((name) => {
+    const path = join(directory, name);
+    return statSync(path).isDirectory() ? filesIn(path) : [path];
+  });
+}
+
+describe('a secret of a variable that a capsule is granted', () => {
+  it('is in no byte of journal, bodies, trace, logs of hooks and exports, wherever it comes by', async () => {
+    const workspace = scriptCapsule({
+      manifest,
+      script: everywhere,
+      files: {
+        ...mcpArtifact('odd', oddServerProgram(), 'behaviour.json'),
+        'work/behaviour.json': oddBehaviour(['echo', 'fails']),
+        'prompt.md': `The token is ${canary}. ${'Long. '.repeat(20_000)} ${canary}`,
+      },
+    });
+    workspaces.push(workspace);
+    const text = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+    workspace.write('svc.yaml', text.replace('  model:', '  system_prompt_file: prompt.md\n  model:'));
+    const env = { ...known, BENIGN: 'benign-0123456789' };
+    const capsule = await StreamedCapsule.start(workspace, env, ['--workdir', 'work']);
+    running.push(capsule);
+    const stream = await capsule.submit(`Use ${canary} and ${JSON.stringify(quoted)}.`);
+    await stream.status('input-required', `Is it ${canary}?`);
+    await capsule.send(`No, ${canary} it is, or ${lines}.`);
+    await stream.untilClosed();
+    expect(await capsule.terminate()).toMatchObject({ signal: null });
+
+    await svc(workspace, ['trace', 'export', '-o', 'kept.zip'], { env });
+    await svc(workspace, ['trace', 'import', join(workspace.folder, 'kept.zip'), '--manifest', 'other/svc.yaml']);
+    const session = join(workspace.folder, '.svc', 'sessions', capsule.line.session_id);
+    const records = ['journal.jsonl', 'trace.jsonl'].map((name) => join(session, name));
+    const bodies = filesIn(join(session, 'bodies'));
+    expect(bodies.length).toBeGreaterThan(0);
+    const kept = [
+      ...records,
+      ...bodies,
+      join(session, 'logs', 'hook-svc-hook-debug.log'),
+      ...filesIn(join(workspace.folder, '.svc', 'conversations')),
+      ...filesIn(join(workspace.folder, 'other', '.svc', 'sessions')),
+    ];
+    for (const path of kept) {
+      const written = readFileSync(path, 'utf8');
+      for (const secret of never) expect(written.includes(secret), `${path} holds ${secret}`).toBe(false);
+    }
+    const journal = readFileSync(join(session, 'journal.jsonl'), 'utf8');
+    // They came by, and what is no secret stayed.
+    expect(journal).toContain('[secret] benign-0123456789 true');
+    expect(journal).toContain('401: bad key [secret]');
+    expect(journal).toContain('name-of-[secret]');
+    expect(journal).toContain('it is true');
+    expect(journal).toContain('Is it [secret]?');
+    expect(journal).toContain('No, [secret] it is, or [secret].');
+  });
+});
