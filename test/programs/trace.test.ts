@@ -437,14 +437,38 @@ describe('an exported session', () => {
     expect((await trace('diff', '4f1a', './4f1a.zip')).stdout).toBe('the same but for ids and times\n');
   });
 
-  it('is not made of a journal that is damaged, or lacks a text', async () => {
+  it('holds what stands before the damage, and says where that is', async () => {
     const { folder } = recorded('4f1a', 'x'.repeat(70_000));
+    const rows = (await trace('steps', '4f1a')).stdout.split('\n');
     execFileSync('rm', ['-r', join(folder, 'bodies')]);
-    const { code, stderr } = await trace('export', '-o', 'out.zip');
-    expect(code).toBe(1);
+    const { code, stdout, stderr } = await trace('export', '-o', 'out.zip');
+    expect({ code, stdout }).toEqual({ code: 1, stdout: `${join(workspace.folder, 'out.zip')}\n` });
     expect(stderr).toMatch(
       /^error\[E-RUN-073\]: the journal is damaged: record \d+, at byte \d+, names a text that is not there: its file is missing\n/,
     );
+    // It is a journal that ends there, with nothing wrong in it.
+    const before = await trace('steps', './out.zip');
+    expect(before).toMatchObject({ code: 0, stderr: '' });
+    expect(before.stdout.split('\n').slice(0, 1)).toEqual(rows.slice(0, 1));
+    expect(before.stdout.split('\n').length).toBeLessThan(rows.length);
+
+    const journal = join(folder, 'journal.jsonl');
+    const lines = readFileSync(journal, 'utf8').split('\n');
+    writeFileSync(journal, lines.map((line, n) => (n === 14 ? line.replace('"n":14', '"n":15') : line)).join('\n'));
+    const at = lines.slice(0, 14).join('\n').length + 1;
+    for (const option of ['--redact', '--json']) {
+      const cut = await trace('export', option, '-o', `cut${option}.zip`, '--json');
+      expect(cut.code).toBe(1);
+      expect(JSON.parse(cut.stdout)).toMatchObject({ damage: { record: 14, byte: at } });
+      expect(cut.stderr).toContain(`error[E-RUN-073]: the journal is damaged: record 14, at byte ${at}, `);
+      expect(await trace('steps', `./cut${option}.zip`)).toMatchObject({ code: 0, stderr: '' });
+    }
+  });
+
+  it('is not made of a journal of which nothing holds', async () => {
+    const { folder } = recorded('4f1a');
+    writeFileSync(join(folder, 'journal.jsonl'), 'x\n');
+    expect(await trace('export', '-o', 'out.zip')).toMatchObject({ code: 1, stdout: '' });
     expect(existsSync(join(workspace.folder, 'out.zip'))).toBe(false);
   });
 

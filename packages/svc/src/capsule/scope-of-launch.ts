@@ -250,7 +250,7 @@ const shortestGranted = 8;
 function grantedSecrets({ envAllow }: EffectiveGrants, env: Environment): readonly Secret[] {
   const values = envAllow.filter((name) => secretName.test(name)).map((name) => env[name] ?? '');
   return values
-    .flatMap((value) => [value, ...value.split(/\r?\n/)])
+    .flatMap((value) => [value].concat(value.split(/\r?\n/)))
     .map((value) => value.trim())
     .filter((value) => value.length >= shortestGranted)
     .map((value) => new Secret(value));

@@ -10,6 +10,7 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { damaged } from '../../journal/journal-reader.ts';
 import type { Crossing } from '../../session/gate.ts';
 import type { CommandContext } from '../command-context.ts';
 import { filesOf } from '../trace/export.ts';
@@ -52,7 +53,9 @@ export async function recordTest(request: RecordRequest, context: CommandContext
     const staging = stagingIn(directory, shownDirectory);
     try {
       const recording = join(staging, recordingFile);
-      await replaceFile(recording, packArchive(filesOf({ reader })), { mode: 0o644 });
+      const { files, damage } = filesOf({ reader });
+      if (damage !== null) throw damaged(damage);
+      await replaceFile(recording, packArchive(files), { mode: 0o644 });
       const whole = await openRecording(recording, session);
       writeFileSync(join(staging, expectationFile), expectationOf(whole));
       refuseExisting(test, directory);

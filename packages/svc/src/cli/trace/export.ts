@@ -5,7 +5,7 @@ import { Command } from 'commander';
 
 import { packArchive, type PackedFile } from '@svc/artifacts/store/archive-writer.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
-import { damaged } from '../../journal/journal-reader.ts';
+import { damaged, type JournalReader } from '../../journal/journal-reader.ts';
 import { bodiesDirectory, journalFile } from '../../journal/journal-writer.ts';
 import type { CommandContext } from '../command-context.ts';
 import { exactLine, jsonLine } from '../terminal/shown.ts';
@@ -17,7 +17,7 @@ import {
   withJournal,
   type WorkspaceOption,
 } from './recorded-sessions.ts';
-import { withoutTexts } from './without-texts.ts';
+import { type Exported, withoutTexts } from './without-texts.ts';
 
 interface ExportOptions extends WorkspaceOption {
   readonly output: string;
@@ -25,7 +25,7 @@ interface ExportOptions extends WorkspaceOption {
   readonly json?: boolean;
 }
 
-/** `svc trace export <session> -o <file.zip>`: the journal as far as it holds, with the texts in use. */
+/** `svc trace export <session> -o <file.zip>`: the journal as far as it holds, with the texts in use; `E-RUN-073` after that where it is damaged. */
 export function exportCommand(context: CommandContext): Command {
   return new Command('export')
     .description('Pack a session into one archive, to be kept or given away.')
@@ -36,34 +36,37 @@ export function exportCommand(context: CommandContext): Command {
     .option('--json', 'write one JSON object')
     .action(async (wanted: string | undefined, options: ExportOptions) => {
       await withJournal(context, wanted, options, async (journal) => {
-        const files = options.redact === true ? [withoutTexts(journal.reader)] : filesOf(journal);
+        const { files, damage } = options.redact === true ? withoutTexts(journal.reader) : filesOf(journal);
         const path = resolve(context.cwd, options.output);
         await replaceFile(path, packArchive(files), { mode: 0o600 });
         const { session } = journal;
         context.stdout.write(
           options.json === true
-            ? jsonLine({ path, session, is_redacted: options.redact === true })
+            ? jsonLine({ path, session, is_redacted: options.redact === true, damage })
             : exactLine`${path}\n`,
         );
+        if (damage !== null) throw damaged(damage);
       });
     });
 }
 
-/** What an export with texts holds. `E-RUN-073` for a journal that is damaged, and for a text that is. */
-export function filesOf({ reader }: Pick<OpenJournal, 'reader'>): readonly PackedFile[] {
+/** What an export with texts holds: what stands before the first record that is damaged, or names a text that is. */
+export function filesOf({ reader }: Pick<OpenJournal, 'reader'>): Exported {
   const scan = reader.scan(['body']);
   const files: PackedFile[] = [];
   for (const { record, byte } of scan.records()) {
     if (record.file === undefined) continue;
     const body = reader.body(record.sha256);
-    if (body.kind !== 'text')
-      throw damaged({
-        record: record.n,
-        byte,
-        why: `names a text that is not there: ${body.kind === 'damaged' ? body.why : body.kind}`,
-      });
-    files.push({ name: `${bodiesDirectory}/${record.sha256}`, data: Buffer.from(body.text) });
+    if (body.kind === 'text') {
+      files.push({ name: `${bodiesDirectory}/${record.sha256}`, data: Buffer.from(body.text) });
+      continue;
+    }
+    const why = `names a text that is not there: ${body.kind === 'damaged' ? body.why : body.kind}`;
+    return { files: [journalUpTo(reader, byte), ...files], damage: { record: record.n, byte, why } };
   }
-  if (scan.damage !== null) throw damaged(scan.damage);
-  return [{ name: journalFile, data: reader.bytesUpTo(scan.end) }, ...files];
+  return { files: [journalUpTo(reader, scan.end), ...files], damage: scan.damage };
+}
+
+function journalUpTo(reader: JournalReader, end: number): PackedFile {
+  return { name: journalFile, data: reader.bytesUpTo(end) };
 }

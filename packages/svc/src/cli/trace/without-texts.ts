@@ -2,16 +2,23 @@
 
 import type { PackedFile } from '@svc/artifacts/store/archive-writer.ts';
 import { IndexBuilder } from '../../journal/journal-index.ts';
-import { damaged, type JournalReader } from '../../journal/journal-reader.ts';
+import type { JournalReader } from '../../journal/journal-reader.ts';
+import type { Damage } from '../../journal/journal-scan.ts';
 import { journalFile } from '../../journal/journal-writer.ts';
 import { encodeLine, firstChain } from '../../journal/record-line.ts';
 import type { JournalRecord, RecordOf } from '../../journal/records.ts';
 
+/** The files of an export, and where the journal cannot be believed any more: they end before it. */
+export interface Exported {
+  readonly files: readonly PackedFile[];
+  readonly damage: Damage | null;
+}
+
 /**
  * The same records as a session with `capture: meta` writes them: of bodies hash and size alone, no message of a task's end, no reason and no key of
- * a sender. Numbers stay, index and chain are made anew. `E-RUN-073` for a journal that is damaged.
+ * a sender. Numbers stay, index and chain are made anew.
  */
-export function withoutTexts(reader: JournalReader): PackedFile {
+export function withoutTexts(reader: JournalReader): Exported {
   const lines: Buffer[] = [];
   const index = new IndexBuilder();
   let [chain, size] = [firstChain, 0];
@@ -25,8 +32,7 @@ export function withoutTexts(reader: JournalReader): PackedFile {
     ({ chain } = encoded);
     size += line.length;
   }
-  if (scan.damage !== null) throw damaged(scan.damage);
-  return { name: journalFile, data: Buffer.concat(lines) };
+  return { files: [{ name: journalFile, data: Buffer.concat(lines) }], damage: scan.damage };
 }
 
 function withoutText(record: JournalRecord): RecordOf<JournalRecord['k']> {
