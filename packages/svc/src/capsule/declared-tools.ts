@@ -8,11 +8,8 @@ import { delegateTaskDeclaration } from '../delegation/delegate-task-tool.ts';
 import { fetchPeerFileDeclaration } from '../resources/fetch-peer-file-tool.ts';
 import { shareFileDeclaration } from '../resources/share-file-tool.ts';
 import { createSubmitPlanTool } from '../tools/plan/submit-plan-tool.ts';
-import { shellDeclaration } from '../tools/shell-tool.ts';
-import { createSkillTool } from '../tools/skill-tool.ts';
 import type { ToolSetup } from './session-setup.ts';
-import { backgroundSettings } from './stage.ts';
-import { artifactDeclaration } from './stage-parts.ts';
+import { commandDeclarations } from './stage-parts.ts';
 
 /** What decides on the tools of a capsule. */
 export interface ToolSources {
@@ -29,11 +26,10 @@ export function declaredTools(
   { loaded, grants, artifacts }: ToolSources,
   listed: (artifact: string) => readonly ToolSetup[],
 ): readonly ToolSetup[] {
-  const background = backgroundSettings(loaded.manifest.lifecycle);
   const [spawned, ...moreSpawned] = grants.spawnAllow;
   return [
     ...artifacts.flatMap((artifact) => ofArtifact(artifact, listed)),
-    ...[...new Set(grants.shellAllow)].map((name) => shellDeclaration(name, background)),
+    ...commandDeclarations(grants, loaded.manifest.lifecycle),
     ...(grants.planSubmit ? [submitPlan()] : []),
     ...(spawned === undefined ? [] : [delegateTaskDeclaration([spawned, ...moreSpawned])]),
     ...(loaded.manifest.exports.peer_files === undefined ? [] : [shareFileDeclaration()]),
@@ -45,14 +41,14 @@ function ofArtifact(
   artifact: InstalledArtifact,
   listed: (artifact: string) => readonly ToolSetup[],
 ): readonly ToolSetup[] {
-  const { entry, manifest, skillText } = artifact;
+  const { entry, manifest } = artifact;
   if (entry.runtime === 'skill') {
     const { name, description } = manifest;
-    return [createSkillTool({ name, description, text: skillText ?? '' })];
+    return [{ name, description, kind: 'skill', inputSchema: { type: 'object', properties: {} } }];
   }
   if (entry.runtime !== 'tool') return [];
-  const { implementation: kind, name } = manifest;
-  return kind === 'mcp' ? listed(name) : [{ ...artifactDeclaration(artifact), kind }];
+  const { implementation: kind, name, description, input_schema: inputSchema = { type: 'object' } } = manifest;
+  return kind === 'mcp' ? listed(name) : [{ name, description, inputSchema, kind }];
 }
 
 function submitPlan(): ToolSetup {

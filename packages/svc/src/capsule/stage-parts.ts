@@ -8,10 +8,11 @@ import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionDirectories } from './session-directories.ts';
 import type { Delegations } from '../delegation/delegations.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
-import type { BackgroundCommands } from '../tools/background/background-commands.ts';
-import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { shellDeclaration } from '../tools/shell-tool.ts';
+import type { BackgroundCommands, BackgroundSettings } from '../tools/background/background-commands.ts';
 import type { PreparedLaunch } from './prepare.ts';
-import type { Tool } from '../tools/tool.ts';
 import type { SessionComponents } from './session-components.ts';
 import type { SessionServers } from './session-servers.ts';
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
@@ -40,14 +41,30 @@ export function grantsOf({ grants }: PreparedLaunch, name: string): ArtifactGran
   return own;
 }
 
-/** How a model is told of a tool that is one artifact. */
-export function artifactDeclaration({
-  manifest: { name, description, input_schema: inputSchema = anyObject },
-}: InstalledArtifact): Pick<Tool, 'name' | 'description' | 'inputSchema'> {
-  return { name, description, inputSchema };
+/** What becomes of commands that outlast their calls, by `lifecycle`. */
+export function backgroundSettings({
+  shell_grace_secs: declared,
+  task_acceptance: acceptance,
+  after_task: afterTask,
+}: CapsuleManifest['lifecycle']): BackgroundSettings {
+  const takesTasks = acceptance === 'queue';
+  const graceSecs = declared ?? (takesTasks && afterTask === 'sleep' ? graceWhereTold : graceOfItsTask);
+  return { clock: systemClock, graceMs: graceSecs * 1000, endIsTold: takesTasks };
 }
 
-const anyObject = { type: 'object' } as const;
+/** `lifecycle.shell_grace_secs` where the manifest names none (docs/manifest.md "Keys"). */
+const graceWhereTold = 10;
+/** A session that ends with its task would not hear of the end: a build or a test may take its time there. */
+const graceOfItsTask = 600;
+
+/** How a model is told of the commands that its capsule may run. */
+export function commandDeclarations(
+  { shellAllow }: EffectiveGrants,
+  lifecycle: CapsuleManifest['lifecycle'],
+): readonly ReturnType<typeof shellDeclaration>[] {
+  const background = backgroundSettings(lifecycle);
+  return [...new Set(shellAllow)].map((name) => shellDeclaration(name, background));
+}
 
 /** What the commands of a capsule may do, and its driver when that is a program. State stores belong to artifacts: they have none. */
 export function capsuleProcesses(grants: EffectiveGrants): ProcessGrants {

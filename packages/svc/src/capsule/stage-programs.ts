@@ -5,7 +5,7 @@ import { join, basename, dirname } from 'node:path';
 
 import type { Launcher } from '@svc/sandbox/launcher.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
-import { artifactDeclaration, toolProcesses, type StageParts, grantsOf } from './stage-parts.ts';
+import { toolProcesses, type StageParts, grantsOf } from './stage-parts.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { hiddenIn, operatorFiles, type OperatorCommand } from './operator-files.ts';
 import { createNativeTool } from '../tools/native-tool.ts';
@@ -58,13 +58,13 @@ function toolProcess(
 /** The tool of an artifact with `implementation: native`, whose program is written into the session's directory. */
 export async function nativeTool(artifact: InstalledArtifact, parts: StageParts): Promise<Tool> {
   const { launch, directories } = parts;
-  const { name } = artifact.manifest;
+  const { name, description, input_schema: inputSchema = { type: 'object' } } = artifact.manifest;
   const grants = grantsOf(launch, name);
   const program = await stageNative(artifact, join(directories.session, 'tools'));
   const deadlineMs = grants.deadlineSecs * 1000;
   const { hiddenIn } = namedFiles(artifact, parts);
   const process = toolProcess(parts, grants);
-  return createNativeTool({ ...artifactDeclaration(artifact), deadlineMs, program, hiddenIn, ...process });
+  return createNativeTool({ name, description, inputSchema, deadlineMs, program, hiddenIn, ...process });
 }
 
 /** The tools of an artifact with `implementation: mcp`, whose server is contained as a native tool is. */

@@ -6,7 +6,7 @@ import type { Delegations } from '../delegation/delegations.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Hook } from '../hooks/hook.ts';
 import type { Driver } from '../inference/driver.ts';
-import { BackgroundCommands, type BackgroundSettings } from '../tools/background/background-commands.ts';
+import { BackgroundCommands } from '../tools/background/background-commands.ts';
 import { recordRedaction } from '../resources/handle-id.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
@@ -17,10 +17,9 @@ import type { PreparedLaunch } from './prepare.ts';
 import { SessionComponents } from './session-components.ts';
 import type { SessionDirectories } from './session-directories.ts';
 import { SessionProcesses } from './session-processes.ts';
-import { artifactDeclaration, grantsOf, type StageParts, capsuleProcesses } from './stage-parts.ts';
+import { backgroundSettings, grantsOf, type StageParts, capsuleProcesses } from './stage-parts.ts';
 import type { SessionServers, SessionServersDeps } from './session-servers.ts';
 import { stageDriver } from './stage-driver.ts';
-import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { createShellTools } from '../tools/shell-tool.ts';
@@ -97,22 +96,6 @@ async function openServers(deps: SessionServersDeps): Promise<SessionServers> {
   return new SessionServers(deps);
 }
 
-/** What becomes of commands that outlast their calls, by `lifecycle`. */
-export function backgroundSettings({
-  shell_grace_secs: declared,
-  task_acceptance: acceptance,
-  after_task: afterTask,
-}: CapsuleManifest['lifecycle']): BackgroundSettings {
-  const takesTasks = acceptance === 'queue';
-  const graceSecs = declared ?? (takesTasks && afterTask === 'sleep' ? graceWhereTold : graceOfItsTask);
-  return { clock: systemClock, graceMs: graceSecs * 1000, endIsTold: takesTasks };
-}
-
-/** `lifecycle.shell_grace_secs` where the manifest names none (docs/manifest.md "Keys"). */
-const graceWhereTold = 10;
-/** A session that ends with its task would not hear of the end: a build or a test may take its time there. */
-const graceOfItsTask = 600;
-
 /** The hooks of a session, in the order of the manifest (ADR 0043). Compiles and starts nothing. */
 function stageHooks({ launch, components }: StageParts): readonly Hook[] {
   const artifacts = launch.artifacts.filter(({ entry }) => entry.runtime === 'hook');
@@ -153,10 +136,10 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
 }
 
 function wasmTool(artifact: InstalledArtifact, { launch, components }: StageParts): Tool {
-  const { name } = artifact.manifest;
+  const { name, description, input_schema: inputSchema = anyObject } = artifact.manifest;
   const grants = grantsOf(launch, name);
   const component = components.open(artifact, grants);
-  return createWasmTool({ ...artifactDeclaration(artifact), component, deadlineMs: grants.deadlineSecs * 1000 });
+  return createWasmTool({ name, description, inputSchema, component, deadlineMs: grants.deadlineSecs * 1000 });
 }
 
 function shellTools({ launch, directories, logs, processes, background }: StageParts): readonly Tool[] {
@@ -196,3 +179,5 @@ async function delegationTools({ launch, delegations }: StageParts): Promise<rea
   const { createDelegateTaskTool } = await import('../delegation/delegate-task-tool.ts');
   return [createDelegateTaskTool([first, ...more], delegations)];
 }
+
+const anyObject = { type: 'object' } as const;

@@ -46,8 +46,7 @@ export function shellDeclaration(
 /** One tool per name of `capabilities.shell.allow` (docs/manifest.md "Keys"). */
 export function createShellTools(names: readonly string[], settings: ShellSettings): readonly Tool[] {
   let calls = 0;
-  const nextCall = (): number => (calls += 1);
-  return [...new Set(names)].map((name) => createShellTool(name, nextCall, settings));
+  return [...new Set(names)].map((name) => createShellTool(name, () => (calls += 1), settings));
 }
 
 function createShellTool(name: string, nextCall: () => number, settings: ShellSettings): Tool {
