@@ -10,7 +10,7 @@ import type { Delegations } from '../delegation/delegations.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { shellDeclaration } from '../tools/shell-tool.ts';
+import { shellDeclaration } from '../tools/shell-command.ts';
 import type { BackgroundCommands, BackgroundSettings } from '../tools/background/background-commands.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { SessionComponents } from './session-components.ts';

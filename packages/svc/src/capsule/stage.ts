@@ -22,7 +22,6 @@ import type { SessionServers, SessionServersDeps } from './session-servers.ts';
 import { stageDriver } from './stage-driver.ts';
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import { createShellTools } from '../tools/shell-tool.ts';
 import { createSkillTool } from '../tools/skill-tool.ts';
 import { createWasmTool } from '../tools/wasm-tool.ts';
 
@@ -115,7 +114,7 @@ function stageHooks({ launch, components }: StageParts): readonly Hook[] {
 async function stageTools(parts: StageParts): Promise<readonly Tool[]> {
   const tools: Tool[] = [];
   for (const artifact of parts.launch.artifacts) tools.push(...(await toolsOf(artifact, parts)));
-  return [...tools, ...shellTools(parts), ...(await planTools(parts)), ...(await delegationTools(parts))];
+  return [...tools, ...(await shellTools(parts)), ...(await planTools(parts)), ...(await delegationTools(parts))];
 }
 
 async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<readonly Tool[]> {
@@ -142,9 +141,11 @@ function wasmTool(artifact: InstalledArtifact, { launch, components }: StagePart
   return createWasmTool({ name, description, inputSchema, component, deadlineMs: grants.deadlineSecs * 1000 });
 }
 
-function shellTools({ launch, directories, logs, processes, background }: StageParts): readonly Tool[] {
+async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
+  const { launch, directories, logs, processes, background } = parts;
   const { shellAllow, envAllow } = launch.grants;
   if (shellAllow.length === 0) return [];
+  const { createShellTools } = await import('../tools/shell-tool.ts');
   return createShellTools(shellAllow, {
     launcher: processes.launcher(capsuleProcesses(launch.grants)),
     env: processes.environment(envAllow),

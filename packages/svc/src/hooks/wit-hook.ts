@@ -6,7 +6,7 @@ import { decodeMessage, message, encodeBlock, encodeMessage } from '../inference
 import type { Message, ToolDefinition } from '../inference/driver.ts';
 import { holdsFewItems } from '@svc/kit/bounded-lists.ts';
 import { longestList } from '@svc/protocol/json-object.ts';
-import { commandWords } from '../tools/shell-tool.ts';
+import { commandWords } from '../tools/shell-command.ts';
 import type { FinishedTurn, FullContext, HookedTask, JudgedCall, TaskEnd } from './session-hooks.ts';
 
 /** A file that a hook puts beside the trace. */

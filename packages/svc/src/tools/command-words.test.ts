@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { commandWords } from './shell-tool.ts';
+import { commandWords } from './shell-command.ts';
 
 it.each(['sh', 'git'])('a command of %s may have four mebi characters, and no more', (name) => {
   const longest = 'x'.repeat(4 * 1024 * 1024);
