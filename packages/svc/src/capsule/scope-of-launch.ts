@@ -249,8 +249,8 @@ const shortestGranted = 8;
 /** What the agent's programs are given and no record may hold (docs/journal.md "Secrets"). A value of several lines is one in each of them too. */
 function grantedSecrets({ envAllow }: EffectiveGrants, env: Environment): readonly Secret[] {
   const values = envAllow.filter((name) => secretName.test(name)).map((name) => env[name] ?? '');
-  return values
-    .flatMap((value) => [value].concat(value.split(/\r?\n/)))
+  const lines = values.flatMap((value) => value.split(/\r?\n/));
+  return [...values, ...lines]
     .map((value) => value.trim())
     .filter((value) => value.length >= shortestGranted)
     .map((value) => new Secret(value));
