@@ -44,6 +44,20 @@ const reading: readonly ProgramEntry[] = [
     promises: stoppedFromScoped,
   },
   {
+    name: 'read-journal',
+    title: 'read the journal of the session',
+    program: 'read',
+    operands: ({ journal, secret }) => [journal, secret],
+    promises: stoppedFromScoped,
+  },
+  {
+    name: 'list-bodies',
+    title: 'list the long texts of the journal',
+    program: 'list',
+    operands: ({ bodies }) => [bodies, 'secret'],
+    promises: stoppedFromScoped,
+  },
+  {
     name: 'list-outside',
     title: 'list a directory outside the workdir',
     program: 'list',
@@ -124,6 +138,14 @@ const changing: readonly ProgramEntry[] = [
     operands: ({ records }) => [records],
     promises: stoppedFromScoped,
     effect: ({ records, secret }) => readFileSync(records, 'utf8') !== secret,
+  },
+  {
+    name: 'write-journal',
+    title: 'write to the journal of the session',
+    program: 'append',
+    operands: ({ journal }) => [journal],
+    promises: stoppedFromScoped,
+    effect: ({ journal, secret }) => readFileSync(journal, 'utf8') !== secret,
   },
   {
     name: 'truncate-outside',

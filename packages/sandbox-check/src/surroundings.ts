@@ -46,6 +46,9 @@ export class Surroundings {
   readonly privateDirectory: string;
   readonly secretFile: string;
   readonly records: string;
+  /** Every text of the session, and the directory of its long ones. */
+  readonly journal: string;
+  readonly bodies: string;
   /** A directory of the workdir, for grants that are narrower. */
   readonly scope = 'part';
   /** A file with the secret in the workdir, beside that directory. */
@@ -62,12 +65,15 @@ export class Surroundings {
     this.privateDirectory = join(this.#base, 'session');
     this.secretFile = join(this.outside, 'secret');
     this.records = join(this.privateDirectory, 'trace.jsonl');
+    this.journal = join(this.privateDirectory, 'journal.jsonl');
+    this.bodies = join(this.privateDirectory, 'bodies');
     this.beyondScope = join(this.workdir, 'beyond');
     const scope = join(this.workdir, this.scope);
-    for (const path of [containedHome(this.workdir), scope, this.outside, this.privateDirectory]) {
+    for (const path of [containedHome(this.workdir), scope, this.outside, this.bodies]) {
       mkdirSync(path, { recursive: true, mode: 0o700 });
     }
-    for (const path of [this.secretFile, this.records, this.beyondScope]) {
+    const body = join(this.bodies, 'secret');
+    for (const path of [this.secretFile, this.records, this.journal, body, this.beyondScope]) {
       writeFileSync(path, this.secret, { mode: 0o600 });
     }
   }

@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { release, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type ProgramEntry, programAttempt, stopped, formatSeen } from '../src/attempt.ts';
+import { formatSeen, judge, type ProgramEntry, programAttempt, stopped } from '../src/attempt.ts';
+import { classesUnderTest } from '../src/attempt-suite.ts';
+import type { Surroundings } from '../src/surroundings.ts';
 import { findAttemptTools } from '../src/attempt-tools.ts';
 import { lackingFor, runAttempt } from '../src/run-attempt.ts';
 import { noContainment } from '@svc/sandbox/containment.ts';
@@ -94,4 +96,38 @@ describe('the runner of attempts', () => {
     expect(lackingFor(attempt(['shell']), tools)).toBeNull();
     expect(lackingFor(attempt(['shell', 'loader']), tools)).toBe('loader');
   });
+});
+
+describe('the attempts at the journal of a session', () => {
+  const names = ['read-journal', 'list-bodies', 'write-journal'];
+
+  it.for(['scoped', 'sealed'] as const)(
+    'are stopped in %s, and seen to succeed where its path is granted',
+    async (ceiling, context) => {
+      const packageRoot = fileURLToPath(new URL('../../../', import.meta.url));
+      const facts = {
+        packageRoot,
+        platform: process.platform,
+        architecture: process.arch,
+        uid: process.getuid?.() ?? 0,
+        kernel: release(),
+        cacheDirectory: join(directory, 'cache'),
+        temporaryDirectory: directory,
+        ceiling,
+      };
+      const found = (await classesUnderTest(facts)).find((each) => each.class === ceiling);
+      context.skip(found === undefined, `this host gives no ${ceiling}`);
+      const tools = await findAttemptTools({ searchPath, architecture: process.arch, setuidProgram: null });
+      const containment = found?.containment ?? noContainment('a test');
+      const host = { containment, helper: join(dirname(program), 'svc-launch'), program, tools, directory, searchPath };
+      for (const name of names) {
+        const made = found?.attempts.find(({ attempt }) => attempt.name === name);
+        if (made?.attempt.kind !== 'program') throw new Error(`${name} is not made`);
+        expect(judge(made.promised, await runAttempt(made.attempt, host))).toBe('as promised');
+        const granted = { ...made.attempt, grants: (place: Surroundings) => ({ writes: [place.privateDirectory] }) };
+        const seen = await runAttempt(granted, host);
+        expect([name, formatSeen(seen), judge(made.promised, seen)]).toEqual([name, 'allowed', 'not as promised']);
+      }
+    },
+  );
 });
