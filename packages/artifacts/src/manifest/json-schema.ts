@@ -148,7 +148,7 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
     'Seconds after which a running command moves to the background; 10, or 600 in a session that ends with its task.',
   trace: 'What is recorded of a session beside its trace.',
   'trace.capture':
-    'none: nothing. meta: hashes and sizes, enough to tell where two sessions part. content, the default: every text, enough to run it again.',
+    'none, the default: nothing. meta: hashes and sizes, enough to tell where two sessions part. content: every text, enough to run it again.',
   'trace.max_body': 'The longest text that is kept whole.',
   'trace.max_bytes': 'What a journal may take; from there on hashes and sizes alone are kept.',
   'trace.keep': 'Which journals of this workspace stay when a later session begins; the oldest go first.',
