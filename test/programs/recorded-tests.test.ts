@@ -223,6 +223,36 @@ describe('svc test', () => {
     expect(await verdict(workspace)).toMatchObject({ difference: { part: 'call' } });
   });
 
+  it('tells a model of the same tools as a session does, whatever they are made of', async () => {
+    const workspace = makeWorkspace({ 'script.yaml': script(says('Done.')) });
+    workspaces.push(workspace);
+    write(workspace);
+    const more = `lifecycle: { task_acceptance: single, conversation: threaded, shell_grace_secs: 7 }
+exports: { peer_files: { root: shared } }
+`;
+    const others = ['svc-tool-editor', 'svc-tool-request-input'].map(
+      (name) => `  - { name: ${name}, version: 1.0.0 }\n`,
+    );
+    const grants = 'plan: { submit: true }, peer_fetch: { allow: [peer.example] }, shell: {';
+    const manifest = manifestOf({ shell: '[sh, wc]', more }).replace('inference:', `${others.join('')}inference:`);
+    workspace.write('svc.yaml', manifest.replace('shell: {', grants));
+    await record(workspace, 'tools');
+    const line = journalOf(workspace)
+      .split('\n')
+      .find((each) => each.includes('fetch-peer-file'));
+    const listed = JSON.parse((JSON.parse(line ?? '') as { data: string }).data) as readonly { name: string }[];
+    expect(listed.map(({ name }) => name)).toEqual([
+      'fetch-peer-file',
+      'sh',
+      'share-file',
+      'style',
+      'submit-plan',
+      'svc-tool-editor',
+      'svc-tool-request-input',
+      'wc',
+    ]);
+  });
+
   it(
     'serves what hooks answered, and parts once their verdict counts no more',
     { timeout: compileTimeoutMs },
