@@ -428,6 +428,19 @@ describe('svc test --record', () => {
     expect(await test(workspace, '--record', 'x', '--update')).toMatchObject({ code: 2 });
   });
 
+  it('refuses a session whose journal is damaged, and leaves no test behind', async () => {
+    const workspace = await tested();
+    const sessions = join(workspace.folder, '.svc', 'sessions');
+    const journal = join(sessions, readdirSync(sessions)[0] ?? '', 'journal.jsonl');
+    writeFileSync(journal, readFileSync(journal, 'utf8').replace('echo fine', 'echo evil'));
+    expect(await test(workspace, '--record', 'damaged')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('error[E-RUN-073]'),
+    });
+    expect(readdirSync(join(workspace.folder, 'tests'))).toEqual(['fine']);
+  });
+
   it('tells of folders of this machine that the session names', async () => {
     const workspace = await tested();
     workspace.write('script.yaml', script(runs(`echo ${workspace.folder}/x`), says('Done.')));
