@@ -49,13 +49,14 @@ export function createComponentHost(options: ComponentHostOptions): ComponentHos
 
   return {
     open(source, grants) {
-      const { preopens, maxMemoryBytes } = grants;
+      const { preopens, maxMemoryBytes, imports: mode = live } = grants;
       let glueSha256 = '';
       const component: HostedComponent = new HostedComponent({
         instance: {
           packageRoot,
           preopens,
           maxMemoryBytes,
+          mode,
           outbound: { grants, ...(resolver === undefined ? {} : { resolver }) },
           onCodeCache: (data) => cache.keepCodeCache(glueSha256, data),
         },
@@ -76,6 +77,8 @@ export function createComponentHost(options: ComponentHostOptions): ComponentHos
     },
   };
 }
+
+const live = { kind: 'live' } as const;
 
 function randomSeed(): [bigint, bigint] {
   const bytes = randomBytes(16);

@@ -17,6 +17,7 @@ import {
 import { filesystemGuard } from './filesystem-guard.ts';
 import { firstGivenDescriptor } from './frames.ts';
 import { readGuestMessage } from './guest-messages.ts';
+import { ComponentParted, type ImportMode, loggedPlaceholder, parseImportLog } from './import-log.ts';
 import { NodeProcess, type NodeProcessEnd } from './node-process.ts';
 import type { ConnectionRules } from './outbound/outbound-http.ts';
 import { OutboundHttp } from './outbound/outbound-http.ts';
@@ -33,12 +34,14 @@ export interface InstanceOptions {
   readonly outbound: ConnectionRules;
   readonly preopens: readonly Preopen[];
   readonly maxMemoryBytes: number;
+  /** Where imports get their answers. */
+  readonly mode: ImportMode;
   /** Given what the engine made of the glue, once, when the load message brought none. */
   readonly onCodeCache: (data: Uint8Array) => void;
 }
 
 /** All but what the instance knows by itself. */
-export type Loading = Omit<LoadMessage, 'kind' | 'directories' | 'maxMemoryBytes'>;
+export type Loading = Omit<LoadMessage, 'kind' | 'directories' | 'maxMemoryBytes' | 'mode'>;
 
 interface InstanceCall {
   readonly interface: string;
@@ -47,12 +50,16 @@ interface InstanceCall {
   readonly host: HostFunctions;
   /** Called when the guest begins and ends to wait for an answer of the runtime. */
   readonly onRuntimeWait: (waits: boolean) => void;
+  /** Told at the end of a call what its imports answered, where that is recorded; null when it was too much. */
+  readonly onLog: (log: string | null) => void;
+  /** What is played during the call; undefined where nothing is, and for what `link` was given. */
+  readonly log: string | undefined;
 }
 
 interface Pending {
   readonly call: InstanceCall | null;
   readonly resolve: (value: unknown) => void;
-  readonly reject: (fault: ComponentFault) => void;
+  readonly reject: (fault: ComponentFault | ComponentParted) => void;
 }
 
 /**
@@ -65,6 +72,8 @@ export class ComponentInstance {
   readonly #options: InstanceOptions;
   readonly #http: OutboundHttp;
   #pending: Pending | null = null;
+  /** What is being played. */
+  #played: string | undefined = undefined;
   #fault: ComponentFault | null = null;
   #ended: Promise<void> | null = null;
 
@@ -111,18 +120,22 @@ export class ComponentInstance {
 
   /** Has the engine read the core modules; nothing of the guest runs. Rejects with `unavailable` for what it does not take. */
   async compile(loading: Loading): Promise<void> {
-    const { maxMemoryBytes } = this.#options;
-    await this.#exchange({ kind: 'load', ...loading, maxMemoryBytes, directories: this.#directories }, null);
+    const { maxMemoryBytes, mode } = this.#options;
+    const directories = this.#directories;
+    await this.#exchange({ kind: 'load', ...loading, maxMemoryBytes, mode, directories }, null);
   }
 
-  /** Makes the instance. Rejects with `unavailable` when it cannot be linked or its start code fails. */
-  async link(): Promise<void> {
-    await this.#exchange({ kind: 'link' }, null);
+  /** Makes the instance, over the log of its start and first call where that is played. Rejects with `unavailable` when it cannot be linked or its start code fails. */
+  async link(log: string | undefined): Promise<void> {
+    this.#played = log;
+    await this.#exchange({ kind: 'link', ...(log === undefined ? {} : { log }) }, null);
   }
 
   async call(call: InstanceCall): Promise<unknown> {
-    const { interface: name, function: member, args } = call;
-    return this.#exchange({ kind: 'call', interface: name, function: member, args }, call);
+    const { interface: name, function: member, args, log } = call;
+    if (log !== undefined) this.#played = log;
+    const played = log === undefined ? {} : { log };
+    return this.#exchange({ kind: 'call', interface: name, function: member, args, ...played }, call);
   }
 
   async #exchange(message: HostMessage, call: InstanceCall | null): Promise<unknown> {
@@ -148,8 +161,12 @@ export class ComponentInstance {
       case 'unusable':
         return this.end(cannotStart(message.reason));
       case 'returned':
+        this.#tellLog(message.log);
         return this.#pending?.resolve(message.value);
+      case 'parted':
+        return this.#part(message);
       case 'trapped':
+        this.#tellLog(message.log);
         return this.end(new ComponentFault(message.fault, message.message));
       case 'posted':
         return void hostFunction(this.#pending?.call?.host, message.name)?.(...message.args);
@@ -160,6 +177,22 @@ export class ComponentInstance {
       case 'code-cache':
         return this.#options.onCodeCache(message.data);
     }
+  }
+
+  #tellLog(log: string | null | undefined): void {
+    const { mode, outbound } = this.#options;
+    if (mode.kind !== 'recorded' || log === undefined) return;
+    // What comes from there is a stranger's word.
+    const isKept = log !== null && log.length <= mode.maxBytes;
+    const { credential } = outbound.grants;
+    const told = isKept && credential !== undefined ? log.replaceAll(credential.placeholder, loggedPlaceholder) : log;
+    this.#pending?.call?.onLog(isKept ? told : null);
+  }
+
+  #part(departure: Extract<GuestMessage, { readonly kind: 'parted' }>): void {
+    const parted = partedAt(departure, this.#played);
+    this.#pending?.reject(parted);
+    this.end(new ComponentFault('canceled', 'the component left its log'));
   }
 
   async #answerRuntime({ name, args }: Extract<GuestMessage, { readonly kind: 'asked' }>): Promise<void> {
@@ -188,6 +221,29 @@ export class ComponentInstance {
   /** Settles once the process is gone. */
   async ended(): Promise<void> {
     await this.#ended;
+  }
+}
+
+/** What a component does where its log has something else. */
+function partedAt(
+  { at, asked, args }: Extract<GuestMessage, { readonly kind: 'parted' }>,
+  log: string | undefined,
+): ComponentParted {
+  const expected = parseImportLog(log ?? '[]')?.[at];
+  if (asked === null)
+    return new ComponentParted(null, `ends where the recording goes on with ${expected?.[0] ?? 'more'}`);
+  if (expected === undefined) return new ComponentParted(asked, 'is asked once more than in the recording');
+  const [name, recorded] = expected;
+  if (name !== asked) return new ComponentParted(asked, `is asked where the recording has ${name}`);
+  return new ComponentParted(asked, 'is asked with other arguments', { recorded, now: parsedArgs(args) });
+}
+
+/** Of a process that runs a stranger's code: what is no JSON stays text. */
+function parsedArgs(args: string): unknown {
+  try {
+    return JSON.parse(args);
+  } catch {
+    return args;
   }
 }
 

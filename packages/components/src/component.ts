@@ -1,6 +1,7 @@
 /** Says what a component is to the rest of `svc`: what it may do, how it is called and how a call can fail. */
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { CallImports, ImportMode } from './import-log.ts';
 
 /** A directory a component sees, and nothing above or beside it. */
 export interface Preopen {
@@ -40,6 +41,8 @@ export interface ComponentGrants {
   readonly maxMemoryBytes: number;
   /** True tells `wasi:cli/output#write` of each call the bytes that the guest writes to stdout and stderr; else nobody hears of them. */
   readonly tellsOutput?: boolean;
+  /** Where imports get their answers; live when absent. */
+  readonly imports?: ImportMode;
 }
 
 /**
@@ -57,6 +60,8 @@ export interface ComponentCall {
   /** From when the instance starts to be made; reading and compiling the component, and time the runtime takes to answer an awaited import, do not count. */
   readonly deadlineMs: number;
   readonly signal: AbortSignal;
+  /** What becomes of what imports answer; they are live, and nothing is kept of them, when absent. */
+  readonly imports?: CallImports;
 }
 
 export type ComponentFaultKind =

@@ -1,6 +1,7 @@
 /** Says which messages pass between the session and the process that a component runs in. */
 
 import type { CoreModule } from './compiler/transpiled-component.ts';
+import type { ImportMode } from './import-log.ts';
 import type { RemoteRequest } from './outbound/remote-messages.ts';
 
 /** What passes between the session and the process a component runs in, and nothing else does. */
@@ -37,13 +38,23 @@ export interface LoadMessage {
   readonly tellsOutput: boolean;
   /** Random numbers for hash tables of the guest. */
   readonly seed: readonly [bigint, bigint];
+  /** Where imports get their answers. */
+  readonly mode: ImportMode;
 }
 
 export type HostMessage =
   | LoadMessage
   /** Answers `compiled`: nothing of the guest has run before. */
-  | { readonly kind: 'link' }
-  | { readonly kind: 'call'; readonly interface: string; readonly function: string; readonly args: readonly unknown[] }
+  /** With the log of its start and first call, where imports are played. */
+  | { readonly kind: 'link'; readonly log?: string }
+  | {
+      readonly kind: 'call';
+      readonly interface: string;
+      readonly function: string;
+      readonly args: readonly unknown[];
+      /** Of this call, where imports are played and it is not the first. */
+      readonly log?: string;
+    }
   | { readonly kind: 'answer'; readonly value: unknown };
 
 export type GuestMessage =
@@ -51,8 +62,16 @@ export type GuestMessage =
   | { readonly kind: 'ready' }
   /** The instance could not be made; nothing the component exports has run. */
   | { readonly kind: 'unusable'; readonly reason: string }
-  | { readonly kind: 'returned'; readonly value: unknown }
-  | { readonly kind: 'trapped'; readonly fault: 'trap' | 'memory' | 'unavailable'; readonly message: string }
+  /** `log` where imports are recorded: a list of `ImportLogEntry` as JSON, null for one that was too long. */
+  | { readonly kind: 'returned'; readonly value: unknown; readonly log?: string | null }
+  | {
+      readonly kind: 'trapped';
+      readonly fault: 'trap' | 'memory' | 'unavailable';
+      readonly message: string;
+      readonly log?: string | null;
+    }
+  /** Where imports are played: the component left its log. `at` is the index of the entry, `args` are JSON. */
+  | { readonly kind: 'parted'; readonly at: number; readonly asked: string | null; readonly args: string }
   | { readonly kind: 'posted'; readonly name: string; readonly args: readonly unknown[] }
   | { readonly kind: 'asked'; readonly name: string; readonly args: readonly unknown[] }
   | { readonly kind: 'remote'; readonly request: RemoteRequest }

@@ -18,12 +18,23 @@ function isMessage(message: Fields): boolean {
   switch (message['kind']) {
     case 'compiled':
     case 'ready':
-    case 'returned':
       return true;
+    case 'returned':
+      return isLog(message['log']);
     case 'unusable':
       return isString(message['reason']);
     case 'trapped':
-      return isOneOf(message['fault'], ['trap', 'memory', 'unavailable']) && isString(message['message']);
+      return (
+        isOneOf(message['fault'], ['trap', 'memory', 'unavailable']) &&
+        isString(message['message']) &&
+        isLog(message['log'])
+      );
+    case 'parted':
+      return (
+        isNumber(message['at']) &&
+        isString(message['args']) &&
+        (message['asked'] === null || isString(message['asked']))
+      );
     case 'posted':
       return isString(message['name']) && isListOf(message['args'], (arg) => isString(arg) || isBytes(arg));
     case 'asked':
@@ -95,6 +106,10 @@ function isString(value: unknown): value is string {
 
 function isNumber(value: unknown): boolean {
   return typeof value === 'number';
+}
+
+function isLog(value: unknown): boolean {
+  return value === undefined || value === null || isString(value);
 }
 
 function isLimit(value: unknown): boolean {

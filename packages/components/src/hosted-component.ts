@@ -3,6 +3,7 @@
 import { CallDeadline } from './call-deadline.ts';
 import { type Component, type ComponentCall, ComponentFault } from './component.ts';
 import { ComponentInstance, type InstanceOptions, type Loading } from './component-instance.ts';
+import { ComponentParted, type ImportLog } from './import-log.ts';
 
 interface HostedOptions {
   readonly instance: InstanceOptions;
@@ -15,12 +16,16 @@ interface HostedOptions {
 const engineLimitMs = 120_000;
 
 interface Live {
+  /** Of the instances of this component, from 1. */
+  readonly number: number;
   readonly instance: ComponentInstance;
   /** The part in which nothing of the guest runs: reading, compiling, the start of the process. */
   readonly prepared: Promise<void>;
   readonly loaded: Promise<void>;
   /** Whether `loaded` has resolved. */
   isLoaded: boolean;
+  /** Whether its start was given a log, which goes on in its first call. */
+  isPlaying: boolean;
 }
 
 interface Waiting {
@@ -37,13 +42,19 @@ export class HostedComponent implements Component {
   #running: Waiting | null = null;
   #live: Live | null = null;
   #closed = false;
+  #instances = 0;
 
   constructor(options: HostedOptions) {
     this.#options = options;
   }
 
   warm(): void {
-    if (!this.#closed) this.#live ??= this.#start();
+    // Only its first call knows the log that an instance starts with.
+    if (!this.#closed && !this.#isPlayed) this.#live ??= this.#start();
+  }
+
+  get #isPlayed(): boolean {
+    return this.#options.instance.mode.kind === 'played';
   }
 
   async call(call: ComponentCall): Promise<unknown> {
@@ -86,20 +97,48 @@ export class HostedComponent implements Component {
   async #run({ call }: Waiting): Promise<unknown> {
     // What ended while nobody called it is no fault of this call's.
     if (this.#live?.isLoaded === true && this.#live.instance.fault !== null) this.#live = null;
-    const live = (this.#live ??= this.#start());
+    const played = this.#isPlayed ? this.#playedLog(call) : null;
+    const live = (this.#live ??= this.#start(played));
+    let kept: string | null = null;
     try {
       await live.prepared;
       if (call.signal.aborted || this.#closed) throw canceled();
-      return await callWithin(call, live);
+      return await callWithin(call, live, {
+        log: played === null || live.isPlaying ? undefined : (played.log ?? undefined),
+        onLog: (log) => (kept = log),
+      });
     } finally {
+      live.isPlaying = false;
+      const { imports } = call;
+      if (imports?.kind === 'recorded' && this.#options.instance.mode.kind === 'recorded')
+        imports.keep({ instance: live.number, log: kept });
       if (live.instance.fault !== null && this.#live === live) this.#live = null;
     }
   }
 
-  #start(): Live {
+  /** The log of a call; the instance that it was recorded in is the only one that may be there. */
+  #playedLog({ imports }: ComponentCall): ImportLog {
+    const log = imports?.kind === 'played' ? imports.next() : null;
+    if (log === null || log.log === null) throw new ComponentParted(null, 'is called once more than in the recording');
+    if (this.#live !== null && this.#live.number !== log.instance) {
+      this.#live.instance.end(canceled());
+      this.#live = null;
+    }
+    return log;
+  }
+
+  #start(played: ImportLog | null = null): Live {
     const instance = new ComponentInstance(this.#options.instance);
     const prepared = this.#prepare(instance);
-    const live: Live = { instance, prepared, loaded: prepared.then(() => instance.link()), isLoaded: false };
+    this.#instances += 1;
+    const live: Live = {
+      number: played?.instance ?? this.#instances,
+      instance,
+      prepared,
+      loaded: prepared.then(() => instance.link(played?.log ?? undefined)),
+      isLoaded: false,
+      isPlaying: played !== null,
+    };
     live.loaded.then(
       () => {
         live.isLoaded = true;
@@ -138,7 +177,11 @@ export class HostedComponent implements Component {
 }
 
 /** The deadline runs from the moment the instance is made, and stands still while the runtime owes the guest an answer. */
-async function callWithin(call: ComponentCall, { instance, loaded }: Live): Promise<unknown> {
+async function callWithin(
+  call: ComponentCall,
+  { instance, loaded }: Live,
+  logs: Pick<Parameters<ComponentInstance['call']>[0], 'log' | 'onLog'>,
+): Promise<unknown> {
   const deadline = new CallDeadline(call.deadlineMs, () => {
     instance.end(new ComponentFault('deadline', `the component did not return within ${call.deadlineMs} ms`));
   });
@@ -151,6 +194,7 @@ async function callWithin(call: ComponentCall, { instance, loaded }: Live): Prom
       function: member,
       args: call.args,
       host: call.host,
+      ...logs,
       onRuntimeWait: (waits) => (waits ? deadline.pause() : deadline.run()),
     });
   } finally {

@@ -35,6 +35,7 @@ async function compileBy(program: string): Promise<void> {
     packageRoot: root,
     outbound: { grants: { mayReach: () => false } },
     preopens: [],
+    mode: { kind: 'live' },
     maxMemoryBytes: 1024 * 1024,
     onCodeCache: () => {},
   });

@@ -149,6 +149,8 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   trace: 'What is recorded of a session beside its trace.',
   'trace.capture':
     'none, the default: nothing. meta: hashes and sizes, enough to tell where two sessions part. content: every text, enough to run it again.',
+  'trace.components':
+    'With `capture: content`, whether what components are answered by their imports is kept too, for `svc run --replay --components`.',
   'trace.max_body': 'The longest text that is kept whole.',
   'trace.max_bytes': 'What a journal may take; from there on hashes and sizes alone are kept.',
   'trace.keep': 'Which journals of this workspace stay when a later session begins; the oldest go first.',

@@ -69,6 +69,7 @@ describe('a manifest', () => {
       trace: {
         max_body: 8 * 1024 ** 2,
         max_bytes: 256 * 1024 ** 2,
+        components: false,
         keep: { sessions: 50, age: 2_592_000, bytes: 2 * 1024 ** 3 },
       },
       network: {},

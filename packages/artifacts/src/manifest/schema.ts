@@ -98,6 +98,7 @@ const trace = z.strictObject({
   max_body: z._default(byteSize, 8 * mebibyte),
   max_bytes: z._default(byteSize, 256 * mebibyte),
   keep: z.prefault(keep, {}),
+  components: z._default(z.boolean(), false),
 });
 
 const defaultMaxBytes = 10 * mebibyte;

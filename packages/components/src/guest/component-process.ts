@@ -7,7 +7,9 @@ import { firstGivenDescriptor } from '../frames.ts';
 import { withoutVersion } from '../interface-versions.ts';
 import { compileModules, type LinkedInstance, type LinkedModule, linkInstance } from './linked-instance.ts';
 import { Mailbox } from './mailbox.ts';
-import { offeredImports } from './offered-imports.ts';
+import { ImportPlayer } from './imports/played-imports.ts';
+import { ImportRecorder } from './imports/recorded-imports.ts';
+import { type Imports, offeredImports } from './offered-imports.ts';
 import { OutputTail } from './streams.ts';
 import { limitMemory } from './retained.ts';
 import { camelCase, valueSize, ValueTooLarge } from './runtime-imports.ts';
@@ -22,12 +24,14 @@ function main(): void {
   closeOthers(load);
   const modules = orEnd(mailbox, () => compileModules(load.modules, load.maxMemoryBytes));
   mailbox.send({ kind: 'compiled' });
-  expected(mailbox.next(), 'link');
+  const link = expected(mailbox.next(), 'link');
   const output = outputOf(load, mailbox);
   limitMemory({ maxBytes: load.maxMemoryBytes, onSpent: () => mailbox.end(spent) });
-  const instance = orEnd(mailbox, () => makeInstance(mailbox, load, modules, output));
+  const log = logOf(load, mailbox, output);
+  log.load(link.log);
+  const instance = orEnd(mailbox, () => makeInstance(mailbox, load, modules, { output, log }));
   mailbox.send({ kind: 'ready' });
-  serve(mailbox, { instance, output });
+  serve(mailbox, { instance, output, log });
 }
 
 const spent: GuestMessage = {
@@ -68,30 +72,73 @@ function makeInstance(
   mailbox: Mailbox,
   load: LoadMessage,
   modules: readonly LinkedModule[],
-  output: OutputTail,
+  { output, log }: Pick<Served, 'output' | 'log'>,
 ): LinkedInstance {
-  const imports = offeredImports(mailbox, { ...load, output });
+  const imports = log.through(offeredImports(mailbox, { ...load, output }));
   const unknown = load.imports.filter((name) => !Object.hasOwn(imports, name));
   if (unknown.length > 0) throw new Error(`it imports ${unknown.join(', ')}, which is not offered`);
   return linkInstance({ ...load, modules }, imports);
 }
 
-function serve(
-  mailbox: Mailbox,
-  { instance, output }: { readonly instance: LinkedInstance; readonly output: OutputTail },
-): void {
+/** What is done with the answers of imports. */
+interface CallLog {
+  through(imports: Imports): Imports;
+  /** Begins to play a log, where there is one. */
+  load(log: string | undefined): void;
+  /** What the message of the end of a call says of it. */
+  end(): { readonly log?: string | null };
+}
+
+function logOf({ mode }: LoadMessage, mailbox: Mailbox, output: OutputTail): CallLog {
+  switch (mode.kind) {
+    case 'live':
+      return { through: (imports) => imports, load: () => {}, end: () => ({}) };
+    case 'recorded': {
+      const recorder = new ImportRecorder(mode.maxBytes);
+      return {
+        through: (imports) => recorder.recorded(imports),
+        load: () => {},
+        end: () => ({ log: recorder.take() }),
+      };
+    }
+    case 'played': {
+      const sink = output.sink();
+      const player = new ImportPlayer(
+        (departure) => mailbox.end({ kind: 'parted', ...departure }),
+        (bytes) => sink.write(bytes),
+      );
+      return {
+        through: (imports) => player.played(imports),
+        load: (log) => (log === undefined ? undefined : player.load(log)),
+        end: () => {
+          player.finish();
+          return {};
+        },
+      };
+    }
+  }
+}
+
+interface Served {
+  readonly instance: LinkedInstance;
+  readonly output: OutputTail;
+  readonly log: CallLog;
+}
+
+function serve(mailbox: Mailbox, { instance, output, log }: Served): void {
   let codeCacheSent = instance.codeCacheUsed;
   for (;;) {
     const call = expected(mailbox.next(), 'call');
     output.clear();
-    mailbox.send(run(call, instance, output));
+    log.load(call.log);
+    mailbox.send(run(call, { instance, output, log }));
     if (codeCacheSent) continue;
     codeCacheSent = true;
     mailbox.send({ kind: 'code-cache', data: instance.codeCache() });
   }
 }
 
-function run(call: Call, instance: LinkedInstance, output: OutputTail): GuestMessage {
+function run(call: Call, { instance, output, log }: Served): GuestMessage {
   const callee = exported(instance, call);
   if (callee === null) {
     const message = `it does not export ${call.interface}#${call.function}`;
@@ -100,9 +147,9 @@ function run(call: Call, instance: LinkedInstance, output: OutputTail): GuestMes
   try {
     const value = valueOf(() => callee(...call.args));
     valueSize(value);
-    return { kind: 'returned', value };
+    return { kind: 'returned', value, ...log.end() };
   } catch (error) {
-    return faultOf(error as Error, instance, output);
+    return { ...faultOf(error as Error, instance, output), ...log.end() };
   }
 }
 

@@ -97,4 +97,14 @@ export const journalCodes = {
     explanation:
       'The commands of the session ran as the user who runs svc, with less than scoped containment, so that they could write to the journal. It is shown as it is.',
   },
+  'E-RUN-067': {
+    title: 'the components of a session cannot be run again',
+    explanation:
+      'svc run --replay --components runs drivers, tools and hooks that are components again over what their imports were answered when the session was recorded, and reaches nothing itself. The journal of this session has none of that: trace.components was not true, or no component was called. Without --components the session can be replayed all the same.',
+  },
+  'W-RUN-066': {
+    title: 'calls of components were served and not run again',
+    explanation:
+      'What a component was answered during one call is kept up to 2 MiB and up to trace.max_body, and of a whole session up to a quarter of trace.max_bytes; of a call that was cut off, and of one in which a secret lay across the pieces of a stream, nothing is kept. Such a call has its recorded result, and so do all later ones of the same instance: what that had in memory is not known.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;

@@ -55,7 +55,7 @@ export class JournalKeeper {
     this.#letGo = heldJournal(directory);
     try {
       this.#journal = openJournal({ directory, session, capture, redact, limits, clock: systemClock, onFull });
-      this.#lines = new JournalLines(this.#journal, redact);
+      this.#lines = new JournalLines(this.#journal, redact, Math.floor(maxBytes / 4));
       this.#journal.begin();
       this.#open(request);
     } catch (error) {
@@ -108,7 +108,7 @@ export class JournalKeeper {
       tools: this.#lines.json(tools.map(toolSetup)),
       grants: this.#lines.json(scope),
       hooks: this.#lines.json(hookSetups(artifacts)),
-      settings: this.#lines.json({ inference, lifecycle, conversations }),
+      settings: this.#lines.json({ inference, lifecycle, conversations, hasKey: loaded.apiKey !== undefined }),
     });
   }
 }

@@ -35,6 +35,7 @@ import type { RunRequest } from './running-capsule.ts';
 import type { KeptThreads } from './conversation-place.ts';
 import type { SessionDelegations } from './session-delegations.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
+import type { ImportMode } from '@svc/components/import-log.ts';
 import { openSessionJournal, type SessionJournal } from './session-journal.ts';
 import { sessionSettings } from './session-settings.ts';
 import { openRecord, type SessionRecord } from './session-record.ts';
@@ -107,6 +108,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
       stop: request.stop,
       gate,
       onWarning,
+      imports: importModeOf(open),
     });
     closing.push(() => staged.close());
     const peerFiles = await peerFilesOf(open, directories);
@@ -138,6 +140,15 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     await close();
     throw error;
   }
+}
+
+/** What one call of a component is answered is kept up to this, and up to `trace.max_body`: the session reads the whole of it at once. */
+const longestImportLog = 2 * 1024 * 1024;
+
+function importModeOf({ launch }: OpenSessionRequest): ImportMode {
+  const { components, max_body: maxBody } = launch.loaded.manifest.trace;
+  if (!components || launch.capture !== 'content') return { kind: 'live' };
+  return { kind: 'recorded', maxBytes: Math.min(longestImportLog, maxBody) };
 }
 
 const noPeerFiles: SessionPeerFiles = { tools: [], served: null, close: () => {} };

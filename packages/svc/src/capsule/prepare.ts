@@ -133,7 +133,11 @@ function checkHooks(
  * `inference.driver.config` as the driver gets it. A component cannot read beside the manifest, so the script driver is given the
  * text of the file that `script` names, as `script_text`. `E-RUN-030` when that file cannot be read.
  */
-function driverConfig({ manifest, directory, locate }: LoadedManifest): Readonly<Record<string, unknown>> {
+export function driverConfig({
+  manifest,
+  directory,
+  locate,
+}: Pick<LoadedManifest, 'manifest' | 'directory' | 'locate'>): Readonly<Record<string, unknown>> {
   const { artifact, config = {} } = manifest.inference.driver ?? {};
   const { script } = config;
   if (artifact !== 'svc-driver-script' || typeof script !== 'string') return config;

@@ -2,13 +2,14 @@
 
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { Component } from '@svc/components/component.ts';
+import { ComponentParted } from '@svc/components/import-log.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import { mintTraceEventId, type SessionId } from '@svc/protocol/ids.ts';
 import { sessionSettings } from './session-settings.ts';
 import type { HookSetup, KeptWhere, SettingsSetup, ToolSetup } from './session-setup.ts';
-import type { Hook } from '../hooks/hook.ts';
+import { callHook, type Hook } from '../hooks/hook.ts';
 import { hookCompletion } from '../hooks/hook-completion.ts';
 import { HookSet } from '../hooks/hook-set.ts';
 import type { Driver } from '../inference/driver.ts';
@@ -21,6 +22,7 @@ import { gatedCapsuleSteps, gatedDriver, gatedHookCalls, gatedTool } from '../se
 import { readRecording, type RecordedEnd, type Recording, type Setup } from '../session/recorded-crossings.ts';
 import { type Judge, type ReplayEnd, ReplayGate, type ReplayInputs } from '../session/replay-gate.ts';
 import { replayInputs } from '../session/replay-inputs.ts';
+import type { ComponentCalls } from '../session/replayed-calls.ts';
 import { Session } from '../session/session.ts';
 import { TaskBoard } from '../session/task-board.ts';
 import { taskFrames } from '../session/task-frames.ts';
@@ -38,6 +40,18 @@ export interface Replayed {
   readonly traced: readonly TraceEvent[];
   /** The tasks that came to their end again, in the order of their ends. */
   readonly ends: readonly RecordedEnd[];
+  /** Calls of components; nothing was run where all are served. */
+  readonly calls: ComponentCalls;
+}
+
+/** The components of a capsule as they are now, whose imports are played. */
+export interface ReplayedComponents {
+  /** Null where none of its tools is a component of that name. */
+  tool(name: string): Tool | null;
+  hook(name: string): Pick<Hook, 'component' | 'deadlineMs'> | null;
+  /** `hasKey` when the recorded session had a key for its provider. */
+  driver(hasKey: boolean): Driver | null;
+  close(): Promise<void>;
 }
 
 interface ReplayRequest {
@@ -47,6 +61,8 @@ interface ReplayRequest {
   readonly onFrame: (frame: NumberedFrame) => void;
   /** What is asked for otherwise than in the recording is held to this; to the letter when absent. */
   readonly judge?: Judge;
+  /** Those that are run again; all of them are served from the recording when absent. */
+  readonly components?: ReplayedComponents | null;
 }
 
 /** Runs the session of a journal again. No process, socket, workdir or file is touched. Null for a journal that says not what its session began with. */
@@ -59,7 +75,8 @@ export async function replaySession(reader: JournalReader, request: ReplayReques
 /** Runs a recorded session again as if it had begun with this, in the same way. */
 export async function replayFrom(setup: Setup, recording: Recording, request: ReplayRequest): Promise<Replayed> {
   const replay = new Replay(setup, recording, request);
-  return { recording, end: await replay.run(), traced: replay.traced, ends: replay.ends };
+  const { traced, ends, calls } = replay;
+  return { recording, end: await replay.run(), traced, ends, calls };
 }
 
 class Replay {
@@ -72,7 +89,8 @@ class Replay {
   readonly #activity = new SessionActivity();
 
   constructor(setup: Setup, { crossings }: Recording, request: ReplayRequest) {
-    const { conversations, ...manifest } = JSON.parse(setup.settings) as SettingsSetup;
+    const { components = null, judge } = request;
+    const { conversations, hasKey = false, ...manifest } = JSON.parse(setup.settings) as SettingsSetup;
     const { inference } = manifest;
     const settings = sessionSettings(manifest, setup.system);
     const inputs = (): ReplayInputs =>
@@ -82,7 +100,7 @@ class Replay {
         trap: (reason) => this.#session.trap(reason),
         record: this.#record,
       });
-    const gate: ReplayGate = new ReplayGate(crossings, inputs, request.judge);
+    const gate: ReplayGate = new ReplayGate(crossings, inputs, judge, components !== null);
     this.#gate = gate;
     const stream = new EventStream(request.onFrame);
     this.#activity.subscribe(traceLines(this.#trace(), mintTraceEventId(systemClock)));
@@ -92,9 +110,11 @@ class Replay {
       const { id, state, result } = told.task;
       this.ends.push({ id, state: state as RecordedEnd['state'], result });
     });
-    const driver = gatedDriver(absentDriver, gate);
+    const driver = gatedDriver(components?.driver(hasKey) ?? absentDriver, gate);
     const spend = new SpendMeter(inference.max_session_tokens ?? null);
-    const tools = (JSON.parse(setup.tools) as readonly ToolSetup[]).map((tool) => gatedTool(toolOf(tool, gate), gate));
+    const tools = (JSON.parse(setup.tools) as readonly ToolSetup[]).map((tool) =>
+      gatedTool(toolOf(tool, gate, components), gate),
+    );
     this.#inventory = new Inventory(tools, stillClock);
     this.#hooks = this.#hooksOf(JSON.parse(setup.hooks) as readonly HookSetup[], { inference, request, driver, spend });
     this.#session = new Session({
@@ -124,6 +144,10 @@ class Replay {
         writeResult: () => {},
       },
     });
+  }
+
+  get calls(): ComponentCalls {
+    return this.#gate.componentCalls;
   }
 
   async run(): Promise<ReplayEnd> {
@@ -157,7 +181,7 @@ class Replay {
     hooks: readonly HookSetup[],
     {
       inference,
-      request: { session: sessionId, capsule },
+      request: { session: sessionId, capsule, components = null },
       driver,
       spend,
     }: { inference: SettingsSetup['inference']; request: ReplayRequest; driver: Driver; spend: SpendMeter },
@@ -165,7 +189,7 @@ class Replay {
     const gate = this.#gate;
     const timer = gate.timer.bind(gate);
     return new HookSet({
-      hooks: hooks.map(hookOf),
+      hooks: hooks.map((hook) => hookOf(hook, components)),
       session: { sessionId, capsule: capsule.name, version: capsule.version },
       complete: hookCompletion({
         driver,
@@ -177,7 +201,7 @@ class Replay {
         record: this.#record,
         limitMs: 0,
       }),
-      call: gatedHookCalls(notHere, gate),
+      call: gatedHookCalls(components === null ? notHere : callHook, gate),
       timer,
       record: this.#record,
       keepOutput: () => {},
@@ -207,13 +231,18 @@ function notHere(): Promise<never> {
   return Promise.reject(new Error('a replay reaches nothing outside of it'));
 }
 
+/** What was a component when it was recorded, and is none of the capsule now. */
+function noComponent(): Promise<never> {
+  return Promise.reject(new ComponentParted(null, 'is not one of this capsule any more'));
+}
+
 const absentDriver: Driver = {
   label: 'replay',
-  openTask: () => ({ infer: notHere, close: async () => {} }),
+  openTask: () => ({ infer: noComponent, close: async () => {} }),
   close: async () => {},
 };
 
-const absentComponent: Component = { call: notHere, warm: () => {}, close: async () => {} };
+const absentComponent: Component = { call: noComponent, warm: () => {}, close: async () => {} };
 
 const measuredWorkdir = {
   begin: () => {},
@@ -222,8 +251,11 @@ const measuredWorkdir = {
   breached: new AbortController().signal,
 };
 
-function toolOf({ isOwn, ...tool }: ToolSetup, gate: ReplayGate): Tool {
-  if (isOwn !== true) return { ...tool, call: notHere };
+function toolOf({ isOwn, ...tool }: ToolSetup, gate: ReplayGate, components: ReplayedComponents | null): Tool {
+  if (isOwn !== true) {
+    const component = components?.tool(tool.name) ?? null;
+    return { ...tool, call: component === null ? noComponent : (...call) => component.call(...call) };
+  }
   return createSubmitPlanTool({
     sessionDirectory: '',
     redact: (text) => text,
@@ -232,8 +264,9 @@ function toolOf({ isOwn, ...tool }: ToolSetup, gate: ReplayGate): Tool {
   });
 }
 
-function hookOf({ name, ...declared }: HookSetup): Hook {
-  return { name, declaration: hookDeclaration(declared), component: absentComponent, deadlineMs: 0 };
+function hookOf({ name, ...declared }: HookSetup, components: ReplayedComponents | null): Hook {
+  const { component, deadlineMs } = components?.hook(name) ?? { component: absentComponent, deadlineMs: 0 };
+  return { name, declaration: hookDeclaration(declared), component, deadlineMs };
 }
 
 /** What is kept between sessions comes from the recording. */

@@ -2,6 +2,7 @@
 
 import type { ComponentHost } from '@svc/components/component-host.ts';
 import type { Component, ComponentGrants, Preopen } from '@svc/components/component.ts';
+import type { ImportMode } from '@svc/components/import-log.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import { mayReach, formatDestination } from '@svc/kit/net/network-destination.ts';
 import { statePath } from '@svc/sandbox/launch/process-grants.ts';
@@ -17,6 +18,8 @@ interface SessionComponentsDeps {
   readonly home: string;
   /** The variables that `svc run` holds. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where their imports get their answers. */
+  readonly imports: ImportMode;
 }
 
 /** What a driver's component gets beside its grants: its endpoint, and the key that only requests there carry (ADR 0070). */
@@ -55,6 +58,7 @@ export class SessionComponents {
         ...(endpoint === null ? {} : { endpointOrigin: formatDestination(endpoint) }),
         maxMemoryBytes: own.maxMemoryBytes,
         tellsOutput: own.runtime === 'hook',
+        imports: this.#deps.imports,
         ...ofDriver,
       },
     );

@@ -21,6 +21,8 @@ export interface SettingsSetup {
   readonly inference: CapsuleManifest['inference'];
   readonly lifecycle: CapsuleManifest['lifecycle'];
   readonly conversations: KeptWhere;
+  /** Whether it had a key for its provider. */
+  readonly hasKey?: boolean;
 }
 
 export function toolSetup({ name, description, inputSchema, kind, artifact, isOwn }: ToolSetup): object {

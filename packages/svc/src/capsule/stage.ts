@@ -2,6 +2,7 @@
 
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { ComponentHost } from '@svc/components/component-host.ts';
+import type { ImportMode } from '@svc/components/import-log.ts';
 import type { Delegations } from '../delegation/delegations.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Hook } from '../hooks/hook.ts';
@@ -41,6 +42,8 @@ interface StageRequest {
   readonly stop: AbortSignal;
   readonly gate: Gate;
   readonly onWarning: (warning: Diagnostic) => void;
+  /** Whether what components are answered is recorded. */
+  readonly imports: ImportMode;
 }
 
 /** What a session runs with. */
@@ -57,9 +60,10 @@ export interface StagedSession {
  * servers that have never been asked for their tools. What fails leaves nothing open.
  */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
-  const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, gate, onWarning } = request;
+  const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, gate, onWarning, imports } =
+    request;
   const { containment, hold, env } = launch;
-  const components = new SessionComponents({ host, workdir: directories.workdir, home, env });
+  const components = new SessionComponents({ host, workdir: directories.workdir, home, env, imports });
   const processes = new SessionProcesses({ sessionId, containment, hold, directories, logs, home, env });
   let opened: Promise<SessionServers> | null = null;
   const servers = async (): Promise<SessionServers> =>

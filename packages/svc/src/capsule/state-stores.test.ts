@@ -93,7 +93,13 @@ describe('a component', () => {
     'that is a %s sees its own stores, each writable, and no other',
     async (runtime) => {
       const granted: ComponentGrants[] = [];
-      const components = new SessionComponents({ host: hostThatNotes(granted), workdir, home, env: {} });
+      const components = new SessionComponents({
+        host: hostThatNotes(granted),
+        workdir,
+        home,
+        env: {},
+        imports: { kind: 'live' },
+      });
       const scope = { scope: '.', writable: false } as const;
       components.open(artifact('a'), grants({ runtime, preopen: scope, stateStores: ['notes', 'tasks'] }));
       components.open(artifact('b'), grants({ runtime, preopen: null, stateStores: ['notes'] }));

@@ -1,13 +1,15 @@
 /** Runs a recorded session again for `svc run --replay`, and says whether it came out the same. */
 
+import { resolve } from 'node:path';
+
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { replaySession, type Replayed } from '../capsule/replay-session.ts';
+import { type Replayed, type ReplayedComponents, replaySession } from '../capsule/replay-session.ts';
 import { damaged } from '../journal/journal-reader.ts';
 import { LineFile, openOwn } from '../journal/line-file.ts';
 import type { ReplayEnd } from '../session/replay-gate.ts';
 import type { CommandContext } from './command-context.ts';
-import { usesColor } from './render-failure.ts';
+import { render, usesColor } from './render-failure.ts';
 import { LiveView } from './live-view.ts';
 import { jsonLine, say } from './terminal/shown.ts';
 import { type OpenJournal, thisUser, traceFile, withJournal } from './trace/recorded-sessions.ts';
@@ -16,6 +18,8 @@ import { firstTraceDifference, type TraceDifference } from './trace-difference.t
 interface ReplayOptions {
   readonly manifest: string;
   readonly json?: boolean;
+  /** Whether components are run again, over what their imports were answered. */
+  readonly components?: boolean;
 }
 
 /**
@@ -26,12 +30,22 @@ export async function replay(wanted: string | true, options: ReplayOptions, cont
   return await withJournal(context, wanted === true ? undefined : wanted, options, async (journal) => {
     const replayed = await run(journal, options, context);
     const { recording, end, traced } = replayed;
+    if (options.components === true) checkCalls(journal, replayed, context);
     const found = end.kind === 'same' ? traceDifference(journal, traced) : null;
     const steps = recording.crossings.filter(({ kind }) => kind === 'start').length;
     if (options.json === true) {
-      context.stdout.write(jsonLine({ session: journal.session, steps, ...verdictOf(replayed, found) }));
+      context.stdout.write(
+        jsonLine({
+          session: journal.session,
+          steps,
+          ...(options.components === true ? { components: replayed.calls } : {}),
+          ...verdictOf(replayed, found),
+        }),
+      );
     } else if (end.kind === 'same' && found === null) {
-      context.stdout.write(say`replayed ${shownSteps(steps)} of ${journal.session}: the same but for ids and times\n`);
+      context.stdout.write(
+        say`replayed ${shownSteps(steps)} of ${journal.session}: the same but for ids and times${shownCalls(replayed, options)}\n`,
+      );
     } else if (end.kind === 'cut-off' && recording.missing === null && recording.damage === null) {
       const place = end.place === null ? '' : `, within ${end.place}`;
       const why = `the recording ends there${place}: the session was killed, or still runs`;
@@ -47,13 +61,45 @@ async function run({ reader, open }: OpenJournal, options: ReplayOptions, contex
   if (open.capture === 'meta') throw notReplayable(open.session, 'its journal keeps hashes alone (capture meta)');
   const view =
     options.json === true || context.stderr.columns === null ? null : new LiveView(context.stderr, usesColor(context));
-  const replayed = await replaySession(reader, {
-    session: open.session as SessionId,
-    capsule: open.capsule,
-    onFrame: (frame) => view?.show(frame),
-  });
-  if (replayed !== null) return replayed;
+  const components = options.components === true ? await openComponents(options, context) : null;
+  try {
+    const replayed = await replaySession(reader, {
+      session: open.session as SessionId,
+      capsule: open.capsule,
+      onFrame: (frame) => view?.show(frame),
+      components,
+    });
+    if (replayed !== null) return replayed;
+  } finally {
+    await components?.close();
+  }
   throw notReplayable(open.session, 'its journal does not say what it began with');
+}
+
+async function openComponents(
+  { manifest }: ReplayOptions,
+  { cwd, home, env }: CommandContext,
+): Promise<ReplayedComponents> {
+  const { openReplayedComponents } = await import('../capsule/replay-components.ts');
+  return await openReplayedComponents({ manifestFile: resolve(cwd, manifest), home, env });
+}
+
+/** What is said of components that were to be run again; `E-RUN-067` when nothing is known of any. */
+function checkCalls({ session }: OpenJournal, { calls, recording }: Replayed, context: CommandContext): void {
+  if (!recording.crossings.some(({ kind }) => kind === 'imports'))
+    throw new Diagnostic(
+      'E-RUN-067',
+      `the components of ${session} cannot be run again: what they were answered was not kept`,
+      {
+        hint: 'record a session with trace: { capture: content, components: true } in its manifest',
+      },
+    );
+  if (calls.served === 0) return;
+  const many = calls.served === 1 ? '1 call of a component was' : `${calls.served} calls of components were`;
+  const warning = new Diagnostic('W-RUN-066', `${many} served from the recording and not run again`, {
+    hint: 'what they were answered, or an earlier call of the same instance, was too long to be kept or was cut off',
+  });
+  context.stderr.write(render([warning], context));
 }
 
 function verdictOf({ recording, end }: Replayed, found: TraceDifference | null): object {
@@ -123,6 +169,13 @@ function parted(where: string): Diagnostic {
   return new Diagnostic('E-RUN-079', `the replay parted from the recording: ${where}`, {
     hint: 'svc trace steps lists the steps of the session, and svc trace show shows one as it was',
   });
+}
+
+function shownCalls({ calls }: Replayed, { components }: ReplayOptions): string {
+  if (components !== true) return '';
+  return calls.run === 1
+    ? '; 1 call of a component was run again'
+    : `; ${calls.run} calls of components were run again`;
 }
 
 function shownSteps(steps: number): string {

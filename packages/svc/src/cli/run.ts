@@ -35,6 +35,7 @@ interface RunOptions {
   readonly captureCeiling?: CaptureLevel;
   /** True for the newest. */
   readonly replay?: string | true;
+  readonly components?: boolean;
   readonly explainScope?: boolean;
   readonly verbose?: boolean;
   readonly json?: boolean;
@@ -58,6 +59,7 @@ export function runCommand(context: CommandContext): Command {
     .option('--offline', 'never fetch an artifact')
     .addOption(new Option('--containment <class>', 'raise the containment floor').choices(containmentClasses))
     .option('--replay [session]', 'run a recorded session again, reaching nothing: the newest, or the one named')
+    .option('--components', 'with --replay: run its components again too, over what their imports were answered')
     .addOption(new Option('--capture <level>', 'what is recorded beside the trace').choices(captureLevels))
     .option('--explain-scope', 'print what the capsule would be granted and what contains it, and start nothing')
     .option('-v, --verbose', 'print the workdir, the manifest, the driver and the skills too')
@@ -73,6 +75,9 @@ export function runCommand(context: CommandContext): Command {
       }
       if (options.task === '-' && options.spawnApprovalStdin === true) {
         command.error('error: standard input holds the approval, and cannot hold the task too');
+      }
+      if (options.components === true && options.replay === undefined) {
+        command.error('error: --components goes with --replay');
       }
       if (options.replay !== undefined) {
         const { replay } = await import('./replay.ts');

@@ -2,6 +2,7 @@
 
 import { ComponentFault, type Component } from '@svc/components/component.ts';
 import { offeredInterface } from '@svc/components/interface-versions.ts';
+import type { CallImports } from '@svc/components/import-log.ts';
 import type { HookEvent, HookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import { decodeAnswer, type HookAnswer } from './wit-hook.ts';
 
@@ -26,6 +27,8 @@ export interface HookSurroundings {
   readonly complete: Complete;
   /** Keeps what a hook writes to stdout and stderr. */
   readonly keepOutput: (hookName: string, bytes: Uint8Array) => void;
+  /** Of its component, where they are recorded or played. */
+  readonly imports?: CallImports;
 }
 
 export type HookReply =
@@ -45,6 +48,7 @@ export async function callHook(hook: Hook, call: HookCall, surroundings: HookSur
         host: hostFunctions(hook, { ...call, signal }, surroundings),
         deadlineMs: hook.deadlineMs,
         signal,
+        ...(surroundings.imports === undefined ? {} : { imports: surroundings.imports }),
       });
       return decodeAnswer(value);
     } catch (error) {

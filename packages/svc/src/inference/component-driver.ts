@@ -74,6 +74,7 @@ async function infer(
       },
       deadlineMs,
       signal: call.signal,
+      ...(call.imports === undefined ? {} : { imports: call.imports }),
     });
     return outcomeOf(answer);
   } catch (error) {

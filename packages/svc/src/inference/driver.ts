@@ -1,5 +1,7 @@
 /** What a driver is asked and what it answers. */
 
+import type { CallImports } from '@svc/components/import-log.ts';
+
 /** One piece of a message. `input` of a tool call is the parsed JSON the model gave. */
 export type ContentBlock =
   | { readonly type: 'text'; readonly text: string }
@@ -81,6 +83,8 @@ export interface InferenceCall {
    * traced like every other. Rejects with the signal's reason on cancel.
    */
   readonly callTool: (call: Extract<ContentBlock, { type: 'tool_call' }>) => Promise<ToolAnswer>;
+  /** Of a component, where they are recorded or played. */
+  readonly imports?: CallImports;
 }
 
 /**

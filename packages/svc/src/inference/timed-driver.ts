@@ -45,6 +45,7 @@ async function inferInTime(
   try {
     const outcome = await task.infer(request, {
       place: call.place,
+      ...(call.imports === undefined ? {} : { imports: call.imports }),
       signal: ending.signal,
       onText: (text) => {
         limits.sign();

@@ -124,6 +124,14 @@ export const recordSchemas = {
     value: sha256,
     chunks: sha256.optional(),
   }),
+  /** What the component of an effect was answered by its imports during one call. */
+  io: z.object({
+    e: place,
+    /** Of the component's instances, from 1: it keeps what it has in memory from call to call. */
+    instance: z.int().min(1),
+    /** A JSON list of `[import, arguments, outcome]`; null when it was too much to keep, or the call was cut off. */
+    value: sha256.nullable(),
+  }),
   end: z.object({
     at,
     e: place,

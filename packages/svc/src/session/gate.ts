@@ -1,5 +1,6 @@
 /** Lets what comes from outside into a session, one delivery for each turn of the event loop, so that a record of the order can be run again. */
 
+import type { CallImports, ImportLog } from '@svc/components/import-log.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -37,6 +38,8 @@ export interface Inside {
   readonly ask: (what: AskKind, value: unknown) => Promise<unknown>;
   /** Writes a line of the trace. False once that is impossible. */
   readonly note: (event: TraceEvent) => boolean;
+  /** What becomes of what imports answer the component of the effect. */
+  readonly imports?: CallImports;
 }
 
 /** An accepted task as it came. */
@@ -76,6 +79,8 @@ export type Crossing =
       readonly chunks: readonly Chunk[];
     }
   | { readonly kind: 'noted'; readonly place: string; readonly event: TraceEvent }
+  /** What the component of an effect was answered during one call, before its end. */
+  | ({ readonly kind: 'imports'; readonly place: string } & ImportLog)
   | {
       readonly kind: 'end';
       readonly place: string;
@@ -198,6 +203,7 @@ export class RecordingGate implements Gate {
           this.#record({ kind: 'noted', place, event });
           return inside.note(event);
         },
+        imports: { kind: 'recorded', keep: (log) => this.#record({ kind: 'imports', place, ...log }) },
       });
       return await this.#delivered(() => {
         end(value, false);

@@ -59,6 +59,7 @@ function insideOf({ onRetry, onText, onThinking, callTool }: InferenceCall): Ins
 function calledFrom(call: InferenceCall, inside: Inside): InferenceCall {
   return {
     ...call,
+    ...importsOf(inside),
     onText: (text) => inside.chunk('text', text),
     onThinking: (text) => inside.chunk('thinking', text),
     onRetry: (reason) => inside.chunk('retry', reason),
@@ -95,9 +96,11 @@ export function gatedTool(tool: Tool, gate: Gate): Tool {
   };
 }
 
-function contextFrom(context: ToolCallContext, { chunk, ask, note }: Inside): ToolCallContext {
+function contextFrom(context: ToolCallContext, inside: Inside): ToolCallContext {
+  const { chunk, ask, note } = inside;
   return {
     ...context,
+    ...importsOf(inside),
     emitText: (text) => chunk('text', text),
     emitThinking: (text) => chunk('thinking', text),
     requestInput: async (prompt) => (await ask('input', prompt)) as InputAnswer,
@@ -128,16 +131,21 @@ export function gatedHookCalls(callHook: CallHook, gate: Gate): CallHook {
       note: () => false,
     };
     const effect = { place: `${taskId ?? 'session'}/h-${event}/${name}`, port: 'hook', name } as const;
-    return gate.effect({ ...effect, input: { event, argument }, signal: neverAborted }, inside, ({ ask }) =>
+    return gate.effect({ ...effect, input: { event, argument }, signal: neverAborted }, inside, (outside) =>
       callHook(hook, call, {
         ...surroundings,
+        ...importsOf(outside),
         complete: async (request, asker) => {
           asking = asker;
-          return (await ask('complete', request)) as string;
+          return (await outside.ask('complete', request)) as string;
         },
       }),
     );
   };
+}
+
+function importsOf({ imports }: Inside): Pick<Inside, 'imports'> {
+  return imports === undefined ? {} : { imports };
 }
 
 const neverAborted = new AbortController().signal;

@@ -3,6 +3,7 @@
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { InferenceRequest, Message } from '../inference/driver.ts';
 import type { Journal } from '../journal/journal-writer.ts';
+import { keptLog } from './kept-import-log.ts';
 import { redactedTexts } from '../trace/file-trace.ts';
 import type { Chunk, Crossing } from './gate.ts';
 import type { Sender } from './task.ts';
@@ -22,13 +23,16 @@ const mostConversations = 8;
 export class JournalLines {
   readonly #journal: Journal;
   readonly #redact: (text: string) => string;
+  #importBytes: number;
   /** The newest first. */
   readonly #requests: KnownRequest[] = [];
   readonly #messages = new WeakMap<Message, string>();
   readonly #tools = new WeakMap<object, string>();
 
-  constructor(journal: Journal, redact: (text: string) => string) {
+  /** `importBytes` is what may be kept of the imports of components in all. */
+  constructor(journal: Journal, redact: (text: string) => string, importBytes = Infinity) {
     this.#journal = journal;
+    this.#importBytes = importBytes;
     this.#redact = redact;
   }
 
@@ -52,6 +56,8 @@ export class JournalLines {
       }
       case 'noted':
         return journal.append({ k: 'ask', e: crossing.place, what: 'record', value: this.json(crossing.event) });
+      case 'imports':
+        return this.#imports(crossing);
       case 'end':
         return this.#end(crossing, at);
       case 'settled':
@@ -64,6 +70,13 @@ export class JournalLines {
       case 'arrived':
         return this.#arrived(crossing, at);
     }
+  }
+
+  #imports({ place, instance, log }: Crossed<'imports'>): void {
+    const kept = log === null ? null : keptLog(log, this.#redact, this.#importBytes);
+    if (kept === null) return this.#journal.append({ k: 'io', e: place, instance, value: null });
+    this.#importBytes -= kept.length;
+    this.#journal.append({ k: 'io', e: place, instance, value: this.#journal.body(kept) });
   }
 
   /** Keeps a value as JSON, redacted, and gives the hash of that. */
@@ -192,8 +205,8 @@ function withoutSplitSecrets(chunks: readonly Chunk[], redact: (text: string) =>
   }, chunks);
 }
 
-/** Numbers beyond 2^53, which components give, become text. */
-function encode(value: unknown): string {
+/** As JSON. Numbers beyond 2^53, which components give, become text. */
+export function encode(value: unknown): string {
   return JSON.stringify(value, (_key, each: unknown) => (typeof each === 'bigint' ? String(each) : each)) ?? 'null';
 }
 

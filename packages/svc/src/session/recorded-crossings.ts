@@ -3,6 +3,7 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
+import { parseImportLog } from '@svc/components/import-log.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { InferenceRequest, Message } from '../inference/driver.ts';
 import type { JournalReader } from '../journal/journal-reader.ts';
@@ -93,6 +94,7 @@ class RecordingReader {
         return;
       case 'start':
       case 'ask':
+      case 'io':
       case 'end':
       case 'look':
       case 'task':
@@ -112,7 +114,7 @@ class RecordingReader {
     }
   }
 
-  #crossing(record: JournalRecord<'start' | 'ask' | 'end' | 'look' | 'task' | 'in'>): Crossing {
+  #crossing(record: JournalRecord<'start' | 'ask' | 'io' | 'end' | 'look' | 'task' | 'in'>): Crossing {
     switch (record.k) {
       case 'start': {
         const { e: place, port, name } = record;
@@ -134,6 +136,10 @@ class RecordingReader {
           value: this.#json(value),
           chunks: this.#chunks(chunks),
         };
+      }
+      case 'io': {
+        const { e: place, instance, value } = record;
+        return { kind: 'imports', place, instance, log: value === null ? null : this.#importLog(value) };
       }
       case 'end': {
         const { e: place, value, lost, chunks, ms } = record;
@@ -215,6 +221,14 @@ class RecordingReader {
   #setupOf({ manifest, system, tools, grants, hooks, settings }: JournalRecord<'setup'>): Setup {
     const hashes = { manifest, system, tools, grants, hooks, settings };
     return Object.fromEntries(Object.entries(hashes).map(([key, sha256]) => [key, this.#text(sha256)])) as Setup;
+  }
+
+  /** What was too long to be kept says nothing; what is no log is damage. */
+  #importLog(sha256: string): string | null {
+    if (!this.#texts.has(sha256) && ['cut', 'not kept'].includes(this.#reader.body(sha256).kind)) return null;
+    const text = this.#text(sha256);
+    if (parseImportLog(text) === null) throw new MissingText(`the text ${shortened(sha256)} is no log of imports`);
+    return text;
   }
 
   #chunks(sha256: string | undefined): readonly Chunk[] {

@@ -3,6 +3,7 @@
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import { type Arrival, type Crossing, type Effect, type Gate, type Inside, Places } from './gate.ts';
+import { type ComponentCalls, ReplayedCalls } from './replayed-calls.ts';
 import { valueDifference } from '../journal/json-difference.ts';
 
 /** Where a replay parts from its recording. */
@@ -72,7 +73,7 @@ interface WaitingLook {
   readonly reject: (fault: Diagnostic) => void;
 }
 
-type Delivery = Exclude<Crossing, { readonly kind: 'start' | 'found' }>;
+type Delivery = Exclude<Crossing, { readonly kind: 'start' | 'found' | 'imports' }>;
 
 /** The gate of a session that is run again over its recording. */
 export class ReplayGate implements Gate {
@@ -88,6 +89,7 @@ export class ReplayGate implements Gate {
   readonly #timers = new Map<string, () => void>();
   readonly #inputs: () => ReplayInputs;
   readonly #judge: Judge;
+  readonly #components: ReplayedCalls;
   #end: (end: ReplayEnd) => void = () => {};
   #fail: (error: unknown) => void = () => {};
   #isOver = false;
@@ -99,17 +101,30 @@ export class ReplayGate implements Gate {
     this.#fail = reject;
   });
 
-  constructor(recording: Iterable<Crossing>, inputs: () => ReplayInputs, judge: Judge = exactly) {
+  /** With `runsComponents` what components were answered is played to those that are handed to `effect`. */
+  constructor(
+    recording: Iterable<Crossing>,
+    inputs: () => ReplayInputs,
+    judge: Judge = exactly,
+    runsComponents = false,
+  ) {
     this.#inputs = inputs;
     this.#judge = judge;
+    this.#components = new ReplayedCalls(runsComponents);
     for (const crossing of recording) {
       if (crossing.kind === 'start') this.#starts.set(crossing.place, crossing);
+      else if (crossing.kind === 'imports') this.#components.keep(crossing, this.#starts.get(crossing.place));
       else if (crossing.kind === 'found') this.#found.set(crossing.place, crossing);
       else {
         if (crossing.kind === 'settled') this.#settledPlaces.add(crossing.place);
         this.#deliveries.push(crossing);
       }
     }
+  }
+
+  /** Of components. */
+  get componentCalls(): ComponentCalls {
+    return this.#components.calls;
   }
 
   /** Begins to deliver: the session is there. */
@@ -136,7 +151,11 @@ export class ReplayGate implements Gate {
     this.#fail(error);
   }
 
-  effect<T>(effect: Effect & { readonly signal: AbortSignal }, inside: Inside): Promise<T> {
+  effect<T>(
+    effect: Effect & { readonly signal: AbortSignal },
+    inside: Inside,
+    live: (inside: Inside) => Promise<T>,
+  ): Promise<T> {
     const place = this.#places.next(effect.place);
     const { port, name, input, signal } = effect;
     const recorded = this.#starts.get(place);
@@ -145,6 +164,7 @@ export class ReplayGate implements Gate {
       return this.#part({ place, port, problem: `${name} was not asked for in the recording` });
     const fault = this.#judge({ place, recorded, now: { port, name, input } });
     if (fault !== null) return this.#part({ place, port, ...fault });
+    this.#components.run(place, port, live);
     return new Promise<T>((resolve, reject) => {
       this.#effects.set(place, { inside, signal, resolve, reject });
     });
@@ -187,6 +207,7 @@ export class ReplayGate implements Gate {
   #deliverNext(): void {
     const usual = this.#usual.shift();
     const delivery = usual === undefined ? this.#deliveries[this.#next] : undefined;
+    if (delivery?.kind === 'end' && this.#awaitsComponent(delivery)) return;
     if (usual !== undefined) usual.resolve(null as never);
     else if (delivery === undefined) return this.#usedUp();
     else {
@@ -195,6 +216,19 @@ export class ReplayGate implements Gate {
       this.#deliverTogether();
     }
     setImmediate(() => this.#turn());
+  }
+
+  /** The end of a component that is run again is handed over once it has come to the same. */
+  #awaitsComponent(end: Extract<Crossing, { kind: 'end' }>): boolean {
+    const held = this.#components.hold(end);
+    held?.then(
+      (parting) => {
+        if (parting === null) setImmediate(() => this.#turn());
+        else void this.#part(parting);
+      },
+      (error: unknown) => this.fail(error),
+    );
+    return held !== null;
   }
 
   /** What came before the session could act on the one before it does so again. */

@@ -1,5 +1,6 @@
 /** What a tool is, to the session that calls it. */
 
+import type { CallImports } from '@svc/components/import-log.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { DispatchedCall, RequestedCall } from './dispatch.ts';
 
@@ -29,6 +30,8 @@ export interface ToolCallContext {
   readonly settle: <T>(look: () => Promise<T | null>) => Promise<T | null>;
   /** Writes a line of the trace beside that of the call. False once that is impossible: the session ends with this call, so nothing more is to start. */
   readonly record: (event: TraceEvent) => boolean;
+  /** Of a component, where they are recorded or played. */
+  readonly imports?: CallImports;
 }
 
 /** The tools of the session, under the task of the call at hand. */

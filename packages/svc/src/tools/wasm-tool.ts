@@ -58,6 +58,7 @@ async function callComponent(
       host: hostFunctions(context, waits),
       deadlineMs,
       signal: context.signal,
+      ...(context.imports === undefined ? {} : { imports: context.imports }),
     });
     const output = outputShape.safeParse(answer);
     if (!output.success) return failed(`the tool ${name} answered something that is not a tool output`);

@@ -78,6 +78,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
     gate: openGate(systemClock),
     stop: new AbortController().signal,
     onWarning: () => {},
+    imports: { kind: 'live' },
   });
   closing.push(() => staged.close());
   return granted;

@@ -1,0 +1,68 @@
+/** Takes secrets out of what imports answered a component, before that is kept. */
+
+import { type ImportLogEntry, type LoggedValue, parseImportLog } from '@svc/components/import-log.ts';
+import { redactedTexts } from '../trace/file-trace.ts';
+
+/**
+ * The log without the secrets that `redact` knows. Null for one that is not kept: it is longer than `mostBytes`, is no log, or a secret in it
+ * lies across the pieces in which a component reads or writes, where taking it out would change more than itself.
+ */
+export function keptLog(log: string, redact: (text: string) => string, mostBytes: number): string | null {
+  if (log.length > mostBytes) return null;
+  const entries = parseImportLog(log);
+  if (entries === null || streamsOf(entries).some((pieces) => liesAcross(pieces, redact))) return null;
+  return redact(log) === log ? log : JSON.stringify(redactedTexts(entries, redact));
+}
+
+function liesAcross(pieces: readonly Piece[], redact: (text: string) => string): boolean {
+  if (pieces.some(({ text, isText }) => !isText && redact(text) !== text)) return true;
+  if (pieces.length < 2) return false;
+  const joined = redact(pieces.map(({ text }) => text).join(''));
+  return joined !== pieces.map(({ text }) => redact(text)).join('');
+}
+
+interface Piece {
+  readonly text: string;
+  /** False for bytes that are no text as a whole. */
+  readonly isText: boolean;
+}
+
+/** The texts that each import took from a component, and those that it gave, for each thing that it has a handle of. */
+function streamsOf(entries: readonly ImportLogEntry[]): readonly (readonly Piece[])[] {
+  const streams = new Map<string, Piece[]>();
+  const add = (key: string, value: LoggedValue): void => {
+    const found = streams.get(key) ?? [];
+    streams.set(key, found);
+    collect(value, found);
+  };
+  for (const [name, args, outcome] of entries) {
+    const of = name.replace(/\..*/, '') + JSON.stringify(handleOf(args[0]));
+    for (const arg of args) add(`taken ${of}`, arg);
+    if ('ok' in outcome) add(`given ${of}`, outcome.ok);
+    else if ('err' in outcome) add(`given ${of}`, outcome.err);
+  }
+  return [...streams.values()];
+}
+
+function handleOf(value: LoggedValue | undefined): LoggedValue {
+  return (isObject(value) ? value['$r'] : null) ?? null;
+}
+
+function collect(value: LoggedValue, pieces: Piece[]): void {
+  if (typeof value === 'string') pieces.push({ text: value, isText: true });
+  else if (Array.isArray(value)) for (const each of value as readonly LoggedValue[]) collect(each, pieces);
+  else if (isObject(value)) collectObject(value, pieces);
+}
+
+function collectObject(value: Readonly<Record<string, LoggedValue>>, pieces: Piece[]): void {
+  const { $t: text, $b: bytes, $r: handle, $n: number } = value;
+  if (handle !== undefined || number !== undefined) return;
+  if (typeof text === 'string') pieces.push({ text, isText: true });
+  else if (typeof bytes === 'string')
+    pieces.push({ text: Buffer.from(bytes, 'base64').toString('utf8'), isText: false });
+  else for (const each of Object.values(value)) collect(each, pieces);
+}
+
+function isObject(value: LoggedValue | undefined): value is Readonly<Record<string, LoggedValue>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
