@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
 
-import { CapsuleClient, ClientError } from '@svc/client';
+import { CapsuleClient, ClientError } from '@svc/client/index.ts';
 import { asks, says, script } from '../support/scripted-turns.ts';
 import { staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
 import { svc } from '../support/svc-process.ts';
