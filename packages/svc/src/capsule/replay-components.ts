@@ -12,13 +12,14 @@ import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { resolveArtifacts } from '@svc/artifacts/store/resolve.ts';
 import { createComponentHost } from '@svc/components/component-host.ts';
-import type { Component } from '@svc/components/component.ts';
+import type { Component, ComponentGrants } from '@svc/components/component.ts';
 import { loggedPlaceholder } from '@svc/components/import-log.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { createComponentDriver, DriverRequests } from '../inference/component-driver.ts';
 import { createWasmTool } from '../tools/wasm-tool.ts';
 import { driverConfig } from './prepare.ts';
 import type { ReplayedComponents } from './replay-session.ts';
+import { componentSource } from './session-components.ts';
 
 interface ComponentsRequest {
   readonly manifestFile: string;
@@ -57,7 +58,11 @@ export async function openReplayedComponents({
     const artifact = artifacts.find(({ entry }) => entry.name === name && entry.runtime === runtime);
     const own = grants.artifacts.find((each) => each.name === name);
     if (artifact === undefined || own === undefined || artifact.manifest.implementation !== 'wasm') return null;
-    return { artifact, deadlineMs: own.deadlineSecs * 1000, component: host.open(sourceOf(artifact), granted(own)) };
+    return {
+      artifact,
+      deadlineMs: own.deadlineSecs * 1000,
+      component: host.open(componentSource(artifact), granted(own)),
+    };
   };
   return {
     tool: (name) => {
@@ -89,17 +94,7 @@ interface FoundComponent {
   readonly deadlineMs: number;
 }
 
-function sourceOf(artifact: InstalledArtifact): Parameters<ReturnType<typeof createComponentHost>['open']>[0] {
-  return {
-    name: artifact.entry.name,
-    wasm: () => artifact.read('component.wasm'),
-    // The store has held the bytes to the hash of their archive.
-    sha256: null,
-    ...(artifact.compiledDir === null ? {} : { precompiledDir: artifact.compiledDir }),
-  };
-}
-
 /** Time and memory as in a session, and nothing else. */
-function granted({ maxMemoryBytes }: ArtifactGrants): Parameters<ReturnType<typeof createComponentHost>['open']>[1] {
+function granted({ maxMemoryBytes }: ArtifactGrants): ComponentGrants {
   return { preopens: [], env: {}, mayReach: () => false, maxMemoryBytes, imports: { kind: 'played' } };
 }

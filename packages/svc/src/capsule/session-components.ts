@@ -30,6 +30,17 @@ type DriverExtras = Pick<ComponentGrants, 'credential' | 'onExchange'> & {
 
 type EndpointGrant = Parameters<typeof formatDestination>[0];
 
+/** Where the host finds the component of an artifact. */
+export function componentSource(artifact: InstalledArtifact): Parameters<ComponentHost['open']>[0] {
+  return {
+    name: artifact.entry.name,
+    wasm: () => artifact.read('component.wasm'),
+    // The store has held the bytes to the hash of their archive.
+    sha256: null,
+    ...(artifact.compiledDir === null ? {} : { precompiledDir: artifact.compiledDir }),
+  };
+}
+
 /** The components of one session, each under the grants of its artifact. */
 export class SessionComponents {
   readonly #deps: SessionComponentsDeps;
@@ -43,25 +54,16 @@ export class SessionComponents {
   /** Reads, compiles and starts nothing yet. */
   open(artifact: InstalledArtifact, own: ArtifactGrants, extras: DriverExtras = { endpoint: null }): Component {
     const { endpoint, ...ofDriver } = extras;
-    const component = this.#deps.host.open(
-      {
-        name: artifact.entry.name,
-        wasm: () => artifact.read('component.wasm'),
-        // The store has held the bytes to the hash of their archive.
-        sha256: null,
-        ...(artifact.compiledDir === null ? {} : { precompiledDir: artifact.compiledDir }),
-      },
-      {
-        preopens: [...this.#scopeOf(own), ...this.#storesOf(own)],
-        env: this.#variablesOf(own),
-        mayReach: (url) => mayReach(own.networkAllow, url) || (endpoint !== null && mayReach([endpoint], url)),
-        ...(endpoint === null ? {} : { endpointOrigin: formatDestination(endpoint) }),
-        maxMemoryBytes: own.maxMemoryBytes,
-        tellsOutput: own.runtime === 'hook',
-        imports: this.#deps.imports,
-        ...ofDriver,
-      },
-    );
+    const component = this.#deps.host.open(componentSource(artifact), {
+      preopens: [...this.#scopeOf(own), ...this.#storesOf(own)],
+      env: this.#variablesOf(own),
+      mayReach: (url) => mayReach(own.networkAllow, url) || (endpoint !== null && mayReach([endpoint], url)),
+      ...(endpoint === null ? {} : { endpointOrigin: formatDestination(endpoint) }),
+      maxMemoryBytes: own.maxMemoryBytes,
+      tellsOutput: own.runtime === 'hook',
+      imports: this.#deps.imports,
+      ...ofDriver,
+    });
     this.#components.push(component);
     return component;
   }

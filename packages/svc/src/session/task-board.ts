@@ -30,6 +30,9 @@ export interface Submission {
   readonly task: Task;
 }
 
+/** What of a message decides whether it is the same as another. */
+type SentText = Pick<TaskSource, 'text' | 'contextId' | 'sender'>;
+
 /** Characters of all waiting tasks together, whatever `queue_depth` says: a message may bring 10 million. */
 const mostWaitingText = 64 * 1024 * 1024;
 
@@ -80,7 +83,7 @@ export class TaskBoard {
   }
 
   /** The task that the same message became before, as its key says; `other` for the key of another message, null for one that is new. */
-  sentBefore(source: Pick<TaskSource, 'text' | 'contextId' | 'sender'>): Task | 'other' | null {
+  sentBefore(source: SentText): Task | 'other' | null {
     const keyed = keyedMessage(source);
     const sent = keyed === null ? null : this.#sent.find(keyed);
     return sent === null || sent === 'other' ? sent : (this.find(sent.taskId) ?? null);
@@ -133,7 +136,7 @@ export class TaskBoard {
   }
 
   /** Gives the text to the running task when that waits for input, whatever its context (docs/protocol.md "message/send"). */
-  answerInput(source: Pick<TaskSource, 'text' | 'contextId' | 'sender'>): Task | null {
+  answerInput(source: SentText): Task | null {
     const task = this.#running;
     const wait = task?.inputWait ?? null;
     if (task === null || wait === null || !this.answer(task.id, wait.id, source)) return null;
@@ -149,7 +152,7 @@ export class TaskBoard {
     return true;
   }
 
-  #remember(source: Pick<TaskSource, 'text' | 'contextId' | 'sender'>, task: Task): void {
+  #remember(source: SentText, task: Task): void {
     const keyed = keyedMessage(source);
     if (keyed !== null) this.#sent.add(keyed, task.id);
   }
@@ -292,11 +295,7 @@ export class TaskBoard {
   }
 }
 
-function keyedMessage({
-  text,
-  contextId,
-  sender,
-}: Pick<TaskSource, 'text' | 'contextId' | 'sender'>): KeyedMessage | null {
+function keyedMessage({ text, contextId, sender }: SentText): KeyedMessage | null {
   const key = sender?.tags.idempotencyKey;
   if (sender === null || sender === undefined || key === undefined) return null;
   return { principal: sender.principal, key, text, contextId };
