@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
@@ -21,9 +21,13 @@ describe('a disk that refuses (needs root, to mount one)', () => {
     });
     await withSmallDisk(workspace, async (small) => {
       const { code, stdout, stderr } = await svc(workspace, ['run']);
-      expect(stderr).toMatch(/^error\[E-IO-002\]: the trace .* cannot be written: no space left on the device\nhint: /);
+      // Nobody asked for the journal, which takes none of the little that there is.
+      expect(stderr).toMatch(
+        /^warning\[W-RUN-063\]: the session goes on without a journal: less than 16777216 bytes are left .*\nhint: .*\nerror\[E-IO-002\]: the trace .* cannot be written: no space left on the device\nhint: /,
+      );
       expect(stdout).toMatch(/\nstatus: {2}trapped\n$/);
       expect(code).toBe(2);
+      expect(readdirSync(join(small, onlySession(workspace)))).not.toContain('journal.jsonl');
       const lines = readFileSync(join(small, onlySession(workspace), 'trace.jsonl'), 'utf8').split('\n');
       expect(lines.slice(0, -1).map((line) => (JSON.parse(line) as { event_type: string }).event_type)).toEqual([
         'session_start',

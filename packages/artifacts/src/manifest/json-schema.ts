@@ -148,7 +148,7 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
     'Seconds after which a running command moves to the background; 10, or 600 in a session that ends with its task.',
   trace: 'What is recorded of a session beside its trace.',
   'trace.capture':
-    'none, the default: nothing. meta: hashes and sizes, enough to tell where two sessions part. content: every text, enough to run it again.',
+    'none: nothing. meta: hashes and sizes, enough to tell where two sessions part. content, the default: every text, enough to run it again.',
   'trace.components':
     'With `capture: content`, whether what components are answered by their imports is kept too, for `svc run --replay --components`.',
   'trace.max_body': 'The longest text that is kept whole.',

@@ -74,6 +74,11 @@ export const journalCodes = {
     explanation:
       'trace.capture of .svc/config.yaml is the most that a session of this workspace keeps of itself, whatever --capture or trace.capture of the manifest say. The session runs and keeps that.',
   },
+  'W-RUN-063': {
+    title: 'a session goes on without its journal',
+    explanation:
+      'The journal cannot be written, and neither --capture nor trace.capture of the manifest asked for one: it is kept by default. The session does its work, and its trace is written as ever; svc trace shows of the journal what there is. A session that was asked to record itself ends instead (E-IO-006).',
+  },
   'E-RUN-074': {
     title: 'a file is not an exported session',
     explanation:

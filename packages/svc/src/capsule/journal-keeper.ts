@@ -15,9 +15,13 @@ import type { SessionStatus } from '../session/session.ts';
 import type { Task, TaskState } from '../session/task.ts';
 import type { Tool } from '../tools/tool.ts';
 import { holdJournal } from './journal-holder.ts';
+import type { Retained } from './journal-retention.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { hookSetups, type KeptWhere, toolSetup } from './session-setup.ts';
 import { version } from './version.ts';
+
+/** What a journal that nobody asked for leaves of the disk: the trace, without which a session cannot go on, lies there too. */
+const spareOfDisk = 16 * 1024 * 1024;
 
 /** What is recorded of a session at its beginning. */
 export interface KeeperRequest {
@@ -30,6 +34,14 @@ export interface KeeperRequest {
   readonly conversations: KeptWhere;
   /** Told once, when the journal has reached `trace.max_bytes`. */
   readonly onWarning: (warning: Diagnostic) => void;
+}
+
+/** What a session needs to remove journals of earlier ones. */
+export interface RetentionOfSession extends Pick<KeeperRequest, 'launch'> {
+  /** The user's, whose running records are looked at. */
+  readonly home: string;
+  /** Told once, where journals were removed or should have been. */
+  readonly onRetained: (retained: Retained) => void;
 }
 
 /** A task that is over. */
@@ -51,7 +63,7 @@ export class JournalKeeper {
     const { max_body: maxBody, max_bytes: maxBytes } = launch.loaded.manifest.trace;
     const redact = recordRedaction(launch.redactor);
     const onFull = (): void => onWarning(full(maxBytes));
-    const limits = { maxBody, maxBytes };
+    const limits = { maxBody, maxBytes, spare: launch.isCaptureAsked ? 0 : spareOfDisk };
     this.#letGo = heldJournal(directory);
     try {
       this.#journal = openJournal({ directory, session, capture, redact, limits, clock: systemClock, onFull });
@@ -128,4 +140,40 @@ function full(maxBytes: number): Diagnostic {
   return new Diagnostic('W-RUN-061', `the journal has reached ${maxBytes} bytes: from here on it keeps hashes alone`, {
     hint: 'raise trace.max_bytes to keep every text of a session this long',
   });
+}
+
+/** Nobody asked for the journal: the session does its work without it. */
+export function withoutJournal({ message, hint }: Diagnostic): Diagnostic {
+  const details = hint === undefined ? {} : { hint };
+  return new Diagnostic('W-RUN-063', `the session goes on without a journal: ${message}`, details);
+}
+
+/** The first question to the model has gone out by then. */
+const retainAfterMs = 250;
+/** How much longer the end of a session may take because of it. */
+const retainAtEndMs = 250;
+
+/** Removes, a little later, journals that are beyond `trace.keep`. The returned function makes it begin now, and end in a moment. */
+export function retainLater({ launch, home, onRetained }: RetentionOfSession): () => Promise<void> {
+  const stop = new AbortController();
+  const retain = async (): Promise<void> => {
+    const { retainJournals } = await import('./journal-retention.ts');
+    const { keep } = launch.loaded.manifest.trace;
+    const { root } = launch.source;
+    const retained = await retainJournals({ root, home, keep, clock: systemClock, signal: stop.signal });
+    if (retained.removed + retained.left > 0) onRetained(retained);
+  };
+  let retaining: Promise<void> | null = null;
+  const takeBack = systemClock.after(retainAfterMs, () => {
+    retaining = retain();
+  });
+  return async () => {
+    takeBack();
+    const abandon = systemClock.after(retainAtEndMs, () => stop.abort());
+    try {
+      await (retaining ?? retain());
+    } finally {
+      abandon();
+    }
+  };
 }

@@ -26,6 +26,8 @@ import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 export interface ScopedLaunch extends Omit<LaunchScope, 'refusals' | 'warnings' | 'captureCeiling'> {
   /** What is recorded beside the trace. */
   readonly capture: CaptureLevel;
+  /** Whether manifest or flag ask for a record: without one such a session cannot go on. */
+  readonly isCaptureAsked: boolean;
   readonly initialTask: InitialTask | null;
   /** Where artifacts are looked for. */
   readonly places: Omit<StorePlaces, 'manifestDir'>;
@@ -64,7 +66,9 @@ export async function scopeLaunch(
     isDelegated: request.approval !== null,
   });
   for (const warning of initialTask?.warnings ?? []) onWarning(warning);
-  return { ...launch, capture: captureOf(request, loaded, { captureCeiling, onWarning }), initialTask, places };
+  const capture = captureOf(request, loaded, { captureCeiling, onWarning });
+  const isCaptureAsked = (request.capture ?? loaded.manifest.trace.capture) !== undefined;
+  return { ...launch, capture, isCaptureAsked, initialTask, places };
 }
 
 interface CaptureLimit {

@@ -8,8 +8,7 @@ import { type Crossing, type Gate, openGate, RecordingGate } from '../session/ga
 import type { SessionStatus } from '../session/session.ts';
 import type { SessionActivity } from '../session/activity.ts';
 import type { Task } from '../session/task.ts';
-import type { Retained } from './journal-retention.ts';
-import type { JournalKeeper, KeeperRequest, SettledTask } from './journal-keeper.ts';
+import type { JournalKeeper, KeeperRequest, RetentionOfSession, SettledTask } from './journal-keeper.ts';
 
 /** Where the journal of a session comes from. */
 export interface SessionJournal {
@@ -18,8 +17,8 @@ export interface SessionJournal {
   follow(activity: SessionActivity): void;
   /**
    * Opens the journal and writes what went through so far; what comes meanwhile waits in memory. Called once the listener is up: hashing loads
-   * what a start has no use for. `onLost` is given the Diagnostic of a journal that cannot be written, once. A little later, journals of earlier
-   * sessions that are beyond `trace.keep` are removed.
+   * what a start has no use for. `onLost` is given the Diagnostic of a journal that was asked for and cannot be written, once; of another there is a
+   * warning. A little later, journals of earlier sessions that are beyond `trace.keep` are removed.
    */
   begin(request: BeginRequest, onLost: (lost: Diagnostic) => void): void;
   /** Writes the last record and closes the file, once nothing more is removed. */
@@ -27,17 +26,7 @@ export interface SessionJournal {
 }
 
 /** What a journal begins with. */
-export interface BeginRequest extends Omit<KeeperRequest, 'capture'> {
-  /** The user's, whose running records are looked at. */
-  readonly home: string;
-  /** Told once, where journals were removed or should have been. */
-  readonly onRetained: (retained: Retained) => void;
-}
-
-/** The first question to the model has gone out by then. */
-const retainAfterMs = 250;
-/** How much longer the end of a session may take because of it. */
-const retainAtEndMs = 250;
+export type BeginRequest = Omit<KeeperRequest, 'capture'> & RetentionOfSession;
 
 /** The journal of a session at this level; a session that is not recorded has one that does nothing. */
 export function openSessionJournal(capture: CaptureLevel, clock: Clock): SessionJournal {
@@ -55,10 +44,8 @@ class RecordedSession implements SessionJournal {
   #keeper: JournalKeeper | null = null;
   #opening: Promise<void> | null = null;
   #onLost: (lost: Diagnostic) => void = () => {};
-  /** Makes the removal of older journals begin now, and take no longer than a moment. */
   #finishRetention: () => Promise<void> = async () => {};
   readonly #capture: Capture;
-  readonly #clock: Clock;
   readonly #now: () => number;
 
   constructor(capture: Capture, clock: Clock) {
@@ -68,7 +55,6 @@ class RecordedSession implements SessionJournal {
       this.#take((keeper) => keeper.write(crossing, at));
     };
     this.gate = new RecordingGate(record, clock);
-    this.#clock = clock;
     this.#now = () => clock.now();
   }
 
@@ -84,7 +70,6 @@ class RecordedSession implements SessionJournal {
   begin(request: BeginRequest, onLost: (lost: Diagnostic) => void): void {
     this.#onLost = onLost;
     this.#opening = this.#open(request);
-    this.#retainLater(request);
   }
 
   async end(outcome: Parameters<SessionJournal['end']>[0]): Promise<void> {
@@ -97,37 +82,14 @@ class RecordedSession implements SessionJournal {
   }
 
   async #open(request: BeginRequest): Promise<void> {
-    const { JournalKeeper } = await import('./journal-keeper.ts');
+    const { JournalKeeper, retainLater, withoutJournal } = await import('./journal-keeper.ts');
+    if (!request.launch.isCaptureAsked) this.#onLost = (lost) => request.onWarning(withoutJournal(lost));
+    this.#finishRetention = retainLater(request);
     this.#orLost(() => {
       const keeper = new JournalKeeper({ ...request, capture: this.#capture });
       this.#keeper = keeper;
       for (const entry of this.#waiting?.splice(0) ?? []) entry(keeper);
     });
-  }
-
-  #retainLater({ launch, home, onRetained }: BeginRequest): void {
-    const clock = this.#clock;
-    const stop = new AbortController();
-    const retain = async (): Promise<void> => {
-      const { retainJournals } = await import('./journal-retention.ts');
-      const { keep } = launch.loaded.manifest.trace;
-      const { root } = launch.source;
-      const retained = await retainJournals({ root, home, keep, clock, signal: stop.signal });
-      if (retained.removed + retained.left > 0) onRetained(retained);
-    };
-    let retaining: Promise<void> | null = null;
-    const takeBack = clock.after(retainAfterMs, () => {
-      retaining = retain();
-    });
-    this.#finishRetention = async () => {
-      takeBack();
-      const abandon = clock.after(retainAtEndMs, () => stop.abort());
-      try {
-        await (retaining ?? retain());
-      } finally {
-        abandon();
-      }
-    };
   }
 
   #take(entry: Entry): void {

@@ -1,6 +1,15 @@
 /** Writes the journal of a session: what is needed to look back on it and to run it again. */
 
-import { closeSync, constants, ftruncateSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  statfsSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 import type { Clock } from '@svc/kit/clock.ts';
@@ -51,6 +60,8 @@ export interface JournalLimits {
   readonly maxBody: number;
   /** Lines and bodies together (`trace.max_bytes`). */
   readonly maxBytes: number;
+  /** What has to stay free on the disk; nothing when absent. */
+  readonly spare?: number;
 }
 
 export interface JournalOptions {
@@ -93,6 +104,8 @@ class FileJournal implements Journal {
   #isOpen = true;
   #size = 0;
   #bodyBytes = 0;
+  /** How much may be written before the disk is asked again how much is left. */
+  #unasked = 0;
   #n = 0;
   #chain = firstChain;
   #index = new IndexBuilder();
@@ -102,6 +115,7 @@ class FileJournal implements Journal {
     this.#options = options;
     this.#capture = options.capture;
     this.#path = join(options.directory, journalFile);
+    this.#leaveSpare(0);
     this.#fd = this.#attempt(() => openSync(this.#path, O_WRONLY | O_CREAT | O_APPEND | O_EXCL, 0o600));
   }
 
@@ -181,6 +195,7 @@ class FileJournal implements Journal {
       this.#write(known);
       this.#options.onFull();
     } else if (bytes > longestInline) {
+      this.#leaveSpare(bytes);
       this.#attempt(() => this.#writeFile(sha256, text));
       this.#bodyBytes += bytes;
       this.#write({ ...known, file: true });
@@ -216,6 +231,7 @@ class FileJournal implements Journal {
   #writeLine(record: RecordOf<RecordKind>): void {
     const { line, chain } = encodeLine(this.#n, record, this.#chain);
     const bytes = Buffer.from(line);
+    this.#leaveSpare(bytes.length);
     this.#attempt(() => this.#appendBytes(bytes));
     const offset = this.#size;
     this.#size += bytes.length;
@@ -233,6 +249,20 @@ class FileJournal implements Journal {
       if (written > 0) ftruncateSync(this.#fd, this.#size);
       throw error;
     }
+  }
+
+  /** The disk is asked again after a quarter of what has to stay. */
+  #leaveSpare(bytes: number): void {
+    const { directory, limits } = this.#options;
+    const { spare = 0 } = limits;
+    this.#unasked -= bytes;
+    if (spare === 0 || this.#unasked > 0) return;
+    this.#unasked = spare / 4;
+    const { bavail, bsize } = this.#attempt(() => statfsSync(directory));
+    if (bavail * bsize >= spare + bytes) return;
+    throw new Diagnostic('E-IO-006', `less than ${spare} bytes are left on the disk of ${directory}`, {
+      hint: 'free space on the disk, or set trace.capture: none',
+    });
   }
 
   #refuseClosed(): void {
