@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-import { agentTurn } from './agent-turn.mjs';
+import { agentTurn, journalTurn } from './agent-turn.mjs';
 import {
   containedBubblewrap,
   containedFirst,
@@ -36,6 +36,7 @@ const rows = [
   jsonRpc,
   ...resourceReads,
   agentTurn,
+  journalTurn,
   longConversation,
   longMessage,
   workdirFirstQuestion,

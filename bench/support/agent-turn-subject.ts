@@ -2,11 +2,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { atOnce } from '@svc/kit/own-turn.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Driver, InferenceResponse } from '@svc/svc/inference/driver.ts';
 import { SessionActivity } from '@svc/svc/session/activity.ts';
 import { EventStream } from '@svc/svc/session/event-stream.ts';
-import { openGate } from '@svc/svc/session/gate.ts';
+import { openJournal } from '@svc/svc/journal/journal-writer.ts';
+import { openGate, RecordingGate } from '@svc/svc/session/gate.ts';
+import { gatedDriver, gatedTool } from '@svc/svc/session/gated.ts';
+import { JournalLines } from '@svc/svc/session/journal-lines.ts';
 import { taskFrames } from '@svc/svc/session/task-frames.ts';
 import { traceLines } from '@svc/svc/session/trace-lines.ts';
 import { Session } from '@svc/svc/session/session.ts';
@@ -52,9 +56,10 @@ const tool: Tool = {
 
 /**
  * Runs one session of `tasks` tasks, ten turns each, all but the last with a tool call. Driver and tool answer at once, so what
- * the milliseconds per turn hold is the session's own: the loop, the checks, the frames and the trace on disk.
+ * the milliseconds per turn hold is the session's own: the loop, the checks, the frames and the trace on disk, and its journal where
+ * it keeps one.
  */
-export async function millisecondsPerTurn(tasks: number): Promise<number> {
+export async function millisecondsPerTurn(tasks: number, hasJournal: boolean): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   try {
     const clock = systemClock;
@@ -62,7 +67,16 @@ export async function millisecondsPerTurn(tasks: number): Promise<number> {
     const trace = openFileTrace({ path: join(folder, 'trace.jsonl'), sessionId, ids: clock, redact: (line) => line });
     const stream = new EventStream();
     const activity = new SessionActivity();
-    const gate = openGate(clock);
+    const redact = (text: string): string => text;
+    const limits = { maxBody: 8 * 1024 * 1024, maxBytes: 256 * 1024 * 1024 };
+    const onFull = (): void => {};
+    const about = { directory: folder, session: sessionId, capture: 'content', redact, limits, clock, onFull } as const;
+    const journal = hasJournal ? openJournal(about) : null;
+    const lines = journal === null ? null : new JournalLines(journal, redact);
+    const gate =
+      lines === null
+        ? openGate(clock)
+        : new RecordingGate((crossing) => atOnce(lines.write(crossing, clock.now())), clock);
     activity.subscribe(traceLines(trace, mintTraceEventId(clock)));
     activity.subscribe(taskFrames(stream));
     const acceptance = { taskAcceptance: 'queue', queueDepth: tasks, afterTask: 'exit' } as const;
@@ -73,10 +87,10 @@ export async function millisecondsPerTurn(tasks: number): Promise<number> {
       board,
       background: { stop: async () => {} },
       runner: {
-        driver,
+        driver: gatedDriver(driver, gate),
         onRetry: () => {},
         onFailed: () => {},
-        inventory: new Inventory([tool], clock),
+        inventory: new Inventory([gatedTool(tool, gate)], clock),
         hooks: noHooks,
         inference: { model: '', system: '', maxTurns: 10, maxTokens: 100, context: { maxTokens: null, threshold: 1 } },
         maxReopens: 0,
@@ -97,6 +111,7 @@ export async function millisecondsPerTurn(tasks: number): Promise<number> {
     const { status } = await session.run();
     const elapsedMs = performance.now() - began;
     trace.close();
+    journal?.close();
     if (status !== 'ok') throw new Error(`the session ended ${status}`);
     return elapsedMs / (tasks * (callingTurns + 1));
   } finally {

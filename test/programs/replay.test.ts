@@ -23,6 +23,7 @@ afterEach(async () => {
   for (const workspace of workspaces.splice(0)) workspace.remove();
 });
 
+const mebibyte = 1024 * 1024;
 const recordsAll = 'trace: { capture: content }\n';
 const queue = 'lifecycle: { task_acceptance: queue, after_task: sleep, shell_grace_secs: 1 }\n';
 
@@ -141,6 +142,16 @@ describe('a recorded session', () => {
       code: 1,
       stderr: expect.stringContaining('line 5 of the trace at /exit_code: recorded 0, now 3'),
     });
+  });
+
+  it('holds texts of megabytes in their place among what comes at the same time, also at its end', async () => {
+    const capsule = await started({ manifest: queue, script: script(says('One.'), says('Two.'), says('Three.')) });
+    const texts = ['a'.repeat(3 * mebibyte), 'short', 'ü'.repeat(3 * mebibyte)];
+    const [first, , last] = await Promise.all(texts.map((text) => capsule.send(text)));
+    await Promise.all([capsule.rpc('tasks/cancel', { id: last?.id }), capsule.rpc('tasks/cancel', { id: first?.id })]);
+    expect((await capsule.terminate()).code).not.toBeNull();
+    expect(readFileSync(journalOf(capsule.workspace), 'utf8')).toMatch(/"k":"close"[^\n]*\n$/);
+    expect(verdict(await replay(capsule.workspace))).toMatchObject({ outcome: 'same' });
   });
 
   it('is run again as far as it is there when it was killed', async () => {

@@ -19,3 +19,22 @@ function resolveNext(): void {
   waiting.shift()?.();
   if (waiting.length > 0) setImmediate(resolveNext);
 }
+
+/** Work that stops before each part of it that takes long, so that whoever does it may do something else first. */
+export type Steps<Value> = Generator<undefined, Value, undefined>;
+
+/** Does it all at once. */
+export function atOnce<Value>(steps: Steps<Value>): Value {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** Going over one of this many characters takes some milliseconds. */
+const longText = 1024 * 1024;
+
+/** Whether a text is so long that what is done to it takes turns of its own. */
+export function isLong(text: string): boolean {
+  return text.length > longText;
+}

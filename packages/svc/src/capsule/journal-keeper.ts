@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 
+import { atOnce, type Steps } from '@svc/kit/own-turn.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
@@ -68,8 +69,7 @@ export class JournalKeeper {
     try {
       this.#journal = openJournal({ directory, session, capture, redact, limits, clock: systemClock, onFull });
       this.#lines = new JournalLines(this.#journal, redact, Math.floor(maxBytes / 4));
-      this.#journal.begin();
-      this.#open(request);
+      atOnce(this.#open(request));
     } catch (error) {
       this.#letGo();
       throw error;
@@ -77,12 +77,13 @@ export class JournalKeeper {
   }
 
   /** `at` is when it went through, in Unix milliseconds. */
-  write(crossing: Crossing, at: number): void {
-    this.#lines.write(crossing, at);
+  write(crossing: Crossing, at: number): Steps<void> {
+    return this.#lines.write(crossing, at);
   }
 
-  settled({ result, ...end }: SettledTask, at: number): void {
-    this.#journal.append({ k: 'task-end', at, ...end, result: result === null ? null : this.#journal.body(result) });
+  *settled({ result, ...end }: SettledTask, at: number): Steps<void> {
+    const kept = result === null ? null : yield* this.#journal.body(result);
+    this.#journal.append({ k: 'task-end', at, ...end, result: kept });
   }
 
   /** Without an outcome the journal has no last record: there was a bug. */
@@ -95,7 +96,7 @@ export class JournalKeeper {
     }
   }
 
-  #open({ launch, sessionId: session, capture, tools, conversations }: KeeperRequest): void {
+  *#open({ launch, sessionId: session, capture, tools, conversations }: KeeperRequest): Steps<void> {
     const { loaded, scope, artifacts } = launch;
     const { manifest, systemPrompt, text } = loaded;
     const { name, version: capsuleVersion, inference, lifecycle } = manifest;
@@ -114,13 +115,13 @@ export class JournalKeeper {
     const lock = readSmallText(join(loaded.directory, 'svc.lock'));
     journal.append({
       k: 'setup',
-      manifest: journal.body(text),
-      lock: lock.kind === 'text' ? journal.body(lock.text) : null,
-      system: journal.body(systemPrompt),
-      tools: this.#lines.json(tools.map(toolSetup)),
-      grants: this.#lines.json(scope),
-      hooks: this.#lines.json(hookSetups(artifacts)),
-      settings: this.#lines.json({ inference, lifecycle, conversations, hasKey: loaded.apiKey !== undefined }),
+      manifest: yield* journal.body(text),
+      lock: lock.kind === 'text' ? yield* journal.body(lock.text) : null,
+      system: yield* journal.body(systemPrompt),
+      tools: yield* this.#lines.json(tools.map(toolSetup)),
+      grants: yield* this.#lines.json(scope),
+      hooks: yield* this.#lines.json(hookSetups(artifacts)),
+      settings: yield* this.#lines.json({ inference, lifecycle, conversations, hasKey: loaded.apiKey !== undefined }),
     });
   }
 }

@@ -324,7 +324,12 @@ function buildSession(
   const { directories, workdirFiles, recorded, staged, delegating, inventory, conversations } = parts;
   const { spend, hooks } = parts;
   const { gate } = parts.journal;
-  const { activity, prepare } = recorded;
+  const { activity } = recorded;
+  // Senders of long texts wait for the journal: what it has yet to write is held in memory.
+  const prepare: SessionRecord['prepare'] = async (text) => {
+    await parts.journal.caughtUp();
+    return await recorded.prepare(text);
+  };
   const { manifest, systemPrompt } = launch.loaded;
   const settings = sessionSettings(manifest, systemPrompt);
   const redact = recordRedaction(launch.redactor);

@@ -4,6 +4,7 @@ import type { Clock } from '@svc/kit/clock.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import type { Capture } from '../journal/journal-writer.ts';
+import { ownTurn, type Steps } from '@svc/kit/own-turn.ts';
 import { type Crossing, type Gate, openGate, RecordingGate } from '../session/gate.ts';
 import type { SessionStatus } from '../session/session.ts';
 import type { SessionActivity } from '../session/activity.ts';
@@ -21,6 +22,8 @@ export interface SessionJournal {
    * warning. A little later, journals of earlier sessions that are beyond `trace.keep` are removed.
    */
   begin(request: BeginRequest, onLost: (lost: Diagnostic) => void): void;
+  /** Resolves once everything so far is written: a long text is written in several turns of the event loop. */
+  caughtUp(): Promise<void>;
   /** Writes the last record and closes the file, once nothing more is removed. */
   end(outcome: { readonly status: SessionStatus; readonly reason: string | null } | null): Promise<void>;
 }
@@ -30,19 +33,23 @@ export type BeginRequest = Omit<KeeperRequest, 'capture'> & RetentionOfSession;
 
 /** The journal of a session at this level; a session that is not recorded has one that does nothing. */
 export function openSessionJournal(capture: CaptureLevel, clock: Clock): SessionJournal {
-  if (capture === 'none') return { gate: openGate(clock), follow: () => {}, begin: () => {}, end: async () => {} };
+  if (capture === 'none')
+    return { gate: openGate(clock), follow: () => {}, begin: () => {}, caughtUp: async () => {}, end: async () => {} };
   return new RecordedSession(capture, clock);
 }
 
-/** Writes something into the journal once it is open. */
-type Entry = (keeper: JournalKeeper) => void;
+/** Writes something into the journal once it is open, and once all before it is written. */
+type Entry = (keeper: JournalKeeper) => Steps<void>;
 
 class RecordedSession implements SessionJournal {
   readonly gate: Gate;
-  /** What went through before the journal was open; null once nothing is recorded any more. */
+  /** What went through before the journal was open, or behind a long text; null once nothing is recorded any more. */
   #waiting: Entry[] | null = [];
   #keeper: JournalKeeper | null = null;
   #opening: Promise<void> | null = null;
+  #isWriting = false;
+  /** Lasts as long as what is written takes turns of its own. */
+  #writing: Promise<void> = Promise.resolve();
   #onLost: (lost: Diagnostic) => void = () => {};
   #finishRetention: () => Promise<void> = async () => {};
   readonly #capture: Capture;
@@ -72,9 +79,14 @@ class RecordedSession implements SessionJournal {
     this.#opening = this.#open(request);
   }
 
+  async caughtUp(): Promise<void> {
+    while (this.#isWriting) await this.#writing;
+  }
+
   async end(outcome: Parameters<SessionJournal['end']>[0]): Promise<void> {
     await this.#opening;
     await this.#finishRetention();
+    await this.caughtUp();
     const keeper = this.#keeper;
     this.#keeper = null;
     this.#waiting = null;
@@ -86,16 +98,40 @@ class RecordedSession implements SessionJournal {
     if (!request.launch.isCaptureAsked) this.#onLost = (lost) => request.onWarning(withoutJournal(lost));
     this.#finishRetention = retainLater(request);
     this.#orLost(() => {
-      const keeper = new JournalKeeper({ ...request, capture: this.#capture });
-      this.#keeper = keeper;
-      for (const entry of this.#waiting?.splice(0) ?? []) entry(keeper);
+      this.#keeper = new JournalKeeper({ ...request, capture: this.#capture });
     });
+    this.#writeWaiting();
   }
 
   #take(entry: Entry): void {
-    const keeper = this.#keeper;
-    if (keeper === null) this.#waiting?.push(entry);
-    else this.#orLost(() => entry(keeper));
+    this.#waiting?.push(entry);
+    this.#writeWaiting();
+  }
+
+  #writeWaiting(): void {
+    if (this.#keeper === null || this.#isWriting) return;
+    this.#isWriting = true;
+    this.#writing = this.#writeInTurns();
+  }
+
+  /** What takes no turn of its own is written when this returns. */
+  async #writeInTurns(): Promise<void> {
+    try {
+      for (const steps of this.#waitingSteps()) while (steps.next().done !== true) await ownTurn();
+    } catch (error) {
+      if (!(error instanceof Diagnostic)) throw error;
+      this.#lose(error);
+    } finally {
+      this.#isWriting = false;
+    }
+  }
+
+  *#waitingSteps(): Generator<Steps<void>> {
+    for (;;) {
+      const entry = this.#waiting?.shift();
+      if (entry === undefined || this.#keeper === null) return;
+      yield entry(this.#keeper);
+    }
   }
 
   /** A journal that lacks something is not gone on with: what comes later is dropped. */
@@ -104,13 +140,17 @@ class RecordedSession implements SessionJournal {
       write();
     } catch (error) {
       if (!(error instanceof Diagnostic)) throw error;
-      const keeper = this.#keeper;
-      this.#keeper = null;
-      diagnosticOf(() => keeper?.close(null));
-      if (this.#waiting === null) return;
-      this.#waiting = null;
-      this.#onLost(error);
+      this.#lose(error);
     }
+  }
+
+  #lose(lost: Diagnostic): void {
+    const keeper = this.#keeper;
+    this.#keeper = null;
+    diagnosticOf(() => keeper?.close(null));
+    if (this.#waiting === null) return;
+    this.#waiting = null;
+    this.#onLost(lost);
   }
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { atOnce } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { mebibyte, RecordedSession, roomy, sessionId } from '../../test/journal/recorded-session.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
@@ -32,12 +33,6 @@ function open({ redact = (text) => text, capture = 'content', limits = roomy, ..
   return openJournal({ directory, session: sessionId(), capture, redact, limits, clock: new FakeClock(), onFull });
 }
 
-function begun(options?: Options): Journal {
-  const journal = open(options);
-  journal.begin();
-  return journal;
-}
-
 function text(): string {
   return readFileSync(join(folder, 'journal.jsonl'), 'utf8');
 }
@@ -53,9 +48,9 @@ const stop = { k: 'in', what: 'stop' } as const;
 
 describe('a journal', () => {
   it("is the owner's alone, numbers its records from 0 and ties each to the one before", () => {
-    const journal = begun();
+    const journal = open();
     journal.append(stop);
-    const sha256 = journal.body('a text');
+    const sha256 = atOnce(journal.body('a text'));
     journal.append({ k: 'in', what: 'answer', at: 7, task: 'tsk_1', text: sha256 });
     journal.close();
     expect(statSync(join(folder, 'journal.jsonl')).mode & 0o777).toBe(0o600);
@@ -67,55 +62,25 @@ describe('a journal', () => {
   });
 
   it('is never gone on with', () => {
-    begun().close();
+    open().close();
     expect(() => open()).toThrow('cannot be written: a file of that name is there');
   });
 
   it('takes nothing once it is closed', () => {
-    const journal = begun();
+    const journal = open();
     journal.close();
     journal.close();
     expect(() => journal.append(stop)).toThrow('is closed: the session ses_00000000000000000000000000000001 has ended');
-    expect(() => journal.body('x')).toThrow('is closed');
-    expect(() => journal.whenBegun(() => {})).toThrow('is closed');
+    expect(() => atOnce(journal.body('x'))).toThrow('is closed');
     expect(text()).toBe('');
-  });
-
-  it('holds lines until it begins, in the order of the calls', () => {
-    const journal = open();
-    journal.append(stop);
-    journal.whenBegun(() => {
-      journal.body('first');
-      journal.append({ k: 'in', what: 'cancel' });
-    });
-    journal.append({ k: 'in', what: 'stop' });
-    expect(text()).toBe('');
-    journal.begin();
-    journal.body('second');
-    journal.begin();
-    expect(lines().map(({ k, what, data }) => [k, what ?? data])).toEqual([
-      ['in', 'stop'],
-      ['body', 'first'],
-      ['in', 'cancel'],
-      ['in', 'stop'],
-      ['body', 'second'],
-    ]);
-    journal.close();
-  });
-
-  it('writes what waits when it is closed before it began', () => {
-    const journal = open();
-    journal.append(stop);
-    journal.close();
-    expect(lines()).toHaveLength(1);
   });
 });
 
 describe('a text of a journal', () => {
   it('is kept once, in its line up to 64 KiB of UTF-8 and beyond in a file of its own', () => {
-    const journal = begun();
+    const journal = open();
     const longest = 'é'.repeat(32 * 1024);
-    for (const each of [longest, longest, `${longest}x`, `${longest}x`]) journal.body(each);
+    for (const each of [longest, longest, `${longest}x`, `${longest}x`]) atOnce(journal.body(each));
     journal.close();
     const longer = sha256Hex(`${longest}x`);
     expect(lines()).toMatchObject([
@@ -130,17 +95,17 @@ describe('a text of a journal', () => {
   });
 
   it('is kept with whole characters only, so that its hash is that of its bytes', () => {
-    const journal = begun();
-    expect(journal.body('half \uD83D')).toBe(sha256Hex('half \uFFFD'));
-    expect(journal.body('half \uFFFD')).toBe(sha256Hex('half \uFFFD'));
+    const journal = open();
+    expect(atOnce(journal.body('half \uD83D'))).toBe(sha256Hex('half \uFFFD'));
+    expect(atOnce(journal.body('half \uFFFD'))).toBe(sha256Hex('half \uFFFD'));
     journal.close();
     expect(lines()).toMatchObject([{ bytes: 8, data: 'half \uFFFD' }]);
   });
 
   it('leaves hash, size and both ends where it is longer than is kept', () => {
-    const journal = begun({ limits: { maxBody: 20_000, maxBytes: mebibyte } });
+    const journal = open({ limits: { maxBody: 20_000, maxBytes: mebibyte } });
     const long = `${'é'.repeat(2047)}-世${'x'.repeat(20_000)}世-${'é'.repeat(2047)}`;
-    journal.body(long);
+    atOnce(journal.body(long));
     journal.close();
     expect(lines()).toMatchObject([
       {
@@ -153,8 +118,8 @@ describe('a text of a journal', () => {
   });
 
   it('leaves hash and size alone in a journal of meta', () => {
-    const journal = begun({ capture: 'meta' });
-    journal.body('x'.repeat(100_000));
+    const journal = open({ capture: 'meta' });
+    atOnce(journal.body('x'.repeat(100_000)));
     expect(journal.capture).toBe('meta');
     journal.close();
     expect(Object.keys(lines()[0] ?? {})).toEqual(['n', 'k', 'sha256', 'bytes', 'c']);
@@ -163,16 +128,16 @@ describe('a text of a journal', () => {
 
   it('leaves no more than that once the journal is full, which is told once', () => {
     let told = 0;
-    const journal = begun({
+    const journal = open({
       limits: { maxBody: mebibyte, maxBytes: 200_000 },
       onFull: () => {
         told += 1;
         journal.append({ k: 'in', what: 'stop' });
       },
     });
-    for (const letter of 'abcd') journal.body(letter.repeat(70_000));
+    for (const letter of 'abcd') atOnce(journal.body(letter.repeat(70_000)));
     expect(journal.capture).toBe('meta');
-    journal.body('e');
+    atOnce(journal.body('e'));
     journal.close();
     expect(told).toBe(1);
     expect(lines().map(({ k, file, data }) => [k, file ?? data ?? null])).toEqual([
@@ -208,7 +173,7 @@ describe('secrets', () => {
       in: session.json(canary),
     });
     journal.append({ k: 'in', what: 'timer', name: `session/${canary}` });
-    journal.append({ k: 'in', what: 'answer', text: journal.body(canary) });
+    journal.append({ k: 'in', what: 'answer', text: atOnce(journal.body(canary)) });
     session.taskEnd(canary);
     journal.append({ k: 'close', status: 'failed', reason: canary });
     journal.close();
@@ -230,8 +195,8 @@ describe('secrets', () => {
   });
 
   it('give the same hashes as the run of somebody who has none', () => {
-    const journal = begun({ redact: (each) => each.replaceAll('hidden', '[secret]') });
-    expect(journal.body('a hidden word')).toBe(sha256Hex('a [secret] word'));
+    const journal = open({ redact: (each) => each.replaceAll('hidden', '[secret]') });
+    expect(atOnce(journal.body('a hidden word'))).toBe(sha256Hex('a [secret] word'));
     journal.close();
   });
 });
@@ -244,18 +209,20 @@ describe('a journal on a disk that refuses', () => {
     execFileSync('mkdir', [small]);
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=128k', 'tmpfs', small]);
     try {
-      const journal = begun({ directory: small });
+      const journal = open({ directory: small });
       journal.append(stop);
-      journal.body('x'.repeat(40_000));
+      atOnce(journal.body('x'.repeat(40_000)));
       const before = readFileSync(join(small, 'journal.jsonl'));
       writeFileSync(join(small, 'filler'), Buffer.alloc(72 * 1024));
-      expect(() => journal.body('y'.repeat(40_000))).toThrow(/E-IO-006|cannot be written: no space left on the device/);
+      expect(() => atOnce(journal.body('y'.repeat(40_000)))).toThrow(
+        /E-IO-006|cannot be written: no space left on the device/,
+      );
       expect(readFileSync(join(small, 'journal.jsonl'))).toEqual(before);
-      expect(() => journal.body('z'.repeat(70_000))).toThrow('cannot be written: no space left on the device');
+      expect(() => atOnce(journal.body('z'.repeat(70_000)))).toThrow('cannot be written: no space left on the device');
       expect(readdirSync(join(small, 'bodies'))).toEqual([]);
       rmSync(join(small, 'filler'));
       // Nothing is missing where it goes on: neither number nor chain nor text.
-      journal.body('y'.repeat(40_000));
+      atOnce(journal.body('y'.repeat(40_000)));
       journal.append(stop);
       journal.close();
       const numbers = readFileSync(join(small, 'journal.jsonl'), 'utf8').match(/(?<=^\{"n":)\d+/gm);

@@ -16,6 +16,7 @@ import type { Clock } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { TemporaryFile } from '@svc/kit/files/replace-file.ts';
+import { isLong, type Steps } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { IndexBuilder } from './journal-index.ts';
@@ -37,20 +38,13 @@ type Untimed<Each> = Each extends { readonly at: number } ? Omit<Each, 'at'> & {
 export interface Journal {
   /** `meta` from the moment on at which a journal of `content` is full. */
   readonly capture: Capture;
-  /**
-   * Keeps a text, once a session, with the secrets taken out, and returns the SHA-256 of what is kept. Hashing loads `node:crypto`: before
-   * `begin` it is left to `whenBegun`.
-   */
-  body(text: string): string;
+  /** Keeps a text, once a session, with the secrets taken out, and returns the SHA-256 of what is kept. */
+  body(text: string): Steps<string>;
   /** The same for a text of which the secrets have been taken out already. */
-  redactedBody(text: string): string;
+  redactedBody(text: string): Steps<string>;
   /** Appends one line, whole or not at all. Throws the Diagnostic `E-IO-006` when it cannot, and the file is as it was. */
   append(record: NewRecord): void;
-  /** Runs `write` now, or, where lines still wait, in its turn among them. */
-  whenBegun(write: () => void): void;
-  /** Until then lines wait in memory. Writes them, and does what `whenBegun` was given, in their order. */
-  begin(): void;
-  /** Writes what waits. Nothing is taken any more. */
+  /** Nothing is taken any more. */
   close(): void;
 }
 
@@ -99,8 +93,6 @@ class FileJournal implements Journal {
   readonly #path: string;
   readonly #fd: number;
   #capture: Capture;
-  /** What waits for `begin`; null once it has come. */
-  #waiting: (() => void)[] | null = [];
   #isOpen = true;
   #size = 0;
   #bodyBytes = 0;
@@ -123,25 +115,24 @@ class FileJournal implements Journal {
     return this.#capture;
   }
 
-  body(text: string): string {
-    return this.redactedBody(this.#options.redact(text));
+  *body(text: string): Steps<string> {
+    if (isLong(text)) yield;
+    return yield* this.redactedBody(this.#options.redact(text));
   }
 
-  redactedBody(text: string): string {
+  *redactedBody(text: string): Steps<string> {
     this.#refuseClosed();
+    if (isLong(text)) yield;
     // A half of a character would become another one in UTF-8, and its hash that of another text.
     const redacted = text.toWellFormed();
-    const sha256 = sha256Hex(redacted);
+    if (isLong(text)) yield;
+    const bytes = Buffer.from(redacted);
+    if (isLong(text)) yield;
+    const sha256 = sha256Hex(bytes);
     if (this.#kept.has(sha256)) return sha256;
+    if (isLong(text)) yield;
+    this.#keep(sha256, redacted, bytes);
     this.#kept.add(sha256);
-    this.#inTurn(() => {
-      try {
-        this.#keep(sha256, redacted);
-      } catch (error) {
-        this.#kept.delete(sha256);
-        throw error;
-      }
-    });
     return sha256;
   }
 
@@ -151,52 +142,29 @@ class FileJournal implements Journal {
     // Time and place go first, where readers look for them.
     const place = 'e' in record ? { e: record.e } : {};
     const timed = Object.assign({ k: record.k }, at === undefined ? {} : { at }, place, record);
-    this.#inTurn(() => this.#write(redactedRecord(timed as RecordOf<RecordKind>, this.#options.redact)));
-  }
-
-  whenBegun(write: () => void): void {
-    this.#refuseClosed();
-    this.#inTurn(write);
-  }
-
-  begin(): void {
-    for (const write of this.#waiting ?? []) {
-      // What it writes itself goes out now, before what waits behind it.
-      this.#waiting = null;
-      write();
-    }
-    this.#waiting = null;
+    this.#write(redactedRecord(timed as RecordOf<RecordKind>, this.#options.redact));
   }
 
   close(): void {
     if (!this.#isOpen) return;
-    try {
-      this.begin();
-    } finally {
-      this.#isOpen = false;
-      closeSync(this.#fd);
-    }
+    this.#isOpen = false;
+    closeSync(this.#fd);
   }
 
-  #inTurn(write: () => void): void {
-    if (this.#waiting === null) write();
-    else this.#waiting.push(write);
-  }
-
-  #keep(sha256: string, text: string): void {
-    const bytes = Buffer.byteLength(text);
+  #keep(sha256: string, text: string, encoded: Buffer): void {
+    const bytes = encoded.length;
     const known = { k: 'body', sha256, bytes } as const;
     if (this.#capture === 'meta') {
       this.#write(known);
     } else if (bytes > this.#options.limits.maxBody) {
-      this.#write({ ...known, cut: endsOf(Buffer.from(text)) });
+      this.#write({ ...known, cut: endsOf(encoded) });
     } else if (this.#size + this.#bodyBytes + bytes > this.#options.limits.maxBytes) {
       this.#capture = 'meta';
       this.#write(known);
       this.#options.onFull();
     } else if (bytes > longestInline) {
       this.#leaveSpare(bytes);
-      this.#attempt(() => this.#writeFile(sha256, text));
+      this.#attempt(() => this.#writeFile(sha256, encoded));
       this.#bodyBytes += bytes;
       this.#write({ ...known, file: true });
     } else {
@@ -205,7 +173,7 @@ class FileJournal implements Journal {
   }
 
   /** Under another name first: a file of `bodies/` is whole. */
-  #writeFile(sha256: string, text: string): void {
+  #writeFile(sha256: string, bytes: Buffer): void {
     const directory = join(this.#options.directory, bodiesDirectory);
     try {
       mkdirSync(directory, { mode: 0o700 });
@@ -214,7 +182,7 @@ class FileJournal implements Journal {
     }
     const file = new TemporaryFile(directory, 0o600);
     try {
-      writeFileSync(file.fd, text);
+      writeFileSync(file.fd, bytes);
       file.keepAs(join(directory, sha256));
     } finally {
       file.close();

@@ -1,5 +1,6 @@
 /** The JSON-RPC methods of a capsule. */
 
+import { isLong } from '@svc/kit/own-turn.ts';
 import type { Session } from '../session/session.ts';
 import type { PreparedText } from '../trace/events.ts';
 import type { Submission } from '../session/task-board.ts';
@@ -76,12 +77,9 @@ function sourcedTask({ parsed, prepared }: ReceivedMessage, headers: OriginHeade
 /** Reads a message so long that each part of the work is done in a turn of its own. */
 export async function receiveLongMessage(params: unknown, { session }: MethodDeps): Promise<ReceivedMessage> {
   const parsed = parseMessage(params);
-  if (parsed.kind === 'invalid' || parsed.message.text.length <= longText) return { parsed };
+  if (parsed.kind === 'invalid' || !isLong(parsed.message.text)) return { parsed };
   return { parsed, prepared: await session.board.prepare(parsed.message.text) };
 }
-
-/** Recording one of this many characters takes some milliseconds. */
-const longText = 1024 * 1024;
 
 /** `tasks/get`: the task of `params.id`; without an id the running one, else the last (docs/protocol.md "tasks/get"). */
 export function getTask(params: unknown, { session }: MethodDeps): TaskObject | EncodedJson {

@@ -1,6 +1,7 @@
 /** Writes the journal of a session from what goes through its gate. */
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isLong, type Steps } from '@svc/kit/own-turn.ts';
 import type { InferenceRequest, Message } from '../inference/driver.ts';
 import type { Journal } from '../journal/journal-writer.ts';
 import { keptLog } from './kept-import-log.ts';
@@ -36,65 +37,74 @@ export class JournalLines {
     this.#redact = redact;
   }
 
-  /** `at` is when it went through, in Unix milliseconds. Throws the Diagnostic of a record that cannot be written. */
-  write(crossing: Crossing, at: number): void {
+  /** `at` is when it went through, in Unix milliseconds. Throws the Diagnostic of a record that cannot be written. Nothing else is written between its steps. */
+  *write(crossing: Crossing, at: number): Steps<void> {
     const journal = this.#journal;
     switch (crossing.kind) {
       case 'start':
-        if (crossing.port === 'model') return this.#model(crossing, at);
+        if (crossing.port === 'model') return yield* this.#model(crossing, at);
         return journal.append({
           k: 'start',
           at,
           e: crossing.place,
           port: crossing.port,
           name: crossing.name,
-          in: this.json(crossing.input),
+          in: yield* this.json(crossing.input),
         });
       case 'ask': {
         const { place, what, value, chunks } = crossing;
-        return journal.append({ k: 'ask', e: place, what, value: this.json(value), ...this.#chunks(chunks) });
+        const hashes = { value: yield* this.json(value), ...(yield* this.#chunks(chunks)) };
+        return journal.append({ k: 'ask', e: place, what, ...hashes });
       }
       case 'noted':
-        return journal.append({ k: 'ask', e: crossing.place, what: 'record', value: this.json(crossing.event) });
+        return journal.append({ k: 'ask', e: crossing.place, what: 'record', value: yield* this.json(crossing.event) });
       case 'imports':
-        return this.#imports(crossing);
+        return yield* this.#imports(crossing);
       case 'end':
-        return this.#end(crossing, at);
+        return yield* this.#end(crossing, at);
       case 'settled':
       case 'found': {
         const { kind, place, value, fault } = crossing;
         const found = kind === 'found' ? { found: true as const } : {};
-        const held = value === null || value === undefined ? null : this.json(value);
+        const held = value === null || value === undefined ? null : yield* this.json(value);
         return journal.append({ k: 'look', e: place, value: held, ...faultOf(fault), ...found });
       }
       case 'arrived':
-        return this.#arrived(crossing, at);
+        return yield* this.#arrived(crossing, at);
     }
   }
 
-  #imports({ place, instance, log }: Crossed<'imports'>): void {
+  *#imports({ place, instance, log }: Crossed<'imports'>): Steps<void> {
+    if (log !== null && isLong(log)) yield;
     const kept = log === null ? null : keptLog(log, this.#redact, this.#importBytes);
     if (kept === null) return this.#journal.append({ k: 'io', e: place, instance, value: null });
     this.#importBytes -= kept.length;
-    this.#journal.append({ k: 'io', e: place, instance, value: this.#journal.body(kept) });
+    this.#journal.append({ k: 'io', e: place, instance, value: yield* this.#journal.body(kept) });
   }
 
   /** Keeps a value as JSON, redacted, and gives the hash of that. */
-  json(value: unknown): string {
+  *json(value: unknown): Steps<string> {
+    if (holdsLongText(value)) yield;
     const encoded = encode(value);
-    const isClean = this.#redact(encoded) === encoded;
-    return this.#journal.redactedBody(isClean ? encoded : encode(redactedTexts(value, this.#redact)));
+    if (isLong(encoded)) yield;
+    if (this.#redact(encoded) === encoded) return yield* this.#journal.redactedBody(encoded);
+    if (isLong(encoded)) yield;
+    const redacted = redactedTexts(value, this.#redact);
+    if (isLong(encoded)) yield;
+    return yield* this.#journal.redactedBody(encode(redacted));
   }
 
-  #model({ place, name, input }: Crossed<'start'>, at: number): void {
+  *#model({ place, name, input }: Crossed<'start'>, at: number): Steps<void> {
     const request = input as InferenceRequest;
     const { model, system, messages, tools, maxTokens, continuationId } = request;
-    const fixed = this.json({ model, system: this.#journal.body(system), tools: this.#toolsOf(tools), maxTokens });
+    const hashes = { system: yield* this.#journal.body(system), tools: yield* this.#toolsOf(tools) };
+    const fixed = yield* this.json({ model, ...hashes, maxTokens });
     const base = this.#baseOf(messages);
     this.#requests.unshift({ place, messages });
     this.#requests.length = Math.min(this.#requests.length, mostConversations);
-    const add = messages.slice(base?.messages.length ?? 0).map((message) => this.#message(message));
-    const cont = continuationId === undefined ? {} : { cont: this.#journal.body(continuationId) };
+    const add: string[] = [];
+    for (const message of messages.slice(base?.messages.length ?? 0)) add.push(yield* this.#message(message));
+    const cont = continuationId === undefined ? {} : { cont: yield* this.#journal.body(continuationId) };
     const chain = { fixed, base: base?.place ?? null, add, ...cont };
     this.#journal.append({ k: 'start', at, e: place, port: 'model', name, ...chain });
   }
@@ -107,30 +117,30 @@ export class JournalLines {
     return this.#requests.splice(index, index < 0 ? 0 : 1)[0] ?? null;
   }
 
-  #message(message: Message): string {
+  *#message(message: Message): Steps<string> {
     const known = this.#messages.get(message);
     if (known !== undefined) return known;
-    const sha256 = this.json(message);
+    const sha256 = yield* this.json(message);
     this.#messages.set(message, sha256);
     return sha256;
   }
 
-  #toolsOf(tools: InferenceRequest['tools']): string {
+  *#toolsOf(tools: InferenceRequest['tools']): Steps<string> {
     const known = this.#tools.get(tools);
     if (known !== undefined) return known;
-    const sha256 = this.json(tools);
+    const sha256 = yield* this.json(tools);
     this.#tools.set(tools, sha256);
     return sha256;
   }
 
-  #end({ place, value, lost, chunks, durationMs }: Crossed<'end'>, at: number): void {
+  *#end({ place, value, lost, chunks, durationMs }: Crossed<'end'>, at: number): Steps<void> {
     const common = { k: 'end', at, e: place, ms: durationMs } as const;
-    const shown = this.#chunks(chunks);
+    const shown = yield* this.#chunks(chunks);
     if (lost) return this.#journal.append({ ...common, value: null, lost: 'canceled', ...shown });
-    this.#journal.append({ ...common, value: this.json(value), ...shown, ...summaryOf(value) });
+    this.#journal.append({ ...common, value: yield* this.json(value), ...shown, ...summaryOf(value) });
   }
 
-  #arrived(arrived: Crossed<'arrived'>, at: number): void {
+  *#arrived(arrived: Crossed<'arrived'>, at: number): Steps<void> {
     const journal = this.#journal;
     const together = arrived.together ? { together: true as const } : {};
     switch (arrived.what) {
@@ -144,7 +154,7 @@ export class JournalLines {
               : origin === 'completion'
                 ? 'child-end'
                 : 'message';
-        const body = journal.body(text);
+        const body = yield* journal.body(text);
         return journal.append({
           k: 'task',
           at,
@@ -161,7 +171,7 @@ export class JournalLines {
       }
       case 'answer': {
         const { what, taskId: task, questionId: question, sender, text } = arrived;
-        const answer = { k: 'in', at, what, task, question, text: journal.body(text) } as const;
+        const answer = { k: 'in', at, what, task, question, text: yield* journal.body(text) } as const;
         return journal.append({ ...answer, ...(sender === null ? {} : senderOf(sender)), ...together });
       }
       case 'cancel':
@@ -174,12 +184,15 @@ export class JournalLines {
       case 'timer':
         return journal.append({ k: 'in', at, what: arrived.what, name: arrived.name, ...together });
       case 'note':
-        return journal.append({ k: 'in', at, what: arrived.what, text: this.json(arrived.event), ...together });
+        return journal.append({ k: 'in', at, what: arrived.what, text: yield* this.json(arrived.event), ...together });
     }
   }
 
-  #chunks(chunks: readonly Chunk[]): { chunks?: string } {
-    return chunks.length === 0 ? {} : { chunks: this.json(withoutSplitSecrets(joined(chunks), this.#redact)) };
+  *#chunks(chunks: readonly Chunk[]): Steps<{ chunks?: string }> {
+    if (chunks.length === 0) return {};
+    const runs = joined(chunks);
+    if (holdsLongText(runs)) yield;
+    return { chunks: yield* this.json(withoutSplitSecrets(runs, this.#redact)) };
   }
 }
 
@@ -203,6 +216,12 @@ function withoutSplitSecrets(chunks: readonly Chunk[], redact: (text: string) =>
     const first = all.findIndex(([each]) => each === kind);
     return all.flatMap((chunk, at) => (at === first ? [[kind, whole] as const] : chunk[0] === kind ? [] : [chunk]));
   }, chunks);
+}
+
+/** Whether a value that becomes JSON holds a text whose handling takes turns of its own. */
+function holdsLongText(value: unknown): boolean {
+  if (typeof value === 'string') return isLong(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(holdsLongText);
 }
 
 /** As JSON. Numbers beyond 2^53, which components give, become text. */

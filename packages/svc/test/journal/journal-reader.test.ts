@@ -17,6 +17,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { atOnce } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { JournalReader } from '../../src/journal/journal-reader.ts';
 import { encodeLine, firstChain } from '../../src/journal/record-line.ts';
@@ -118,7 +119,7 @@ describe('a journal that is read', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 300 }), fc.constantFrom(1, 1, 500), (unit, times) => {
         const text = unit.repeat(times);
-        kept.set(journal.body(text), text.toWellFormed());
+        kept.set(atOnce(journal.body(text)), text.toWellFormed());
       }),
       { numRuns: 400 },
     );
@@ -275,7 +276,7 @@ describe('a journal that is damaged', () => {
 describe('a text of a journal that is read', () => {
   function recorded(): { readonly folder: string; readonly long: string; readonly short: string } {
     const { folder, journal } = new RecordedSession(root);
-    const [long, short] = [journal.body('x'.repeat(70_000)), journal.body('short')];
+    const [long, short] = [atOnce(journal.body('x'.repeat(70_000))), atOnce(journal.body('short'))];
     journal.close();
     return { folder, long, short };
   }
@@ -312,14 +313,14 @@ describe('a text of a journal that is read', () => {
   it('is told to be cut or not kept where it is', () => {
     const limits = { maxBody: 20_000, maxBytes: mebibyte };
     const cut = new RecordedSession(root, { limits });
-    const sha256 = cut.journal.body('x'.repeat(30_000));
+    const sha256 = atOnce(cut.journal.body('x'.repeat(30_000)));
     cut.journal.close();
     const reader = read(cut.folder);
     const end = 'x'.repeat(4096);
     expect(reader.body(sha256)).toEqual({ kind: 'cut', bytes: 30_000, head: end, tail: end });
     reader.close();
     const meta = new RecordedSession(root, { session: '2', capture: 'meta' });
-    const hash = meta.journal.body('a word');
+    const hash = atOnce(meta.journal.body('a word'));
     meta.journal.close();
     const other = read(meta.folder);
     expect(other.body(hash)).toEqual({ kind: 'not kept', bytes: 6 });
@@ -330,7 +331,7 @@ describe('a text of a journal that is read', () => {
 describe('what stands in the folder of a session and is not its own', () => {
   it('is not read through a link, wherever that leads', () => {
     const { folder, journal } = new RecordedSession(root);
-    const long = journal.body('x'.repeat(70_000));
+    const long = atOnce(journal.body('x'.repeat(70_000)));
     journal.close();
     renameSync(join(folder, 'bodies'), join(root, 'elsewhere'));
     symlinkSync(join(root, 'elsewhere'), join(folder, 'bodies'));

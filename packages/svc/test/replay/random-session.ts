@@ -1,5 +1,6 @@
 /** Sessions in which much happens at once and whose outcomes are left to real chance, recorded and run again. */
 
+import { atOnce } from '@svc/kit/own-turn.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,7 +56,6 @@ export async function journalRandomSession(): Promise<Recorded> {
     const limits = { maxBody: 8 * 1024 * 1024, maxBytes: 256 * 1024 * 1024 };
     const clock = { now: () => 1 };
     const journal = openJournal({ directory, session, capture: 'content', redact, limits, clock, onFull: () => {} });
-    journal.begin();
     const about = {
       svc: '0.4.0',
       node: '20.20.2',
@@ -64,7 +64,7 @@ export async function journalRandomSession(): Promise<Recorded> {
     } as const;
     journal.append({ k: 'open', version: 1, session, epoch: 1, capture: 'content', ...about });
     const lines = new JournalLines(journal, redact);
-    const outcome = await runRandomSession(throughOneGate, (crossing) => lines.write(crossing, 1));
+    const outcome = await runRandomSession(throughOneGate, (crossing) => atOnce(lines.write(crossing, 1)));
     journal.close();
     return { ...outcome, crossings: readBack(directory) };
   } finally {
