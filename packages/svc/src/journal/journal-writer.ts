@@ -20,7 +20,7 @@ import { isLong, type Steps } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { IndexBuilder } from './journal-index.ts';
-import { encodeLine, firstChain } from './record-line.ts';
+import { firstChain, numberedLine } from './record-line.ts';
 import { redactedRecord } from './redacted-record.ts';
 import type { RecordKind, RecordOf } from './records.ts';
 
@@ -38,11 +38,11 @@ type Untimed<Each> = Each extends { readonly at: number } ? Omit<Each, 'at'> & {
 export interface Journal {
   /** `meta` from the moment on at which a journal of `content` is full. */
   readonly capture: Capture;
-  /** Keeps a text, once a session, with the secrets taken out, and returns the SHA-256 of what is kept. */
+  /** Keeps a text, once a session, with the secrets taken out, and returns the SHA-256 of what is kept. Its line goes out with the next record. */
   body(text: string): Steps<string>;
   /** The same for a text of which the secrets have been taken out already. */
   redactedBody(text: string): Steps<string>;
-  /** Appends one line, whole or not at all. Throws the Diagnostic `E-IO-006` when it cannot, and the file is as it was. */
+  /** Appends one line with the texts before it, all or nothing. Throws the Diagnostic `E-IO-006` when it cannot, and the file is as it was. */
   append(record: NewRecord): void;
   /** Nothing is taken any more. */
   close(): void;
@@ -88,6 +88,17 @@ export function openJournal(options: JournalOptions): Journal {
   return new FileJournal(options);
 }
 
+interface Place {
+  readonly n: number;
+  readonly chain: string;
+}
+
+interface HeldLine {
+  readonly record: RecordOf<RecordKind>;
+  readonly at: Place;
+  readonly bytes: Buffer;
+}
+
 class FileJournal implements Journal {
   readonly #options: JournalOptions;
   readonly #path: string;
@@ -98,8 +109,10 @@ class FileJournal implements Journal {
   #bodyBytes = 0;
   /** How much may be written before the disk is asked again how much is left. */
   #unasked = 0;
-  #n = 0;
-  #chain = firstChain;
+  /** Of the next line. */
+  #place: Place = { n: 0, chain: firstChain };
+  /** Lines that go out with the next record. */
+  #held: readonly HeldLine[] = [];
   #index = new IndexBuilder();
   readonly #kept = new Set<string>();
 
@@ -131,8 +144,8 @@ class FileJournal implements Journal {
     const sha256 = sha256Hex(bytes);
     if (this.#kept.has(sha256)) return sha256;
     if (isLong(text)) yield;
-    this.#keep(sha256, redacted, bytes);
     this.#kept.add(sha256);
+    this.#keep(sha256, redacted, bytes);
     return sha256;
   }
 
@@ -142,33 +155,49 @@ class FileJournal implements Journal {
     // Time and place go first, where readers look for them.
     const place = 'e' in record ? { e: record.e } : {};
     const timed = Object.assign({ k: record.k }, at === undefined ? {} : { at }, place, record);
-    this.#write(redactedRecord(timed as RecordOf<RecordKind>, this.#options.redact));
+    // The last line is the end of the session, and an index right before it.
+    if (record.k === 'close') this.#write(this.#index.record());
+    this.#write(timed as RecordOf<RecordKind>);
+    if (this.#index.isDue) this.#write(this.#index.record());
   }
 
   close(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    closeSync(this.#fd);
+    try {
+      this.#writeHeld();
+    } finally {
+      closeSync(this.#fd);
+    }
   }
 
   #keep(sha256: string, text: string, encoded: Buffer): void {
     const bytes = encoded.length;
     const known = { k: 'body', sha256, bytes } as const;
     if (this.#capture === 'meta') {
-      this.#write(known);
+      this.#hold(known);
     } else if (bytes > this.#options.limits.maxBody) {
-      this.#write({ ...known, cut: endsOf(encoded) });
-    } else if (this.#size + this.#bodyBytes + bytes > this.#options.limits.maxBytes) {
+      this.#hold({ ...known, cut: endsOf(encoded) });
+    } else if (this.#size + this.#heldBytes() + this.#bodyBytes + bytes > this.#options.limits.maxBytes) {
       this.#capture = 'meta';
-      this.#write(known);
+      this.#hold(known);
       this.#options.onFull();
     } else if (bytes > longestInline) {
-      this.#leaveSpare(bytes);
-      this.#attempt(() => this.#writeFile(sha256, encoded));
+      this.#keepFile(sha256, encoded);
       this.#bodyBytes += bytes;
-      this.#write({ ...known, file: true });
+      this.#hold({ ...known, file: true });
     } else {
-      this.#write({ ...known, data: text });
+      this.#hold({ ...known, data: text });
+    }
+  }
+
+  #keepFile(sha256: string, bytes: Buffer): void {
+    try {
+      this.#leaveSpare(bytes.length);
+      this.#attempt(() => this.#writeFile(sha256, bytes));
+    } catch (error) {
+      this.#kept.delete(sha256);
+      throw error;
     }
   }
 
@@ -190,22 +219,44 @@ class FileJournal implements Journal {
   }
 
   #write(record: RecordOf<RecordKind>): void {
-    // The last line is the end of the session, and an index right before it.
-    if (record.k === 'close') this.#writeLine(this.#index.record());
-    this.#writeLine(record);
-    if (this.#index.isDue) this.#writeLine(this.#index.record());
+    this.#hold(record);
+    this.#writeHeld();
   }
 
-  #writeLine(record: RecordOf<RecordKind>): void {
-    const { line, chain } = encodeLine(this.#n, record, this.#chain);
-    const bytes = Buffer.from(line);
-    this.#leaveSpare(bytes.length);
-    this.#attempt(() => this.#appendBytes(bytes));
-    const offset = this.#size;
-    this.#size += bytes.length;
-    this.#n += 1;
-    this.#chain = chain;
-    this.#index.note(record, offset, this.#size);
+  #hold(record: RecordOf<RecordKind>): void {
+    const { n, chain } = this.#place;
+    // Bodies are redacted, an index brings nothing of its own.
+    const isOwn = record.k === 'body' || record.k === 'index';
+    const json = isOwn ? JSON.stringify(record) : redactedRecord(record, this.#options.redact);
+    const encoded = numberedLine(n, json, chain);
+    this.#held = [...this.#held, { record, at: this.#place, bytes: Buffer.from(encoded.line) }];
+    this.#place = { n: n + 1, chain: encoded.chain };
+    if (record.k === 'body' && this.#heldBytes() > longestInline) this.#writeHeld();
+  }
+
+  #heldBytes(): number {
+    return this.#held.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  }
+
+  #writeHeld(): void {
+    const held = this.#held;
+    const [first] = held;
+    if (first === undefined) return;
+    this.#held = [];
+    try {
+      const bytes = Buffer.concat(held.map((each) => each.bytes));
+      this.#leaveSpare(bytes.length);
+      this.#attempt(() => this.#appendBytes(bytes));
+    } catch (error) {
+      this.#place = first.at;
+      for (const { record } of held) if (record.k === 'body') this.#kept.delete(record.sha256);
+      throw error;
+    }
+    for (const { record, bytes } of held) {
+      const offset = this.#size;
+      this.#size += bytes.length;
+      this.#index.note(record, offset, this.#size);
+    }
   }
 
   /** Only a disk that is filling up takes a part; the rest then meets the error. */

@@ -24,9 +24,14 @@ export interface EncodedLine {
 
 /** The line of a record: `n` and `k` first, `c` last (docs/journal.md "The chain"). */
 export function encodeLine(n: number, { k, ...rest }: { readonly k: string }, previous: string): EncodedLine {
-  const text = JSON.stringify({ n, k, ...rest });
-  const chain = hash('sha256', previous + text).slice(0, chainDigits);
-  return { line: `${text.slice(0, -1)},"c":"${chain}"}\n`, chain };
+  return numberedLine(n, JSON.stringify({ k, ...rest }), previous);
+}
+
+/** The same of a record that is encoded already, `k` first. */
+export function numberedLine(n: number, encoded: string, previous: string): EncodedLine {
+  const text = `{"n":${n},${encoded.slice(1, -1)}`;
+  const chain = hash('sha256', `${previous}${text}}`).slice(0, chainDigits);
+  return { line: `${text},"c":"${chain}"}\n`, chain };
 }
 
 /** What a line says of itself, before anything else in it is read. */

@@ -20,15 +20,17 @@ const ownStart: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * The record with every text that came from elsewhere redacted, places included: the same text in the same way each time, so that a
- * `base` still names its request.
+ * The JSON of the record with every text that came from elsewhere redacted, places included: the same text in the same way each time, so that
+ * a `base` still names its request.
  */
-export function redactedRecord(record: RecordOf<RecordKind>, redact: (text: string) => string): RecordOf<RecordKind> {
+export function redactedRecord(record: RecordOf<RecordKind>, redact: (text: string) => string): string {
   const encoded = JSON.stringify(record);
-  if (redact(encoded) === encoded) return record;
-  return Object.fromEntries(
-    Object.entries(record).map(([key, value]) => [key, own.has(key) ? value : redactedValue(key, value, redact)]),
-  ) as RecordOf<RecordKind>;
+  if (redact(encoded) === encoded) return encoded;
+  return JSON.stringify(
+    Object.fromEntries(
+      Object.entries(record).map(([key, value]) => [key, own.has(key) ? value : redactedValue(key, value, redact)]),
+    ),
+  );
 }
 
 function redactedValue(key: string, value: unknown, redact: (text: string) => string): unknown {

@@ -17,6 +17,9 @@ interface KnownRequest {
   readonly messages: readonly Message[];
 }
 
+/** What of a request is the same from turn to turn. */
+type FixedPart = Pick<InferenceRequest, 'model' | 'system' | 'tools' | 'maxTokens'>;
+
 /** How many conversations are looked at for the request that a new one extends: hooks and tasks of other contexts ask in between. */
 const mostConversations = 8;
 
@@ -29,6 +32,7 @@ export class JournalLines {
   readonly #requests: KnownRequest[] = [];
   readonly #messages = new WeakMap<Message, string>();
   readonly #tools = new WeakMap<object, string>();
+  #fixed: { readonly known: FixedPart | null; readonly sha256: string } = { known: null, sha256: '' };
 
   /** `importBytes` is what may be kept of the imports of components in all. */
   constructor(journal: Journal, redact: (text: string) => string, importBytes = Infinity) {
@@ -97,8 +101,7 @@ export class JournalLines {
   *#model({ place, name, input }: Crossed<'start'>, at: number): Steps<void> {
     const request = input as InferenceRequest;
     const { model, system, messages, tools, maxTokens, continuationId } = request;
-    const hashes = { system: yield* this.#journal.body(system), tools: yield* this.#toolsOf(tools) };
-    const fixed = yield* this.json({ model, ...hashes, maxTokens });
+    const fixed = yield* this.#fixedOf({ model, system, tools, maxTokens });
     const base = this.#baseOf(messages);
     this.#requests.unshift({ place, messages });
     this.#requests.length = Math.min(this.#requests.length, mostConversations);
@@ -122,6 +125,19 @@ export class JournalLines {
     if (known !== undefined) return known;
     const sha256 = yield* this.json(message);
     this.#messages.set(message, sha256);
+    return sha256;
+  }
+
+  /** The same for each turn of a session, as long as its tools are. */
+  *#fixedOf(part: FixedPart): Steps<string> {
+    const { model, system, tools, maxTokens } = part;
+    const { known } = this.#fixed;
+    const isKnown =
+      known?.model === model && known.system === system && known.tools === tools && known.maxTokens === maxTokens;
+    if (isKnown) return this.#fixed.sha256;
+    const hashes = { system: yield* this.#journal.body(system), tools: yield* this.#toolsOf(tools) };
+    const sha256 = yield* this.json({ model, ...hashes, maxTokens });
+    this.#fixed = { known: part, sha256 };
     return sha256;
   }
 
@@ -226,7 +242,12 @@ function holdsLongText(value: unknown): boolean {
 
 /** As JSON. Numbers beyond 2^53, which components give, become text. */
 export function encode(value: unknown): string {
-  return JSON.stringify(value, (_key, each: unknown) => (typeof each === 'bigint' ? String(each) : each)) ?? 'null';
+  try {
+    return JSON.stringify(value) ?? 'null';
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return JSON.stringify(value, (_key, each: unknown) => (typeof each === 'bigint' ? String(each) : each));
+  }
 }
 
 function senderOf(sender: Sender | null): { key: string | null; principal?: string; traceparent?: string } {
