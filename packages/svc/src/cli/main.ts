@@ -19,6 +19,9 @@ import { say, sayLines } from './terminal/shown.ts';
 const usageError = 2;
 const bugInSvc = 70;
 
+/** Ask for nothing that a command has. */
+const versionFlags: ReadonlySet<string> = new Set(['-V', '--version']);
+
 /** What the file that starts `svc` tells it. */
 interface Start {
   /** Which build of the program this is. */
@@ -86,8 +89,10 @@ async function program(args: readonly string[], context: CommandContext): Promis
       writeErr: (text) => context.stderr.write(sayLines(redactHandles(text))),
     })
     .exitOverride();
-  const asked = commands.filter((command) => command.name === args[0]);
-  const makers = await Promise.all((asked.length > 0 ? asked : commands).map(async ({ load }) => await load()));
+  const [first = ''] = args;
+  const asked = commands.filter(({ name }) => name === first);
+  const wanted = asked.length > 0 || versionFlags.has(first) ? asked : commands;
+  const makers = await Promise.all(wanted.map(async ({ load }) => await load()));
   for (const make of makers) {
     const command = make(context).copyInheritedSettings(root);
     for (const below of command.commands) below.copyInheritedSettings(root);
