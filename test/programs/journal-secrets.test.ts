@@ -20,9 +20,22 @@ afterEach(async () => {
 const canary = 'canary-of-the-service-0123456789';
 const quoted = 'canary"with\\quotes/and&more';
 const lines = 'canary-line-one-0123\ncanary-line-two-4567';
-const known = { SERVICE_TOKEN: canary, build_Password: quoted, DEPLOY_KEY: lines, SOME_SECRET: 'true' };
+const known = {
+  SERVICE_TOKEN: canary,
+  build_Password: quoted,
+  DEPLOY_KEY: lines,
+  SOME_SECRET: 'true',
+  PIN_KEY: '8675309867',
+};
 /** No record may hold one of these, nor their beginnings. */
-const never = ['canary-of-the-service', 'canary\\"with', 'canary"with', 'canary-line-one', 'canary-line-two'];
+const never = [
+  'canary-of-the-service',
+  'canary\\"with',
+  'canary"with',
+  'canary-line-one',
+  'canary-line-two',
+  '8675309867',
+];
 
 const manifest = `trace: { capture: content }
 lifecycle: { task_acceptance: queue, after_task: sleep, conversation: threaded }
@@ -31,7 +44,7 @@ artifacts:
   - { name: svc-hook-debug, version: 1.0.0, runtime: hook, capabilities: { env: { allow: [SERVICE_TOKEN] } } }
   - { name: odd, version: 1.0.0, source: ./odd }
 capabilities:
-  env: { allow: [SERVICE_TOKEN, build_Password, DEPLOY_KEY, SOME_SECRET, BENIGN] }
+  env: { allow: [SERVICE_TOKEN, build_Password, DEPLOY_KEY, SOME_SECRET, PIN_KEY, BENIGN] }
   shell: { allow: [sh] }
 `;
 
@@ -40,7 +53,7 @@ const json = JSON.stringify({ nested: JSON.stringify({ password: quoted }) });
 const everywhere = script(
   calls([['c1', 'sh', { command: 'echo "$SERVICE_TOKEN $BENIGN $SOME_SECRET"; echo "$build_Password" >&2; exit 3' }]]),
   calls([['c2', 'sh', { command: 'touch "name-of-$SERVICE_TOKEN"; ls; echo "$DEPLOY_KEY" | tail -1' }]]),
-  calls([['c3', 'odd__echo', { [canary]: json, list: [canary, 'it is true'] }]], {
+  calls([['c3', 'odd__echo', { [canary]: json, list: [canary, 'it is true'], pin: 8_675_309_867, count: 8_675_309 }]], {
     chunks: ['the token is canary-of-the-', 'service-0123456789, I think'],
     thinking: [`is ${canary} right?`],
   }),
@@ -105,6 +118,7 @@ describe('a secret of a variable that a capsule is granted', () => {
     expect(journal).toContain('401: bad key [secret]');
     expect(journal).toContain('name-of-[secret]');
     expect(journal).toContain('it is true');
+    expect(journal).toContain('\\"pin\\":\\"[secret]\\",\\"count\\":8675309');
     expect(journal).toContain('Is it [secret]?');
     expect(journal).toContain('No, [secret] it is, or [secret].');
   });

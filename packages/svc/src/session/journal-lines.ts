@@ -5,7 +5,7 @@ import { isLong, type Steps } from '@svc/kit/own-turn.ts';
 import type { InferenceRequest, Message } from '../inference/driver.ts';
 import type { Journal } from '../journal/journal-writer.ts';
 import { keptLog } from './kept-import-log.ts';
-import { redactedTexts } from '../trace/file-trace.ts';
+import { redactedJson } from '../trace/file-trace.ts';
 import type { Chunk, Crossing } from './gate.ts';
 import type { Sender } from './task.ts';
 
@@ -93,7 +93,7 @@ export class JournalLines {
     if (isLong(encoded)) yield;
     if (this.#redact(encoded) === encoded) return yield* this.#journal.redactedBody(encoded);
     if (isLong(encoded)) yield;
-    const redacted = redactedTexts(value, this.#redact);
+    const redacted = redactedJson(value, this.#redact);
     if (isLong(encoded)) yield;
     return yield* this.#journal.redactedBody(encode(redacted));
   }

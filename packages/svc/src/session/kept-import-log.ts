@@ -5,13 +5,15 @@ import { redactedTexts } from '../trace/file-trace.ts';
 
 /**
  * The log without the secrets that `redact` knows. Null for one that is not kept: it is longer than `mostBytes`, is no log, or a secret in it
- * lies across the pieces in which a component reads or writes, where taking it out would change more than itself.
+ * is a number or lies across the pieces in which a component reads or writes, where taking it out would change more than itself.
  */
 export function keptLog(log: string, redact: (text: string) => string, mostBytes: number): string | null {
   if (log.length > mostBytes) return null;
   const entries = parseImportLog(log);
   if (entries === null || streamsOf(entries).some((pieces) => liesAcross(pieces, redact))) return null;
-  return redact(log) === log ? log : JSON.stringify(redactedTexts(entries, redact));
+  if (redact(log) === log) return log;
+  const kept = JSON.stringify(redactedTexts(entries, redact));
+  return redact(kept) === kept ? kept : null;
 }
 
 function liesAcross(pieces: readonly Piece[], redact: (text: string) => string): boolean {

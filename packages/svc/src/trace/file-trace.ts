@@ -73,7 +73,7 @@ function withoutSecrets(line: Readonly<Record<string, unknown>>, redact: (text: 
   }
   return JSON.stringify(
     Object.fromEntries(
-      Object.entries(line).map(([key, value]) => [key, isOwn(key, value) ? value : redactedTexts(value, redact)]),
+      Object.entries(line).map(([key, value]) => [key, isOwn(key, value) ? value : redactedJson(value, redact)]),
     ),
   );
 }
@@ -88,8 +88,9 @@ const own: ReadonlySet<string> = new Set([
   'context_id',
 ]);
 
-/** A context may have the name that a sender gave it. */
+/** A context may have the name that a sender gave it; numbers of the line itself are counts. */
 function isOwn(key: string, value: unknown): boolean {
+  if (typeof value === 'number') return true;
   return own.has(key) && (key !== 'context_id' || /^ctx_[0-9a-f]{32}$/.test(String(value)));
 }
 
@@ -99,6 +100,21 @@ export function redactedTexts(value: unknown, redact: (text: string) => string):
   if (Array.isArray(value)) return value.map((each) => redactedTexts(each, redact));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [redact(key), redactedTexts(each, redact)]));
+}
+
+/** Shorter numbers are counts and limits rather than secrets. */
+const shortestNumber = 8;
+
+/** The same of JSON that came from outside: a number of eight digits and more that is a secret becomes a text. */
+export function redactedJson(value: unknown, redact: (text: string) => string): unknown {
+  if (typeof value === 'number' || typeof value === 'bigint') {
+    const spelled = String(value);
+    const redacted = spelled.length < shortestNumber ? spelled : redact(spelled);
+    return redacted === spelled ? value : redacted;
+  }
+  if (Array.isArray(value)) return value.map((each) => redactedJson(each, redact));
+  if (typeof value !== 'object' || value === null) return redactedTexts(value, redact);
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [redact(key), redactedJson(each, redact)]));
 }
 
 function openTraceFile(path: string): number {
