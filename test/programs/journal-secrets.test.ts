@@ -3,12 +3,15 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { mcpArtifact, oddBehaviour, oddServerProgram } from '../support/mcp-artifact.ts';
+import { calls as told, says as answers, useFormations } from '../support/formation.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { asks, calls, script } from '../support/scripted-turns.ts';
 import { StreamedCapsule } from '../support/streamed-capsule.ts';
 import { svc } from '../support/svc-process.ts';
-import type { Workspace } from '../support/workspace.ts';
+import { makeWorkspace, type Workspace } from '../support/workspace.ts';
+import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
 
+const start = useFormations();
 const workspaces: Workspace[] = [];
 const running: StreamedCapsule[] = [];
 
@@ -121,5 +124,66 @@ describe('a secret of a variable that a capsule is granted', () => {
     expect(journal).toContain('\\"pin\\":\\"[secret]\\",\\"count\\":8675309');
     expect(journal).toContain('Is it [secret]?');
     expect(journal).toContain('No, [secret] it is, or [secret].');
+  });
+});
+
+describe('a secret that comes back from outside', () => {
+  it('is not in the journal of a session whose provider repeats its key in a refusal and in an answer', async () => {
+    const key = 'sk-canary-of-the-provider-0123';
+    const provider = await startFakeOpenAi(
+      [
+        { kind: 'stream', text: ['It is sk-canary-of-', 'the-provider-0123.'] },
+        { kind: 'refuse', status: 401, message: `the key ${key} is blocked` },
+      ],
+      { key },
+    );
+    const workspace = makeWorkspace({
+      'svc.yaml': `name: keyed
+version: 0.1.0
+inference:
+  endpoint: ${provider.endpoint}
+  model: small-model
+  api_key: \${PROVIDER_KEY}
+  system_prompt: You tell secrets.
+  driver: { artifact: svc-driver-openai }
+  max_tokens: 500
+`,
+    });
+    workspaces.push(workspace);
+    const env = { PROVIDER_KEY: key };
+    expect(await svc(workspace, ['run', '--task', 'Tell.'], { env })).toMatchObject({ code: 0 });
+    expect(await svc(workspace, ['run', '--task', 'Tell.'], { env })).toMatchObject({ code: 1 });
+    await provider.close();
+    const written = filesIn(join(workspace.folder, '.svc', 'sessions')).map((path) => readFileSync(path, 'utf8'));
+    expect(written.filter((text) => text.includes('canary-of-the-provider'))).toEqual([]);
+    const journals = written.filter((text) => text.startsWith('{"n":0,"k":"open"')).join('');
+    expect(journals).toContain('It is [secret].');
+    expect(journals).toMatch(/the key \*+ is blocked/);
+  });
+
+  it('is not in the journal of a capsule that hears it from one that it delegated to', async () => {
+    const lead = {
+      manifest: `lifecycle: { task_acceptance: queue, queue_depth: 4, after_task: sleep }
+capabilities: { spawn: { allow: [worker] }, env: { allow: [SERVICE_TOKEN] }, shell: { allow: [sh] } }
+`,
+      script: [
+        told('delegate-task', { capsule: 'worker', version: '1.0.0', task: `Use ${canary}` }, 'Begin'),
+        answers('It is under way.', 'Begin'),
+        told('sh', { command: 'cat .svc/children/*/out/result.txt' }, 'delegation_id'),
+        answers('Heard.', 'delegation_id'),
+      ].join(''),
+    };
+    const worker = {
+      manifest: 'lifecycle: { task_acceptance: single }\n',
+      script: answers(`It was ${canary}.`, `Use ${canary}`),
+    };
+    const formation = await start({ capsules: { lead, worker }, env: { SERVICE_TOKEN: canary } });
+    await formation.send('Begin');
+    await formation.tasksEnded(2);
+    expect(formation.results.join('')).toContain(`It was ${canary}.`);
+    const session = join(formation.workspace.folder, '.svc', 'sessions', formation.line.session_id);
+    const written = ['journal.jsonl', 'trace.jsonl'].map((name) => readFileSync(join(session, name), 'utf8')).join('');
+    expect(written).toContain('It was [secret].');
+    expect(written).not.toContain(canary);
   });
 });
