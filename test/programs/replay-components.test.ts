@@ -262,6 +262,23 @@ capabilities: { env: { allow: [SEEN] } }
     expect(stderr).toContain('warning[W-RUN-066]: 2 calls of components were served from the recording');
   });
 
+  it('are served from where a session was answered more than a quarter of trace.max_bytes on', async () => {
+    const flood = { op: 'flood', count: 4, size: 50_000 };
+    const workspace = await recorded({
+      trace: 'trace: { capture: content, components: true, max_bytes: 2000Ki }\n',
+      script: turn(
+        ['call_1', 'one', flood],
+        ['call_2', 'two', flood],
+        ['call_3', 'three', flood],
+        ['call_4', 'four', { op: 'count' }],
+      ),
+      tools: { one: await probe(), two: await probe(), three: await probe(), four: await probe() },
+    });
+    expect(await replay(workspace)).toMatchObject({ outcome: 'same', components: { served: 1 } });
+    const kept = readFileSync(journalOf(workspace), 'utf8').match(/"k":"io"[^\n]*"value":(?:null|")/g) ?? [];
+    expect(kept.filter((each) => each.endsWith('null'))).toHaveLength(1);
+  });
+
   it("are told a stranger's answers without harm: of another shape, and of no shape at all", async () => {
     const files = {
       tools: { files: await fixtureComponent('files-tool') },
