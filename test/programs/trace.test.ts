@@ -86,6 +86,7 @@ describe('svc trace list', () => {
       status: 'crashed',
       tasks: 1,
       tokens: 42,
+      task: null,
       steps: null,
       journal: null,
       journal_removed_at_ms: null,
@@ -148,7 +149,7 @@ describe('a session of svc trace', () => {
   it('is refused when several end so', async () => {
     recorded('14f1a');
     recorded('24f1a');
-    expect((await trace('steps', '4f1a')).stderr).toMatch(/^error\[E-RUN-070\]: 4f1a fits more than one session: ses_/);
+    expect((await trace('steps', '4f1a')).stderr).toMatch(/^error\[E-RUN-091\]: 4f1a fits more than one session: ses_/);
     expect((await trace('list')).stdout).toMatch(/\n…24f1a .*\n…14f1a /);
   });
 

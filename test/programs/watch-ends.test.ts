@@ -151,10 +151,10 @@ hint: it may be another version of svc, or no capsule at all
       writeFileSync(join(records, `${id}.json`), JSON.stringify({ ...record, ...rest }));
     }
     const { code, stderr } = await svc(workspace, ['watch', '1234']);
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(stderr).toBe(
-      `error[E-RUN-026]: 1234 fits more than one session: ${ids[1]}, ${ids[0]}
-hint: give more characters of the id; a session is named by its id, at least 4 of its last characters, or host:port
+      `error[E-RUN-091]: 1234 fits more than one session: ${ids[1]}, ${ids[0]}
+hint: give more characters of the id
 `,
     );
   });

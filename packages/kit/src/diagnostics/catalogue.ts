@@ -4,6 +4,7 @@ import { artifactCodes } from './artifact-codes.ts';
 import type { CatalogueEntry } from './catalogue-entry.ts';
 import { journalCodes } from './journal-codes.ts';
 import { serverCodes } from './server-codes.ts';
+import { sessionCodes } from './session-codes.ts';
 
 /** Codes of what `svc run` says of its tasks, and of the commands that talk to a running capsule; a part of the catalogue. */
 const commandCodes = {
@@ -351,6 +352,7 @@ export const catalogue = {
   },
   ...commandCodes,
   ...journalCodes,
+  ...sessionCodes,
   ...serverCodes,
 } as const satisfies Record<string, CatalogueEntry>;
 

@@ -137,6 +137,7 @@ function listSession({ request, launch, listener }: BoundLaunch, open: OpenSessi
       name,
       version,
       workdir: open.directories.workdir,
+      session_directory: open.directories.session,
       started_at_ms: systemClock.now(),
     });
   } catch (error) {

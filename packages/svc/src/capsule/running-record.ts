@@ -24,6 +24,8 @@ const recordShape = z.lazy(() =>
     name: z.string(),
     version: z.string(),
     workdir: z.string(),
+    /** Of its trace, journal and logs; absent in records of older versions. */
+    session_directory: z.optional(z.string()),
     started_at_ms: z.int(),
   }),
 );

@@ -1,5 +1,6 @@
 /** Finds a running capsule and decides whether it is told the listener token. */
 
+import { basename, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -12,6 +13,8 @@ import type { DoorOptions, Http } from '@svc/client/http-door.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { ownConnection } from '@svc/kit/net/connections.ts';
 import { readRunningRecords, type RunningRecord } from '../capsule/running-record.ts';
+import { isSessionId } from '@svc/protocol/ids.ts';
+import { severalFit, shortestSuffix } from './session-names.ts';
 
 /** Where to call a capsule, and with which token. */
 export interface ApproachedCapsule {
@@ -137,13 +140,12 @@ export interface LocatedCapsule {
   readonly named: 'address' | 'session';
 }
 
-const shortestSuffix = 4;
 const addressShape = /^(?:http:\/\/)?((?:\[[0-9a-fA-F:.]+\]|[^:/\s]+):(\d{1,5}))\/?$/;
 const lastPort = 65_535;
 
 /**
- * The capsule meant by a full session id, by a suffix of at least 4 characters, or by `host:port`; with none, the newest
- * running one (docs/cli.md "svc stop"). Throws `E-RUN-026` when there is none or the suffix fits several.
+ * The capsule meant by a full session id, by a suffix of at least 4 characters, by `host:port`, or by the path of its folder; with
+ * none, the newest running one (docs/cli.md "svc stop"). Throws `E-RUN-026` when there is none, `E-RUN-091` when the suffix fits several.
  */
 export function locateCapsule(home: string, wanted: string | undefined): LocatedCapsule {
   const records = readRunningRecords(home);
@@ -157,14 +159,24 @@ export function locateCapsule(home: string, wanted: string | undefined): Located
     const bound = records.find((record) => isBoundTo(record.address, address));
     return bound === undefined ? { address, record: null, named: 'address' } : located(bound, 'address');
   }
-  const matches = wanted.length < shortestSuffix ? [] : records.filter((record) => record.session_id.endsWith(wanted));
+  const suffix = suffixIn(wanted);
+  const matches = suffix.length < shortestSuffix ? [] : records.filter(({ session_id: id }) => id.endsWith(suffix));
   const [match, another] = matches;
   if (another !== undefined) {
-    const ids = matches.map((record) => record.session_id).join(', ');
-    throw notFound(`${wanted} fits more than one session: ${ids}`, 'give more characters of the id');
+    throw severalFit(
+      wanted,
+      matches.map((record) => record.session_id),
+    );
   }
   if (match === undefined) throw notFound(`no running session is ${wanted}`, 'svc ps lists the running ones');
   return located(match, 'session');
+}
+
+/** The end of an id that is meant: a list puts `…` before it, and the folders of a session have its id as their name. */
+function suffixIn(wanted: string): string {
+  if (!wanted.includes('/') && !/^\.{1,2}$/.test(wanted)) return wanted.replace(/^…/, '');
+  const name = basename(resolve(wanted));
+  return isSessionId(name) ? name : '';
 }
 
 /** `host:port`, also as it is pasted from a browser; null for anything else. */

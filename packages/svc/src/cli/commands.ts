@@ -18,6 +18,7 @@ export const commands: readonly CommandEntry[] = [
   { name: 'run', load: async () => runCommand },
   { name: 'stop', load: async () => (await import('./stop.ts')).stopCommand },
   { name: 'ps', load: async () => (await import('./ps.ts')).psCommand },
+  { name: 'sessions', load: async () => (await import('./sessions.ts')).sessionsCommand },
   { name: 'watch', load: async () => (await import('./watch.ts')).watchCommand },
   { name: 'trace', load: async () => (await import('./trace/trace.ts')).traceCommand },
   { name: 'test', load: async () => (await import('./testing/test.ts')).testCommand },

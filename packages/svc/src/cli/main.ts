@@ -107,7 +107,8 @@ function report(error: unknown, context: CommandContext): number {
   const failure = renderFailure(error, context);
   if (failure !== null) {
     context.stderr.write(failure);
-    return 1;
+    // A name that fits several sessions is a wrong command line.
+    return error instanceof Diagnostic && error.code === 'E-RUN-091' ? usageError : 1;
   }
   reportBug(error, context);
   return bugInSvc;

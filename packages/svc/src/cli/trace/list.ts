@@ -6,6 +6,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readRunningRecords } from '../../capsule/running-record.ts';
 import type { CommandContext } from '../command-context.ts';
 import { render } from '../render-failure.ts';
+import { suffixOf } from '../session-names.ts';
 import { type Column, renderTable } from '../table.ts';
 import { jsonLine, say } from '../terminal/shown.ts';
 import {
@@ -29,8 +30,6 @@ const columns: readonly Column[] = [
   { title: 'TOKENS' },
   { title: 'JOURNAL', keeps: 7 },
 ];
-
-const shortestSuffix = 4;
 
 /** `svc trace list`: newest first; one without a journal has `-` in its place. */
 export function listCommand(context: CommandContext): Command {
@@ -98,13 +97,4 @@ function rowOf(facts: SessionFacts, ids: readonly string[]): readonly string[] {
         : 'removed'
       : `${journal.capture} ${shownBytes(journal.bytes)}`,
   ];
-}
-
-/** As many of its last characters as no other session ends with. */
-function suffixOf(id: string, ids: readonly string[]): string {
-  for (let length = shortestSuffix; length < id.length; length += 1) {
-    const suffix = id.slice(-length);
-    if (ids.filter((each) => each.endsWith(suffix)).length === 1) return suffix;
-  }
-  return id;
 }

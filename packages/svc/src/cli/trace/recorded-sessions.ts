@@ -15,6 +15,7 @@ import type { JournalRecord } from '../../journal/records.ts';
 import { removedFile } from '../../journal/journal-writer.ts';
 import type { CommandContext } from '../command-context.ts';
 import { render } from '../render-failure.ts';
+import { severalFit, shortestSuffix } from '../session-names.ts';
 import { shownMinute } from './shown-values.ts';
 import { unpackExport } from './unpack-export.ts';
 
@@ -29,7 +30,6 @@ export const sessionHelp =
   'session id, at least 4 of its last characters, the path of a session folder or of an export; the newest when absent';
 
 export const traceFile = 'trace.jsonl';
-const shortestSuffix = 4;
 
 /** Whose files are read. */
 export function thisUser(): number | null {
@@ -95,12 +95,12 @@ export function removedAt(directory: HeldDirectory): number | null {
   }
 }
 
-/** The id of the session of this workspace that is meant. `E-RUN-070` when there is none, or several fit. */
+/** The id of the session of this workspace that is meant. `E-RUN-070` when there is none, `E-RUN-091` when several fit. */
 export function locateSession(folder: string, wanted: string | undefined): string {
   const ids = sessionIds(folder);
   if (wanted === undefined) {
     const newest = ids
-      .map((id) => ({ id, at: startOfId(folder, id) }))
+      .map((id) => ({ id, at: startOfSession(folder, id) }))
       .toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1))[0];
     if (newest === undefined)
       throw noSession(
@@ -112,14 +112,13 @@ export function locateSession(folder: string, wanted: string | undefined): strin
   const suffix = wanted.replace(/^…/, '');
   const matches = suffix.length < shortestSuffix ? [] : ids.filter((id) => id.endsWith(suffix));
   const [match, another] = matches;
-  if (another !== undefined)
-    throw noSession(`${wanted} fits more than one session: ${matches.join(', ')}`, 'give more characters of the id');
+  if (another !== undefined) throw severalFit(wanted, matches);
   if (match === undefined) throw noSession(`no session in ${folder} is ${wanted}`, 'svc trace list lists them');
   return match;
 }
 
-/** A session that cannot be looked into tells no time, and does not keep the others from being found. */
-function startOfId(folder: string, id: string): number {
+/** Unix milliseconds at which a session began; 0 for one that cannot be looked into, which does not keep the others from being found. */
+export function startOfSession(folder: string, id: string): number {
   try {
     const directory = holdSession(folder, id);
     try {

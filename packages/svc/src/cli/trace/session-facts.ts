@@ -18,6 +18,8 @@ export interface SessionFacts {
   readonly status: string;
   readonly tasks: number;
   readonly tokens: number;
+  /** The first words of its first task; null where there was none, or nothing says it. */
+  readonly task: string | null;
   /** Null without a journal, as the journal itself. */
   readonly steps: number | null;
   readonly journal: { readonly capture: string; readonly bytes: number; readonly trusted: boolean } | null;
@@ -25,12 +27,15 @@ export interface SessionFacts {
   readonly journal_removed_at_ms: number | null;
 }
 
+const longestTask = 200;
+
 interface Counted {
   capsule: string | null;
   version: string | null;
   status: string | null;
   tasks: number;
   tokens: number;
+  task: string | null;
 }
 
 /** Reads its trace, which is short; of its journal only the beginning and the end, unless it has no trace. */
@@ -49,6 +54,7 @@ export function factsOf(id: string, directory: HeldDirectory, isRunning: boolean
       status: isRunning || isJournalHeld(directory, systemClock.now()) ? 'running' : (counted.status ?? 'crashed'),
       tasks: counted.tasks,
       tokens: counted.tokens,
+      task: counted.task,
       steps: reader === null || opening === null ? null : stepsOf(reader),
       journal:
         reader === null || capture === undefined || trusted === undefined
@@ -76,12 +82,14 @@ function countTrace(directory: HeldDirectory): Counted | null {
   const fd = openOwn(directory, traceFile, thisUser());
   if (fd === null) return null;
   const file = new LineFile(fd);
-  const counted: Counted = { capsule: null, version: null, status: null, tasks: 0, tokens: 0 };
+  const counted: Counted = { capsule: null, version: null, status: null, tasks: 0, tokens: 0, task: null };
   try {
     for (const { line } of file.lines(0)) {
       const [, type = ''] = /^\{"event_type":"([a-z_]+)"/.exec(line.toString('latin1', 0, 64)) ?? [];
       if (type === 'task_received') counted.tasks += 1;
-      if (type === 'session_start' || type === 'inference' || type === 'session_end') countLine(line, type, counted);
+      const isFirstTask = type === 'task_received' && counted.tasks === 1;
+      if (isFirstTask || type === 'session_start' || type === 'inference' || type === 'session_end')
+        countLine(line, type, counted);
     }
   } finally {
     file.close();
@@ -96,6 +104,7 @@ function countLine(line: Buffer, type: string, counted: Counted): void {
     counted.capsule = typeof name === 'string' ? name : null;
     counted.version = typeof version === 'string' ? version : null;
   }
+  if (type === 'task_received' && typeof event['text'] === 'string') counted.task = event['text'].slice(0, longestTask);
   if (type === 'session_end') counted.status = String(event['status']);
   const usage = event['usage'] as { input_tokens?: unknown; output_tokens?: unknown } | null | undefined;
   if (type === 'inference') counted.tokens += (Number(usage?.input_tokens) || 0) + (Number(usage?.output_tokens) || 0);
@@ -112,7 +121,7 @@ function objectOf(text: string): Record<string, unknown> {
 }
 
 function countJournal(reader: JournalReader | null): Counted {
-  const counted: Counted = { capsule: null, version: null, status: null, tasks: 0, tokens: 0 };
+  const counted: Counted = { capsule: null, version: null, status: null, tasks: 0, tokens: 0, task: null };
   for (const { record } of reader?.scan(['open', 'task', 'end', 'close']).records() ?? []) {
     if (record.k === 'open') Object.assign(counted, { capsule: record.capsule.name, version: record.capsule.version });
     if (record.k === 'task') counted.tasks += 1;
