@@ -172,6 +172,19 @@ describe('a recorded session', () => {
     });
   });
 
+  it.each([
+    ['settings', (text: string) => (text.startsWith('{"inference"') ? '{}' : text)],
+    ['settings', (text: string) => text.replace(/"conversations":"[^"]*"/, '"conversations":"constructor"')],
+    ['settings', (text: string) => (text.startsWith('{"inference"') ? '{' : text)],
+    ['tools', (text: string) => (text.startsWith('[{"name"') ? '[null]' : text)],
+  ])('is refused where it began with %s of no session', async (_what, change) => {
+    const workspace = await recorded({ manifest: shell, script: script(says('Done.')) });
+    forge(workspace, change);
+    const { code, stderr } = await svc(workspace, ['run', '--replay']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error\[E-RUN-07[89]\]: .*\nhint: .*\n$/m);
+  });
+
   it('is refused where its journal is damaged, keeps hashes alone, or is not there', async () => {
     const damaged = await recorded({ manifest: shell, script: script(runs('echo 1'), says('Done.')) });
     writeFileSync(journalOf(damaged), readFileSync(journalOf(damaged), 'utf8').replace('echo 1', 'echo 2'));

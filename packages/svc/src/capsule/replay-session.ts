@@ -3,6 +3,7 @@
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { Component } from '@svc/components/component.ts';
 import { ComponentParted } from '@svc/components/import-log.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
@@ -77,6 +78,22 @@ export async function replayFrom(setup: Setup, recording: Recording, request: Re
   const replay = new Replay(setup, recording, request);
   const { traced, ends, calls } = replay;
   return { recording, end: await replay.run(), traced, ends, calls };
+}
+
+/**
+ * The session's own code believes what its gate hands it. A recording that was made up to look like one, chain and all, can hold anything: whatever
+ * that code fails with is the recording's, and becomes what `refusal` makes of the reason.
+ */
+export async function orRefused<Value>(
+  run: () => Promise<Value>,
+  refusal: (why: string) => Diagnostic,
+): Promise<Value> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof Diagnostic || error instanceof DiagnosticList) throw error;
+    throw refusal(`it holds what no session has met (${error instanceof Error ? error.message : String(error)})`);
+  }
 }
 
 class Replay {

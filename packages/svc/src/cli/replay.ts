@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { type Replayed, type ReplayedComponents, replaySession } from '../capsule/replay-session.ts';
+import { orRefused, type Replayed, type ReplayedComponents, replaySession } from '../capsule/replay-session.ts';
 import { damaged } from '../journal/journal-reader.ts';
 import { LineFile, openOwn } from '../journal/line-file.ts';
 import type { ReplayEnd } from '../session/replay-gate.ts';
@@ -63,12 +63,16 @@ async function run({ reader, open }: OpenJournal, options: ReplayOptions, contex
     options.json === true || context.stderr.columns === null ? null : new LiveView(context.stderr, usesColor(context));
   const components = options.components === true ? await openComponents(options, context) : null;
   try {
-    const replayed = await replaySession(reader, {
-      session: open.session as SessionId,
-      capsule: open.capsule,
-      onFrame: (frame) => view?.show(frame),
-      components,
-    });
+    const replayed = await orRefused(
+      () =>
+        replaySession(reader, {
+          session: open.session as SessionId,
+          capsule: open.capsule,
+          onFrame: (frame) => view?.show(frame),
+          components,
+        }),
+      (why) => notReplayable(open.session, why),
+    );
     if (replayed !== null) return replayed;
   } finally {
     await components?.close();

@@ -1,9 +1,8 @@
 /** Runs a recorded session again with the prompt, tools and grants of today, and says in what it comes out otherwise. */
 
 import type { Parting, Judge } from '../../session/replay-gate.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import { replayFrom, type Replayed } from '../../capsule/replay-session.ts';
+import { orRefused, replayFrom, type Replayed } from '../../capsule/replay-session.ts';
 import { setupToday, type TodaysProject } from '../../capsule/todays-setup.ts';
 import type { InferenceRequest } from '../../inference/driver.ts';
 import type { RecordedEnd, Recording } from '../../session/recorded-crossings.ts';
@@ -54,13 +53,15 @@ export async function compareSession(
   const { ignore } = expectation;
   const steps = stepsOf(recording);
   const judged = new Judgement(steps, ignore);
-  const replayed = await runAgain(label, () =>
-    replayFrom(setupToday(project, setup), recording, {
-      session: open.session as SessionId,
-      capsule: open.capsule,
-      onFrame: () => {},
-      judge: judged.judge,
-    }),
+  const replayed = await orRefused(
+    () =>
+      replayFrom(setupToday(project, setup), recording, {
+        session: open.session as SessionId,
+        capsule: open.capsule,
+        onFrame: () => {},
+        judge: judged.judge,
+      }),
+    (why) => notRunnable(label, why),
   );
   const [recordedGrants, grants] = [comparableGrants(scope), comparableGrants(limitedAs(scope, project.scope))];
   const granted = Object.entries(expectation.grants).reduce<unknown>(
@@ -122,20 +123,6 @@ class Judgement {
   ): Unequal | null {
     if (recorded.name !== now.name) return { path: '/calls', recorded: recorded.name, now: now.name };
     return firstUnequal(recorded.input, now.input, `/calls/${pointerKey(now.name)}`, this.#ignored);
-  }
-}
-
-/**
- * The session's own code believes what its gate hands it. A recording that was made up to look like one, chain and all, can hold anything:
- * whatever that code fails with is the recording's.
- */
-async function runAgain(label: string, run: () => Promise<Replayed>): Promise<Replayed> {
-  try {
-    return await run();
-  } catch (error) {
-    if (error instanceof Diagnostic) throw error;
-    const why = error instanceof Error ? error.message : String(error);
-    throw notRunnable(label, `it holds what no session has met (${why})`);
   }
 }
 
