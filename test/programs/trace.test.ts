@@ -221,6 +221,20 @@ describe('svc trace steps', () => {
     forget();
   });
 
+  it('shows what calls are about that came since it began to follow', async () => {
+    const running = begun('4f1a').model('I run them.', ['sh', 'sh']);
+    const forget = writeRunningRecord(workspace.home, { ...liveRecord({}), session_id: id('4f1a') });
+    const following = new SvcProcess(workspace, ['trace', 'steps', '--follow']);
+    await following.printed(/#1 .*\n/);
+    running.shell('npm test', 'x');
+    await following.printed(/#2 .* npm test .*\n/);
+    running.shell('npm run lint', 'y');
+    await following.printed(/#3 .* npm run lint .*\n/);
+    running.close();
+    expect(await following.ended).toMatchObject({ code: 0, stderr: '' });
+    forget();
+  });
+
   it('ends to follow a session that does not run any more', async () => {
     begun('4f1a').model('I run them.', ['sh']);
     const { code, stdout, stderr } = await trace('steps', '--follow');

@@ -95,6 +95,8 @@ export class IndexLine {
   readonly firstStep: number | null;
   readonly #source: IndexSource;
   #line: Buffer | null = null;
+  #record: JournalRecord<'index'> | null = null;
+  #bodies: BodyPlaces | null = null;
 
   /** `head` are its first bytes. */
   constructor(offset: number, head: Buffer, source: IndexSource) {
@@ -130,14 +132,44 @@ export class IndexLine {
     return this.firstStep === null ? null : (this.#parsed().steps.at(-1)?.[0] ?? null);
   }
 
-  /** Where bodies stand whose hashes begin as this one does. */
-  bodies(sha256: string): readonly number[] {
-    const digits = sha256.slice(0, indexedDigits);
-    if (!this.#whole.includes(`["${digits}",`)) return [];
-    return this.#parsed().bodies.flatMap(([prefix, offset]) => (prefix === digits ? [offset] : []));
+  /** Where the bodies stand that it names. */
+  bodies(): BodyPlaces {
+    this.#bodies ??= this.#placesOfBodies();
+    return this.#bodies;
+  }
+
+  /** A step is named by numbers alone, so that whatever looks like a body is one. */
+  #placesOfBodies(): BodyPlaces {
+    const places = new BodyPlaces();
+    for (const [, digits = '', byte] of this.#whole.toString('latin1').matchAll(/\["([0-9a-f]{16})",(\d{1,15})\]/g)) {
+      places.add(digits, Number(byte));
+    }
+    return places;
   }
 
   #parsed(): JournalRecord<'index'> {
-    return this.#source.record(this.#whole);
+    this.#record ??= this.#source.record(this.#whole);
+    return this.#record;
+  }
+}
+
+/** The bytes at which bodies stand, by the first digits of their hashes. */
+export class BodyPlaces {
+  readonly #places = new Map<string, number[]>();
+
+  add(sha256: string, byte: number): void {
+    const digits = sha256.slice(0, indexedDigits);
+    const known = this.#places.get(digits);
+    if (known === undefined) this.#places.set(digits, [byte]);
+    else known.push(byte);
+  }
+
+  addAll(others: BodyPlaces): void {
+    for (const [digits, bytes] of others.#places) for (const byte of bytes) this.add(digits, byte);
+  }
+
+  /** Those whose hashes begin as this one does. */
+  at(sha256: string): readonly number[] {
+    return this.#places.get(sha256.slice(0, indexedDigits)) ?? [];
   }
 }

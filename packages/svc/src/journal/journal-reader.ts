@@ -8,7 +8,14 @@ import { type HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { LineFile, notOwn, openOwn } from './line-file.ts';
-import { indexedBytes, indexedRecords, indexHeadBytes, IndexLine, type IndexSource } from './journal-index.ts';
+import {
+  indexedBytes,
+  indexedRecords,
+  indexHeadBytes,
+  BodyPlaces,
+  IndexLine,
+  type IndexSource,
+} from './journal-index.ts';
 import { type Damage, JournalScan } from './journal-scan.ts';
 import { skim, type SkimmedRecord } from './journal-skim.ts';
 import { bodiesDirectory, journalFile } from './journal-writer.ts';
@@ -66,7 +73,13 @@ export class JournalReader {
   /** The byte of the step that was asked for last; texts of one are mostly near to it. */
   #near = Infinity;
   /** From the newest back, as far as they were needed. */
-  readonly #indexes: IndexLine[] = [];
+  #indexes: IndexLine[] = [];
+  #tailBodies: BodyPlaces | null = null;
+  /** Those up to the first index. */
+  #earliest: BodyPlaces | null = null;
+  /** Those of the indexes that a search came by, and the indexes that none did. */
+  #passedBodies = new BodyPlaces();
+  #unpassed: Iterator<IndexLine, void> | null = null;
 
   private constructor(directory: HeldDirectory, file: LineFile, owner: number | null) {
     this.#directory = directory;
@@ -95,6 +108,13 @@ export class JournalReader {
   /** The first bytes of the journal itself. */
   bytesUpTo(end: number): Buffer {
     return this.#file.readAt(0, end);
+  }
+
+  /** Looks at the file anew: a session that runs has written more. */
+  renew(): void {
+    this.#tail = this.#tailBodies = this.#earliest = this.#unpassed = null;
+    this.#indexes = [];
+    this.#passedBodies = new BodyPlaces();
   }
 
   /** A walk through all records, or those of some kinds, from the first. */
@@ -174,30 +194,38 @@ export class JournalReader {
     this.#file.close();
   }
 
-  /** Where most texts are looked for first: about the last step that was asked for, then at the start of the file. */
+  /**
+   * Where most texts are looked for first: about the last step that was asked for, then at the start of the file. What was looked through is
+   * kept, so that the texts of all steps of a long journal are found in one pass over its indexes.
+   */
   *#bodyPlaces(sha256: string): Generator<number> {
-    for (const { kind, byte, line } of this.#tailLines().lines) {
-      if (kind === 'body' && line.includes(sha256)) yield byte;
-    }
+    this.#tailBodies ??= bodiesOf(this.#tailLines().lines);
+    yield* this.#tailBodies.at(sha256);
     let left = nearIndexes;
     for (const index of this.#indexesBack()) {
       if (left === 0) break;
       if (index.before !== null && index.before > this.#near) continue;
       left -= 1;
-      yield* index.bodies(sha256);
+      yield* index.bodies().at(sha256);
     }
-    yield* this.#earliest(sha256);
-    for (const index of this.#indexesBack()) yield* index.bodies(sha256);
+    this.#earliest ??= bodiesOf(this.#linesToFirstIndex());
+    yield* this.#earliest.at(sha256);
+    yield* this.#passedBodies.at(sha256);
+    this.#unpassed ??= this.#indexesBack();
+    for (let next = this.#unpassed.next(); next.done !== true; next = this.#unpassed.next()) {
+      const { value: index } = next;
+      this.#passedBodies.addAll(index.bodies());
+      yield* index.bodies().at(sha256);
+    }
   }
 
-  /** Bodies up to the first index. */
-  *#earliest(sha256: string): Generator<number> {
+  *#linesToFirstIndex(): Generator<TailLine> {
     let count = 0;
-    for (const { offset, line } of this.#file.lines(0)) {
+    for (const { offset: byte, line } of this.#file.lines(0)) {
       count += 1;
-      const kind = headOf(line)?.kind;
-      if (kind === undefined || kind === 'index' || count > indexedRecords) return;
-      if (kind === 'body' && line.includes(sha256)) yield offset;
+      const kind = headOf(line)?.kind ?? '';
+      if (!isRecordKind(kind) || kind === 'index' || count > indexedRecords) return;
+      yield { byte, kind, line };
     }
   }
 
@@ -287,6 +315,7 @@ export class JournalReader {
 
   #indexBefore(byte: number | null): IndexLine | null {
     if (byte === null) return null;
+    if (byte >= this.#file.size) throw damaged({ record: 0, byte, why: 'is behind the end of the file' });
     const head = this.#file.readAt(byte, indexHeadBytes);
     const index = new IndexLine(byte, head, this.#sourceOf(byte));
     // Backwards only, so that no journal leads a reader in a circle.
@@ -366,6 +395,17 @@ export class JournalReader {
     if (!isChained(line, head, chain)) throw damaged({ record: head.n, byte, why: 'does not fit the chain' });
     return line;
   }
+}
+
+/** Where the bodies among these lines stand. */
+function bodiesOf(lines: Iterable<TailLine>): BodyPlaces {
+  const places = new BodyPlaces();
+  for (const { kind, byte, line } of lines) {
+    if (kind !== 'body') continue;
+    const [, sha256] = /"sha256":"([0-9a-f]{64})"/.exec(line.toString('latin1')) ?? [];
+    if (sha256 !== undefined) places.add(sha256, byte);
+  }
+  return places;
 }
 
 /** `E-RUN-073`, with the place. */

@@ -54,8 +54,10 @@ export function exportCommand(context: CommandContext): Command {
 export function filesOf({ reader }: Pick<OpenJournal, 'reader'>): Exported {
   const scan = reader.scan(['body']);
   const files: PackedFile[] = [];
+  const packed = new Set<string>();
   for (const { record, byte } of scan.records()) {
-    if (record.file === undefined) continue;
+    if (record.file === undefined || packed.has(record.sha256)) continue;
+    packed.add(record.sha256);
     const body = reader.body(record.sha256);
     if (body.kind === 'text') {
       files.push({ name: `${bodiesDirectory}/${record.sha256}`, data: Buffer.from(body.text) });

@@ -80,10 +80,12 @@ function checkedSession(path: string, staging: string): string {
 function sessionOf(path: string, reader: JournalReader): string {
   const scan = reader.scan(['open', 'body']);
   let session: string | null = null;
+  const found = new Set<string>();
   for (const { record } of scan.records()) {
     if (record.k === 'open') session ??= record.session;
-    else if (record.file !== undefined && reader.body(record.sha256).kind !== 'text') {
-      throw noExport(path, `it lacks the text ${record.sha256}`);
+    else if (record.file !== undefined && !found.has(record.sha256)) {
+      if (reader.body(record.sha256).kind !== 'text') throw noExport(path, `it lacks the text ${record.sha256}`);
+      found.add(record.sha256);
     }
   }
   if (scan.damage !== null) throw damaged(scan.damage);

@@ -86,12 +86,13 @@ function writeAll(scan: StepScan, write: (step: Step) => void): void {
 /** Ends with the record of the end, or once nobody writes any more. */
 async function follow(
   scan: StepScan,
-  { session }: OpenJournal,
+  { session, reader }: OpenJournal,
   { context, write }: { readonly context: CommandContext; readonly write: (step: Step) => void },
 ): Promise<void> {
   const open = new Map<string, { readonly number: number; readonly start: StartRecord; readonly startByte: number }>();
   let number = 0;
   for (let isLast = false; ;) {
+    reader.renew();
     for (const { record, byte } of scan.records()) {
       if (record.k === 'close') return;
       if (record.k === 'start') {

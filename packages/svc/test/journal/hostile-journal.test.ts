@@ -1,0 +1,112 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, expect, it } from 'vitest';
+
+import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import { filesOf } from '../../src/cli/trace/export.ts';
+import { JournalReader } from '../../src/journal/journal-reader.ts';
+import { encodeLine, firstChain } from '../../src/journal/record-line.ts';
+import { mebibyte, RecordedSession } from './recorded-session.ts';
+
+let root = '';
+const held: { close(): void }[] = [];
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'svc-journal-'));
+});
+
+afterEach(() => {
+  for (const each of held.splice(0)) each.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+function readerOf(folder: string): JournalReader {
+  const directory = HeldDirectory.at(folder);
+  const reader = JournalReader.open(directory, process.getuid?.() ?? null);
+  if (reader === null) throw new Error('there is no journal');
+  held.push(reader, directory);
+  return reader;
+}
+
+/** Ends the journal with records of anybody's making, tied to those before. */
+function goOn(folder: string, records: readonly { readonly k: string }[]): void {
+  const file = join(folder, 'journal.jsonl');
+  const lines = readFileSync(file, 'utf8');
+  let chain = /"c":"([0-9a-f]{16})"\}\n$/.exec(lines)?.[1] ?? firstChain;
+  const added = records.map((record, index) => {
+    const encoded = encodeLine(lines.split('\n').length - 1 + index, record, chain);
+    ({ chain } = encoded);
+    return encoded.line;
+  });
+  writeFileSync(file, lines + added.join(''));
+}
+
+it('gives the texts of all steps in about one pass over its indexes', () => {
+  const session = new RecordedSession(root).task('Go.').model('I run them.', ['sh']);
+  const inputs = Array.from({ length: 3000 }, (_, index) => ({ command: `echo ${index}` }));
+  for (const { command } of inputs) session.shell(command, 'ok');
+  session.close();
+  const reader = readerOf(session.folder);
+  const starts = [...reader.scan(['start']).records()].flatMap(({ record }) => ('in' in record ? [record.in] : []));
+  const before = reader.bytesRead;
+  const found = starts.map((hash) => reader.body(hash));
+  expect(found).toEqual(inputs.map((input) => ({ kind: 'text', text: JSON.stringify(input) })));
+  // Of each text its line, in a read of 16 KiB, and of each index once.
+  expect(reader.bytesRead - before).toBeLessThan(starts.length * 17 * 1024 + 4 * reader.size);
+});
+
+it('gives texts that were written after it was looked at first, once that is done anew', () => {
+  const session = new RecordedSession(root).task('Go.').model('I run them.', ['sh']);
+  const reader = readerOf(session.folder);
+  const hash = session.json({ command: 'npm test' });
+  expect(reader.body(hash).kind).toBe('damaged');
+  session.shell('npm test', 'ok');
+  reader.renew();
+  expect(reader.body(hash)).toEqual({ kind: 'text', text: '{"command":"npm test"}' });
+  session.close();
+});
+
+it.each([10 ** 30, Number.MAX_SAFE_INTEGER, 1_000_000])(
+  'is damaged where its last index leads to byte %d',
+  (before) => {
+    const { folder } = new RecordedSession(root).task('Go.').close();
+    const index = { k: 'index', before: 0, steps: [], bodies: [], ended: [] };
+    const file = join(folder, 'journal.jsonl');
+    goOn(folder, [index]);
+    const lines = readFileSync(file, 'utf8').split(/(?<=\n)/);
+    // A number that JSON has other words for is spelled in digits.
+    const digits = BigInt(before).toString();
+    const text = (lines.at(-1) ?? '').replace('"before":0', `"before":${digits}`).replace(/,"c":.*\n$/, '}');
+    writeFileSync(file, lines.slice(0, -1).join('') + chained(text, lines.at(-2) ?? ''));
+    expect(diagnosticOf(() => readerOf(folder).lastStep())).toMatchObject({ code: 'E-RUN-073' });
+  },
+);
+
+function chained(text: string, before: string): string {
+  const chain = /"c":"([0-9a-f]{16})"\}\n$/.exec(before)?.[1] ?? firstChain;
+  return `${text.slice(0, -1)},"c":"${sha256Hex(chain + text).slice(0, 16)}"}\n`;
+}
+
+it('is exported with each long text once, however often it tells of it', () => {
+  const session = new RecordedSession(root).task('x'.repeat(mebibyte)).close();
+  const lines = readFileSync(join(session.folder, 'journal.jsonl'), 'utf8').split('\n');
+  const {
+    n: _n,
+    c: _c,
+    ...body
+  } = JSON.parse(lines.find((line) => line.includes('"file":true')) ?? '') as {
+    n: number;
+    c: string;
+    k: string;
+  };
+  goOn(
+    session.folder,
+    Array.from({ length: 5 }, () => body),
+  );
+  const { files, damage } = filesOf({ reader: readerOf(session.folder) });
+  expect({ files: files.length, damage }).toEqual({ files: 3, damage: null });
+});
