@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { packArchive } from '@svc/artifacts/store/archive-writer.ts';
+import { atOnce } from '@svc/kit/own-turn.ts';
 import { writeRunningRecord } from '@svc/svc/capsule/running-record.ts';
 import { RecordedSession, type RecordedOptions } from '../../packages/svc/test/journal/recorded-session.ts';
 import { liveRecord } from '../support/running-record.ts';
@@ -244,6 +245,21 @@ describe('svc trace steps', () => {
 });
 
 describe('svc trace show', () => {
+  it('shows texts that are nested too deep to be laid out as they are', async () => {
+    const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+    const session = begun('4f1a').model('I run them.', ['sh']);
+    const input = atOnce(session.journal.body(deep));
+    const e = `tsk_${'1'.padStart(32, '0')}/1/m1/t1`;
+    session.journal.append({ k: 'start', e, port: 'tool', name: 'sh', in: input });
+    session.journal.append({ k: 'end', e, ms: 1, value: input });
+    session.close();
+    const shown = await trace('show', '2');
+    expect(shown).toMatchObject({ code: 0, stderr: '' });
+    expect(shown.stdout).toContain(`input: ${deep.slice(0, 100)}`);
+    const { code, stdout } = await trace('show', '2', '--json');
+    expect({ code, input: (JSON.parse(stdout) as { input: unknown }).input }).toEqual({ code: 0, input: deep });
+  });
+
   it('shows what was new in a request, and the answer', async () => {
     recorded('4f1a');
     expect((await trace('show', '4f1a', '3')).stdout).toBe(

@@ -12,10 +12,14 @@ export type JsonText =
   /** Not looked at further, so perhaps not JSON either. */
   | { readonly kind: 'too-deep' | 'too-many' };
 
-/** Text of an untrusted side as a JSON value, which holds at most `mostValues` values. */
-export function parseJsonText(text: string, mostValues: number = Number.POSITIVE_INFINITY): JsonText {
+/** Text of an untrusted side as a JSON value, which holds at most `mostValues` values and nests no deeper than `deepest`. */
+export function parseJsonText(
+  text: string,
+  mostValues: number = Number.POSITIVE_INFINITY,
+  deepest: number = maxDepth,
+): JsonText {
   // Before it is parsed: the parser takes seconds for a few megabytes of brackets, and fifty times their size for as many empty objects.
-  const verdict = new JsonShape(mostValues).add(text, 0, text.length);
+  const verdict = new JsonShape(mostValues, null, deepest).add(text, 0, text.length);
   return verdict === 'fits' ? parsedJson(text) : { kind: verdict };
 }
 
@@ -36,6 +40,7 @@ export type ShapeVerdict = 'fits' | 'too-deep' | 'too-many';
 export class JsonShape {
   readonly #mostValues: number;
   readonly #quotes: number[] | null;
+  readonly #deepest: number;
   #length = 0;
   #depth = 0;
   #values = 0;
@@ -43,15 +48,17 @@ export class JsonShape {
   #isEscaped = false;
 
   /** `quotes` is given the index of each quote that begins or ends a string, counted from the start of the first piece. */
-  constructor(mostValues = Number.POSITIVE_INFINITY, quotes: number[] | null = null) {
+  constructor(mostValues = Number.POSITIVE_INFINITY, quotes: number[] | null = null, deepest: number = maxDepth) {
     this.#mostValues = mostValues;
     this.#quotes = quotes;
+    this.#deepest = deepest;
   }
 
   /** The next piece of the text; of one that is no JSON the verdict says nothing. */
   add(text: string, from: number, to: number): ShapeVerdict {
     let [depth, values, inString, isEscaped] = [this.#depth, this.#values, this.#inString, this.#isEscaped];
     const quotes = this.#quotes;
+    const deepest = this.#deepest;
     const offset = this.#length - from;
     for (let index = from; index < to; index += 1) {
       const code = text.charCodeAt(index);
@@ -64,7 +71,7 @@ export class JsonShape {
       else if (code === openBracket || code === openBrace) {
         depth += 1;
         values += 1;
-        if (depth > maxDepth) return 'too-deep';
+        if (depth > deepest) return 'too-deep';
       } else if (code === closeBracket || code === closeBrace) depth -= 1;
     }
     [this.#depth, this.#values, this.#inString, this.#isEscaped] = [depth, values, inString, isEscaped];

@@ -1,5 +1,7 @@
 /** Finds the first place where two JSON values, or texts, differ. */
 
+import { recordedJson } from './recorded-json.ts';
+
 /** Where two values part: a JSON pointer, and both as text there; null for one that has nothing at that place. */
 export interface Difference {
   readonly path: string;
@@ -41,12 +43,10 @@ export function valueDifference(a: unknown, b: unknown, path = ''): ValueDiffere
   return null;
 }
 
+/** What is nested deeper than any value that a session takes in is compared as text. */
 function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const json = recordedJson(text);
+  return json.kind === 'json' ? json.value : text;
 }
 
 type Container = Readonly<Record<string, unknown>>;

@@ -8,6 +8,7 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { InferenceRequest, Message } from '../inference/driver.ts';
 import type { JournalReader } from '../journal/journal-reader.ts';
 import type { Damage } from '../journal/journal-scan.ts';
+import { recordedJson } from '../journal/recorded-json.ts';
 import type { JournalRecord } from '../journal/records.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import type { AskKind, Chunk, Crossing } from './gate.ts';
@@ -44,11 +45,23 @@ export function readRecording(reader: JournalReader): Recording {
 
 class MissingText extends Error {}
 
+/** A request as its record has it. Lists of all messages of all requests would grow with the square of a session. */
+interface KnownRequest {
+  readonly base: KnownRequest | null;
+  readonly add: readonly Message[];
+}
+
+function messagesOf(request: KnownRequest): readonly Message[] {
+  const parts: (readonly Message[])[] = [];
+  for (let each: KnownRequest | null = request; each !== null; each = each.base) parts.push(each.add);
+  return parts.toReversed().flat();
+}
+
 class RecordingReader {
   readonly #reader: JournalReader;
   /** Texts that stand in the lines themselves. */
   readonly #texts = new Map<string, string>();
-  readonly #requests = new Map<string, readonly Message[]>();
+  readonly #requests = new Map<string, KnownRequest>();
   readonly #messages = new Map<string, Message>();
   readonly #crossings: Crossing[] = [];
   readonly #ends: RecordedEnd[] = [];
@@ -196,18 +209,20 @@ class RecordingReader {
 
   /** Puts a request together from what it adds to the one that it extends. */
   #request({ e, fixed, base, add, cont }: Extract<JournalRecord<'start'>, { port: 'model' }>): InferenceRequest {
-    const known = base === null ? [] : this.#requests.get(base);
+    const known = base === null ? null : this.#requests.get(base);
     if (known === undefined)
       throw new MissingText(`the request of ${base}, which this one extends, is not in the journal`);
-    const messages = [...known, ...add.map((sha256) => this.#message(sha256))];
-    this.#requests.set(e, messages);
+    const request = { base: known, add: add.map((sha256) => this.#message(sha256)) };
+    this.#requests.set(e, request);
     const { system, tools, ...rest } = this.#json(fixed) as Record<'system' | 'tools', string> &
       Record<string, unknown>;
     return {
       ...rest,
       system: this.#text(system),
       tools: this.#json(tools),
-      messages,
+      get messages() {
+        return messagesOf(request);
+      },
       ...(cont === undefined ? {} : { continuationId: this.#text(cont) }),
     } as unknown as InferenceRequest;
   }
@@ -236,12 +251,11 @@ class RecordingReader {
   }
 
   #json(sha256: string): unknown {
-    try {
-      return JSON.parse(this.#text(sha256));
-    } catch (error) {
-      if (error instanceof SyntaxError) throw new MissingText(`the text ${shortened(sha256)} is not JSON`);
-      throw error;
-    }
+    const json = recordedJson(this.#text(sha256));
+    if (json.kind === 'json') return json.value;
+    throw new MissingText(
+      `the text ${shortened(sha256)} is ${json.kind === 'not-json' ? 'not JSON' : 'nested too deep'}`,
+    );
   }
 
   #text(sha256: string): string {

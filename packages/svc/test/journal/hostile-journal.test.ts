@@ -10,7 +10,8 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import { filesOf } from '../../src/cli/trace/export.ts';
 import { JournalReader } from '../../src/journal/journal-reader.ts';
 import { encodeLine, firstChain } from '../../src/journal/record-line.ts';
-import { mebibyte, RecordedSession } from './recorded-session.ts';
+import { readRecording } from '../../src/session/recorded-crossings.ts';
+import { mebibyte, RecordedSession, taskId } from './recorded-session.ts';
 
 let root = '';
 const held: { close(): void }[] = [];
@@ -109,4 +110,28 @@ it('is exported with each long text once, however often it tells of it', () => {
   );
   const { files, damage } = filesOf({ reader: readerOf(session.folder) });
   expect({ files: files.length, damage }).toEqual({ files: 3, damage: null });
+});
+
+it('is read in memory that grows with its records, not with the messages of all its requests', () => {
+  const session = new RecordedSession(root).task('Go.');
+  for (let turn = 0; turn < 8000; turn += 1) session.model('On.');
+  session.close();
+  globalThis.gc?.();
+  const before = process.memoryUsage().heapUsed;
+  const { crossings, missing } = readRecording(readerOf(session.folder));
+  const grown = process.memoryUsage().heapUsed - before;
+  expect(missing).toBeNull();
+  const last = crossings.findLast(({ kind }) => kind === 'start');
+  expect(last).toMatchObject({ place: `${taskId('1')}/1/m8000` });
+  expect((last as { input: { messages: readonly unknown[] } }).input.messages).toHaveLength(8000);
+  // Lists of all messages of all requests have 8 bytes for each of 32 million.
+  expect(grown).toBeLessThan(160 * mebibyte);
+});
+
+it('holds no value that is nested too deep to be walked', () => {
+  const session = new RecordedSession(root).task('Go.');
+  const deep = session.json(JSON.parse(`${'['.repeat(4000)}${']'.repeat(4000)}`));
+  session.journal.append({ k: 'start', e: `${taskId('1')}/1/m1/t1`, port: 'tool', name: 'sh', in: deep });
+  session.close();
+  expect(readRecording(readerOf(session.folder)).missing?.why).toMatch(/^the text [0-9a-f]{12}… is nested too deep$/);
 });

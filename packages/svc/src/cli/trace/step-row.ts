@@ -1,5 +1,6 @@
 /** One row for a step of a session. */
 
+import { recordedJson } from '../../journal/recorded-json.ts';
 import type { JournalReader, Step } from '../../journal/journal-reader.ts';
 import type { Output } from '../terminal/output.ts';
 import { inertLine } from '../terminal/inert-text.ts';
@@ -59,13 +60,10 @@ function inputOf(reader: JournalReader, hash: string): string {
   return texts.length === 1 && typeof only === 'string' ? only : body.text;
 }
 
-/** Null for what is not JSON. */
+/** Null for what is not JSON, and for what is nested deeper than any value that a session takes in. */
 export function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+  const json = recordedJson(text);
+  return json.kind === 'json' ? json.value : null;
 }
 
 function resultOf({ end }: Step): string {

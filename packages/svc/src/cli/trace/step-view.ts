@@ -156,8 +156,11 @@ export function missing(body: Exclude<BodyReading, { kind: 'text' }>): string {
   return body.kind === 'damaged' ? `(damaged: ${body.why})` : `(${shownBytes(body.bytes)}, ${body.kind})`;
 }
 
-/** JSON with its lines, and any other text as it is. */
+/** Each level indents all that is in it: a longer text could become a hundred times as long. */
+const longestPretty = 1024 * 1024;
+
+/** JSON with its lines; any other text, and one that is very long, as it is. */
 export function pretty(text: string): string {
-  const value = parsed(text);
+  const value = text.length > longestPretty ? null : parsed(text);
   return typeof value === 'object' && value !== null ? JSON.stringify(value, null, 2) : text;
 }
