@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { contextProblem } from '@svc/svc/session/compaction.ts';
-import { decodeMessage, message as witMessage } from '@svc/svc/inference/wit-driver.ts';
+import { decodeMessage, isWitMessage } from '@svc/svc/inference/wit-driver.ts';
 import type { Message } from '@svc/guest/driver.ts';
 import type { CompactionEvent } from '@svc/guest/hook.ts';
 import { compact, type Complete } from './compact.ts';
@@ -59,7 +59,12 @@ function shortened(event: CompactionEvent, reply: string): readonly Message[] | 
 }
 
 function problemOf(messages: readonly Message[]): string | null {
-  return contextProblem(messages.map((each) => decodeMessage(witMessage.parse(each))));
+  return contextProblem(
+    messages.map((each) => {
+      if (!isWitMessage(each)) throw new Error('the hook kept something that is not a message');
+      return decodeMessage(each);
+    }),
+  );
 }
 
 const mark =

@@ -12,6 +12,7 @@ export function liveRecord(over: Partial<RunningRecord> = {}): RunningRecord {
     name: 'demo',
     version: '1.0.0',
     workdir: '/w',
+    session_directory: undefined,
     started_at_ms: 1,
     ...over,
   };

@@ -24,17 +24,3 @@ export function listUntilBad<Item extends z.ZodMiniType>(item: Item): z.ZodMiniT
   });
   return list as z.ZodMiniType<z.output<Item>[], unknown[]>;
 }
-
-/** Whether all lists in a value of plain data hold at most 16,384 items together. */
-export function holdsFewItems(value: unknown): boolean {
-  const pending: unknown[] = [value];
-  let items = 0;
-  while (pending.length > 0) {
-    const next = pending.pop();
-    if (typeof next !== 'object' || next === null || ArrayBuffer.isView(next)) continue;
-    if (Array.isArray(next)) items += next.length;
-    if (items > longestList) return false;
-    for (const each of Object.values(next) as unknown[]) pending.push(each);
-  }
-  return true;
-}

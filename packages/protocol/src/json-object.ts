@@ -47,6 +47,20 @@ export function asStrings(value: unknown): readonly string[] | null {
   return items.every((item) => typeof item === 'string') ? items : null;
 }
 
+/** Whether all lists in a value of plain data hold at most 16,384 items together. */
+export function holdsFewItems(value: unknown): boolean {
+  const pending: unknown[] = [value];
+  let items = 0;
+  while (pending.length > 0) {
+    const next = pending.pop();
+    if (typeof next !== 'object' || next === null || ArrayBuffer.isView(next)) continue;
+    if (Array.isArray(next)) items += next.length;
+    if (items > longestList) return false;
+    for (const each of Object.values(next) as unknown[]) pending.push(each);
+  }
+  return true;
+}
+
 /** `value` where it is one of these; null for anything else. */
 export function oneOf<Known extends string>(value: unknown, known: readonly Known[]): Known | null {
   return known.find((each) => each === value) ?? null;

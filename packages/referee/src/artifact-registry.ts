@@ -4,7 +4,8 @@ import { type BigIntStats, statSync } from 'node:fs';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
+import { exactVersion } from '@svc/artifacts/manifest/name-schemas.ts';
+import { isArtifactName } from '@svc/artifacts/manifest/names.ts';
 import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { findStored, variantPaths } from '@svc/artifacts/store/store-layout.ts';
 import { lower } from '@svc/artifacts/grants/effective-grants.ts';
@@ -122,7 +123,7 @@ function isRefusalOfContent(error: unknown): boolean {
 
 /** Why nothing can have this name and version, as a sentence; both become a path. */
 function refFault({ name, version }: ArtifactRef): string | null {
-  if (!artifactName.safeParse(name).success) return `${quoted(name)} is not the name of a capsule`;
+  if (!isArtifactName(name)) return `${quoted(name)} is not the name of a capsule`;
   const reading = exactVersion.safeParse(version);
   return reading.success
     ? null

@@ -1,7 +1,7 @@
 /** The command line of svc-referee. */
 
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { artifactName } from '@svc/artifacts/manifest/names.ts';
+import { isArtifactName } from '@svc/artifacts/manifest/names.ts';
 import type { Bounds } from './decisions.ts';
 
 export interface RefereeSettings {
@@ -60,7 +60,7 @@ export function defaultMachineCeiling(cores: number): number {
 
 /** Whether a name of `--spawn-allow` admits nobody, since no capsule can have it: it is a name and not a comma list. */
 export function unmatchableName(name: string): boolean {
-  return !artifactName.safeParse(name).success;
+  return !isArtifactName(name);
 }
 
 function readValues(

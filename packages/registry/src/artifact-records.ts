@@ -6,7 +6,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { type ArtifactRef, platformShape } from '@svc/artifacts/store/artifact-ref.ts';
 import { badInput } from './refusals.ts';
 import type { ObjectStore, StagedArchive } from './object-store.ts';
-import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
+import { artifactName, exactVersion } from '@svc/artifacts/manifest/name-schemas.ts';
 import { packagings, roles } from '@svc/protocol/registry-messages.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';

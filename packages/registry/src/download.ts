@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { emptyReply, type Reply, type ReplyHeaders } from '@svc/kit/http/reply.ts';
 import type { RequestHead } from '@svc/kit/http/route.ts';
-import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
+import { isArtifactName, isExactVersion } from '@svc/artifacts/manifest/names.ts';
 import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import type { ArtifactRecords, KeptRecord } from './artifact-records.ts';
 import { encodeEntityTag, namesTag } from '@svc/protocol/entity-tag.ts';
@@ -64,7 +64,7 @@ async function openedReply(
 /** Decoded once and then held to the shapes, so that nothing that leads anywhere else gets through; null for such a path. */
 function parsePath(path: string): ArtifactRef | null {
   const ref = decodeArchivePath(path);
-  const isSound = artifactName.safeParse(ref?.name).success && exactVersion.safeParse(ref?.version).success;
+  const isSound = isArtifactName(ref?.name) && isExactVersion(ref?.version);
   return isSound ? ref : null;
 }
 

@@ -1,6 +1,6 @@
 /** Checks the parameters of a publish or a download. */
 
-import { artifactName, artifactVersion, exactVersion } from '@svc/artifacts/manifest/names.ts';
+import { isArtifactName, isArtifactVersion, isExactVersion } from '@svc/artifacts/manifest/names.ts';
 import { type ArtifactRef, platformShape } from '@svc/artifacts/store/artifact-ref.ts';
 import { packagings, type Packaging, decodeQuery } from '@svc/protocol/registry-messages.ts';
 import { badInput, reservedVersion } from './refusals.ts';
@@ -20,16 +20,16 @@ export function parsePublishQuery(query: string): PublishQuery {
   const values = parseQuery(query, ['name', 'version', 'runtime', 'platform']);
   const name = single(values, 'name');
   const version = single(values, 'version');
-  if (!artifactName.safeParse(name).success) {
+  if (!isArtifactName(name)) {
     throw badInput('invalid name', 'name is lowercase letters, digits and inner hyphens, at most 100.');
   }
-  if (!artifactVersion.safeParse(version).success) {
+  if (!isArtifactVersion(version)) {
     throw badInput(
       'invalid version',
       'version is letters, digits, dots, plus signs and hyphens, at most 100, beginning with a letter or digit and without "..".',
     );
   }
-  if (!exactVersion.safeParse(version).success) throw reservedVersion(version);
+  if (!isExactVersion(version)) throw reservedVersion(version);
   return { ref: { name, version }, runtime: packaging(single(values, 'runtime')), platforms: platforms(values) };
 }
 

@@ -3,26 +3,22 @@
 import { lstatSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-import * as z from 'zod/mini';
-
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+import { isFlag, isObjectOf, isText, isWhole, orNull } from '@svc/kit/guards.ts';
 import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { HostAbility } from './launch/host-ability.ts';
 
-const abilityShape = z.object({
-  filter: z.boolean(),
-  landlockAbi: z.nullable(z.int()),
-  root: z.nullable(z.object({ userNamespace: z.boolean(), proc: z.boolean() })),
-  users: z.boolean(),
-  obstacles: z.object({
-    sealed: z.nullable(z.string()),
-    scoped: z.nullable(z.string()),
-    filter: z.nullable(z.string()),
+const isKept = isObjectOf({
+  key: isText,
+  ability: isObjectOf({
+    filter: isFlag,
+    landlockAbi: orNull(isWhole),
+    root: orNull(isObjectOf({ userNamespace: isFlag, proc: isFlag })),
+    users: isFlag,
+    obstacles: isObjectOf({ sealed: orNull(isText), scoped: orNull(isText), filter: orNull(isText) }),
   }),
 });
-
-const keptShape = z.object({ key: z.string(), ability: abilityShape });
 
 /** What the probe found last, for as long as nothing it depends on has changed. A file that cannot be used counts as none. */
 export class AbilityCache {
@@ -39,8 +35,8 @@ export class AbilityCache {
   read(key: string): HostAbility | null {
     try {
       if (!this.#isOurs()) return null;
-      const kept = keptShape.safeParse(JSON.parse(readFileSync(this.#file, 'utf8')));
-      return kept.success && kept.data.key === key ? kept.data.ability : null;
+      const kept: unknown = JSON.parse(readFileSync(this.#file, 'utf8'));
+      return isKept(kept) && kept.key === key ? kept.ability : null;
     } catch (error) {
       // Not there yet, or not what we write: the probe runs again.
       if (error instanceof SyntaxError || errorCode(error) !== undefined) return null;

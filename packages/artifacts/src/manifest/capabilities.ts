@@ -3,7 +3,7 @@
 import * as z from 'zod/mini';
 
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
-import { artifactName, commandName, variableName } from './names.ts';
+import { artifactName, commandName, variableName } from './name-schemas.ts';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import { defaultLimits } from '@svc/kit/default-limits.ts';
 import { byteSize, durationSecs } from './units.ts';

@@ -1,6 +1,4 @@
-/** The names that a manifest may give, and those that `svc` has taken. */
-
-import * as z from 'zod/mini';
+/** The names that a manifest may give, and those that `svc` has taken, without the schemas of them. */
 
 const reservedVersions: ReadonlySet<string> = new Set(['latest', 'stable', 'edge']);
 
@@ -16,32 +14,35 @@ export const bundledCompaction = 'svc-hook-compact';
 /** The version of everything that comes inside the package. */
 export const bundledVersion = '1.0.0';
 
+/** Of a name, and of a version. */
+export const longestName = 100;
+
 /** `[a-z0-9-]`, no hyphen at an edge, at most 100 characters (docs/protocol.md "The registry"). */
-export const artifactName: z.ZodMiniType<string, string> = z
-  .string()
-  .check(
-    z.maxLength(100),
-    z.regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, 'must be lowercase letters, digits and inner hyphens'),
-  );
+export const artifactNamePattern = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
+
+/** The characters of a version; it also holds no `..`. */
+export const artifactVersionPattern = /^[0-9A-Za-z][0-9A-Za-z.+-]*$/;
+
+export function isArtifactName(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= longestName && artifactNamePattern.test(value);
+}
 
 /** D3 "publish" as docs/protocol.md "The registry" reads it; the reserved names pass. */
-export const artifactVersion: z.ZodMiniType<string, string> = z.string().check(
-  z.maxLength(100),
-  z.regex(/^[0-9A-Za-z][0-9A-Za-z.+-]*$/, 'must be letters, digits, dots, plus signs and hyphens'),
-  z.refine((version) => !version.includes('..'), 'must not contain ".."'),
-);
+export function isArtifactVersion(value: unknown): value is string {
+  return (
+    typeof value === 'string' &&
+    value.length <= longestName &&
+    artifactVersionPattern.test(value) &&
+    !value.includes('..')
+  );
+}
 
 /** A version that names one artifact: the reserved names resolve to nothing (D1 "Versioning" 2). */
-export const exactVersion: z.ZodMiniType<string, string> = artifactVersion.check(
-  z.refine((version) => !reservedVersions.has(version), 'is a reserved version, name an exact one'),
-);
+export function isExactVersion(value: unknown): value is string {
+  return isArtifactVersion(value) && !isReservedVersion(value);
+}
 
-export const variableName: z.ZodMiniType<string, string> = z
-  .string()
-  .check(z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a variable name'));
-
-/** A program found on `PATH`: no slash, no white space. */
-export const commandName: z.ZodMiniType<string, string> = z.string().check(
-  z.regex(/^[^/\s\0]+$/, 'must be a bare command name'),
-  z.refine((name) => name !== '.' && name !== '..' && !name.startsWith('-'), 'must be a bare command name'),
-);
+/** One of the names that D1 "Versioning" 2 keeps from versions. */
+export function isReservedVersion(version: string): boolean {
+  return reservedVersions.has(version);
+}

@@ -7,7 +7,7 @@ import { artifactCapabilities, capsuleCapabilities, mebibyte } from './capabilit
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { longestWaitSecs } from '@svc/kit/units.ts';
 import { hookEvents, hookPolicyNames } from './hook-declaration.ts';
-import { artifactName, exactVersion, commandName } from './names.ts';
+import { artifactName, exactVersion, commandName } from './name-schemas.ts';
 import { ageSecs, byteSize, lifetimeSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 

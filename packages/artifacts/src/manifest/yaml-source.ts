@@ -15,7 +15,7 @@ import {
 } from 'yaml';
 
 import { Diagnostic, DiagnosticList, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
-import { holdsFewItems } from '@svc/kit/bounded-lists.ts';
+import { holdsFewItems } from '@svc/protocol/json-object.ts';
 import { longestList } from '@svc/protocol/json-object.ts';
 import { type KeyPath, renderKey } from './key-path.ts';
 

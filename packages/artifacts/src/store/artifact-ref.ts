@@ -1,7 +1,7 @@
 /** Names one version of an artifact, and the platform it is for. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { artifactName, artifactVersion, exactVersion } from '../manifest/names.ts';
+import { isArtifactName, isArtifactVersion, isReservedVersion } from '../manifest/names.ts';
 
 /** One exact artifact; identity is the pair (D3 "Versioning" 4). */
 export interface ArtifactRef {
@@ -46,15 +46,15 @@ function isPath(argument: string): boolean {
 /** `<name>@<version>`. `E-ART-008` when it is none, `E-REG-004` for a reserved version. */
 export function parseArtifactRef(argument: string): ArtifactRef {
   const at = argument.indexOf('@');
-  const name = artifactName.safeParse(argument.slice(0, Math.max(0, at)));
-  const version = artifactVersion.safeParse(argument.slice(at + 1));
-  if (at < 0 || !name.success || !version.success) throw malformed(argument);
-  if (!exactVersion.safeParse(version.data).success) {
-    throw new Diagnostic('E-REG-004', `the reserved artifact version ${version.data} is not allowed`, {
-      hint: `name an exact version, such as ${name.data}@1.0.0`,
+  const name = argument.slice(0, Math.max(0, at));
+  const version = argument.slice(at + 1);
+  if (at < 0 || !isArtifactName(name) || !isArtifactVersion(version)) throw malformed(argument);
+  if (isReservedVersion(version)) {
+    throw new Diagnostic('E-REG-004', `the reserved artifact version ${version} is not allowed`, {
+      hint: `name an exact version, such as ${name}@1.0.0`,
     });
   }
-  return { name: name.data, version: version.data };
+  return { name, version };
 }
 
 function malformed(argument: string): Diagnostic {

@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifest.ts';
-import { artifactName, exactVersion } from '../manifest/names.ts';
+import { artifactName, exactVersion } from '../manifest/name-schemas.ts';
 import { serverFile, type ArtifactManifest } from '../manifest/schema.ts';
 import { parseYaml } from '../manifest/yaml-source.ts';
 import type { ArtifactRef } from './artifact-ref.ts';

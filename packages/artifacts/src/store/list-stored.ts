@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { artifactName, exactVersion } from '../manifest/names.ts';
+import { isArtifactName, isExactVersion } from '../manifest/names.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import { type ArtifactRef, platformShape } from './artifact-ref.ts';
 import { type ArtifactKind, manifestFile, readManifestText } from './inspect-content.ts';
@@ -26,7 +26,7 @@ interface ListedArchive extends StoredArchive {
 /** Everything in a store, sorted by name, version and platform. */
 export function listStored(root: string): ListedArchive[] {
   return namesIn(root)
-    .filter((name) => artifactName.safeParse(name).success)
+    .filter((name) => isArtifactName(name))
     .flatMap((name) => versionsIn(root, name).flatMap((version) => variantsIn(root, { name, version })));
 }
 
@@ -36,7 +36,7 @@ export function storedVersions(root: string, name: string): string[] {
 }
 
 function versionsIn(root: string, name: string): string[] {
-  return namesIn(join(root, name)).filter((version) => exactVersion.safeParse(version).success);
+  return namesIn(join(root, name)).filter((version) => isExactVersion(version));
 }
 
 function variantsIn(root: string, ref: ArtifactRef): ListedArchive[] {

@@ -2,30 +2,17 @@
 
 import { join } from 'node:path';
 
-import * as z from 'zod/mini';
-
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { artifactName, exactVersion } from '../manifest/names.ts';
+import { isArtifactName, isExactVersion } from '../manifest/names.ts';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
-import { parseJson } from '@svc/protocol/json-object.ts';
+import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
+import { isText } from '@svc/kit/guards.ts';
 import { type ArtifactRef, platformShape } from './artifact-ref.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
 
 const lockVersion = 1;
-
-const lockedArtifact = z.strictObject({
-  name: artifactName,
-  version: exactVersion,
-  platform: z.optional(z.string().check(z.regex(platformShape))),
-  sha256: z.string().check(z.regex(sha256Shape)),
-});
-
-const lockFile = z.strictObject({
-  lock_version: z.literal(lockVersion, `lock_version is not ${lockVersion}, the one that this svc knows`),
-  artifacts: z.array(lockedArtifact),
-});
 
 /** One archive that a project is held to; `platform` is null for the generic file (docs/installing.md "What svc.lock does"). */
 export interface LockedArtifact extends ArtifactRef {
@@ -39,16 +26,35 @@ export function readLock(manifestDir: string): readonly LockedArtifact[] | null 
   const reading = readSmallText(path);
   if (reading.kind === 'absent') return null;
   if (reading.kind === 'unreadable') throw unreadableFile(path, reading);
-  const value = parseJson(reading.text);
-  if (value === undefined) throw unreadable(path, 'it is not JSON');
-  // One parse a start: generated code would cost more than it saves.
-  const parsed = lockFile.safeParse(value, { jitless: true });
-  if (!parsed.success) throw unreadable(path, parsed.error.issues[0]?.message ?? 'it has another shape');
-  const artifacts = parsed.data.artifacts.map(({ name, version, platform, sha256 }) => {
-    return { name, version, platform: platform ?? null, sha256 };
-  });
+  const artifacts = parseLock(path, reading.text);
   if (new Set(artifacts.map(lockKey)).size < artifacts.length) throw unreadable(path, 'it lists an artifact twice');
   return artifacts;
+}
+
+function parseLock(path: string, text: string): readonly LockedArtifact[] {
+  const value = parseJson(text);
+  if (value === undefined) throw unreadable(path, 'it is not JSON');
+  const { lock_version: version, artifacts, ...others } = asJsonObject(value) ?? {};
+  if (version !== undefined && version !== lockVersion) {
+    throw unreadable(path, `lock_version is not ${lockVersion}, the one that this svc knows`);
+  }
+  if (version === undefined || !Array.isArray(artifacts) || Object.keys(others).length > 0) {
+    throw unreadable(path, 'it must hold lock_version and artifacts, and nothing else');
+  }
+  return (artifacts as unknown[]).map((artifact, index) => {
+    const locked = lockedArtifact(artifact);
+    if (locked === null)
+      throw unreadable(path, `artifacts[${index}] must hold name, version, sha256 and maybe platform`);
+    return locked;
+  });
+}
+
+function lockedArtifact(value: unknown): LockedArtifact | null {
+  const { name, version, sha256, platform, ...others } = asJsonObject(value) ?? {};
+  if (!isArtifactName(name) || !isExactVersion(version) || Object.keys(others).length > 0) return null;
+  if (!isText(sha256) || !sha256Shape.test(sha256)) return null;
+  if (platform === undefined) return { name, version, platform: null, sha256 };
+  return isText(platform) && platformShape.test(platform) ? { name, version, platform, sha256 } : null;
 }
 
 /** Writes `svc.lock` unless there is one; returns the one that is then there. `E-IO-001` when it cannot be written. */

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { artifactName, exactVersion } from '../manifest/names.ts';
+import { isArtifactName, isExactVersion } from '../manifest/names.ts';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 
@@ -33,7 +33,7 @@ export function bundledRoot(packageRoot: string): string {
 
 export function versionDirectory(root: string, ref: ArtifactRef): string {
   // Both become a path: whoever made the reference has to have checked them.
-  if (!artifactName.safeParse(ref.name).success || !exactVersion.safeParse(ref.version).success) {
+  if (!isArtifactName(ref.name) || !isExactVersion(ref.version)) {
     throw new Error('the name or the version of an artifact was not checked');
   }
   return join(root, ref.name, ref.version);

@@ -2,36 +2,34 @@
 
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import * as z from 'zod/mini';
 
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { type Guarded, isObjectOf, isText, isWhole, orNothing, orNull } from '@svc/kit/guards.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isAlive } from '@svc/kit/process-stat.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 
-const recordShape = z.lazy(() =>
-  z.object({
-    session_id: z.string().check(z.refine(isSessionId)),
-    url: z.string(),
-    /** `ip:port` the listener is bound to, IPv6 in brackets: a name may lead to somebody else's port. */
-    address: z.string(),
-    pid: z.int().check(z.gte(1)),
-    /** Clock ticks since boot when the process started; null where the system does not tell. */
-    process_start: z.nullable(z.string()),
-    name: z.string(),
-    version: z.string(),
-    workdir: z.string(),
-    /** Of its trace, journal and logs; absent in records of older versions. */
-    session_directory: z.optional(z.string()),
-    started_at_ms: z.int(),
-  }),
-);
+const isRecord = isObjectOf({
+  session_id: isText,
+  url: isText,
+  /** `ip:port` the listener is bound to, IPv6 in brackets: a name may lead to somebody else's port. */
+  address: isText,
+  pid: isWhole,
+  /** Clock ticks since boot when the process started; null where the system does not tell. */
+  process_start: orNull(isText),
+  name: isText,
+  version: isText,
+  workdir: isText,
+  /** Of its trace, journal and logs; absent in records of older versions. */
+  session_directory: orNothing(isText),
+  started_at_ms: isWhole,
+});
 
 /** What `svc ps`, `svc watch` and `svc stop` know of a live session. Owner-only, one file each. */
-export type RunningRecord = z.infer<typeof recordShape>;
+export type RunningRecord = Guarded<typeof isRecord>;
 
 function recordsDirectory(home: string): string {
   return join(home, '.svc', 'running');
@@ -82,7 +80,8 @@ function namesIn(directory: string): string[] {
 
 function parseRecord(path: string): RunningRecord | null {
   try {
-    return recordShape.parse(JSON.parse(readFileSync(path, 'utf8')));
+    const record: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    return isRecord(record) && isSessionId(record.session_id) && record.pid >= 1 ? record : null;
   } catch {
     // Gone meanwhile, not readable by this user, or of another version: either way it names no session that can be dealt with.
     return null;

@@ -2,29 +2,27 @@
 
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import * as z from 'zod/mini';
 
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
+import { type Guarded, isListOf, isMapOf, isObjectOf, isText, isWhole } from '@svc/kit/guards.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 
-const contentShape = z.lazy(() => z.object({ bytes: z.int(), sha256: z.string() }));
-const recordShape = z.lazy(() =>
-  z.object({
-    workdir: z.string(),
-    /** What was written, by path below the workdir. The list is empty for a place that was free when it was taken and has not been written since. */
-    files: z.record(z.string(), z.array(contentShape)),
-  }),
-);
+const isContent = isObjectOf({ bytes: isWhole, sha256: isText });
+const isRecord = isObjectOf({
+  workdir: isText,
+  /** What was written, by path below the workdir. The list is empty for a place that was free when it was taken and has not been written since. */
+  files: isMapOf(isListOf(isContent)),
+});
 
 /** What a file holds, without holding it. */
-export type Content = z.infer<typeof contentShape>;
+export type Content = Guarded<typeof isContent>;
 
-type Files = z.infer<typeof recordShape>['files'];
+type Files = Guarded<typeof isRecord>['files'];
 
 /** A crash between writing a file and remembering it leaves the one before or the one to come; another session may write once in between. */
 const mostRemembered = 3;
@@ -75,7 +73,7 @@ export class WrittenFiles {
   }
 
   #read(): Files {
-    const files: Files = {};
+    const files: Record<string, readonly Content[]> = {};
     for (const record of this.#records) {
       for (const [path, contents] of Object.entries(readRecord(record))) {
         const known = files[path] ?? [];
@@ -108,7 +106,8 @@ export function contentOf(bytes: Uint8Array): Content {
 /** Nothing where there is no record, or none that can be read: what stands in the workdir is not `svc`'s then. */
 function readRecord(path: string): Files {
   try {
-    return recordShape.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data?.files ?? {};
+    const record: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    return isRecord(record) ? record.files : {};
   } catch (error) {
     if (isSystemError(error) || error instanceof SyntaxError) return {};
     throw error;

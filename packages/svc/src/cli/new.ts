@@ -8,7 +8,7 @@ import * as z from 'zod/mini';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { artifactName } from '@svc/artifacts/manifest/names.ts';
+import { artifactName } from '@svc/artifacts/manifest/name-schemas.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import type { CommandContext } from './command-context.ts';

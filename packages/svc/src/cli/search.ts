@@ -3,7 +3,7 @@
 import { Command } from 'commander';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
+import { isArtifactName, isExactVersion } from '@svc/artifacts/manifest/names.ts';
 import { entryOfIndex, localEntries, search, type SearchEntry } from '@svc/artifacts/store/list-stored.ts';
 import { registryInUse, type RegistryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import type { CommandContext } from './command-context.ts';
@@ -77,9 +77,7 @@ async function entriesOf(
 
 /** A name stands at the beginning of a row: one that no artifact can have could pass for a line of ours. */
 function usable(entries: readonly SearchEntry[], context: CommandContext): readonly SearchEntry[] {
-  const named = entries.filter(
-    ({ name, version }) => artifactName.safeParse(name).success && exactVersion.safeParse(version).success,
-  );
+  const named = entries.filter(({ name, version }) => isArtifactName(name) && isExactVersion(version));
   const left = entries.length - named.length;
   if (left > 0) context.stderr.write(say`left out: ${left} with a name or a version that no artifact can have\n`);
   return named;

@@ -109,8 +109,8 @@ function newestFirst(context: CommandContext, options: SessionsOptions): readonl
   return [...ids]
     .map((id) => {
       const record = records.get(id) ?? null;
-      const { session_directory: directory } = record ?? {};
-      const folder = directory === undefined || basename(directory) !== id ? own : dirname(directory);
+      const directory = record?.session_directory ?? null;
+      const folder = directory === null || basename(directory) !== id ? own : dirname(directory);
       return { id, folder, record, startedMs: record?.started_at_ms ?? startOfSession(folder, id) };
     })
     .toSorted((a, b) => b.startedMs - a.startedMs || (a.id < b.id ? 1 : -1));

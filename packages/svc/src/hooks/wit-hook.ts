@@ -1,11 +1,9 @@
 /** Turns events and answers of hooks into the records of their WIT interface and back. */
 
-import * as z from 'zod/mini';
-
-import { decodeMessage, message, encodeBlock, encodeMessage } from '../inference/wit-driver.ts';
+import { decodeMessage, encodeBlock, encodeMessage, isWitMessage } from '../inference/wit-driver.ts';
 import type { Message, ToolDefinition } from '../inference/driver.ts';
-import { holdsFewItems } from '@svc/kit/bounded-lists.ts';
-import { longestList } from '@svc/protocol/json-object.ts';
+import { isAnything, isListOf, isObjectOf, isText, isVariantOf } from '@svc/kit/guards.ts';
+import { holdsFewItems, longestList } from '@svc/protocol/json-object.ts';
 import { commandWords } from '../tools/shell-command.ts';
 import type { FinishedTurn, FullContext, HookedTask, JudgedCall, TaskEnd } from './session-hooks.ts';
 
@@ -29,20 +27,18 @@ export type HookAnswer =
   /** The hook's own failure, in its words or about them. */
   | { readonly kind: 'error'; readonly error: string };
 
-const outcome = z.lazy(() =>
-  z.discriminatedUnion('tag', [
-    z.object({ tag: z.enum(['observed', 'proceed', 'unchanged', 'accepted']) }),
-    z.object({
-      tag: z.literal('write-manifests'),
-      val: z.array(z.object({ name: z.string(), content: z.string() })),
-    }),
-    z.object({ tag: z.literal('artifact'), val: z.object({ content: z.string() }) }),
-    z.object({ tag: z.literal('deny'), val: z.string() }),
-    z.object({ tag: z.literal('replace-context'), val: z.array(message) }),
-    z.object({ tag: z.literal('reopen-task'), val: z.string() }),
-    z.object({ tag: z.literal('err'), val: z.optional(z.unknown()) }),
-  ]),
-);
+const isOutcome = isVariantOf({
+  observed: isAnything,
+  proceed: isAnything,
+  unchanged: isAnything,
+  accepted: isAnything,
+  'write-manifests': isListOf(isObjectOf({ name: isText, content: isText })),
+  artifact: isObjectOf({ content: isText }),
+  deny: isText,
+  'replace-context': isListOf(isWitMessage),
+  'reopen-task': isText,
+  err: isAnything,
+});
 
 /** The most characters that a hook may commit at once. More than that is an error of the hook, never cut. */
 const mostCharacters = {
@@ -60,25 +56,23 @@ const longestError = 16 * 1024;
 export function decodeAnswer(value: unknown): HookAnswer {
   if (value === undefined) return { kind: 'observed' };
   if (!holdsFewItems(value)) return { kind: 'error', error: `it answered lists of more than ${longestList} items` };
-  const parsed = outcome.safeParse(value);
-  if (!parsed.success) return { kind: 'error', error: 'it answered something that is not an outcome' };
-  const { data } = parsed;
-  switch (data.tag) {
+  if (!isOutcome(value)) return { kind: 'error', error: 'it answered something that is not an outcome' };
+  switch (value.tag) {
     case 'err':
-      return { kind: 'error', error: reasonOf(data.val) };
+      return { kind: 'error', error: reasonOf(value.val) };
     case 'write-manifests':
       return bounded(
-        { kind: data.tag, files: data.val },
-        data.val.reduce((sum, file) => sum + file.content.length, 0),
+        { kind: value.tag, files: value.val },
+        value.val.reduce((sum, file) => sum + file.content.length, 0),
       );
     case 'artifact':
-      return bounded({ kind: data.tag, content: data.val.content }, data.val.content.length);
+      return bounded({ kind: value.tag, content: value.val.content }, value.val.content.length);
     case 'deny':
-      return bounded({ kind: data.tag, reason: data.val }, data.val.length);
+      return bounded({ kind: value.tag, reason: value.val }, value.val.length);
     case 'replace-context':
-      return bounded({ kind: data.tag, messages: data.val.map(decodeMessage) }, JSON.stringify(data.val).length);
+      return bounded({ kind: value.tag, messages: value.val.map(decodeMessage) }, JSON.stringify(value.val).length);
     case 'reopen-task':
-      return bounded({ kind: data.tag, feedback: data.val }, data.val.length);
+      return bounded({ kind: value.tag, feedback: value.val }, value.val.length);
     default:
       return { kind: 'observed' };
   }

@@ -1,8 +1,16 @@
 /** Turns requests and responses of drivers into the records of their WIT interface and back. */
 
-import * as z from 'zod/mini';
-
-import { holdsFewItems } from '@svc/kit/bounded-lists.ts';
+import {
+  type Guarded,
+  isAnything,
+  isFlag,
+  isListOf,
+  isObjectOf,
+  isText,
+  isVariantOf,
+  orNothing,
+} from '@svc/kit/guards.ts';
+import { holdsFewItems } from '@svc/protocol/json-object.ts';
 import type { InferenceRequest, InferenceResponse, ContentBlock, Message } from './driver.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 
@@ -38,42 +46,44 @@ export function encodeWitRequest(request: InferenceRequest, surroundings: Driver
   };
 }
 
-const stopReason = z.lazy(() =>
-  z.discriminatedUnion('tag', [
-    z.object({ tag: z.literal('end-turn') }),
-    z.object({ tag: z.literal('max-tokens') }),
-    z.object({ tag: z.literal('tool-call') }),
-    z.object({ tag: z.literal('error'), val: z.string() }),
-    z.object({ tag: z.literal('other'), val: z.string() }),
-  ]),
-);
+const isContentBlock = isVariantOf({
+  text: isText,
+  thinking: isObjectOf({ text: isText, signature: orNothing(isText) }),
+  'tool-call': isObjectOf({ id: isText, name: isText, input: isText }),
+});
 
-const tokens = z.lazy(() => z.bigint().check(z.gte(0n)));
+const isContent = isListOf(isContentBlock);
 
-const response = z.lazy(() =>
-  z.object({
-    content: z.array(contentBlock),
-    stopReason,
-    usage: z.nullish(z.object({ inputTokens: tokens, outputTokens: tokens })),
-    continuationId: z.nullish(z.string()),
-  }),
-);
+const isStopReason = isVariantOf({
+  'end-turn': isAnything,
+  'max-tokens': isAnything,
+  'tool-call': isAnything,
+  error: isText,
+  other: isText,
+});
+
+const isTokens = (value: unknown): value is bigint => typeof value === 'bigint' && value >= 0n;
+
+const isResponse = isObjectOf({
+  content: isContent,
+  stopReason: isStopReason,
+  usage: orNothing(isObjectOf({ inputTokens: isTokens, outputTokens: isTokens })),
+  continuationId: orNothing(isText),
+});
 
 /** Reads a `response` record; null for a value that is not one. */
 export function decodeWitResponse(value: unknown): InferenceResponse | null {
-  if (!holdsFewItems(value)) return null;
-  const parsed = response.safeParse(value);
-  if (!parsed.success) return null;
-  const { content, usage, continuationId } = parsed.data;
+  if (!holdsFewItems(value) || !isResponse(value)) return null;
+  const { content, usage, continuationId } = value;
   return {
     content: content.map(decodeBlock),
-    ...decodeStopReason(parsed.data.stopReason),
+    ...decodeStopReason(value.stopReason),
     ...(usage ? { usage: { inputTokens: toCount(usage.inputTokens), outputTokens: toCount(usage.outputTokens) } } : {}),
     ...(typeof continuationId === 'string' ? { continuationId } : {}),
   };
 }
 
-function decodeStopReason(reason: z.infer<typeof stopReason>): Pick<InferenceResponse, 'stopReason' | 'error'> {
+function decodeStopReason(reason: Guarded<typeof isStopReason>): Pick<InferenceResponse, 'stopReason' | 'error'> {
   switch (reason.tag) {
     case 'end-turn':
       return { stopReason: 'end_turn' };
@@ -114,33 +124,20 @@ function inputText(input: unknown): string {
   return typeof input === 'string' ? input : JSON.stringify(input ?? {});
 }
 
-const contentBlock = z.lazy(() =>
-  z.discriminatedUnion('tag', [
-    z.object({ tag: z.literal('text'), val: z.string() }),
-    z.object({ tag: z.literal('thinking'), val: z.object({ text: z.string(), signature: z.nullish(z.string()) }) }),
-    z.object({ tag: z.literal('tool-call'), val: z.object({ id: z.string(), name: z.string(), input: z.string() }) }),
-  ]),
-);
+/** A message of a conversation as `svc:driver/types` spells it. */
+export const isWitMessage = isVariantOf({
+  user: isContent,
+  assistant: isContent,
+  tool: isObjectOf({ toolCallId: isText, isError: isFlag, content: isContent }),
+});
 
-const toolResult = z.lazy(() =>
-  z.object({ toolCallId: z.string(), isError: z.boolean(), content: z.array(contentBlock) }),
-);
-
-export const message = z.lazy(() =>
-  z.discriminatedUnion('tag', [
-    z.object({ tag: z.literal('user'), val: z.array(contentBlock) }),
-    z.object({ tag: z.literal('assistant'), val: z.array(contentBlock) }),
-    z.object({ tag: z.literal('tool'), val: toolResult }),
-  ]),
-);
-
-export function decodeMessage(value: z.infer<typeof message>): Message {
+export function decodeMessage(value: Guarded<typeof isWitMessage>): Message {
   if (value.tag !== 'tool') return { role: value.tag, content: value.val.map(decodeBlock) };
   const { toolCallId, isError, content } = value.val;
   return { role: 'tool', toolCallId, isError, content: content.map(decodeBlock) };
 }
 
-function decodeBlock(block: z.infer<typeof contentBlock>): ContentBlock {
+function decodeBlock(block: Guarded<typeof isContentBlock>): ContentBlock {
   switch (block.tag) {
     case 'text':
       return { type: 'text', text: block.val };

@@ -1,9 +1,8 @@
 /** Makes a tool of a WebAssembly component. */
 
-import * as z from 'zod/mini';
-
 import { ComponentFault, type Component, type HostFunctions } from '@svc/components/component.ts';
 import { offeredInterface } from '@svc/components/interface-versions.ts';
+import { isFlag, isObjectOf, isOneOf, isText } from '@svc/kit/guards.ts';
 import { neverReached } from './dispatch.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
 
@@ -21,13 +20,7 @@ interface WasmToolSettings extends Pick<Tool, 'name' | 'description' | 'inputSch
 }
 
 /** The record `output` of `svc:tool/run`. */
-const outputShape = z.lazy(() =>
-  z.object({
-    status: z.enum(['passed', 'failed']),
-    content: z.string(),
-    truncated: z.boolean(),
-  }),
-);
+const isOutput = isObjectOf({ status: isOneOf('passed', 'failed'), content: isText, truncated: isFlag });
 
 /**
  * A tool that is a component of the world `svc:tool/tool`. A fault of the component is a failed outcome;
@@ -60,9 +53,8 @@ async function callComponent(
       signal: context.signal,
       ...(context.imports === undefined ? {} : { imports: context.imports }),
     });
-    const output = outputShape.safeParse(answer);
-    if (!output.success) return failed(`the tool ${name} answered something that is not a tool output`);
-    const { status, content, truncated } = output.data;
+    if (!isOutput(answer)) return failed(`the tool ${name} answered something that is not a tool output`);
+    const { status, content, truncated } = answer;
     return { status: waits.timedOut ? 'failed' : status, content, exitCode: null, truncated };
   } catch (error) {
     context.signal.throwIfAborted();

@@ -14,7 +14,7 @@ import {
   nestsDeeper,
   referencesIn,
 } from './plan.ts';
-import { artifactName, exactVersion } from '@svc/artifacts/manifest/names.ts';
+import { isArtifactName, isExactVersion } from '@svc/artifacts/manifest/names.ts';
 import type { ToolKind } from '../tool.ts';
 
 const shownProblems = 10;
@@ -237,11 +237,9 @@ function shellWork(name: string, input: unknown, kindOf: KindOf): CheckedWork {
 }
 
 function capsuleWork(name: string, version: string | undefined, input: unknown): CheckedWork {
-  if (!artifactName.safeParse(name).success)
-    return unusable(`names the capsule ${quoted(name)}, which is not a capsule name`);
+  if (!isArtifactName(name)) return unusable(`names the capsule ${quoted(name)}, which is not a capsule name`);
   if (version === undefined) return unusable('names a capsule without its version');
-  if (!exactVersion.safeParse(version).success)
-    return unusable(`has the version ${quoted(version)}, which is not an exact one`);
+  if (!isExactVersion(version)) return unusable(`has the version ${quoted(version)}, which is not an exact one`);
   if (typeof input !== 'string' || input === '')
     return unusable('has an input that is not a task; a capsule takes a text');
   return { kind: 'work', work: { kind: 'capsule', name, version, task: input } };

@@ -1,0 +1,27 @@
+/** The schemas of the names in a manifest or in what a server is sent; `names.ts` says the same of a single value. */
+
+import * as z from 'zod/mini';
+
+import { artifactNamePattern, artifactVersionPattern, isReservedVersion, longestName } from './names.ts';
+
+export const artifactName: z.ZodMiniType<string, string> = z
+  .string()
+  .check(z.maxLength(longestName), z.regex(artifactNamePattern, 'must be lowercase letters, digits and inner hyphens'));
+
+/** A version that names one artifact: the reserved names resolve to nothing (D1 "Versioning" 2). */
+export const exactVersion: z.ZodMiniType<string, string> = z.string().check(
+  z.maxLength(longestName),
+  z.regex(artifactVersionPattern, 'must be letters, digits, dots, plus signs and hyphens'),
+  z.refine((version) => !version.includes('..'), 'must not contain ".."'),
+  z.refine((version) => !isReservedVersion(version), 'is a reserved version, name an exact one'),
+);
+
+export const variableName: z.ZodMiniType<string, string> = z
+  .string()
+  .check(z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a variable name'));
+
+/** A program found on `PATH`: no slash, no white space. */
+export const commandName: z.ZodMiniType<string, string> = z.string().check(
+  z.regex(/^[^/\s\0]+$/, 'must be a bare command name'),
+  z.refine((name) => name !== '.' && name !== '..' && !name.startsWith('-'), 'must be a bare command name'),
+);
