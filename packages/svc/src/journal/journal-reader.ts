@@ -1,13 +1,10 @@
 /** Reads the journal of a session: as a whole, or one step or body of it from the end of the file. */
 
-import { closeSync, fstatSync } from 'node:fs';
-
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
-import { type HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
-import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
+import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
-import { LineFile, notOwn, openOwn } from './line-file.ts';
+import { bodyFile } from './body-file.ts';
+import { LineFile, openOwn } from './line-file.ts';
 import {
   indexedBytes,
   indexedRecords,
@@ -18,7 +15,7 @@ import {
 } from './journal-index.ts';
 import { type Damage, JournalScan } from './journal-scan.ts';
 import { skim, type SkimmedRecord } from './journal-skim.ts';
-import { bodiesDirectory, journalFile } from './journal-writer.ts';
+import { journalFile } from './journal-writer.ts';
 import { chainAt, chainBefore, firstChain, headOf, isChained } from './record-line.ts';
 import {
   decodeRecord,
@@ -51,8 +48,6 @@ export type BodyReading =
   /** There is none of that hash, or what is there has another; `why` is a clause. */
   | { readonly kind: 'damaged'; readonly why: string };
 
-/** A text of more bytes is not read. */
-const longestBody = 256 * 1024 * 1024;
 /** An index is never further from the end than this, unless the file is no journal. */
 const longestTail = 8 * indexedBytes;
 const firstTail = 64 * 1024;
@@ -233,37 +228,10 @@ export class JournalReader {
     const { sha256, bytes, data, file, cut } = record;
     if (cut !== undefined) return { kind: 'cut', bytes, ...cut };
     if (data === undefined && file === undefined) return { kind: 'not kept', bytes };
-    const kept = data === undefined ? this.#fileOf(sha256, bytes) : Buffer.from(data);
+    const kept = data === undefined ? bodyFile(this.#directory, { sha256, bytes }, this.#owner) : Buffer.from(data);
     if (typeof kept === 'string') return { kind: 'damaged', why: kept };
     if (sha256Hex(kept) !== sha256) return { kind: 'damaged', why: 'the text has another hash' };
     return { kind: 'text', text: kept.toString('utf8') };
-  }
-
-  /** The bytes of a file in `bodies/`, or what is wrong with it. */
-  #fileOf(sha256: string, bytes: number): Buffer | string {
-    const directory = this.#bodies();
-    if (directory === null) return 'its file is missing';
-    try {
-      const fd = openOwn(directory, sha256, this.#owner);
-      if (fd === null) return 'its file is missing';
-      try {
-        if (fstatSync(fd).size !== bytes || bytes > longestBody) return 'its file has another size';
-        return readFileUpTo(fd, bytes) ?? 'its file has another size';
-      } finally {
-        closeSync(fd);
-      }
-    } finally {
-      directory.close();
-    }
-  }
-
-  #bodies(): HeldDirectory | null {
-    try {
-      return this.#directory.enter(bodiesDirectory);
-    } catch (error) {
-      if (isErrno(error, 'ENOENT')) return null;
-      throw isObstacle(error) ? notOwn(`${bodiesDirectory} is a link or a file`) : error;
-    }
   }
 
   #indexed(number: number): { readonly start: number | null; readonly end: number | null } {
