@@ -1,7 +1,7 @@
 /** Says of each request of a session why the prompt cache of a provider could not hold what was sent before. */
 
 import type { SkimmedRecord } from './journal-skim.ts';
-import { commonLength, messagesOf, type ModelRequest, RequestChain } from './request-chain.ts';
+import { commonMessages, type ModelRequest, RequestChain } from './request-chain.ts';
 
 /** How long providers keep a prompt that is not asked about again. */
 export const cacheMs: number = 5 * 60 * 1000;
@@ -56,7 +56,7 @@ export function* cacheSteps(records: Iterable<SkimmedRecord>): Generator<CacheSt
 /** How many messages the second request begins with that the first had. */
 function sameMessages(before: ModelRequest, request: ModelRequest): number {
   if (request.base === before) return before.length;
-  return commonLength(messagesOf(before), messagesOf(request));
+  return commonMessages(before.messages, request.messages);
 }
 
 function missesOf(

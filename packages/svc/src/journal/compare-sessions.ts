@@ -1,7 +1,14 @@
 /** Finds the first point where two sessions part. */
 
 import type { SkimmedRecord } from './journal-skim.ts';
-import { commonLength, messagesOf, RequestChain } from './request-chain.ts';
+import {
+  commonLength,
+  commonMessages,
+  messageAt,
+  type MessageList,
+  MessageLists,
+  RequestChain,
+} from './request-chain.ts';
 import type { SkimmedStart } from './skimmed-record.ts';
 
 /** Where two sessions part: steps by their numbers in `a` and in `b`, texts by their hashes. */
@@ -47,7 +54,8 @@ export type Skim = () => Iterable<SkimmedRecord>;
  * further than to the point itself.
  */
 export function partingOf(a: Skim, b: Skim): Parting | null {
-  const [first, second] = [new Side(a), new Side(b)];
+  const lists = new MessageLists();
+  const [first, second] = [new Side(a, lists), new Side(b, lists)];
   let found: Met | null = null;
   for (let isOver = false; !isOver;) {
     const [nextA, nextB] = [first.nextStep(), second.nextStep()];
@@ -114,7 +122,10 @@ interface Met {
 class Side {
   readonly skim: Skim;
   readonly #records: Iterator<SkimmedRecord>;
+  readonly #lists: MessageLists;
   readonly #numbers = new Map<string, number>();
+  /** Of all requests, by their steps; null until one is asked for. */
+  #messages: ReadonlyMap<number, MessageList | null> | null = null;
   #steps = 0;
   /** Numbers of messages of requests, by their keys. */
   readonly #lengths = new Map<string, number>();
@@ -129,8 +140,9 @@ class Side {
   /** Steps that have not met the one of the other session, by keys, in their order. */
   readonly waiting = new Map<string, ComparedStep>();
 
-  constructor(skim: Skim) {
+  constructor(skim: Skim, lists: MessageLists) {
     this.skim = skim;
+    this.#lists = lists;
     this.#records = skim()[Symbol.iterator]();
   }
 
@@ -153,6 +165,24 @@ class Side {
       }
     }
     return null;
+  }
+
+  /** All messages of the request of a step. The session is read once more for the first that is asked for. */
+  messagesOf(step: number): MessageList | null {
+    this.#messages ??= this.#allMessages();
+    return this.#messages.get(step) ?? null;
+  }
+
+  #allMessages(): ReadonlyMap<number, MessageList | null> {
+    const chain = new RequestChain(this.#lists);
+    const all = new Map<number, MessageList | null>();
+    let count = 0;
+    for (const record of this.skim()) {
+      if (record.k !== 'start') continue;
+      count += 1;
+      if (record.isModel) all.set(count, chain.begin(count, record).messages);
+    }
+    return all;
   }
 
   /** The first step before `step` that waits; null for none. */
@@ -210,25 +240,18 @@ function partedRequest({ a, b }: Met): RequestParting | null {
   const lengths = [a.request?.length ?? 0, b.request?.length ?? 0] as const;
   const known = { kind: 'request', a: a.step, b: b.step, isFixedSame, lengths } as const;
   const extendsSame = a.request?.base === b.request?.base;
+  if (!extendsSame) {
+    const [wholeA, wholeB] = [a.side.messagesOf(a.step), b.side.messagesOf(b.step)];
+    const same = commonMessages(wholeA, wholeB);
+    if (isFixedSame && same === (wholeA?.length ?? 0) && same === (wholeB?.length ?? 0)) return null;
+    return { ...known, same, messages: [messageAt(wholeA, same), messageAt(wholeB, same)] };
+  }
   // What both extend was compared when it came.
-  const [addA, addB] = extendsSame ? [a.start.add, b.start.add] : [wholeOf(a), wholeOf(b)];
+  const [addA, addB] = [a.start.add, b.start.add];
   const same = commonLength(addA, addB);
   if (isFixedSame && same === addA.length && same === addB.length) return null;
-  const before = extendsSame ? (a.request?.baseLength ?? 0) : 0;
+  const before = a.request?.baseLength ?? 0;
   return { ...known, same: before + same, messages: [addA[same] ?? null, addB[same] ?? null] };
-}
-
-/** The hashes of all messages of a request, for which its session is read once more. */
-function wholeOf({ step, side }: ComparedStep): readonly string[] {
-  const chain = new RequestChain();
-  let count = 0;
-  for (const record of side.skim()) {
-    if (record.k !== 'start') continue;
-    count += 1;
-    const request = record.isModel ? chain.begin(count, record) : null;
-    if (count === step) return request === null ? [] : messagesOf(request);
-  }
-  return [];
 }
 
 /** The first task up to `last` whose texts differ. */

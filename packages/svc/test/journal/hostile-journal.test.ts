@@ -8,6 +8,7 @@ import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { filesOf } from '../../src/cli/trace/export.ts';
+import { partingOf } from '../../src/journal/compare-sessions.ts';
 import { JournalReader } from '../../src/journal/journal-reader.ts';
 import { encodeLine, firstChain } from '../../src/journal/record-line.ts';
 import { readRecording } from '../../src/session/recorded-crossings.ts';
@@ -134,4 +135,22 @@ it('holds no value that is nested too deep to be walked', () => {
   session.journal.append({ k: 'start', e: `${taskId('1')}/1/m1/t1`, port: 'tool', name: 'sh', in: deep });
   session.close();
   expect(readRecording(readerOf(session.folder)).missing?.why).toMatch(/^the text [0-9a-f]{12}… is nested too deep$/);
+});
+
+it('is compared in a few passes, however its requests are put together', () => {
+  const message = { role: 'user', content: [{ type: 'text', text: 'Go.' }] } as const;
+  const [a, b] = ['1', '2'].map((session) => new RecordedSession(root, { session }).task('Go.'));
+  for (let turn = 1; turn <= 200; turn += 1) {
+    a?.model('On.');
+    const said = { role: 'assistant', content: [{ type: 'text', text: 'On.' }] } as const;
+    b?.compacted([message, ...Array.from({ length: turn - 1 }, () => said)]).model('On.');
+  }
+  const first = readerOf(a?.close().folder ?? '');
+  const second = readerOf(b?.close().folder ?? '');
+  const parting = partingOf(
+    () => first.skim(() => {}),
+    () => second.skim(() => {}),
+  );
+  expect(parting).toBeNull();
+  expect(first.bytesRead).toBeLessThan(10 * (first.size + mebibyte));
 });
