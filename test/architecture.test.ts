@@ -202,6 +202,7 @@ function readSources(): Sources {
 const streamWriter = 'svc/src/cli/terminal/output.ts';
 const cleaners: ReadonlySet<string> = new Set([
   'svc/src/cli/terminal/shown.ts',
+  'svc/src/cli/terminal/page.ts',
   // Renderers that clean each text that they are given, and views that lay out what `InertText` has cleaned.
   'svc/src/cli/follow-stream.ts',
   'svc/src/cli/live-view.ts',

@@ -14,4 +14,24 @@ export const sessionCodes = {
     explanation:
       'The last characters that were given are those of more than one session; the message lists them. Nothing was done, and the exit code is 2. Give more characters, or the whole id.',
   },
+  'E-RUN-092': {
+    title: 'a capsule took no task',
+    explanation:
+      'The capsule answered with a task in the state rejected: it works on one and has no room for more (lifecycle.queue_depth), takes one task ever (task_acceptance: single), or is ending. Nothing was started.',
+  },
+  'E-RUN-093': {
+    title: 'there is no question to answer',
+    explanation:
+      'svc answer sends its text only while a task of the capsule waits for input: at any other time it would start another task. Somebody else may have answered meanwhile, or the time to answer has passed (lifecycle.input_timeout_secs). Nothing was sent.',
+  },
+  'E-RUN-094': {
+    title: 'a task waits for an answer',
+    explanation:
+      'svc send --wait waits for the end of the task, and the task has asked for input, which the command has none of. The task goes on waiting: svc answer gives it one, svc cancel ends it.',
+  },
+  'E-RUN-095': {
+    title: 'no task was canceled',
+    explanation:
+      'The session has no such task, its name fits several, or it had come to its end already. Nothing was changed.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;

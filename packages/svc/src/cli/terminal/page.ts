@@ -2,7 +2,7 @@
 
 import { InertText } from './inert-text.ts';
 import type { Output, Terminal } from './output.ts';
-import type { Shown } from './shown.ts';
+import { Shown } from './shown.ts';
 import { cellsOf } from './terminal-kind.ts';
 
 /** Where a view puts rows of `svc` and text of others, one behind the other. Everything it returns is to be shown in that order. */
@@ -82,6 +82,12 @@ class TerminalPage implements Page {
 export function pageOf(output: Output): Page {
   const { terminal } = output;
   return terminal === null ? new PlainPage() : new TerminalPage(terminal, () => output.rowWidth);
+}
+
+/** A whole text of others, ended by a line feed. */
+export function quoted(output: Output, text: string): Shown {
+  const page = pageOf(output);
+  return Shown.cleaned(page.quote(text) + page.endQuote(), 'laid out');
 }
 
 const tabCells = 4;

@@ -1,0 +1,91 @@
+/** Opens a running capsule for the commands that ask something of its tasks. */
+
+import { CapsuleClient } from '@svc/client/capsule-client.ts';
+import { ClientError } from '@svc/client/client-error.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { TaskFacts } from '@svc/protocol/task-object.ts';
+import {
+  type ApproachedCapsule,
+  approachCapsule,
+  doorOf,
+  locateCapsule,
+  type LocatedCapsule,
+  tokenChoice,
+} from '../approach-capsule.ts';
+import { faultOf } from '../capsule-faults.ts';
+import type { CommandContext } from '../command-context.ts';
+
+/** The options of each of these commands. */
+export interface CapsuleOptions {
+  readonly sendToken?: boolean;
+  readonly json?: boolean;
+}
+
+/** How a session is named to them. */
+export const runningSessionHelp = 'session id, at least 4 of its last characters, host:port, or the path of its folder';
+
+const taskNotFound = -32_001;
+const callMs = 10_000;
+/** A stream says something at least this often. */
+const idleMs = 60_000;
+
+/** A capsule that has shown who it is. */
+export class OpenCapsule {
+  readonly client: CapsuleClient;
+  readonly #approached: ApproachedCapsule;
+  readonly #method: string;
+  /** Null for a capsule that is no session of this user. */
+  readonly session: string | null;
+
+  private constructor(approached: ApproachedCapsule, { record }: LocatedCapsule, method: string) {
+    const door = doorOf({ ...approached, timeoutMs: callMs });
+    this.client = new CapsuleClient({ ...door, limits: { ...door.limits, idleMs }, isGated: false });
+    this.#approached = approached;
+    this.#method = method;
+    this.session = record?.session_id ?? null;
+  }
+
+  /** Opens what is named by `wanted`, the newest when absent; `method` is what will be asked of it. Errors as of `svc watch`. */
+  static async open(
+    context: CommandContext,
+    wanted: string | undefined,
+    { method, sendToken = false }: Pick<CapsuleOptions, 'sendToken'> & { readonly method: string },
+  ): Promise<OpenCapsule> {
+    const located = locateCapsule(context.home, wanted);
+    const choice = tokenChoice(context, { sendToken, method, timeoutMs: callMs });
+    return new OpenCapsule(await approachCapsule(located, choice), located, method);
+  }
+
+  /** What comes of `call`; `E-IO-003` for what it fails of at the other side. */
+  async ask<Value>(call: (client: CapsuleClient) => Promise<Value>): Promise<Value> {
+    try {
+      return await call(this.client);
+    } catch (error) {
+      const isLost = error instanceof ClientError && (error.code === 'lost' || error.code === 'no-stream');
+      if (!isLost) throw faultOf(error, { ...this.#approached, method: this.#method, timeoutMs: callMs });
+      throw new Diagnostic('E-IO-003', `the connection to ${this.#approached.address} was lost: ${error.message}`, {
+        hint: 'svc tasks says what became of the task',
+        cause: error,
+      });
+    }
+  }
+
+  /** The task that runs, else the last one; null where none has run yet. */
+  async currentTask(): Promise<TaskFacts | null> {
+    return await this.ask(async (client) => {
+      try {
+        return await client.task();
+      } catch (error) {
+        if (error instanceof ClientError && error.fault === taskNotFound) return null;
+        throw error;
+      }
+    });
+  }
+}
+
+const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled', 'rejected']);
+
+/** Whether a task of that state goes on. */
+export function isLive(state: string): boolean {
+  return !ended.has(state);
+}

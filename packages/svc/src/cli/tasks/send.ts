@@ -1,0 +1,81 @@
+/** The command `svc send`: sends a message to a running capsule. */
+
+import { Command } from 'commander';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { TaskFacts } from '@svc/protocol/task-object.ts';
+import { sendTokenHelp } from '../approach-capsule.ts';
+import type { CommandContext } from '../command-context.ts';
+import { readTaskInput } from '../task-input.ts';
+import { quoted } from '../terminal/page.ts';
+import { jsonLine, say } from '../terminal/shown.ts';
+import { type CapsuleOptions, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
+
+/** `svc send <session> <text>`: starts a task, or answers the one that waits for input (docs/cli.md "svc send"). */
+export function sendCommand(context: CommandContext): Command {
+  return new Command('send')
+    .description('Send a message to a running capsule.')
+    .argument('<session>', runningSessionHelp)
+    .argument('<text>', 'the message; - reads standard input')
+    .option('--wait', 'wait until the task has ended, and write its answer')
+    .option('--json', 'write one JSON object')
+    .option('--send-token', sendTokenHelp)
+    .addHelpText('after', '\nExample:\n  svc send 4f1a --wait "run the tests again"')
+    .action(async (wanted: string, text: string, options: CapsuleOptions & { readonly wait?: boolean }) => {
+      const message = text === '-' ? await messageFromInput(context) : text;
+      const isWaiting = options.wait === true;
+      const method = isWaiting ? 'stream/watch' : 'message/send';
+      const capsule = await OpenCapsule.open(context, wanted, { ...options, method });
+      const task = await (isWaiting ? taskToItsEnd(capsule, message) : capsule.ask((client) => client.send(message)));
+      if (options.json === true) context.stdout.write(jsonLine(objectOf(capsule, task)));
+      else if (!isWaiting && task.state !== 'rejected') context.stdout.write(say`${task.id} ${task.state}\n`);
+      else if (task.state === 'completed') context.stdout.write(quoted(context.stdout, task.response ?? ''));
+      const failure = failureOf(task);
+      if (failure !== null) throw failure;
+    });
+}
+
+/** All of standard input; `E-RUN-060` and `E-RUN-024` as for `svc run --task -`. */
+export async function messageFromInput(context: CommandContext): Promise<string> {
+  return await readTaskInput(process.stdin, { context, stop: new AbortController().signal });
+}
+
+async function taskToItsEnd(capsule: OpenCapsule, text: string): Promise<TaskFacts> {
+  const leave = new AbortController();
+  const run = capsule.client.run(text, {
+    signal: leave.signal,
+    onInput: ({ prompt, task }) => {
+      leave.abort(asksBack(prompt, task.id, capsule.session));
+      return null;
+    },
+  });
+  return await capsule.ask(async () => {
+    for (;;) {
+      const next = await run.next();
+      if (next.done === true) return next.value;
+    }
+  });
+}
+
+function asksBack(prompt: string, task: string, session: string | null): Diagnostic {
+  return new Diagnostic('E-RUN-094', `${task} waits for an answer: ${prompt}`, {
+    hint: `svc answer ${session ?? '<session>'} "…" gives one, svc cancel ends the task`,
+  });
+}
+
+/** One object of `--json`. */
+export function objectOf({ session }: OpenCapsule, task: TaskFacts): Readonly<Record<string, string | null>> {
+  const { id, contextId, state, message, prompt, response } = task;
+  return { session, task: id, context: contextId, state, message, prompt, response };
+}
+
+function failureOf({ id, state, message }: TaskFacts): Diagnostic | null {
+  if (state === 'rejected')
+    return new Diagnostic('E-RUN-092', `the capsule took no task: ${message ?? 'it did not say why'}`, {
+      hint: 'svc tasks lists what it works on; lifecycle.queue_depth of its manifest says how many tasks may wait',
+    });
+  if (state !== 'failed' && state !== 'canceled') return null;
+  return new Diagnostic('E-RUN-059', `${id} ${state}: ${message ?? 'the capsule did not say why'}`, {
+    hint: 'svc trace steps shows what it did',
+  });
+}

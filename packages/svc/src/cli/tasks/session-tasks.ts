@@ -1,0 +1,99 @@
+/** Reads the tasks of a session from its trace. */
+
+import { basename, dirname } from 'node:path';
+
+import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import type { RunningRecord } from '../../capsule/running-record.ts';
+import { LineFile, openOwn } from '../../journal/line-file.ts';
+import { holdSession, thisUser, traceFile } from '../trace/recorded-sessions.ts';
+
+/** A task as `svc tasks --json` writes it. Times are Unix milliseconds. */
+export interface ListedTask {
+  readonly task: string;
+  readonly context: string | null;
+  readonly state: string;
+  readonly received_at_ms: number | null;
+  readonly ended_at_ms: number | null;
+  readonly tokens: number | null;
+  /** How its text begins. */
+  readonly text: string | null;
+  /** What it waits for an answer to. */
+  readonly prompt: string | null;
+}
+
+const longestText = 200;
+const told = new Set(['task_received', 'task_start', 'inference', 'task_end']);
+
+/** The tasks of a session, in the order in which they came; empty where there is no trace. */
+export function tasksIn(directory: HeldDirectory): readonly ListedTask[] {
+  const fd = openOwn(directory, traceFile, thisUser());
+  if (fd === null) return [];
+  const file = new LineFile(fd);
+  const tasks = new Map<string, ListedTask>();
+  try {
+    for (const { line } of file.lines(0)) {
+      const [, type = ''] = /^\{"event_type":"([a-z_]+)"/.exec(line.toString('latin1', 0, 64)) ?? [];
+      if (told.has(type)) takeEvent(type, eventOf(line.toString('utf8')), tasks);
+    }
+  } finally {
+    file.close();
+  }
+  return [...tasks.values()];
+}
+
+/** The same for a session that runs. */
+export function tasksOfRunning(record: RunningRecord, sessionsFolder: string): readonly ListedTask[] {
+  const { session_id: id, session_directory: known } = record;
+  const folder = known === undefined || basename(known) !== id ? sessionsFolder : dirname(known);
+  const directory = holdSession(folder, id);
+  try {
+    return tasksIn(directory);
+  } finally {
+    directory.close();
+  }
+}
+
+type TraceEvent = Readonly<Record<string, unknown>>;
+
+function takeEvent(type: string, event: TraceEvent, tasks: Map<string, ListedTask>): void {
+  const { task_id: id, timestamp: at } = event;
+  if (typeof id !== 'string') return;
+  const atMs = typeof at === 'number' ? at : null;
+  const known = tasks.get(id);
+  if (type === 'task_received') {
+    const text = textOr(event['text'])?.slice(0, longestText) ?? null;
+    const context = textOr(event['context_id']);
+    tasks.set(id, {
+      task: id,
+      context,
+      state: 'submitted',
+      received_at_ms: atMs,
+      ended_at_ms: null,
+      tokens: 0,
+      text,
+      prompt: null,
+    });
+  } else if (known !== undefined && type === 'task_start') {
+    tasks.set(id, { ...known, state: 'working' });
+  } else if (known !== undefined && type === 'task_end') {
+    tasks.set(id, { ...known, state: textOr(event['state']) ?? 'failed', ended_at_ms: atMs });
+  } else if (known !== undefined) {
+    const usage = event['usage'] as { input_tokens?: unknown; output_tokens?: unknown } | null | undefined;
+    const tokens = (Number(usage?.input_tokens) || 0) + (Number(usage?.output_tokens) || 0);
+    tasks.set(id, { ...known, tokens: (known.tokens ?? 0) + tokens });
+  }
+}
+
+function textOr(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+/** Nothing of a line that is not JSON is known. */
+function eventOf(text: string): TraceEvent {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
