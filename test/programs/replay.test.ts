@@ -24,6 +24,7 @@ afterEach(async () => {
 });
 
 const mebibyte = 1024 * 1024;
+const patience = { timeout: 20_000 };
 const recordsAll = 'trace: { capture: content }\n';
 const queue = 'lifecycle: { task_acceptance: queue, after_task: sleep, shell_grace_secs: 1 }\n';
 
@@ -159,7 +160,10 @@ describe('a recorded session', () => {
     const capsule = await started({ manifest: `${queue}${shell}`, script: script(runs('sleep 60')) });
     await capsule.send('Wait.');
     await expect
-      .poll(() => existsSync(journalOf(capsule.workspace)) && readFileSync(journalOf(capsule.workspace), 'utf8'))
+      .poll(
+        () => existsSync(journalOf(capsule.workspace)) && readFileSync(journalOf(capsule.workspace), 'utf8'),
+        patience,
+      )
       .toContain('"port":"shell"');
     capsule.process.child.kill('SIGKILL');
     await capsule.process.ended;
@@ -224,7 +228,7 @@ it('keeps the credentials of a session out of its journal, wherever they come by
     }),
   });
   expect(asked.status).toBe(200);
-  await expect.poll(() => readFileSync(journalOf(capsule.workspace), 'utf8')).toContain('"k":"task-end"');
+  await expect.poll(() => readFileSync(journalOf(capsule.workspace), 'utf8'), patience).toContain('"k":"task-end"');
   await capsule.terminate();
   const journal = readFileSync(journalOf(capsule.workspace), 'utf8');
   expect(journal).not.toContain(token);

@@ -43,8 +43,9 @@ export function tasksIn(directory: HeldDirectory): readonly ListedTask[] {
 
 /** The same for a session that runs. */
 export function tasksOfRunning(record: RunningRecord, sessionsFolder: string): readonly ListedTask[] {
-  const { session_id: id, session_directory: known } = record;
-  const folder = known === undefined || basename(known) !== id ? sessionsFolder : dirname(known);
+  const id = record.session_id;
+  const known = record.session_directory ?? null;
+  const folder = known === null || basename(known) !== id ? sessionsFolder : dirname(known);
   const directory = holdSession(folder, id);
   try {
     return tasksIn(directory);
