@@ -97,7 +97,7 @@ export const rejectedMessage = 'task rejected: capsule is busy';
 
 /** A frame with its id as text: id, event and data lines, ended by a blank line (D1 "Frame format"). It is sent as UTF-8. */
 export function encodeNumberedFrame(id: EventId, frame: NumberedFrame): string {
-  return `id: ${id}\nevent: ${frame.event}\ndata: ${numberedData(frame)}\n\n`;
+  return `id: ${id}\nevent: ${frame.event}\ndata: ${encodeFrameData(frame)}\n\n`;
 }
 
 /** A frame that belongs to one connection, as text. */
@@ -121,7 +121,8 @@ export function encodeConnectionFrame(frame: ConnectionFrame): string {
   }
 }
 
-function numberedData(frame: NumberedFrame): string {
+/** The data of a frame, as one line of JSON. */
+export function encodeFrameData(frame: NumberedFrame): string {
   switch (frame.event) {
     case 'status':
       return JSON.stringify({

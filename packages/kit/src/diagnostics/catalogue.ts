@@ -23,6 +23,36 @@ const commandCodes = {
     explanation:
       'The message is the true reason, in the words that task_end of the trace has. The status frame says only what clients are to know.',
   },
+  'E-RUN-054': {
+    title: 'a question that nobody can answer',
+    explanation:
+      'A tool asked whoever gave the task, and the task came from svc -p, where nobody is there to answer. The task was ended at once instead of waiting until lifecycle.input_timeout_secs has passed. Put the answer into the task, or start the capsule with svc run and answer with a message.',
+  },
+  'E-RUN-055': {
+    title: 'the time of --timeout is over',
+    explanation:
+      'The time counts from the start of svc -p. The task was canceled, and what it started has been ended. Its trace and journal are kept: svc trace steps shows how far it came.',
+  },
+  'E-RUN-056': {
+    title: 'a task was canceled',
+    explanation:
+      'The task of svc -p did not come to its end: a signal or svc stop ended the capsule, or a client canceled the task. There is no answer.',
+  },
+  'E-RUN-080': {
+    title: 'svc ended before its session did',
+    explanation:
+      'A second signal ended it at once, a stop took more than 18 seconds, or svc has a bug, which it then says too. The last lines of the trace and the journal may be missing.',
+  },
+  'E-RUN-081': {
+    title: 'the tokens of a session are used up',
+    explanation:
+      'The next call of the model could pass --max-tokens, or inference.max_session_tokens of the manifest, whichever is lower: its input as estimated, and its answer at its longest (inference.max_tokens). It was not made, and the task failed.',
+  },
+  'E-RUN-082': {
+    title: 'a component of a session broke off',
+    explanation:
+      'The driver or a hook is a WebAssembly component and trapped. The session went on, but cannot be relied on; status says trapped. The trace names the component.',
+  },
   'E-RUN-060': {
     title: 'the task cannot be read from standard input',
     explanation:
@@ -287,6 +317,11 @@ export const catalogue = {
     title: 'a task that looks like a path was taken as text',
     explanation:
       '--task names an existing file, or is the task itself. The value looks like a path but no such file exists.',
+  },
+  'W-RUN-065': {
+    title: 'svc waits for the end of standard input',
+    explanation:
+      'What is piped into svc -p is part of the task, so all of it is read before anything runs. For three seconds it has not ended. A program that starts svc with a pipe and never closes it should give it /dev/null.',
   },
   'W-RUN-002': {
     title: 'a declared part of the manifest is not available in this version',

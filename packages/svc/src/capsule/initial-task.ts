@@ -66,7 +66,7 @@ async function taskOfFlag(flag: string, { cwd, readInput }: InitialTaskRequest):
 }
 
 /** One word with a slash or a text file's ending: more likely a path that does not exist than a task. */
-function looksLikePath(flag: string): boolean {
+export function looksLikePath(flag: string): boolean {
   return /^\S+$/.test(flag) && (flag.includes('/') || /\.(md|txt)$/i.test(flag));
 }
 

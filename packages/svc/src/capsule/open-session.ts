@@ -25,7 +25,7 @@ import { WorkdirSize } from '../session/workdir-size.ts';
 import { Inventory } from '../tools/inventory.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
 import type { TraceEvent } from '../trace/events.ts';
-import type { NumberedFrame } from '@svc/protocol/frames.ts';
+import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { cardOf } from './capsule-card.ts';
 import { openHooks } from './open-hooks.ts';
@@ -52,7 +52,7 @@ export interface OpenSessionRequest {
   readonly membership: RefereeMembership | null;
   /** `host:port` for the card. */
   readonly url: string;
-  readonly onFrame: (frame: NumberedFrame) => void;
+  readonly onFrame: (frame: NumberedFrame, id: EventId) => void;
   readonly onRetry: (reason: string) => void;
   readonly onTaskFailed: (reason: string) => void;
   readonly onWarning: (warning: Diagnostic) => void;
@@ -212,6 +212,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   const { gate } = journal;
   const { record } = recorded;
   journal.follow(recorded.activity);
+  if (open.request.script !== null) recorded.activity.subscribe(open.request.script.onActivity);
   /** What comes to the session by itself and only has a line of the trace. */
   const note = (event: TraceEvent): void => gate.arrive({ what: 'note', event }, () => record(event));
   const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);

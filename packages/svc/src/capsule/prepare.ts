@@ -53,22 +53,29 @@ export async function scopeLaunch(
     sources,
     ...(fetchObserver === null ? {} : { fetching: { observer: fetchObserver } }),
   };
-  const { refusals, warnings, captureCeiling, ...launch } = await scopeOfLaunch(request, places);
+  const { refusals, warnings, captureCeiling, ...scope } = await scopeOfLaunch(request, places);
+  const launch = { ...scope, loaded: settled(scope.loaded, request) };
   for (const warning of warnings) onWarning(warning);
   if (refusals.length > 0) throw new DiagnosticList(refusals);
   const { loaded, source } = launch;
-  const initialTask = await findInitialTask({
-    flag: request.task,
-    readInput: request.readTask,
-    cwd: request.cwd,
-    manifestDirectory: source.manifestDirectory,
-    taskAcceptance: loaded.manifest.lifecycle.task_acceptance,
-    isDelegated: request.approval !== null,
-  });
+  const find = async (): Promise<InitialTask | null> =>
+    await findInitialTask({
+      flag: request.task,
+      readInput: request.readTask,
+      cwd: request.cwd,
+      manifestDirectory: source.manifestDirectory,
+      taskAcceptance: loaded.manifest.lifecycle.task_acceptance,
+      isDelegated: request.approval !== null,
+    });
+  const initialTask = await (request.script === null ? find() : request.script.task(find));
   for (const warning of initialTask?.warnings ?? []) onWarning(warning);
   const capture = captureOf(request, loaded, { captureCeiling, onWarning });
   const isCaptureAsked = (request.capture ?? loaded.manifest.trace.capture) !== undefined;
   return { ...launch, capture, isCaptureAsked, initialTask, places };
+}
+
+function settled(loaded: LoadedManifest, { script }: RunRequest): LoadedManifest {
+  return script === null ? loaded : { ...loaded, manifest: script.settle(loaded.manifest) };
 }
 
 interface CaptureLimit {

@@ -2,13 +2,16 @@
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
+import type { ActivityListener } from '../session/activity.ts';
+import type { InitialTask } from './initial-task.ts';
 import type { Retained } from './journal-retention.ts';
 import type { SessionOutcome } from '../session/session.ts';
 import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
-import type { NumberedFrame } from '@svc/protocol/frames.ts';
+import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 
 /** What `svc run` was asked for. */
@@ -49,6 +52,17 @@ export interface RunRequest {
   readonly build?: string;
   /** Aborted to ask for a clean stop. */
   readonly stop: AbortSignal;
+  /** What a script asks of the session; null for every other run. */
+  readonly script: ScriptedRun | null;
+}
+
+/** How a session differs that a script started, to get one answer (docs/scripts.md). */
+export interface ScriptedRun {
+  /** The manifest with the lifecycle and the limits of this run. */
+  readonly settle: (manifest: CapsuleManifest) => CapsuleManifest;
+  /** The first task; `find` looks where every other run does. Rejects with the Diagnostic of a run without one. */
+  readonly task: (find: () => Promise<InitialTask | null>) => Promise<InitialTask>;
+  readonly onActivity: ActivityListener;
 }
 
 /** A capsule whose port is bound (D1 "Run result line"). */
@@ -77,7 +91,7 @@ export interface RunObserver {
   onWarning(warning: Diagnostic): void;
   /** Called once, as soon as the port is bound and before the agent loop. */
   onListening(capsule: RunningCapsule): void;
-  onFrame(frame: NumberedFrame): void;
+  onFrame(frame: NumberedFrame, id: EventId): void;
   /** The driver asks the model again within a turn; `reason` is a clause for a person. */
   onRetry(reason: string): void;
   /** Why a task failed, in the words of the trace, before the task's last frame. */

@@ -58,8 +58,10 @@ export async function main(args: readonly string[], { build, onStarted }: Start 
     process.exitCode = report(loss, context);
   });
   try {
-    const root = await program(args, context);
-    await root.parseAsync(args, { from: 'user' });
+    // `svc -p` is short for `svc run -p`.
+    const line = /^-(?:p|-(?:print|output)\b)/.test(args[0] ?? '') ? ['run', ...args] : args;
+    const root = await program(line, context);
+    await root.parseAsync(line, { from: 'user' });
   } catch (error) {
     process.exitCode = report(error, context);
   }

@@ -16,10 +16,15 @@ export function render(diagnostics: readonly Diagnostic[], context: CommandConte
 
 /** The lines of a coded failure; null for anything else, which is a bug. */
 export function renderFailure(error: unknown, context: CommandContext): Shown | null {
-  if (error instanceof Diagnostic) return render([error], context);
-  if (error instanceof DiagnosticList) return render(error.diagnostics, context);
-  if (lacksDescriptors(error)) return render([outOfDescriptors(error)], context);
-  return null;
+  const diagnostics = diagnosticsIn(error);
+  return diagnostics === null ? null : render(diagnostics, context);
+}
+
+/** What an error says to an operator, never empty; null for a bug. */
+export function diagnosticsIn(error: unknown): readonly Diagnostic[] | null {
+  if (error instanceof Diagnostic) return [error];
+  if (error instanceof DiagnosticList) return error.diagnostics;
+  return lacksDescriptors(error) ? [outOfDescriptors(error)] : null;
 }
 
 /** Any opening of a file can meet this limit, at any place: it is the machine's, and no bug. */

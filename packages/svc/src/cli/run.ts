@@ -17,15 +17,14 @@ import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import { encodeRunLine } from '@svc/protocol/run-line.ts';
 import type { CommandContext } from './command-context.ts';
 import type { LiveView } from './live-view.ts';
+import type { ResultPlace } from './script/result-place.ts';
+import type * as ScriptModule from './script/script-run.ts';
 import { render, usesColor } from './render-failure.ts';
 import { stopOnSignals, usualEndMs } from './stop-signals.ts';
 import { exactLine, joined, jsonText, say, Shown } from './terminal/shown.ts';
 
-interface RunOptions {
-  readonly task?: string;
-  readonly manifest: string;
+interface RunOptions extends ScriptModule.ScriptOptions {
   readonly workdir?: string;
-  readonly capsule?: string;
   readonly capsuleVersion?: string;
   readonly bind: string;
   readonly envFile: boolean;
@@ -33,23 +32,25 @@ interface RunOptions {
   readonly containment?: ContainmentClass;
   readonly capture?: CaptureLevel;
   readonly captureCeiling?: CaptureLevel;
-  /** True for the newest. */
-  readonly replay?: string | true;
   readonly components?: boolean;
-  readonly explainScope?: boolean;
-  readonly verbose?: boolean;
-  readonly json?: boolean;
-  readonly spawnApprovalStdin?: boolean;
   readonly spawnedBy?: number;
   readonly sessionId?: SessionId;
   readonly stopWithin?: number;
 }
+
+/** Given to the command of a script. */
+type UsageError = (problem: string) => never;
 
 /** `svc run`: the only way to start a capsule (D1 "Command line"). */
 export function runCommand(context: CommandContext): Command {
   return new Command('run')
     .description('Start the capsule of the manifest: it runs its task behind an HTTP door.')
     .option('--task <path or text>', 'a file with the task, or the task itself; - reads it from standard input')
+    .option('-p, --print [task]', 'print the answer and nothing else; - reads the task from standard input')
+    .addOption(new Option('--output <format>', 'what is printed').choices(['text', 'json', 'stream-json']))
+    .option('--timeout <time>', 'end the task after this time, such as 5m')
+    .option('--max-tokens <n>', 'the most tokens that the session may use', aWholeNumber)
+    .addOption(new Option('--max-cost <amount>').hideHelp())
     .option('--manifest <path>', 'the manifest', './svc.yaml')
     .option('--workdir <dir>', 'the directory the agent reads and writes, instead of a fresh one')
     .option('--capsule <name>', 'run a published capsule from the store instead of a manifest file')
@@ -79,7 +80,11 @@ export function runCommand(context: CommandContext): Command {
       if (options.components === true && options.replay === undefined) {
         command.error('error: --components goes with --replay');
       }
-      if (options.replay !== undefined) {
+      const usage: UsageError = (problem) => command.error(`error: ${problem}`);
+      const { print, output, timeout, maxTokens, maxCost } = options;
+      const isScript = [print, output, timeout, maxTokens, maxCost].some((given) => given !== undefined);
+      if (isScript) process.exitCode = await run(options, context, usage);
+      else if (options.replay !== undefined) {
         const { replay } = await import('./replay.ts');
         process.exitCode = await replay(options.replay, options, context);
       } else if (options.explainScope === true) await explain(options, context);
@@ -141,12 +146,16 @@ async function explain(options: RunOptions, context: CommandContext): Promise<vo
   else context.stdout.write(say`\n${reportOnly}`);
 }
 
-async function run(options: RunOptions, context: CommandContext): Promise<number> {
+/** `usage` is null unless a script asks. */
+async function run(options: RunOptions, context: CommandContext, usage: UsageError | null = null): Promise<number> {
   const stopWithinMs = options.stopWithin ?? usualEndMs;
   const stop = stopOnSignals(context, stopWithinMs);
   const choice = { flag: undefined, signal: stop.signal };
   let endWatch = (): void => {};
+  const result = options.json !== true && context.stdout.isTerminal ? await resultPlace() : null;
+  let script: Awaited<ReturnType<typeof openScript>> | null = null;
   try {
+    if (usage !== null) script = await openScript(options, { context, stop, usage });
     if (options.spawnedBy !== undefined) {
       const { watchParent } = await import('../capsule/spawned-launch.ts');
       endWatch = watchParent(options.spawnedBy, () => stop.request());
@@ -168,18 +177,37 @@ async function run(options: RunOptions, context: CommandContext): Promise<number
         parentCapture: options.captureCeiling,
         bind: options.bind,
         sources: options.offline === true ? () => [] : lateSources(context, choice),
-        fetchObserver: isLive(options, context) ? await downloadView(context) : null,
+        fetchObserver: script === null && isLive(options, context) ? await downloadView(context) : null,
         stop: stop.signal,
+        script: script?.changes ?? null,
       },
-      await observer(options, context),
+      script ?? (await observer(options, context, result)),
     );
+    if (script !== null) return await script.ended(outcome);
     if (outcome.trap !== null) context.stderr.write(render([outcome.trap], context));
-    if (options.json !== true) context.stdout.write(exactLine`status:  ${outcome.status}\n`);
+    if (options.json !== true) {
+      if (result !== null) context.stdout.write(result.line(context.cwd));
+      context.stdout.write(exactLine`status:  ${outcome.status}\n`);
+    }
     return exitCodeOf(outcome);
+  } catch (error) {
+    if (script === null) throw error;
+    return await script.failed(error);
   } finally {
     endWatch();
     stop.dispose();
   }
+}
+
+async function openScript(
+  ...of: Parameters<typeof ScriptModule.openScript>
+): Promise<ReturnType<typeof ScriptModule.openScript>> {
+  return (await import('./script/script-run.ts')).openScript(...of);
+}
+
+async function resultPlace(): Promise<ResultPlace> {
+  const { ResultPlace } = await import('./script/result-place.ts');
+  return new ResultPlace();
 }
 
 async function approvalOfParent(): Promise<Secret> {
@@ -187,7 +215,11 @@ async function approvalOfParent(): Promise<Secret> {
   return await readSpawnApproval(process.stdin);
 }
 
-async function observer(options: RunOptions, context: CommandContext): Promise<RunObserver> {
+async function observer(
+  options: RunOptions,
+  context: CommandContext,
+  result: ResultPlace | null,
+): Promise<RunObserver> {
   const view = isLive(options, context) ? await liveView(context) : null;
   const tell = (rows: Shown): void => {
     if (view === null) context.stderr.write(rows);
@@ -197,11 +229,15 @@ async function observer(options: RunOptions, context: CommandContext): Promise<R
     onWarning: (warning) => tell(render([warning], context)),
     onListening: (capsule) => {
       context.stdout.write(options.json === true ? runLine(capsule) : lines(capsule, options));
+      result?.open(capsule);
       // A child of a capsule gets its task from that; nobody reads along.
       if (!capsule.hasTask) view?.say(say`waiting for a message at ${capsule.reachableAt}; svc stop ends it\n`);
       context.onStarted?.();
     },
-    onFrame: (frame) => view?.show(frame),
+    onFrame: (frame) => {
+      view?.show(frame);
+      result?.note(frame);
+    },
     onRetry: (reason) => view?.retry(reason),
     onTaskFailed: (reason) => tell(render([taskFailed(reason)], context)),
     onRetained: (retained) => {

@@ -23,13 +23,18 @@ export async function readTaskInput(
 ): Promise<string> {
   if (stdin.isTTY === true)
     context.stderr.write(say`reading the task from this terminal; Ctrl-D on an empty line ends it\n`);
-  const bytes = await readAll(stdin, stop);
-  const text = decodeStrictUtf8(bytes);
-  if (text === null) throw unreadable('it is not UTF-8 text', whatFits);
+  const text = await readInput(stdin, stop);
   if (text.trim() !== '') return text;
   throw new Diagnostic('E-RUN-024', 'the task is empty (standard input)', {
     hint: 'write what the capsule is to do to standard input, or give it with --task <text>',
   });
+}
+
+/** The same without a word to anybody; empty where standard input is. */
+export async function readInput(stdin: Readable, stop: AbortSignal): Promise<string> {
+  const text = decodeStrictUtf8(await readAll(stdin, stop));
+  if (text === null) throw unreadable('it is not UTF-8 text', whatFits);
+  return text;
 }
 
 async function readAll(stdin: Readable, stop: AbortSignal): Promise<Buffer> {

@@ -43,6 +43,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
       cwd: folder,
       home,
       env: { SVC_CONTAINMENT_CEILING: 'advisory' },
+      script: null,
       stop: new AbortController().signal,
     },
     () => {},

@@ -1,0 +1,29 @@
+/** Says on a terminal where the answer to the last task stands. */
+
+import { join, relative } from 'node:path';
+
+import type { NumberedFrame } from '@svc/protocol/frames.ts';
+import type { RunningCapsule } from '../../capsule/running-capsule.ts';
+import { exactLine, Shown } from '../terminal/shown.ts';
+
+/** The place of `out/result.txt`, once a task of the session has written it. */
+export class ResultPlace {
+  #workdir: string | null = null;
+  #isWritten = false;
+
+  open({ workdir }: RunningCapsule): void {
+    this.#workdir = workdir;
+  }
+
+  /** The last frame of a task that completed, or that carries what was written instead. */
+  note(frame: NumberedFrame): void {
+    if (frame.event !== 'status' || !frame.final) return;
+    this.#isWritten ||= frame.state === 'completed' || 'response' in frame;
+  }
+
+  /** `result: <path>`, relative to this directory; empty where there is no result. */
+  line(cwd: string): Shown {
+    if (!this.#isWritten || this.#workdir === null) return Shown.cleaned('', 'exact');
+    return exactLine`result: ${relative(cwd, join(this.#workdir, 'out', 'result.txt'))}\n`;
+  }
+}

@@ -1,0 +1,294 @@
+/** Runs a capsule for a script: `svc -p` gives the answer on standard output, and the reason on standard error when there is none. */
+
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { elapsedMs } from '@svc/kit/clock.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { durationShape, longestTimerMs, secondsOf, wholeMs } from '@svc/kit/units.ts';
+import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
+import type { RunningCapsule, RunObserver, RunOutcome, ScriptedRun } from '../../capsule/running-capsule.ts';
+import type { Activity } from '../../session/activity.ts';
+import type { Task } from '../../session/task.ts';
+import type { CommandContext } from '../command-context.ts';
+import { diagnosticsIn, render } from '../render-failure.ts';
+import { encodeReason, failureReason } from './failure-reason.ts';
+import type { OutputFormat, RunResult } from './run-result.ts';
+import { ScriptOutput } from './script-output.ts';
+import { taskOfScript } from './script-task.ts';
+
+/** What of the command line decides about a script; `svc run` has more. */
+export interface ScriptOptions {
+  /** True for `-p` without a text. */
+  readonly print?: string | true;
+  readonly output?: OutputFormat;
+  readonly timeout?: string;
+  readonly maxTokens?: number;
+  readonly maxCost?: string;
+  readonly task?: string;
+  readonly manifest: string;
+  readonly capsule?: string;
+  readonly json?: boolean;
+  readonly verbose?: boolean;
+  readonly explainScope?: boolean;
+  readonly replay?: string | true;
+  readonly spawnApprovalStdin?: boolean;
+}
+
+/** The clean stop of the session. */
+interface Stop {
+  readonly signal: AbortSignal;
+  request(): void;
+}
+
+/** What a shell says of a program that SIGPIPE ended. */
+const nobodyReads = 141;
+
+/** Checks the command line, which `usage` refuses, and prepares the run. */
+export function openScript(
+  options: ScriptOptions,
+  { context, stop, usage }: { context: CommandContext; stop: Stop; usage: (problem: string) => never },
+): ScriptRun {
+  if (options.print === undefined && options.output === undefined)
+    usage('--timeout, --max-tokens and --max-cost go with -p or --output');
+  if (options.maxCost !== undefined)
+    usage('--max-cost needs the prices of models, and this svc has none: --max-tokens limits tokens');
+  const others = { json: '--json', verbose: '-v', explainScope: '--explain-scope', replay: '--replay' } as const;
+  for (const [key, flag] of Object.entries(others))
+    if (options[key as keyof typeof others] !== undefined) usage(`${flag} does not go with -p and --output`);
+  if (options.spawnApprovalStdin === true) usage('a delegated capsule is not started with -p');
+  if (typeof options.print === 'string' && options.task !== undefined)
+    usage('give the task with -p or with --task, not with both');
+  return new ScriptRun(options, { context, stop, timeoutMs: timeoutOf(options, usage) });
+}
+
+function timeoutOf({ timeout }: ScriptOptions, usage: (problem: string) => never): number | null {
+  if (timeout === undefined) return null;
+  const ms = durationShape.test(timeout) ? wholeMs(secondsOf(timeout) ?? 0) : 0;
+  if (ms < 1 || ms > longestTimerMs) usage('--timeout must be a time such as 90s, 5m or 2h, of at most 596h');
+  return ms;
+}
+
+interface ScriptSurroundings {
+  readonly context: CommandContext;
+  readonly stop: Stop;
+  readonly timeoutMs: number | null;
+}
+
+/** One run for a script: hears of the session, and says at its end what came of it. */
+class ScriptRun implements RunObserver {
+  readonly #options: ScriptOptions;
+  readonly #context: CommandContext;
+  readonly #stop: Stop;
+  readonly #output: ScriptOutput;
+  readonly #startedMs = systemClock.monotonicMs();
+  readonly #timer: NodeJS.Timeout | undefined;
+  #capsule: RunningCapsule | null = null;
+  /** The task that was given, then those in which the session goes on with what that left running. */
+  #task: Task | null = null;
+  #turns = 0;
+  #usage = { inputTokens: 0, outputTokens: 0 };
+  #failure: string | null = null;
+  #isSpent = false;
+  /** Why svc itself ended the task. */
+  #cutOff: Diagnostic | null = null;
+  readonly #refused: RunResult['refused'] = [];
+  #isReported = false;
+
+  constructor(options: ScriptOptions, { context, stop, timeoutMs }: ScriptSurroundings) {
+    this.#options = options;
+    this.#context = context;
+    this.#stop = stop;
+    this.#output = new ScriptOutput(context.stdout, options.output ?? 'text', () => stop.request());
+    if (timeoutMs !== null) this.#timer = setTimeout(() => this.#end(timedOut(options.timeout ?? '')), timeoutMs);
+    process.on('exit', this.#onExit);
+  }
+
+  /** What the launch takes of it. */
+  get changes(): ScriptedRun {
+    return {
+      settle: (manifest) => settled(manifest, this.#options.maxTokens),
+      task: async (find) =>
+        await taskOfScript(this.#options, { context: this.#context, stop: this.#stop.signal, find }),
+      onActivity: (activity) => this.#note(activity),
+    };
+  }
+
+  onWarning(warning: Diagnostic): void {
+    this.#context.stderr.write(render([warning], this.#context));
+  }
+
+  onListening(capsule: RunningCapsule): void {
+    this.#capsule = capsule;
+    const { sessionId: session, reachableAt: url, pid, name, version, workdir, driver, model } = capsule;
+    this.#output.line({ type: 'session', session, url, pid, name, version, workdir, driver, model });
+    this.#context.onStarted?.();
+  }
+
+  onFrame(frame: NumberedFrame, id: EventId): void {
+    this.#output.frame(frame, id);
+  }
+
+  onRetry(reason: string): void {
+    this.#output.line({ type: 'retry', reason });
+  }
+
+  onTaskFailed(reason: string): void {
+    this.#failure = reason;
+  }
+
+  onRetained(): void {}
+
+  /** Says what the session came to; the exit code. */
+  async ended(outcome: RunOutcome): Promise<number> {
+    const reason = this.#reasonOf(outcome);
+    this.#report(reason, outcome.status === 'trapped' ? 'trapped' : reason === null ? 'ok' : 'failed');
+    return await this.#exitCode(outcome.status === 'trapped' ? 2 : reason === null ? 0 : 1);
+  }
+
+  /** The same of a launch that was refused, or a session that broke. Anything but a Diagnostic is thrown on. */
+  async failed(error: unknown): Promise<number> {
+    const found = this.#withoutManifest() ?? diagnosticsIn(error);
+    const [first] = this.#cutOff === null ? (found ?? []) : [this.#cutOff];
+    if (found === null || first === undefined) throw error;
+    this.#report(first, 'failed', this.#cutOff === null ? found : [first]);
+    return await this.#exitCode(1);
+  }
+
+  /** Null where the manifest is there, or the capsule of a store was asked for. */
+  #withoutManifest(): readonly Diagnostic[] | null {
+    const { manifest, capsule } = this.#options;
+    if (capsule !== undefined || existsSync(resolve(this.#context.cwd, manifest))) return null;
+    const message = `svc -p runs the capsule of a manifest, and there is no file ${manifest}`;
+    const hint =
+      'go to the folder of a capsule, name its manifest with --manifest, or make one: svc new capsule <name>';
+    return [new Diagnostic('E-IO-001', message, { hint })];
+  }
+
+  #note(activity: Activity): void {
+    if (activity.kind === 'spend-refused') this.#isSpent = true;
+    if (activity.kind === 'inference-ended') this.#count(activity);
+    if (activity.kind === 'task-settled') this.#settle(activity.task);
+    if (activity.kind === 'call-ended' && activity.call.denied)
+      this.#refused.push({ kind: 'call', what: activity.call.toolName, flag: null });
+    // Told first, then ended: the listeners behind this one hear of the question too.
+    if (activity.kind === 'question') setImmediate(() => this.#end(unanswered(activity.question.prompt)));
+  }
+
+  #count({ outcome, turn }: Extract<Activity, { kind: 'inference-ended' }>): void {
+    if (outcome.kind !== 'response') return;
+    const { inputTokens, outputTokens } = outcome.usage;
+    this.#usage.inputTokens += inputTokens;
+    this.#usage.outputTokens += outputTokens;
+    const tokens = { input_tokens: inputTokens, output_tokens: outputTokens, cache_read_tokens: null };
+    this.#output.line({ type: 'usage', turn, ...tokens });
+  }
+
+  /** Tasks that clients of the capsule sent are theirs. */
+  #settle(task: Task): void {
+    if (task.origin !== 'user' && task.origin !== 'completion') return;
+    this.#task = task;
+    this.#turns += task.turns;
+  }
+
+  #end(why: Diagnostic): void {
+    this.#cutOff ??= why;
+    this.#stop.request();
+  }
+
+  /** Null when the task was done and nothing went wrong beside it. */
+  #reasonOf({ status, trap }: RunOutcome): Diagnostic | null {
+    const state = this.#task?.state ?? null;
+    if (status === 'ok' && state === 'completed') return null;
+    if (this.#cutOff !== null && state !== 'completed') return this.#cutOff;
+    if (trap !== null) return trap;
+    if (this.#failure !== null) return failureReason(this.#failure, { isSpent: this.#isSpent });
+    if (status === 'trapped') return new Diagnostic('E-RUN-082', 'a component of the driver or of a hook broke off');
+    return new Diagnostic(
+      'E-RUN-056',
+      'the task was canceled: svc was stopped, or a client of the capsule asked for it',
+    );
+  }
+
+  /** Reason and result, each once; `shown` is all that a person is told. */
+  #report(
+    reason: Diagnostic | null,
+    status: RunResult['status'],
+    shown: readonly Diagnostic[] = reason === null ? [] : [reason],
+  ): void {
+    this.#isReported = true;
+    clearTimeout(this.#timer);
+    if (this.#output.isUnread) return;
+    if (shown.length > 0) this.#context.stderr.write(render(shown, this.#context));
+    this.#output.result(this.#resultOf(reason, status));
+  }
+
+  async #exitCode(code: number): Promise<number> {
+    await this.#output.settled();
+    process.off('exit', this.#onExit);
+    return this.#output.isUnread ? nobodyReads : code;
+  }
+
+  /** The process ends before the session has: after a second signal, when a stop takes too long, or for a bug. */
+  readonly #onExit = (): void => {
+    if (this.#isReported) return;
+    const broken = new Diagnostic('E-RUN-080', 'svc ended before its session did');
+    this.#report(this.#cutOff ?? broken, 'trapped');
+  };
+
+  #resultOf(reason: Diagnostic | null, status: RunResult['status']): RunResult {
+    const capsule = this.#capsule;
+    const task = this.#task;
+    const isDone = task?.state === 'completed';
+    return {
+      type: 'result',
+      session: capsule?.sessionId ?? null,
+      task: task?.id ?? null,
+      status,
+      state: stateOf(task),
+      answer: isDone ? task.result : null,
+      reason: reason === null ? null : encodeReason(reason),
+      turns: this.#turns,
+      usage: {
+        input_tokens: this.#usage.inputTokens,
+        output_tokens: this.#usage.outputTokens,
+        cache_read_tokens: null,
+      },
+      cost: null,
+      duration_ms: elapsedMs(systemClock, this.#startedMs),
+      files: null,
+      refused: this.#refused,
+      result_file: capsule === null || (task?.result ?? null) === null ? null : join(capsule.workdir, 'out/result.txt'),
+    };
+  }
+}
+
+/** The run ends with its task, whatever the manifest says, and with its tokens: the lower of the two ceilings counts. */
+function settled(manifest: CapsuleManifest, maxTokens: number | undefined): CapsuleManifest {
+  const { inference, lifecycle } = manifest;
+  const ceiling = Math.min(maxTokens ?? Infinity, inference.max_session_tokens ?? Infinity);
+  return {
+    ...manifest,
+    inference: { ...inference, ...(ceiling === Infinity ? {} : { max_session_tokens: ceiling }) },
+    lifecycle: { ...lifecycle, after_task: 'exit' },
+  };
+}
+
+function stateOf(task: Task | null): RunResult['state'] {
+  const state = task?.state;
+  return state === 'completed' || state === 'failed' || state === 'canceled' ? state : null;
+}
+
+function timedOut(given: string): Diagnostic {
+  return new Diagnostic('E-RUN-055', `the task did not end within ${given} (--timeout)`, {
+    hint: 'give it more time with --timeout; svc trace steps shows how far it came',
+  });
+}
+
+function unanswered(prompt: string): Diagnostic {
+  return new Diagnostic('E-RUN-054', `the capsule asks, and nobody can answer svc -p: ${prompt}`, {
+    hint: 'put the answer into the task, or run it with svc run and answer with a message',
+  });
+}
