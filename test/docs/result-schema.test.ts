@@ -1,0 +1,10 @@
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+
+import { scriptLineSchemas } from '@svc/svc/cli/script/run-result.ts';
+
+it('publishes the schemas of what svc -p prints with the documentation', async () => {
+  const lines = Object.entries(scriptLineSchemas).map(([type, schema]) => schema.meta({ title: type }));
+  const schema = z.toJSONSchema(z.union(lines).meta({ title: 'An object of svc -p --output json or stream-json' }));
+  await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot('../../docs/result.schema.json');
+});
