@@ -201,6 +201,7 @@ function readSources(): Sources {
 /** A command prints through an `Output`, and only what is known to be clean is made so by hand. */
 const streamWriter = 'svc/src/cli/terminal/output.ts';
 const cleaners: ReadonlySet<string> = new Set([
+  'svc/src/cli/script/script-output.ts',
   'svc/src/cli/terminal/shown.ts',
   'svc/src/cli/terminal/page.ts',
   // Renderers that clean each text that they are given, and views that lay out what `InertText` has cleaned.

@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import type { RunningCapsule } from '../../capsule/running-capsule.ts';
-import { exactLine, Shown } from '../terminal/shown.ts';
+import { exactLine, type Shown } from '../terminal/shown.ts';
 
 /** The place of `out/result.txt`, once a task of the session has written it. */
 export class ResultPlace {
@@ -23,7 +23,7 @@ export class ResultPlace {
 
   /** `result: <path>`, relative to this directory; empty where there is no result. */
   line(cwd: string): Shown {
-    if (!this.#isWritten || this.#workdir === null) return Shown.cleaned('', 'exact');
+    if (!this.#isWritten || this.#workdir === null) return exactLine``;
     return exactLine`result: ${relative(cwd, join(this.#workdir, 'out', 'result.txt'))}\n`;
   }
 }

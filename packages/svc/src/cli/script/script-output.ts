@@ -49,9 +49,7 @@ export class ScriptOutput {
 
   /** Resolves once it is known whether what was written has a reader. */
   async settled(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.#stdout.stream.write('', () => resolve());
-    });
+    await this.#stdout.taken();
     await setImmediate();
   }
 

@@ -57,6 +57,13 @@ export class Output {
     return this.columns ?? usualColumns;
   }
 
+  /** Resolves once the stream has taken what was written, or has failed. */
+  async taken(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#open().write('', () => resolve());
+    });
+  }
+
   /** False when the stream takes no more for now: `drain` tells when. */
   write({ text, layout }: Shown): boolean {
     const { terminal } = this;
