@@ -81,9 +81,12 @@ describe('a session that is allowed more than one program', () => {
       'user-namespace',
     ]);
     expect(await session.forks(600)).toBe(15);
+    // How the four share what is left to them depends on who comes first.
     const counts = await session.forksTogether(4);
-    expect(Math.max(...counts)).toBe(15);
-    expect(counts.reduce((sum, count) => sum + count, counts.length)).toBeLessThanOrEqual(40);
+    expect(Math.max(...counts)).toBeLessThanOrEqual(15);
+    const together = counts.reduce((sum, count) => sum + count, counts.length);
+    expect(together).toBeGreaterThan(16);
+    expect(together).toBeLessThanOrEqual(40);
   });
 });
 
