@@ -11,11 +11,11 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { damaged } from '../../journal/journal-reader.ts';
-import type { Crossing } from '../../session/gate.ts';
 import type { CommandContext } from '../command-context.ts';
 import { filesOf } from '../trace/export.ts';
 import { withJournal, type WorkspaceOption } from '../trace/recorded-sessions.ts';
 import { expectationHead } from './accept-changes.ts';
+import { namedFolder } from './named-folders.ts';
 import { openRecording, type WholeRecording } from './recorded-test.ts';
 import { expectationFile, recordingFile, type TestFolder } from './test-folders.ts';
 
@@ -61,7 +61,7 @@ export async function recordTest(request: RecordRequest, context: CommandContext
       refuseExisting(test, directory);
       renameSync(staging, test.path);
       const steps = whole.recording.crossings.filter(({ kind }) => kind === 'start').length;
-      return { test, session, steps, warnings: namedFolders(whole, test, foldersOf(request, context)) };
+      return { test, session, steps, warnings: warningsOf(whole, test, foldersOf(request, context)) };
     } catch (error) {
       if (isErrno(error, 'EEXIST', 'ENOTEMPTY')) throw isThere(test.shown);
       throw ioFault(error, `cannot make the test ${test.shown}`);
@@ -149,39 +149,15 @@ function foldersOf({ manifest }: WorkspaceOption, { cwd, home }: CommandContext)
   );
 }
 
-function namedFolders(
-  { recording, setup }: WholeRecording,
-  { shown }: TestFolder,
-  folders: readonly string[],
-): readonly Diagnostic[] {
-  const found = folders.find((folder) => {
-    const isNamed = namesFolder(folder);
-    return isNamed(JSON.stringify(setup)) || recording.crossings.some((crossing) => isNamed(JSON.stringify(crossing)));
-  });
-  if (found === undefined) return [];
-  const isNamed = namesFolder(found);
-  const starts = recording.crossings.filter((crossing) => crossing.kind === 'start');
-  const first = recording.crossings.find((crossing) => isNamed(JSON.stringify(crossing)));
-  const number = first === undefined ? 0 : starts.findIndex(({ place }) => place === placeOf(first)) + 1;
-  const where = number === 0 ? 'before its first step' : `in #${number}`;
+/** A warning where the recording names one of the folders. */
+function warningsOf(whole: WholeRecording, { shown }: TestFolder, folders: readonly string[]): readonly Diagnostic[] {
+  const named = namedFolder(whole, folders);
+  if (named === null) return [];
+  const { folder, step } = named;
+  const where = step === 0 ? 'before its first step' : `in #${step}`;
   return [
-    new Diagnostic('W-RUN-064', `the recording in ${shown} names ${found}, a folder of this machine, first ${where}`, {
+    new Diagnostic('W-RUN-064', `the recording in ${shown} names ${folder}, a folder of this machine, first ${where}`, {
       hint: 'the test runs elsewhere all the same; whoever gets it can read this path',
     }),
   ];
-}
-
-function placeOf(crossing: Crossing): string | null {
-  return 'place' in crossing ? crossing.place : null;
-}
-
-/** The folder as a path, not as the beginning of a longer name. */
-function namesFolder(folder: string): (text: string) => boolean {
-  const written = JSON.stringify(folder).slice(1, -1);
-  return (text) => {
-    for (let at = text.indexOf(written); at !== -1; at = text.indexOf(written, at + 1)) {
-      if (!/[\w.-]/.test(text[at + written.length] ?? '') && !/[\w.-]/.test(text[at - 1] ?? '')) return true;
-    }
-    return false;
-  };
 }
