@@ -58,7 +58,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'sandbox/child-group.ts': { timer: 'effect' },
   'sandbox/contained-launcher.ts': { timer: 'effect', race: 'effect' },
   'sandbox/egress/open-upstream.ts': { timer: 'effect' },
-  'sandbox/egress/proxy-connection.ts': { timer: 'effect' },
+  'sandbox/egress/egress-proxy.ts': { timer: 'effect' },
   'sandbox/launched-process.ts': { timer: 'effect' },
   'sandbox/library/launch.ts': { timer: 'around' },
   'sandbox/limits/control-group.ts': { timer: 'effect' },

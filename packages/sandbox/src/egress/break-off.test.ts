@@ -3,7 +3,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
 
-import { breakOff } from './proxy-connection.ts';
+import { breakOff } from './egress-proxy.ts';
 
 let near: Socket;
 let far: Socket;

@@ -1,13 +1,195 @@
-/** The proxy through which contained processes reach the network, and nothing else. */
+/** The proxy through which contained processes reach the network, and nothing else: it serves the requests of each connection, or the tunnel it asks for. */
 
 import type { Socket } from 'node:net';
 
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
-import { connectDirectly, type Connect } from './open-upstream.ts';
-import { defaultLimits, type EgressDecision, type EgressLimits, type EgressRules } from './egress-rules.ts';
-import type { OwnService } from './proxy-target.ts';
-import { ProxyConnection } from './proxy-connection.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
+import { type EgressRules, defaultLimits, type EgressDecision, type EgressLimits } from './egress-rules.ts';
+import { forwardRequest } from './forward-request.ts';
+import { openService, openUpstream, connectDirectly, type Connect } from './open-upstream.ts';
+import { encodeRefusal, refuse, type ProxyRefusal } from './proxy-refusal.ts';
+import { ownServiceTarget, parseTarget, type ProxyTarget, type OwnService } from './proxy-target.ts';
+import { parseRequestHead, type RequestHead } from './request-head.ts';
+import { SocketReader } from './socket-reader.ts';
+
+/** Nothing has passed for too long. */
+class IdleUpstream extends Error {
+  readonly code = 'ETIMEDOUT';
+}
+
+const lingerMs = 2_000;
+const established = 'HTTP/1.1 200 Connection established\r\n\r\n';
+
+/**
+ * One connection of a contained program. Its requests are served one after another: the next is not looked at before the
+ * one before has been answered whole, and each is decided on its own.
+ */
+class ProxyConnection {
+  readonly #client: Socket;
+  readonly #rules: EgressRules;
+  readonly #reader: SocketReader;
+  readonly #gone = new AbortController();
+  #headTimer: NodeJS.Timeout | undefined;
+
+  constructor(client: Socket, rules: EgressRules) {
+    this.#client = client;
+    this.#rules = rules;
+    this.#reader = new SocketReader(client);
+    client.once('close', () => this.#gone.abort());
+    client.on('timeout', () => client.destroy());
+  }
+
+  /** Settles once the connection is over. Never rejects. */
+  async serve(): Promise<void> {
+    this.#limitHead();
+    while (!this.#client.destroyed) {
+      const head = await this.#nextHead();
+      if (head === null) return;
+      if (head.kind === 'refused') {
+        this.#refuseUnread(head);
+        return;
+      }
+      const { service } = this.#rules;
+      const own = service === null ? null : ownServiceTarget(head, service);
+      const target = own ?? parseTarget(head);
+      if (target.kind === 'refused') {
+        this.#refuseUnread(target);
+        return;
+      }
+      const open = own === null ? openUpstream : openService;
+      if (!(await this.#serveRequest(head, target, open))) return;
+    }
+  }
+
+  /** Answers without reading anything: there are too many connections. */
+  turnAway(): void {
+    this.#refuseUnread(refuse(503, 'Too many connections are open at once.'));
+  }
+
+  /** The next sound head, or why it is not; null when the connection is over. */
+  async #nextHead(): Promise<RequestHead | ProxyRefusal | null> {
+    this.#client.setTimeout(this.#rules.limits.idleMs);
+    const read = await this.#reader.readHead(() => this.#limitHead());
+    clearTimeout(this.#headTimer);
+    this.#headTimer = undefined;
+    // Already answered: the head came too late.
+    if (this.#client.destroyed || this.#client.writableEnded) return null;
+    if (read.kind === 'ended') {
+      this.#client.end();
+      return null;
+    }
+    return read.kind === 'bytes' ? parseRequestHead(read.bytes) : read;
+  }
+
+  #limitHead(): void {
+    this.#headTimer ??= setTimeout(() => {
+      this.#refuseUnread(refuse(408, 'The head of the request did not arrive in time.'));
+    }, this.#rules.limits.headMs);
+  }
+
+  /** True when the next request may follow. */
+  async #serveRequest(head: RequestHead, target: ProxyTarget, open: typeof openUpstream): Promise<boolean> {
+    const client = this.#client;
+    // From here on the other side's time counts: no byte passes the client without passing there.
+    client.setTimeout(0);
+    const opening = await open(target, this.#rules, this.#gone.signal);
+    if (opening.kind === 'refused') {
+      this.#refuse(opening, head.method);
+      return false;
+    }
+    const { socket: upstream } = opening;
+    upstream.setTimeout(this.#rules.limits.idleMs, () => upstream.destroy(new IdleUpstream()));
+    if (target.kind === 'tunnel') {
+      const early = this.#reader.release();
+      client.write(established);
+      await tunnel(client, early, upstream);
+      return false;
+    }
+    const end = (): void => void upstream.destroy();
+    this.#gone.signal.addEventListener('abort', end);
+    if (this.#gone.signal.aborted) end();
+    const forwarded = await forwardRequest({ head, target, reader: this.#reader, client, upstream });
+    this.#gone.signal.removeEventListener('abort', end);
+    switch (forwarded.kind) {
+      case 'next':
+        return true;
+      case 'close':
+        this.#linger();
+        return false;
+      case 'broken':
+        breakOff(client);
+        return false;
+      case 'refused':
+        this.#refuse(forwarded, head.method);
+        return false;
+    }
+  }
+
+  /** A request that was refused for what it is, so that no destination was decided on. */
+  #refuseUnread(refusal: ProxyRefusal): void {
+    this.#rules.onDecision({ destination: null, verdict: 'refused', reason: refusal.text });
+    this.#refuse(refusal, '');
+  }
+
+  #refuse(refusal: ProxyRefusal, method: string): void {
+    if (this.#client.destroyed || this.#client.writableEnded) return;
+    this.#client.write(encodeRefusal(refusal, method));
+    this.#linger();
+  }
+
+  /** Ends our side, and lets what the client still sends run out: closing over unread bytes would take the answer with it. */
+  #linger(): void {
+    clearTimeout(this.#headTimer);
+    const client = this.#client;
+    this.#reader.release();
+    if (client.destroyed) return;
+    client.end();
+    client.resume();
+    const timer = setTimeout(() => client.destroy(), lingerMs);
+    client.once('close', () => clearTimeout(timer));
+  }
+}
+
+/**
+ * Carries bytes both ways, each way no faster than its reader, until both ways have ended. The end of one way is passed on
+ * alone; a reset or any other break resets the other side, so that a cut never looks like an end. `early` is what the client had sent before the tunnel stood. Settles when both are closed.
+ */
+async function tunnel(client: Socket, early: Buffer, upstream: Socket): Promise<void> {
+  const closed = Promise.all([closeOf(client), closeOf(upstream)]);
+  passBreak(client, upstream);
+  passBreak(upstream, client);
+  if (early.length > 0) upstream.write(early);
+  client.pipe(upstream);
+  upstream.pipe(client);
+  await closed;
+}
+
+function passBreak(from: Socket, to: Socket): void {
+  const pass = (): void => {
+    if (from.readableEnded && from.writableFinished) return;
+    breakOff(to);
+  };
+  if (from.destroyed) pass();
+  else from.once('close', pass);
+}
+
+function closeOf(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    if (socket.closed) resolve();
+    else socket.once('close', () => resolve());
+  });
+}
+
+/** Cuts a TCP connection with a reset and nothing before it, so that its peer cannot take the cut for an end. */
+export function breakOff(socket: Socket): void {
+  if (socket.destroyed) return;
+  if (socket.writableEnded && !socket.writableFinished) {
+    // The end is on its way, and a reset is refused until it has been sent.
+    socket.destroy();
+    return;
+  }
+  socket.resetAndDestroy();
+}
 
 interface EgressProxyOptions {
   /** `capabilities.network.allow` of whoever runs behind the proxy. */
