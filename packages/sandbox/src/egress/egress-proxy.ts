@@ -9,7 +9,7 @@ import { forwardRequest } from './forward-request.ts';
 import { openService, openUpstream, connectDirectly, type Connect } from './open-upstream.ts';
 import { encodeRefusal, refuse, type ProxyRefusal } from './proxy-refusal.ts';
 import { ownServiceTarget, parseTarget, type ProxyTarget, type OwnService } from './proxy-target.ts';
-import { parseRequestHead, type RequestHead } from './request-head.ts';
+import { parseRequestHead, type RequestHead } from './message-heads.ts';
 import { SocketReader } from './socket-reader.ts';
 
 /** Nothing has passed for too long. */

@@ -4,10 +4,17 @@ import { request as nodeRequest, type ClientRequest, type IncomingMessage } from
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { networkFault } from '@svc/kit/net/network-reason.ts';
-import { wantsKeepAlive, upstreamHeaders, encodeInterim, encodeResponseHead, planResponse } from './forwarded-heads.ts';
 import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
 import type { ProxyTarget } from './proxy-target.ts';
-import type { RequestHead, BodyFraming } from './request-head.ts';
+import {
+  type RequestHead,
+  type BodyFraming,
+  wantsKeepAlive,
+  upstreamHeaders,
+  encodeInterim,
+  encodeResponseHead,
+  planResponse,
+} from './message-heads.ts';
 import type { SocketReader } from './socket-reader.ts';
 
 /**

@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net';
 
 import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
-import { maxHeadBytes } from './request-head.ts';
+import { maxHeadBytes } from './message-heads.ts';
 
 type HeadBytes =
   | { readonly kind: 'bytes'; readonly bytes: Buffer }
