@@ -6,9 +6,8 @@ import type { Containment } from '@svc/sandbox/containment.ts';
 import { hostContainment } from '@svc/sandbox/host-containment.ts';
 import { startProcess } from '@svc/sandbox/start-process.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
-import { allAttempts } from '../src/attempt-suite.ts';
+import { allAttempts, type AttemptHost, lackingFor, runAttempt } from '../src/attempt-suite.ts';
 import { findAttemptTools, ungrantedVariable } from '../src/attempt-tools.ts';
-import { type AttemptHost, lackingFor, runAttempt } from '../src/run-attempt.ts';
 import { formatSeen } from '../src/attempt.ts';
 import type { EscapeColumn } from './escape-columns.ts';
 

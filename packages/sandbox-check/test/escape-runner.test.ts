@@ -5,10 +5,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { formatSeen, judge, type ProgramEntry, programAttempt, stopped } from '../src/attempt.ts';
-import { classesUnderTest } from '../src/attempt-suite.ts';
+import { classesUnderTest, lackingFor, runAttempt } from '../src/attempt-suite.ts';
 import type { Surroundings } from '../src/surroundings.ts';
 import { findAttemptTools } from '../src/attempt-tools.ts';
-import { lackingFor, runAttempt } from '../src/run-attempt.ts';
 import { noContainment } from '@svc/sandbox/containment.ts';
 
 const program = fileURLToPath(new URL(`../../../dist/native/linux-${process.arch}/svc-attempts`, import.meta.url));
