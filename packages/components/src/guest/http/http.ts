@@ -12,8 +12,7 @@ import { HostObject } from '../retained.ts';
 import { Fields } from './fields.ts';
 import { HttpExchange } from './http-exchange.ts';
 import { FutureIncomingResponse, FutureTrailers, IncomingBody, IncomingResponse } from './incoming-response.ts';
-import { OutgoingBody } from './outgoing-body.ts';
-import { milliseconds, OutgoingRequest, RequestOptions } from './outgoing-request.ts';
+import { milliseconds, OutgoingRequest, RequestOptions, OutgoingBody } from './outgoing-request.ts';
 
 /** The serving half of `wasi:http`: named by some components, reached by none. */
 class Unserved extends HostObject {}
