@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { describe } from 'vitest';
 
 import { boundedReadContract } from '../../../test/support/bounded-read-contract.ts';
-import { readText } from '../src/s3-exchange.ts';
+import { readText } from '../src/s3-client.ts';
 import { Unanswered } from '../src/s3-answers.ts';
 
 describe('the answer of a store on S3', () => {
