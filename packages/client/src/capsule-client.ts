@@ -18,9 +18,8 @@ import { decodeTask, type TaskFacts } from '@svc/protocol/task-object.ts';
 import { encodeTaskOrigin, type TaskOrigin } from '@svc/protocol/task-origin.ts';
 import { ClientError } from './client-error.ts';
 import { faultOf, oddAnswer } from './event-stream.ts';
-import { type DoorOptions, HttpDoor } from './http-door.ts';
+import { type DoorOptions, HttpDoor, sha256Hex } from './http-door.ts';
 import { runTask, type RunOptions, type TaskEvent } from './run-task.ts';
-import { sha256Hex } from './sha256.ts';
 import { watchCapsule, type WatchEvent } from './watch-capsule.ts';
 
 export interface CapsuleOptions extends DoorOptions {

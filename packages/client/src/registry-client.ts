@@ -12,8 +12,7 @@ import {
   type PublishQuery,
 } from '@svc/protocol/registry-messages.ts';
 import { ClientError } from './client-error.ts';
-import { type DoorOptions, HttpDoor } from './http-door.ts';
-import { sha256Hex } from './sha256.ts';
+import { type DoorOptions, HttpDoor, sha256Hex } from './http-door.ts';
 
 export interface RegistryCall {
   readonly signal?: AbortSignal | undefined;
