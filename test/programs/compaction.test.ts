@@ -1,9 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
-import type { FakeProvider } from '@svc/testing/fake-provider.ts';
+import { type FakeProvider, recordsIn, isRecord } from '@svc/testing/fake-provider.ts';
 import { calls, refuses, says, type FakeReply } from '@svc/testing/fake-reply.ts';
-import { recordsIn, isRecord } from '@svc/testing/json-record.ts';
 import { hookErrors } from '../support/hook-trace.ts';
 import { useStreamedCapsules, type StreamedCapsule } from '../support/streamed-capsule.ts';
 import { makeWorkspace } from '../support/workspace.ts';

@@ -1,8 +1,14 @@
 /** A model provider that plays a script in the words of the Anthropic API. */
 
-import { FakeProvider, type FakeProviderOptions, type ProviderProtocol } from './fake-provider.ts';
+import {
+  FakeProvider,
+  type FakeProviderOptions,
+  type ProviderProtocol,
+  isRecord,
+  recordsIn,
+  type JsonRecord,
+} from './fake-provider.ts';
 import { argumentPieces, type FakeReply, type FakeStream } from './fake-reply.ts';
-import { isRecord, recordsIn, type JsonRecord } from './json-record.ts';
 
 /**
  * A Messages server. Beside the wire format it keeps the rules that the real one refuses a request for: `max_tokens` given,

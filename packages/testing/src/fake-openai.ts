@@ -1,8 +1,7 @@
 /** A model provider that plays a script in the words of the OpenAI API. */
 
-import { FakeProvider, type FakeProviderOptions, type ProviderProtocol } from './fake-provider.ts';
+import { FakeProvider, type FakeProviderOptions, type ProviderProtocol, isRecord, recordsIn } from './fake-provider.ts';
 import { argumentPieces, type FakeReply, type FakeStream, type FakeToolCall } from './fake-reply.ts';
-import { isRecord, recordsIn } from './json-record.ts';
 
 /**
  * A Chat Completions server. Beside the wire format it keeps the rules that the real one refuses a request for: `stream` on,
