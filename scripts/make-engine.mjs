@@ -14,7 +14,7 @@ const folder = join(root, 'packages', 'components', 'engine');
 const binding = '@andreiltd/componentize-qjs-binding-linux-x64-gnu';
 
 const { embeddedEngine, stillEngine } = await importTypeScript(
-  ['./packages/components/src/builder/embedded-engine.ts', './packages/components/src/builder/still-engine.ts'],
+  ['./packages/components/src/builder/still-engine.ts'],
   root,
 );
 
