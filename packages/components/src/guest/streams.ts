@@ -31,6 +31,18 @@ export interface ByteSink {
   close(): void;
 }
 
+/** A sink that is always ready: it hands each write on as it comes and keeps nothing back. */
+export function readySink(write: (bytes: Uint8Array) => void, close: () => void = () => {}): ByteSink {
+  return {
+    room: () => transferBytes,
+    write,
+    waitForRoom: () => {},
+    flush: () => {},
+    readiness: alwaysReady,
+    close,
+  };
+}
+
 export const endedSource: ByteSource = {
   read: () => raise(closed),
   readiness: alwaysReady,
@@ -167,18 +179,11 @@ export class OutputTail {
   }
 
   sink(): ByteSink {
-    return {
-      room: () => transferBytes,
-      write: (bytes) => {
-        const joined = Buffer.concat([this.#kept, bytes.subarray(-keptBytes)]);
-        this.#kept = joined.subarray(-keptBytes);
-        this.#tell(new Uint8Array(bytes));
-      },
-      waitForRoom: () => {},
-      flush: () => {},
-      readiness: alwaysReady,
-      close: () => {},
-    };
+    return readySink((bytes) => {
+      const joined = Buffer.concat([this.#kept, bytes.subarray(-keptBytes)]);
+      this.#kept = joined.subarray(-keptBytes);
+      this.#tell(new Uint8Array(bytes));
+    });
   }
 
   /** The last lines, without control characters, at most `maxLines`. */

@@ -5,7 +5,7 @@ import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from '
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { HeldDirectory, OpenedChild } from '@svc/kit/files/held-directory.ts';
 import { alwaysReady, IoError } from '../io.ts';
-import { type ByteSink, type ByteSource, closed, raise, transferBytes } from '../streams.ts';
+import { type ByteSink, type ByteSource, closed, raise, readySink } from '../streams.ts';
 import { attempt, type ErrorCode, refuse } from './error-code.ts';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = constants;
@@ -107,25 +107,18 @@ export class OpenFile {
   sink(offset: bigint | null, onClose: () => void): ByteSink {
     const file = this.hold();
     let at = offset;
-    return {
-      room: () => transferBytes,
-      write: (bytes) => {
-        asStreamError(() => {
-          for (let written = 0; written < bytes.length;) {
-            const size = file.write(bytes.subarray(written), at ?? file.size());
-            written += size;
-            if (at !== null) at += BigInt(size);
-          }
-        });
-      },
-      waitForRoom: () => {},
-      flush: () => {},
-      readiness: alwaysReady,
-      close: () => {
-        file.release();
-        onClose();
-      },
-    };
+    const write = (bytes: Uint8Array): void =>
+      asStreamError(() => {
+        for (let written = 0; written < bytes.length;) {
+          const size = file.write(bytes.subarray(written), at ?? file.size());
+          written += size;
+          if (at !== null) at += BigInt(size);
+        }
+      });
+    return readySink(write, () => {
+      file.release();
+      onClose();
+    });
   }
 }
 

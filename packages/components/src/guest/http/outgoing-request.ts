@@ -1,9 +1,9 @@
 /** Takes a request from a component: its head, and its body before and after the request is handed over. */
 
 import type { RequestBodyStart } from '../../outbound/remote-messages.ts';
-import { type WaitingRoom, alwaysReady, IoError } from '../io.ts';
+import { IoError, type WaitingRoom } from '../io.ts';
 import { HostObject, Retained } from '../retained.ts';
-import { raise, type ByteSink, OutputStream, transferBytes } from '../streams.ts';
+import { OutputStream, raise, readySink } from '../streams.ts';
 import type { FieldEntry, Fields } from './fields.ts';
 import { failStream, type HttpExchange } from './http-exchange.ts';
 
@@ -84,7 +84,10 @@ export class OutgoingBody extends HostObject {
   write(): OutputStream {
     if (this.#written) raise(undefined);
     this.#written = true;
-    return new OutputStream(sinkOf(this.#body), this.#room);
+    return new OutputStream(
+      readySink((bytes) => this.#body.write(bytes)),
+      this.#room,
+    );
   }
 
   /** Trailers are not sent. */
@@ -102,17 +105,6 @@ export class OutgoingBody extends HostObject {
     super[Symbol.dispose]();
     this.#body.abandon();
   }
-}
-
-function sinkOf(body: RequestBody): ByteSink {
-  return {
-    room: () => transferBytes,
-    write: (bytes) => body.write(bytes),
-    waitForRoom: () => {},
-    flush: () => {},
-    readiness: alwaysReady,
-    close: () => {},
-  };
 }
 
 type Method = { readonly tag: string; readonly val?: string };
