@@ -3,7 +3,7 @@
 import * as z from 'zod/mini';
 
 import { neverReached } from '../tools/dispatch.ts';
-import type { Tool, ToolOutcome } from '../tools/tool.ts';
+import type { Tool, ToolDeclaration, ToolOutcome } from '../tools/tool.ts';
 import type { Delegations } from './delegations.ts';
 import type { DelegationRequest, StartOutcome } from './delegations-deps.ts';
 
@@ -13,9 +13,7 @@ const longestTask = 200_000;
 const request = z.object({ capsule: z.string(), version: z.string(), task: z.string() });
 
 /** How a model is told of `delegate-task`, for a capsule that may start these. */
-export function delegateTaskDeclaration(
-  spawnAllow: readonly [string, ...string[]],
-): Pick<Tool, 'name' | 'description' | 'kind' | 'inputSchema'> {
+export function delegateTaskDeclaration(spawnAllow: readonly [string, ...string[]]): ToolDeclaration {
   return { name: 'delegate-task', description, kind: 'runtime', inputSchema: schemaOf(spawnAllow) };
 }
 

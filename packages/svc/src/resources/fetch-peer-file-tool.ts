@@ -3,7 +3,7 @@
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { neverReached } from '../tools/dispatch.ts';
-import type { Tool, ToolCallContext, ToolOutcome } from '../tools/tool.ts';
+import type { Tool, ToolCallContext, ToolDeclaration, ToolOutcome } from '../tools/tool.ts';
 import { audienceHeader } from '@svc/protocol/audience.ts';
 import { resourcesPath } from '@svc/protocol/resource-files.ts';
 import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';
@@ -40,7 +40,7 @@ type Fetched =
 const defaultTimes: PeerTimes = { idleMs: 30_000, totalMs: 15 * 60_000 };
 
 /** How a model is told of `fetch-peer-file`. */
-export function fetchPeerFileDeclaration(): Pick<Tool, 'name' | 'description' | 'kind' | 'inputSchema'> {
+export function fetchPeerFileDeclaration(): ToolDeclaration {
   return { name: 'fetch-peer-file', description, kind: 'runtime', inputSchema };
 }
 

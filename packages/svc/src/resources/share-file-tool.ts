@@ -5,7 +5,7 @@ import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { lifetimeSecs, longestLifetimeSecs } from '@svc/artifacts/manifest/units.ts';
 import { wholeMs } from '@svc/kit/units.ts';
 import { neverReached } from '../tools/dispatch.ts';
-import type { Tool, ToolCallContext, ToolOutcome } from '../tools/tool.ts';
+import type { Tool, ToolCallContext, ToolDeclaration, ToolOutcome } from '../tools/tool.ts';
 import type { ExportRoot } from './export-root.ts';
 import { parsePeerAddress, type PeerTimes, fetchAudience } from './peer-client.ts';
 import type { PeerHandles } from './peer-handles.ts';
@@ -28,7 +28,7 @@ export interface ShareFileSettings {
 }
 
 /** How a model is told of `share-file`. */
-export function shareFileDeclaration(): Pick<Tool, 'name' | 'description' | 'kind' | 'inputSchema'> {
+export function shareFileDeclaration(): ToolDeclaration {
   return { name: 'share-file', description, kind: 'runtime', inputSchema };
 }
 

@@ -10,7 +10,7 @@ import {
   type DispatchedCall,
   type RequestedCall,
 } from './dispatch.ts';
-import type { OtherTools, Tool } from './tool.ts';
+import type { OtherTools, Tool, ToolDeclaration } from './tool.ts';
 
 /** Names that belong to the runtime, whether or not it offers the tool in this session. */
 const runtimeToolNames: ReadonlySet<string> = new Set([
@@ -26,7 +26,7 @@ const mostWarmed = 4;
 /** Everything the model of a session can call, by name. */
 export class Inventory {
   /** What the model is told of the tools, in the order of their names. */
-  readonly definitions: readonly Pick<Tool, 'name' | 'description' | 'inputSchema'>[];
+  readonly definitions: readonly Omit<ToolDeclaration, 'kind'>[];
   readonly names: readonly string[];
   /** In the order of their names. */
   readonly tools: readonly Tool[];

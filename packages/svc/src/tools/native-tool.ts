@@ -7,7 +7,7 @@ import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { JsonShape, parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { neverReached } from './dispatch.ts';
-import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
+import type { Tool, ToolCallContext, ToolDeclaration, ToolOutcome } from './tool.ts';
 import { longestTimerMs } from '@svc/kit/units.ts';
 
 const maxAnswerBytes = 16 * 1024 * 1024;
@@ -16,7 +16,7 @@ const mostAnswerValues = 32_768;
 const stderrTailBytes = 4096;
 const endGraceMs = 2000;
 
-interface NativeToolSettings extends Pick<Tool, 'name' | 'description' | 'inputSchema'> {
+interface NativeToolSettings extends Omit<ToolDeclaration, 'kind'> {
   readonly launcher: Launcher;
   /** Absolute path of `bin/<name>` as staged. */
   readonly program: string;

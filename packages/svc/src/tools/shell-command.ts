@@ -2,13 +2,13 @@
 
 import { splitWords } from '@svc/sandbox/split-words.ts';
 import type { BackgroundSettings } from './background/background-commands.ts';
-import type { Tool } from './tool.ts';
+import type { ToolDeclaration } from './tool.ts';
 
 /** How a model is told of a command; `background` is what becomes of one that takes long. */
 export function shellDeclaration(
   name: string,
   background: Pick<BackgroundSettings, 'graceMs' | 'endIsTold'>,
-): Pick<Tool, 'name' | 'description' | 'kind' | 'inputSchema'> {
+): ToolDeclaration {
   return {
     name,
     description: descriptionOf(name, background),

@@ -54,15 +54,19 @@ export interface ToolOutcome {
   readonly reached?: boolean;
 }
 
-/** Something the model can call. Expected failures are outcomes; a rejection is a bug or a cancel. */
-export interface Tool {
+/** How a model is told of a tool. */
+export interface ToolDeclaration {
   readonly name: string;
-  /** The artifact it belongs to; absent when it has that name itself, or belongs to none. */
-  readonly artifact?: string;
   readonly description: string;
   readonly kind: ToolKind;
-  /** JSON Schema of the arguments; checked before `call`. */
+  /** JSON Schema of the arguments; checked before a call. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
+}
+
+/** Something the model can call. Expected failures are outcomes; a rejection is a bug or a cancel. */
+export interface Tool extends ToolDeclaration {
+  /** The artifact it belongs to; absent when it has that name itself, or belongs to none. */
+  readonly artifact?: string;
   call(args: Readonly<Record<string, unknown>>, context: ToolCallContext): Promise<ToolOutcome>;
   /** Runs here, and reaches nothing outside but by calls of its own. */
   readonly isOwn?: true;

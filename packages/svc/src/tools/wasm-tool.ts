@@ -4,7 +4,7 @@ import { ComponentFault, type Component, type HostFunctions } from '@svc/compone
 import { offeredInterface } from '@svc/components/interface-versions.ts';
 import { isFlag, isObjectOf, isOneOf, isText } from '@svc/kit/guards.ts';
 import { neverReached } from './dispatch.ts';
-import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
+import type { Tool, ToolCallContext, ToolDeclaration, ToolOutcome } from './tool.ts';
 
 /** A question is shown whole to whoever may answer it: in a frame, in the task, on a terminal. */
 const longestPromptBytes = 64 * 1024;
@@ -13,7 +13,7 @@ const runExport = `${offeredInterface('svc:tool/run')}#run`;
 const chunks = offeredInterface('svc:text/chunks');
 const task = offeredInterface('svc:task/task');
 
-interface WasmToolSettings extends Pick<Tool, 'name' | 'description' | 'inputSchema'> {
+interface WasmToolSettings extends Omit<ToolDeclaration, 'kind'> {
   readonly component: Component;
   /** `capabilities.limits.deadline` of the artifact. */
   readonly deadlineMs: number;
