@@ -1,6 +1,6 @@
 /** Brings grants and requests of a session into the form in which a test compares them, with a path to each part that says what it is. */
 
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import type { InferenceRequest, Message } from '../../inference/driver.ts';
@@ -115,6 +115,9 @@ export class RequestComparison {
   readonly #same = new WeakMap<Message, Message>();
   readonly #texts = new WeakMap<object, string>();
   readonly #hash = createHash('sha256');
+  /** The messages of the request before, and for each the hash of the list that ends with it. */
+  #before: readonly Message[] = [];
+  #hashes: readonly string[] = [];
 
   constructor(ignored: readonly string[]) {
     this.#ignored = ignored;
@@ -160,11 +163,19 @@ export class RequestComparison {
     return null;
   }
 
-  /** Each message is made a text once, however many requests hold it. */
+  /** What a request has in common with the one before it is neither made a text nor hashed again. */
   #note(request: InferenceRequest): void {
+    const { messages } = request;
     const fixed = Object.entries(fixedPart(request)).map(([key, value]) => this.#pruned({ [key]: value }, ''));
-    this.#hash.update(JSON.stringify(fixed));
-    request.messages.forEach((message, index) => this.#hash.update(this.#textOf(message, index)));
+    const changed = messages.findIndex((message, index) => message !== this.#before[index]);
+    const hashes = this.#hashes.slice(0, changed === -1 ? messages.length : changed);
+    for (const [index, message] of messages.entries()) {
+      if (index < hashes.length) continue;
+      hashes.push(hash('sha256', `${hashes.at(-1) ?? ''}${this.#textOf(message, index)}`));
+    }
+    this.#before = [...messages];
+    this.#hashes = hashes;
+    this.#hash.update(`${JSON.stringify(fixed)}${hashes.at(-1) ?? ''}`);
   }
 
   #textOf(message: Message, index: number): string {

@@ -45,7 +45,9 @@ class FolderSearch {
     if (typeof value !== 'object' || value === null) return false;
     const known = this.#searched.get(value);
     if (known !== undefined) return known;
-    const found = Object.entries(value).some(([key, each]) => this.isIn(key) || this.isIn(each));
+    const found = Array.isArray(value)
+      ? value.some((each) => this.isIn(each))
+      : Object.entries(value).some(([key, each]) => this.isIn(key) || this.isIn(each));
     this.#searched.set(value, found);
     return found;
   }
