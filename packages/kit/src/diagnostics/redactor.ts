@@ -23,7 +23,10 @@ export class Redactor {
   }
 
   redact(text: string): string {
-    return this.#spellings.reduce((rest, spelling) => rest.replaceAll(spelling, () => mark), text);
+    let rest = text;
+    // Nearly no text holds one: looking for it costs a fraction of replacing it.
+    for (const spelling of this.#spellings) if (rest.includes(spelling)) rest = rest.replaceAll(spelling, () => mark);
+    return rest;
   }
 }
 

@@ -20,7 +20,8 @@ import { isLong, type Steps } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { IndexBuilder } from './journal-index.ts';
-import { firstChain, numberedLine } from './record-line.ts';
+import { LineBuffer } from './line-buffer.ts';
+import { firstChain } from './record-line.ts';
 import { redactedRecord } from './redacted-record.ts';
 import type { RecordKind, RecordOf } from './records.ts';
 
@@ -96,7 +97,8 @@ interface Place {
 interface HeldLine {
   readonly record: RecordOf<RecordKind>;
   readonly at: Place;
-  readonly bytes: Buffer;
+  /** Where it ends among the lines that are held. */
+  readonly end: number;
 }
 
 class FileJournal implements Journal {
@@ -112,7 +114,8 @@ class FileJournal implements Journal {
   /** Of the next line. */
   #place: Place = { n: 0, chain: firstChain };
   /** Lines that go out with the next record. */
-  #held: readonly HeldLine[] = [];
+  #held: HeldLine[] = [];
+  readonly #heldBytes = new LineBuffer();
   #index = new IndexBuilder();
   readonly #kept = new Set<string>();
 
@@ -139,13 +142,14 @@ class FileJournal implements Journal {
     // A half of a character would become another one in UTF-8, and its hash that of another text.
     const redacted = text.toWellFormed();
     if (isLong(text)) yield;
-    const bytes = Buffer.from(redacted);
+    const bytes = Buffer.byteLength(redacted);
+    const encoded = bytes > longestInline ? Buffer.from(redacted) : redacted;
     if (isLong(text)) yield;
-    const sha256 = sha256Hex(bytes);
+    const sha256 = sha256Hex(encoded);
     if (this.#kept.has(sha256)) return sha256;
     if (isLong(text)) yield;
     this.#kept.add(sha256);
-    this.#keep(sha256, redacted, bytes);
+    this.#keep(sha256, encoded, bytes);
     return sha256;
   }
 
@@ -171,23 +175,23 @@ class FileJournal implements Journal {
     }
   }
 
-  #keep(sha256: string, text: string, encoded: Buffer): void {
-    const bytes = encoded.length;
+  /** `text` are the bytes of one that is longer than a line may hold. */
+  #keep(sha256: string, text: string | Buffer, bytes: number): void {
     const known = { k: 'body', sha256, bytes } as const;
     if (this.#capture === 'meta') {
       this.#hold(known);
     } else if (bytes > this.#options.limits.maxBody) {
-      this.#hold({ ...known, cut: endsOf(encoded) });
-    } else if (this.#size + this.#heldBytes() + this.#bodyBytes + bytes > this.#options.limits.maxBytes) {
+      this.#hold({ ...known, cut: endsOf(typeof text === 'string' ? Buffer.from(text) : text) });
+    } else if (this.#size + this.#heldBytes.length + this.#bodyBytes + bytes > this.#options.limits.maxBytes) {
       this.#capture = 'meta';
       this.#hold(known);
       this.#options.onFull();
-    } else if (bytes > longestInline) {
-      this.#keepFile(sha256, encoded);
+    } else if (typeof text === 'string') {
+      this.#hold({ k: 'body', sha256, bytes, data: text });
+    } else {
+      this.#keepFile(sha256, text);
       this.#bodyBytes += bytes;
       this.#hold({ ...known, file: true });
-    } else {
-      this.#hold({ ...known, data: text });
     }
   }
 
@@ -228,14 +232,10 @@ class FileJournal implements Journal {
     // Bodies are redacted, an index brings nothing of its own.
     const isOwn = record.k === 'body' || record.k === 'index';
     const json = isOwn ? JSON.stringify(record) : redactedRecord(record, this.#options.redact);
-    const encoded = numberedLine(n, json, chain);
-    this.#held = [...this.#held, { record, at: this.#place, bytes: Buffer.from(encoded.line) }];
-    this.#place = { n: n + 1, chain: encoded.chain };
-    if (record.k === 'body' && this.#heldBytes() > longestInline) this.#writeHeld();
-  }
-
-  #heldBytes(): number {
-    return this.#held.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    const held = this.#heldBytes;
+    this.#place = { n: n + 1, chain: held.add(n, json, chain) };
+    this.#held.push({ record, at: { n, chain }, end: held.length });
+    if (record.k === 'body' && held.length > longestInline) this.#writeHeld();
   }
 
   #writeHeld(): void {
@@ -243,8 +243,8 @@ class FileJournal implements Journal {
     const [first] = held;
     if (first === undefined) return;
     this.#held = [];
+    const bytes = this.#heldBytes.take();
     try {
-      const bytes = Buffer.concat(held.map((each) => each.bytes));
       this.#leaveSpare(bytes.length);
       this.#attempt(() => this.#appendBytes(bytes));
     } catch (error) {
@@ -252,11 +252,13 @@ class FileJournal implements Journal {
       for (const { record } of held) if (record.k === 'body') this.#kept.delete(record.sha256);
       throw error;
     }
-    for (const { record, bytes } of held) {
-      const offset = this.#size;
-      this.#size += bytes.length;
-      this.#index.note(record, offset, this.#size);
+    let from = this.#size;
+    for (const { record, end } of held) {
+      const to = this.#size + end;
+      this.#index.note(record, from, to);
+      from = to;
     }
+    this.#size = from;
   }
 
   /** Only a disk that is filling up takes a part; the rest then meets the error. */

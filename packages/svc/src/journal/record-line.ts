@@ -5,7 +5,8 @@ import { hash } from 'node:crypto';
 /** What the first line is tied to. */
 export const firstChain = '0000000000000000';
 
-const chainDigits = 16;
+/** How many of a hash a chain has. */
+export const chainDigits = 16;
 /** `,"c":"0123456789abcdef"}` */
 const tailBytes = chainDigits + 8;
 const kindShape = /^[a-z-]{1,16}$/;
@@ -24,12 +25,7 @@ export interface EncodedLine {
 
 /** The line of a record: `n` and `k` first, `c` last (docs/journal.md "The chain"). */
 export function encodeLine(n: number, { k, ...rest }: { readonly k: string }, previous: string): EncodedLine {
-  return numberedLine(n, JSON.stringify({ k, ...rest }), previous);
-}
-
-/** The same of a record that is encoded already, `k` first. */
-export function numberedLine(n: number, encoded: string, previous: string): EncodedLine {
-  const text = `{"n":${n},${encoded.slice(1, -1)}`;
+  const text = `{"n":${n},${JSON.stringify({ k, ...rest }).slice(1, -1)}`;
   const chain = hash('sha256', `${previous}${text}}`).slice(0, chainDigits);
   return { line: `${text},"c":"${chain}"}\n`, chain };
 }

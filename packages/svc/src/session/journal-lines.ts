@@ -237,7 +237,10 @@ function withoutSplitSecrets(chunks: readonly Chunk[], redact: (text: string) =>
 /** Whether a value that becomes JSON holds a text whose handling takes turns of its own. */
 function holdsLongText(value: unknown): boolean {
   if (typeof value === 'string') return isLong(value);
-  return typeof value === 'object' && value !== null && Object.values(value).some(holdsLongText);
+  if (typeof value !== 'object' || value === null) return false;
+  // Asked of everything that is written: a list of the values would cost more than the answer.
+  for (const key in value) if (holdsLongText((value as Readonly<Record<string, unknown>>)[key])) return true;
+  return false;
 }
 
 /** As JSON. Numbers beyond 2^53, which components give, become text. */
