@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { atOnce } from '@svc/kit/own-turn.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Driver, InferenceResponse } from '@svc/svc/inference/driver.ts';
@@ -13,6 +15,7 @@ import { gatedDriver, gatedTool } from '@svc/svc/session/gated.ts';
 import { JournalLines } from '@svc/svc/session/journal-lines.ts';
 import { taskFrames } from '@svc/svc/session/task-frames.ts';
 import { traceLines } from '@svc/svc/session/trace-lines.ts';
+import { recordRedaction } from '@svc/svc/resources/handle-id.ts';
 import { Session } from '@svc/svc/session/session.ts';
 import { SpendMeter } from '@svc/svc/inference/spend-meter.ts';
 import { noHooks } from '@svc/svc/hooks/session-hooks.ts';
@@ -24,12 +27,22 @@ import { mintSessionId, mintTraceEventId } from '@svc/protocol/ids.ts';
 import { roomyWorkdir } from '../../test/support/roomy-workdir.ts';
 
 const callingTurns = 9;
+/** The key of a provider, and the token of a listener. */
+const secrets = ['sk-0123456789abcdefghijklmnop', '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456'];
 
-const callsTool: InferenceResponse = {
-  content: [{ type: 'tool_call', id: 'call_1', name: 'noop', input: { path: 'a.txt' } }],
-  stopReason: 'tool_call',
-};
+/** No two answers and results of a session are the same, as no two are in one that works: a journal keeps a text once. */
+function callsTool(turn: number): InferenceResponse {
+  return {
+    content: [
+      { type: 'text', text: `I look at part ${turn}.` },
+      { type: 'tool_call', id: `call_${turn}`, name: 'noop', input: { path: `part-${turn}.txt` } },
+    ],
+    stopReason: 'tool_call',
+  };
+}
 const replies: InferenceResponse = { content: [{ type: 'text', text: 'done' }], stopReason: 'end_turn' };
+
+let turnsOfAll = 0;
 
 const driver: Driver = {
   label: 'scripted',
@@ -38,7 +51,8 @@ const driver: Driver = {
     return {
       infer: async () => {
         turn += 1;
-        return { kind: 'response', response: turn <= callingTurns ? callsTool : replies };
+        turnsOfAll += 1;
+        return { kind: 'response', response: turn <= callingTurns ? callsTool(turnsOfAll) : replies };
       },
       close: async () => {},
     };
@@ -46,12 +60,15 @@ const driver: Driver = {
   close: async () => {},
 };
 
+/** About a kilobyte. */
+const lines = 'one line of what was found\n'.repeat(36);
+
 const tool: Tool = {
   name: 'noop',
   description: 'Does nothing.',
   kind: 'wasm',
   inputSchema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
-  call: async () => ({ status: 'passed', content: 'ok', exitCode: null, truncated: false }),
+  call: async () => ({ status: 'passed', content: `${turnsOfAll}\n${lines}`, exitCode: null, truncated: false }),
 };
 
 /**
@@ -64,19 +81,21 @@ export async function millisecondsPerTurn(tasks: number, hasJournal: boolean): P
   try {
     const clock = systemClock;
     const sessionId = mintSessionId(clock);
-    const trace = openFileTrace({ path: join(folder, 'trace.jsonl'), sessionId, ids: clock, redact: (line) => line });
+    const redactor = new Redactor();
+    for (const secret of secrets) redactor.register(new Secret(secret));
+    const redact = recordRedaction(redactor);
+    const trace = openFileTrace({ path: join(folder, 'trace.jsonl'), sessionId, ids: clock, redact });
     const stream = new EventStream();
     const activity = new SessionActivity();
-    const redact = (text: string): string => text;
     const limits = { maxBody: 8 * 1024 * 1024, maxBytes: 256 * 1024 * 1024 };
     const onFull = (): void => {};
     const about = { directory: folder, session: sessionId, capture: 'content', redact, limits, clock, onFull } as const;
     const journal = hasJournal ? openJournal(about) : null;
-    const lines = journal === null ? null : new JournalLines(journal, redact);
+    const journalLines = journal === null ? null : new JournalLines(journal, redact);
     const gate =
-      lines === null
+      journalLines === null
         ? openGate(clock)
-        : new RecordingGate((crossing) => atOnce(lines.write(crossing, clock.now())), clock);
+        : new RecordingGate((crossing) => atOnce(journalLines.write(crossing, clock.now())), clock);
     activity.subscribe(traceLines(trace, mintTraceEventId(clock)));
     activity.subscribe(taskFrames(stream));
     const acceptance = { taskAcceptance: 'queue', queueDepth: tasks, afterTask: 'exit' } as const;
