@@ -1,6 +1,6 @@
 // Bundles `svc` as one file that every start reads and, for each module that is imported on demand, a file that is read when first needed.
 // A module is in exactly one of them, so a class is one class however it was reached: esbuild itself splits only ES modules.
-import { join, relative } from 'node:path';
+import { join, parse, relative } from 'node:path';
 
 import { build } from 'esbuild';
 
@@ -8,7 +8,7 @@ import { ownPath } from './own-names.mjs';
 
 /**
  * `entry` becomes `<outdir>/<name>.cjs`, modules that it or its parts import on demand `<outdir>/late/`. Late files find the start's own modules
- * as `require('../<name>.cjs')`, so whoever runs that file puts it into `require.cache`. Throws when a module is imported both ways.
+ * with `require('../<name>.cjs').moduleOf(<path>)`, so whoever runs that file puts it into `require.cache`. Throws when a module is imported both ways.
  * @param {object} request
  * @param {string} request.name
  * @param {string} request.entry
@@ -19,10 +19,10 @@ import { ownPath } from './own-names.mjs';
  */
 export async function bundleStart(request) {
   const { entry, sharedPackages } = request;
-  const { parts, bundleFirst, bundleLate } = bundlersOf(request);
+  const { parts, bundleFirst, bundleLate, bundleWhole } = bundlersOf(request);
   const start = await bundleFirst(entry, []);
   const ofStart = [...sharedPackages, ...ownModules(start)];
-  const places = new Map(ofStart.map((path) => [path, `../${request.name}.cjs`]));
+  const places = new Map(ofStart.map((path) => [path, inStart(request, path)]));
 
   const bundleParts = async () =>
     await bundleLate(Object.fromEntries([...parts.paths].map((path) => [lateName(path), path])), [elsewhere(places)]);
@@ -38,7 +38,7 @@ export async function bundleStart(request) {
   // What several late files use and the start does not: one file for all modules that the same ones use.
   const groups = withoutCircles(groupsByUsers(apart), apart.metafile);
   const placesIn = (group) => new Map([...places].filter(([path]) => !group.includes(path)));
-  for (const [index, group] of groups.entries()) for (const path of group) places.set(path, `./shared-${index}.cjs`);
+  for (const [index, group] of groups.entries()) for (const path of group) places.set(path, inGroup(index, path));
   const lateFiles = await Promise.all([
     bundleParts(),
     ...groups.map((group, index) =>
@@ -47,7 +47,7 @@ export async function bundleStart(request) {
   ]);
   const asked = new Set(lateFiles.flatMap(modulesElsewhere));
   const shared = ofStart.filter((path) => asked.has(path));
-  const whole = await bundleFirst('modules', [exporting(shared, entry)]);
+  const whole = await bundleWhole(shared, entry);
   const files = [whole, ...lateFiles].flatMap(({ outputFiles }) => outputFiles);
   return { files, plan: { parts: [...parts.paths], ofStart, groups, shared, places: [...places] } };
 }
@@ -64,12 +64,12 @@ export async function bundleStart(request) {
  * @returns {Promise<{ path: string, text: string }[]>}
  */
 export async function bundleAgain(request, { plan, changed }) {
-  const { parts, bundleFirst, bundleLate } = bundlersOf(request);
+  const { parts, bundleLate, bundleWhole } = bundlersOf(request);
   for (const part of plan.parts) parts.paths.add(part);
   const places = new Map(plan.places);
   const made = [];
   if (changed.some((path) => plan.ofStart.includes(path))) {
-    made.push(bundleFirst('modules', [exporting(plan.shared, request.entry)]));
+    made.push(bundleWhole(plan.shared, request.entry));
   }
   for (const [index, group] of plan.groups.entries()) {
     if (!changed.some((path) => group.includes(path))) continue;
@@ -102,7 +102,13 @@ function bundlersOf({ name, options, packagesOnDemand }) {
       outdir: join(options.outdir, 'late'),
       plugins: [...plugins, parts.plugin('.'), packagesOnDemand('..')],
     });
-  return { parts, bundleFirst, bundleLate };
+  const bundleWhole = async (shared, entry) => {
+    const names = await exportedNames(shared, async (request) => {
+      return await bundle({ ...request, plugins: [parts.plugin('./late'), packagesOnDemand('.')] });
+    });
+    return await bundleFirst('modules', [exportingOnDemand(names, entry)]);
+  };
+  return { parts, bundleFirst, bundleLate, bundleWhole };
 }
 
 /** Own modules that are imported on demand, as they are met. */
@@ -144,7 +150,17 @@ function lateName(path) {
   return keyOf(path).replaceAll('/', '-');
 }
 
-/** @param {ReadonlyMap<string, string>} places The file that has a module, for each that is in another one. */
+/** How late files reach a module of the start file: it makes the object of its exports when the first of them asks. */
+function inStart({ name }, path) {
+  return `require("../${name}.cjs").moduleOf(${JSON.stringify(keyOf(path))})`;
+}
+
+/** How late files reach a module that several of them have and the start has not. */
+function inGroup(index, path) {
+  return `require("./shared-${index}.cjs")[${JSON.stringify(keyOf(path))}]`;
+}
+
+/** @param {ReadonlyMap<string, string>} places What reaches a module, for each that is in another file. */
 function elsewhere(places) {
   return {
     name: 'elsewhere',
@@ -156,24 +172,68 @@ function elsewhere(places) {
       });
       onResolve({ filter: /.*/, namespace: 'elsewhere' }, ({ path }) => ({ path, external: true }));
       onLoad({ filter: /.*/, namespace: 'elsewhere' }, ({ path }) => ({
-        contents: `module.exports = require(${JSON.stringify(places.get(path))})[${JSON.stringify(keyOf(path))}];`,
+        contents: `module.exports = ${places.get(path)};`,
       }));
     },
   };
 }
 
-/** The entry of a file that exports whole modules by their paths, and what `entry` exports. */
-function exporting(modules, entry) {
-  const from = (path) => JSON.stringify(isOwn(path) ? `./${path}` : path);
-  const lines = modules.map((path) => `export * as ${JSON.stringify(keyOf(path))} from ${from(path)};`);
-  if (entry !== undefined) lines.unshift(`export * from ${from(entry)};`);
+/** The entry of a file that exports whole modules by their paths. */
+function exporting(modules) {
+  return virtualEntry(modules.map((path) => `export * as ${JSON.stringify(keyOf(path))} from ${specifierOf(path)};`));
+}
+
+/**
+ * The entry of the start file: it exports what `entry` does, and `moduleOf`, which gives a module by its path. An object for each module with a
+ * function for each name would be made at every start, of which few ask for one.
+ * @param {ReadonlyMap<string, readonly string[] | null>} names What each module exports, null for one that only CommonJS knows.
+ */
+function exportingOnDemand(names, entry) {
+  const modules = [...names].map(([path, exported], index) => ({ path, exported, local: (at) => `m${index}_${at}` }));
+  const imports = modules.map(({ path, exported, local }) => {
+    const bindings = exported?.map((name, at) => `${JSON.stringify(name)} as ${local(at)}`).join();
+    return `import ${bindings === undefined ? `* as ${local(0)}` : `{ ${bindings} }`} from ${specifierOf(path)};`;
+  });
+  const makers = modules.map(({ path, exported, local }) => {
+    const made = exported?.map((name, at) => `get ${JSON.stringify(name)}() { return ${local(at)}; }`).join();
+    return `${JSON.stringify(keyOf(path))}: () => ${made === undefined ? local(0) : `({ ${made} })`},`;
+  });
+  return virtualEntry([
+    `export * from ${specifierOf(entry)};`,
+    ...imports,
+    `const makers = { ${makers.join('')} };`,
+    'const modules = {};',
+    'export function moduleOf(path) { return (modules[path] ??= makers[path]()); }',
+  ]);
+}
+
+/** @returns {Promise<Map<string, string[] | null>>} */
+async function exportedNames(modules, bundle) {
+  const entryPoints = Object.fromEntries(modules.map((path, index) => [`m${index}`, path]));
+  const { metafile } = await bundle({ entryPoints, format: 'esm' });
+  const outputs = Object.entries(metafile.outputs).map(([file, output]) => [parse(file).name, output.exports]);
+  const exported = new Map(outputs);
+  return new Map(
+    modules.map((path, index) => {
+      const names = exported.get(`m${index}`) ?? [];
+      // Of CommonJS esbuild knows one name alone.
+      return [path, isOwn(path) || names.length > 1 ? names : null];
+    }),
+  );
+}
+
+function specifierOf(path) {
+  return JSON.stringify(isOwn(path) ? `./${path}` : path);
+}
+
+function virtualEntry(lines) {
   return {
-    name: 'exporting',
+    name: 'virtual-entry',
     setup({ onResolve, onLoad }) {
       onResolve({ filter: /^modules$/ }, ({ kind }) =>
-        kind === 'entry-point' ? { path: 'modules', namespace: 'exporting' } : undefined,
+        kind === 'entry-point' ? { path: 'modules', namespace: 'virtual-entry' } : undefined,
       );
-      onLoad({ filter: /.*/, namespace: 'exporting' }, () => ({
+      onLoad({ filter: /.*/, namespace: 'virtual-entry' }, () => ({
         contents: lines.join('\n'),
         resolveDir: process.cwd(),
       }));
