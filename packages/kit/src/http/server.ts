@@ -15,6 +15,7 @@ import {
 } from './hygiene.ts';
 import { ByteBudget, mostConnections } from './byte-budget.ts';
 import { announcedTooLarge, BodyAborted, readStreamed, KitRequest } from './kit-request.ts';
+import { listenAt } from './listen.ts';
 import { busy, HttpRefusal, kitRefusal } from './refusal.ts';
 import type { Reply } from './reply.ts';
 import { type Handler, type RequestHead, type Route, type RouteMatch, RouteTable } from './route.ts';
@@ -129,8 +130,10 @@ export class HttpServer {
       maxHeaderSize: maxHeaderBytes,
       insecureHTTPParser: false,
     });
-    // Beyond it a connection is closed as soon as it is there.
-    this.#server.maxConnections = mostConnections();
+    // Beyond it a connection is closed as soon as it is there. It is found out for the first one, since every start makes a server.
+    this.#server.once('connection', () => {
+      this.#server.maxConnections = mostConnections();
+    });
     this.#server.on('request', (request, response) => this.#accept(request, response, false));
     this.#server.on('checkContinue', (request, response) => this.#accept(request, response, true));
     this.#server.on('checkExpectation', (request, response) => {
@@ -151,12 +154,13 @@ export class HttpServer {
         resolve(code === 'EADDRINUSE' ? { kind: 'port-taken' } : { kind: 'refused', reason: code ?? 'unknown' });
       };
       this.#server.once('error', refuse);
-      this.#server.listen({ host: address, port }, () => {
+      this.#server.once('listening', () => {
         this.#server.off('error', refuse);
         const bound = this.#server.address() as AddressInfo;
         this.#onLoopback = isLoopbackAddress(bound.address);
         resolve({ kind: 'bound', address: bound.address, port: bound.port });
       });
+      listenAt(this.#server, { host: address, port });
     });
   }
 

@@ -1,0 +1,20 @@
+/** Has a server listen without what Node loads for names and for clusters. */
+
+import type { Server } from 'node:http';
+import { isIPv4 } from 'node:net';
+
+/** What `listen` of every Node ends in once the address is resolved. It has no documentation, so it is asked for and not taken for granted. */
+type ListenResolved = (address: string, port: number, family: 4, backlog: number, fd: -1, flags: 0) => void;
+
+/** Node's own default. */
+const backlog = 511;
+
+/**
+ * As `server.listen({ host, port })`, with its events and errors. Before it listens at an address Node loads `node:dns`, `node:cluster`,
+ * `node:child_process` and `node:dgram`, which takes longer than to listen: an IPv4 address goes past that (ADR 0121).
+ */
+export function listenAt(server: Server, { host, port }: { readonly host: string; readonly port: number }): void {
+  const { _listen2: listenResolved } = server as Server & { readonly _listen2?: ListenResolved };
+  if (isIPv4(host) && listenResolved !== undefined) listenResolved.call(server, host, port, 4, backlog, -1, 0);
+  else server.listen({ host, port });
+}
