@@ -207,6 +207,7 @@ const cleaners: ReadonlySet<string> = new Set([
   // Renderers that clean each text that they are given, and views that lay out what `InertText` has cleaned.
   'svc/src/cli/follow-stream.ts',
   'svc/src/cli/live-view.ts',
+  'svc/src/cli/logs/log-printer.ts',
   'svc/src/cli/transfer-view.ts',
   'svc/src/cli/render-failure.ts',
   'svc/src/cli/run.ts',

@@ -34,4 +34,14 @@ export const sessionCodes = {
     explanation:
       'The session has no such task, its name fits several, or it had come to its end already. Nothing was changed.',
   },
+  'E-RUN-125': {
+    title: 'a step has no log',
+    explanation:
+      'Commands have logs of what they wrote beyond the 16 KiB that their result holds, and so have answers of MCP servers of more than 64 KiB. What was shorter is whole in the result of the step, which svc trace show has.',
+  },
+  'E-RUN-126': {
+    title: 'svc prune was not told to remove anything',
+    explanation:
+      'svc prune asks before it removes something, and standard input is no terminal on which somebody could answer. Nothing was removed. Look at what --dry-run lists, then give --yes.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;

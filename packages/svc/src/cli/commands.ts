@@ -25,6 +25,7 @@ export const commands: readonly CommandEntry[] = [
   { name: 'answer', load: async () => (await import('./tasks/answer.ts')).answerCommand },
   { name: 'watch', load: async () => (await import('./watch.ts')).watchCommand },
   { name: 'trace', load: async () => (await import('./trace/trace.ts')).traceCommand },
+  { name: 'logs', load: async () => (await import('./logs/logs.ts')).logsCommand },
   { name: 'test', load: async () => (await import('./testing/test.ts')).testCommand },
   { name: 'install', load: async () => (await import('./install.ts')).installCommand },
   { name: 'search', load: async () => (await import('./search.ts')).searchCommand },

@@ -208,13 +208,16 @@ function noJournal(name: string, removedAtMs: number | null): Diagnostic {
   });
 }
 
-interface OpenFolder {
+/** The folder of a session, which the caller closes. */
+export interface OpenFolder {
+  /** Names the session in messages. */
   readonly name: string;
   readonly directory: HeldDirectory;
   readonly close: () => void;
 }
 
-async function openFolder(
+/** Opens the folder of the session that is meant, or of what an export holds. Refusals as of `withJournal`. */
+export async function openFolder(
   context: CommandContext,
   wanted: string | undefined,
   options: WorkspaceOption,

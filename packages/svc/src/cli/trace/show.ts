@@ -17,6 +17,7 @@ import {
   type WorkspaceOption,
 } from './recorded-sessions.ts';
 import { shownMinute } from './shown-values.ts';
+import { addressOf } from './step-address.ts';
 import { parsed } from './step-row.ts';
 import { StepView } from './step-view.ts';
 import { stepFacts } from './steps.ts';
@@ -27,7 +28,6 @@ interface ShowOptions extends WorkspaceOption {
 
 /** How many steps are looked through for the request that one extends. */
 const furthestBase = 1000;
-const mostDigitsOfStep = 3;
 
 /** `svc trace show [session] [step]`: request, answer, result; without a step what the session was given. */
 export function showCommand(context: CommandContext): Command {
@@ -44,20 +44,6 @@ export function showCommand(context: CommandContext): Command {
         else showStep(journal, stepOf(journal, step), { options, context });
       });
     });
-}
-
-interface Address {
-  readonly session: string | undefined;
-  readonly step: string | null;
-}
-
-/** `<session>#<step>`, two words, or one: a number of up to three digits is a step of the newest session. */
-function addressOf(first: string | undefined, second: string | undefined): Address {
-  if (second !== undefined) return { session: first, step: second.replace(/^#/, '') };
-  const [, session = '', step] = /^(.*)#(\d+)$/.exec(first ?? '') ?? [];
-  if (step !== undefined) return { session: session === '' ? undefined : session, step };
-  const isStep = first !== undefined && /^\d+$/.test(first) && first.length <= mostDigitsOfStep;
-  return isStep ? { session: undefined, step: first } : { session: first, step: null };
 }
 
 /** `E-RUN-075` when there is none of that number. */
