@@ -108,22 +108,17 @@ function embedded([address, prefix, addressClass]: Range): Range[] {
   return embeddings.map(({ before, place }) => [place(high, low), before + prefix, addressClass]);
 }
 
-interface AddressQuestion {
-  /** What the grants let out, whoever asks. */
-  readonly mayReach: (destination: NetworkDestination) => boolean;
-  /** A permitted destination. */
-  readonly destination: NetworkDestination;
-  /** One its host resolved to, as a resolver spells it. */
-  readonly address: string;
-}
-
 /**
  * Why a connection for a permitted destination must not go to one of its host's addresses, as a clause; undefined when it may.
  * A named host may be anywhere on the Internet and in private networks, where a company keeps its own hosts. Loopback,
  * link-local, metadata and all other special addresses are reached only when the grants would also let the address itself
  * out, loopback also when they name `localhost`: so no name server gives more than the manifest does (ADR 0035).
  */
-export function addressFault({ mayReach, destination, address }: AddressQuestion): string | undefined {
+export function addressFault(
+  mayReach: (destination: NetworkDestination) => boolean,
+  destination: NetworkDestination,
+  address: string,
+): string | undefined {
   const addressClass = classifyAddress(address);
   if (addressClass === 'public' || addressClass === 'private') return undefined;
   const host = hostOfAddress(address);

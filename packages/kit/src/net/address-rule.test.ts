@@ -10,11 +10,7 @@ function destination(text: string): NetworkDestination {
 
 function fault(allow: readonly string[], target: string, address: string): string | undefined {
   const grants = allow.map(destination);
-  return addressFault({
-    mayReach: (inner) => isCovered(grants, inner),
-    destination: destination(target),
-    address,
-  });
+  return addressFault((inner) => isCovered(grants, inner), destination(target), address);
 }
 
 describe('a permitted host that resolves', () => {

@@ -59,7 +59,7 @@ export class Connections {
   #lookup(url: URL): Pick<RequestOptions, 'lookup'> {
     const { reach, resolver = systemResolver, resolveMs = defaultResolveMs } = this.#settings;
     if (reach === undefined) return {};
-    return { lookup: checkedLookup({ resolver, faultOf: (address) => prohibition(url, address, reach), resolveMs }) };
+    return { lookup: checkedLookup({ resolver, faultOf: (address) => prohibition(url, address, reach) }, resolveMs) };
   }
 
   close(): void {
@@ -79,7 +79,7 @@ function prohibition(url: URL, address: string, reach: ReachRule): ProhibitedAdd
   // Made anew: a URL whose host is set to what is none keeps the one it had, which is permitted.
   const mayReach = ({ host }: { readonly host: string }): boolean =>
     reach.mayReach(new URL(`${url.protocol}//${host}${port}/`));
-  const isPermitted = destination !== undefined && addressFault({ mayReach, destination, address }) === undefined;
+  const isPermitted = destination !== undefined && addressFault(mayReach, destination, address) === undefined;
   return isPermitted ? undefined : new ProhibitedAddress(`${url.hostname} may not be at ${address}`);
 }
 

@@ -39,7 +39,7 @@ export function lookupWithin(source: RedirectSource, resolveMs: number, resolver
   return (host, options, callback) => {
     const faultOf = (address: string): Diagnostic | undefined =>
       isWithin(reach, address) ? undefined : refusal(host, source, `which is ${describe(address)}`);
-    checkedLookup({ resolver, faultOf, resolveMs })(host, options, callback);
+    checkedLookup({ resolver, faultOf }, resolveMs)(host, options, callback);
   };
 }
 

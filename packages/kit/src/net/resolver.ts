@@ -71,13 +71,11 @@ export class NoAddress extends Error {
   }
 }
 
-interface LookupCheck extends AddressCheck<Error> {
-  /** For the resolver's answer. */
-  readonly resolveMs: number;
-}
-
-/** Gives a socket its checked addresses, or the fault of one, or `NoAddress`. A socket for a host that is an address does not ask. */
-export function checkedLookup({ resolveMs, ...check }: LookupCheck): LookupFunction {
+/**
+ * Gives a socket its checked addresses, or the fault of one, or `NoAddress`. The resolver has `resolveMs` to answer; a socket for a host that
+ * is an address does not ask it.
+ */
+export function checkedLookup(check: AddressCheck<Error>, resolveMs: number): LookupFunction {
   return (host, { all }, callback) => {
     void checkedAddresses(host, check, AbortSignal.timeout(resolveMs)).then((checked) => {
       if (checked.kind === 'refused') return callback(checked.fault, []);

@@ -16,10 +16,10 @@ describe('the addresses of a host', () => {
       const asked = destinationOf(url);
       if (asked === undefined || !mayReach(list, url)) return false;
       const faultOf = (address: string): Error | undefined => {
-        const fault = addressFault({ mayReach: (inner) => isCovered(list, inner), destination: asked, address });
+        const fault = addressFault((inner) => isCovered(list, inner), asked, address);
         return fault === undefined ? undefined : new Error(fault);
       };
-      const outgoing = request(url, { agent: false, lookup: checkedLookup({ resolver, faultOf, resolveMs: 10_000 }) });
+      const outgoing = request(url, { agent: false, lookup: checkedLookup({ resolver, faultOf }, 10_000) });
       const response = responseOf(outgoing.end());
       return await response.then(
         ({ statusCode }) => statusCode === 200,

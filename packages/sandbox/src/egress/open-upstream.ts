@@ -28,7 +28,7 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
   const signal = AbortSignal.any([gone, AbortSignal.timeout(rules.limits.connectMs)]);
   const { allow, resolver, connect } = rules;
   const mayReach = (inner: NetworkDestination): boolean => isCovered(allow, inner);
-  const faultOf = (address: string): string | undefined => addressFault({ mayReach, destination, address });
+  const faultOf = (address: string): string | undefined => addressFault(mayReach, destination, address);
   const checked = await checkedAddresses(destination.host, { resolver, faultOf }, signal);
   if (checked.kind === 'failed') {
     const reason = `${destination.host} has no address here (${checked.reason}).`;
