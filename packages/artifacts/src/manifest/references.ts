@@ -57,22 +57,15 @@ export function resolveReferences({ source, env, leave, needs }: ResolveRequest)
     const found = Object.hasOwn(env, name) ? env[name] : undefined;
     references.set(where, { variable: name, value: found });
     if (found !== undefined) return found;
-    if (needs?.(path) === false) passedOver.set(where, notSet({ name, where, source, path }));
-    else if (problems.length < mostProblems) problems.push(notSet({ name, where, source, path }));
+    if (needs?.(path) === false) passedOver.set(where, notSet(name, where, source, path));
+    else if (problems.length < mostProblems) problems.push(notSet(name, where, source, path));
     return value;
   };
 
   return { value: resolved(source.value, []), references, problems, passedOver };
 }
 
-interface Unresolved {
-  readonly name: string;
-  readonly where: string;
-  readonly source: YamlSource;
-  readonly path: KeyPath;
-}
-
-function notSet({ name, where, source, path }: Unresolved): Diagnostic {
+function notSet(name: string, where: string, source: YamlSource, path: KeyPath): Diagnostic {
   return new Diagnostic('E-MAN-003', `${where} refers to the variable ${name}, which is not set`, {
     hint: `set ${name} in the environment or in the .env file beside the manifest`,
     location: source.locate(path, 'value'),

@@ -34,14 +34,8 @@ export interface ArchiveEntry {
   readonly dataEnd: number;
 }
 
-/** Where an entry stands: an archive, by its label, and the names that entries before it have taken. */
-interface EntryPlace {
-  readonly archive: string;
-  readonly names: NameTable;
-}
-
 /** The entry, with everything checked that its two headers say (ADR 0010). Throws `E-ART-001` or `E-ART-002`. */
-export function checkEntry(entry: Entry, local: LocalFileHeader, { archive, names }: EntryPlace): ArchiveEntry {
+export function checkEntry(entry: Entry, local: LocalFileHeader, archive: string, names: NameTable): ArchiveEntry {
   const spelled = checkName(entry, local, archive);
   const shown = quoted(spelled);
   const kind = spelled.endsWith('/') ? 'directory' : 'file';

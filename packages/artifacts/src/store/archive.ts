@@ -175,7 +175,7 @@ async function readEntries(zip: ZipFile, file: RegularFile, limits: ArchiveLimit
   const names = new NameTable();
   let unpacked = 0;
   for await (const raw of zip.eachEntry()) {
-    const entry = checkEntry(raw, await zip.readLocalFileHeaderPromise(raw), { archive: file.label, names });
+    const entry = checkEntry(raw, await zip.readLocalFileHeaderPromise(raw), file.label, names);
     unpacked += entry.size;
     if (unpacked > limits.maxUnpackedBytes) {
       throw new Diagnostic('E-ART-003', `${file.label} unpacks to more than ${inMebibytes(limits.maxUnpackedBytes)}`);

@@ -8,21 +8,15 @@ import type { LocalPlace, Location, StorePlaces } from './locate.ts';
 import { readLock } from './lockfile.ts';
 import { receive, type Receipt } from './store-put.ts';
 
-/** Where the artifact was looked for in vain. */
-interface LookedThrough {
-  readonly local: readonly LocalPlace[];
-  /** The root of the store that takes in what a source gives. */
-  readonly root: string;
-}
-
 /**
- * Asks the sources for what no local place has, and takes in what the first of them gives. Throws `E-REG-001` naming every place when none
- * gives it, and what a download is refused with (`receive`).
+ * Asks the sources for what is in none of `local`, and takes what the first of them gives into the store at `root`. Throws `E-REG-001` naming
+ * every place when none gives it, and what a download is refused with (`receive`).
  */
 export async function locateInSources(
   ref: ArtifactRef,
   places: StorePlaces,
-  { local, root }: LookedThrough,
+  local: readonly LocalPlace[],
+  root: string,
 ): Promise<Location> {
   const sources = await places.sources();
   const receipt = receiptOf(places, root);

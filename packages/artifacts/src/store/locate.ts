@@ -59,7 +59,7 @@ export async function locate(ref: ArtifactRef, places: StorePlaces): Promise<Loc
     if (stored !== null) return { ...place, stored };
   }
   const { locateInSources } = await import('./locate-in-sources.ts');
-  return await locateInSources(ref, places, { local, root: targetRoot(places) });
+  return await locateInSources(ref, places, local, targetRoot(places));
 }
 
 /** The store that takes in what is installed or fetched. */
