@@ -112,18 +112,13 @@ async function* counted(files: AsyncIterable<ListedFile>, tally: Tally): AsyncGe
 
 async function* nothing(): AsyncGenerator<never> {}
 
-interface PeerPlaneOptions {
-  readonly handles: PeerHandles;
-  /** Reads below `exports.peer_files.root`. */
-  readonly reader: ExportReader;
-}
-
 /** `GET /resources/peer/<handle>`: one file for one audience (D3 "Peer plane"). */
 export class PeerPlane {
   readonly #handles: PeerHandles;
   readonly #reader: ExportReader;
 
-  constructor({ handles, reader }: PeerPlaneOptions) {
+  /** `reader` reads below `exports.peer_files.root`. */
+  constructor(handles: PeerHandles, reader: ExportReader) {
     this.#handles = handles;
     this.#reader = reader;
   }

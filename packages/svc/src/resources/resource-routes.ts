@@ -78,7 +78,7 @@ class ResourcePlanes {
     const readerOf = ({ root, max_bytes: maxBytes }: ExportedFiles): ExportReader =>
       new ExportReader({ ...rest, root: normalizedRoot(root), maxBytes, contents });
     this.#operator = files === null ? null : new OperatorPlane({ ...rest, files, reader: readerOf(files) });
-    this.#peer = peerFiles === null ? null : new PeerPlane({ handles: peerFiles.handles, reader: readerOf(peerFiles) });
+    this.#peer = peerFiles === null ? null : new PeerPlane(peerFiles.handles, readerOf(peerFiles));
     this.#onAccepted = onAccepted;
     this.#refusals = refusals;
   }
