@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   appendFileSync,
   chownSync,
@@ -525,6 +526,20 @@ describe('an exported session', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(message);
     expect(readdirSync(join(workspace.folder, '.svc', 'sessions'))).toEqual([]);
+  });
+
+  it('is not taken with a text that its journal does not name', async () => {
+    const { folder } = recorded('4f1a');
+    const journal = { name: 'journal.jsonl', data: readFileSync(join(folder, 'journal.jsonl')) };
+    const other = createHash('sha256').update('x').digest('hex');
+    const chunks: Buffer[] = [];
+    for await (const chunk of packArchive([journal, { name: `bodies/${other}`, data: Buffer.from('x') }]))
+      chunks.push(chunk);
+    writeFileSync(join(workspace.folder, 'in.zip'), Buffer.concat(chunks));
+    const { code, stderr } = await trace('import', 'in.zip', '--manifest', 'other/svc.yaml');
+    expect(code).toBe(1);
+    expect(stderr).toContain(`is not an exported session: its journal does not name the text ${other}\n`);
+    expect(readdirSync(join(workspace.folder, 'other', '.svc', 'sessions'))).toEqual([]);
   });
 
   it('is not taken where a text that it names is missing, or from what is no archive', async () => {

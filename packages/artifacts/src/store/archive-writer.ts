@@ -86,4 +86,7 @@ function checkFiles(files: readonly PackedFile[], limits: ArchiveLimits): void {
   if (total > limits.maxUnpackedBytes) {
     throw new Diagnostic('E-ART-003', `the files are larger than ${limits.maxUnpackedBytes} bytes together`);
   }
+  if (files.length > limits.maxEntries) {
+    throw new Diagnostic('E-ART-003', `the files are more than ${limits.maxEntries}`);
+  }
 }

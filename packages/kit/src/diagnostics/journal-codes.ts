@@ -29,6 +29,11 @@ export const journalCodes = {
     explanation:
       'Each line of a journal has a number and a chain over the line before. The message names the first record and byte that do not fit: the file was changed or cut, or was written by another version of svc. svc trace steps shows what is before that place.',
   },
+  'E-RUN-068': {
+    title: 'a session is too large to be exported',
+    explanation:
+      'svc trace import and svc test take archives of up to 500 MiB in up to 16384 files, since they may come from a stranger, and svc trace export and svc test --record write no larger ones. --redact leaves the texts out. All of svc trace but import takes the path of a session folder as well as an archive, such as that of a copy.',
+  },
   'E-RUN-078': {
     title: 'a session cannot be run again',
     explanation:

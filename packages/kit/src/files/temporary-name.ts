@@ -2,13 +2,14 @@
 
 import { systemClock } from '../system-clock.ts';
 
-const prefix = '.svc-tmp-';
+/** With which each of these names begins. */
+export const temporaryPrefix = '.svc-tmp-';
 
 /** A name that no other writer uses, for a file or directory that takes its real name once it is whole. */
 export function temporaryName(): string {
-  return `${prefix}${Buffer.from(systemClock.randomBytes(9)).toString('base64url')}`;
+  return `${temporaryPrefix}${Buffer.from(systemClock.randomBytes(9)).toString('base64url')}`;
 }
 
 export function isTemporaryName(name: string): boolean {
-  return name.startsWith(prefix);
+  return name.startsWith(temporaryPrefix);
 }

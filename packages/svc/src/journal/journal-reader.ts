@@ -1,5 +1,7 @@
 /** Reads the journal of a session: as a whole, or one step or body of it from the end of the file. */
 
+import { isUtf8 } from 'node:buffer';
+
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
@@ -231,6 +233,7 @@ export class JournalReader {
     const kept = data === undefined ? bodyFile(this.#directory, { sha256, bytes }, this.#owner) : Buffer.from(data);
     if (typeof kept === 'string') return { kind: 'damaged', why: kept };
     if (sha256Hex(kept) !== sha256) return { kind: 'damaged', why: 'the text has another hash' };
+    if (!isUtf8(kept)) return { kind: 'damaged', why: 'the text is not UTF-8' };
     return { kind: 'text', text: kept.toString('utf8') };
   }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -111,6 +111,46 @@ it('is exported with each long text once, however often it tells of it', () => {
   );
   const { files, damage } = filesOf({ reader: readerOf(session.folder) });
   expect({ files: files.length, damage }).toEqual({ files: 3, damage: null });
+});
+
+it.each([
+  [
+    'has too much in its long texts',
+    2,
+    300 * mebibyte,
+    /^the session is too large to be exported: it has more than 500 MiB$/,
+  ],
+  ['has too many of them', 16_384, 100, /: its long texts and its journal are more than 16384 files$/],
+])('is not exported where it %s, before one of them is read', (_, count, bytes, message) => {
+  const { folder } = new RecordedSession(root).task('Go.').close();
+  goOn(
+    folder,
+    Array.from({ length: count }, (_text, index) => ({
+      k: 'body',
+      sha256: sha256Hex(String(index)),
+      bytes,
+      file: true,
+    })),
+  );
+  const refused = diagnosticOf(() => void filesOf({ reader: readerOf(folder) }));
+  expect(refused).toMatchObject({ code: 'E-RUN-068', message: expect.stringMatching(message) });
+});
+
+it('is exported up to a text that is not UTF-8, or a record of another shape: no import takes those', () => {
+  const { folder } = new RecordedSession(root).task('Go.').close();
+  mkdirSync(join(folder, 'bodies'));
+  const bytes = Buffer.alloc(70_000, 0xff);
+  writeFileSync(join(folder, 'bodies', sha256Hex(bytes)), bytes);
+  const body = { k: 'body', sha256: sha256Hex(bytes), bytes: bytes.length, file: true };
+  goOn(folder, [body]);
+  expect(filesOf({ reader: readerOf(folder) })).toMatchObject({
+    files: [{ name: 'journal.jsonl' }],
+    damage: { why: 'names a text that is not there: the text is not UTF-8' },
+  });
+  const ended = { k: 'task-end', id: 7 };
+  const other = new RecordedSession(root, { session: '2' }).task('Go.').close();
+  goOn(other.folder, [ended]);
+  expect(filesOf({ reader: readerOf(other.folder) }).damage?.why).toMatch(/^lacks what a record task-end has/);
 });
 
 it('is read in memory that grows with its records, not with the messages of all its requests', () => {

@@ -3,8 +3,11 @@
 import { join } from 'node:path';
 import { parseDocument } from 'yaml';
 
-import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { removeLeftovers } from '@svc/kit/files/scratch-folder.ts';
+import { temporaryPrefix } from '@svc/kit/files/temporary-name.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { outcomeOf, type TestRun } from './run-test.ts';
 import { expectationFile, largestExpectation } from './test-folders.ts';
 import { readExpectation } from './expectation.ts';
@@ -52,6 +55,7 @@ function isIgnored(path: string, ignored: readonly string[]): boolean {
 
 /** Puts the new text in the place of the old one, which stays until then. `E-IO-001` when that is refused. */
 export async function writeChange({ run: { test }, after }: AcceptedChange): Promise<void> {
+  removeLeftovers(test.path, temporaryPrefix, systemClock.now());
   try {
     await replaceFile(join(test.path, expectationFile), [Buffer.from(after)]);
   } catch (error) {

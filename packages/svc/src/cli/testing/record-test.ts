@@ -1,6 +1,6 @@
 /** Makes a test of a session that was recorded, for `svc test --record`. */
 
-import { mkdtempSync, readdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, realpathSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 
@@ -10,8 +10,10 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import { damaged } from '../../journal/journal-reader.ts';
 import type { CommandContext } from '../command-context.ts';
+import { exportLimits } from '../trace/export-limits.ts';
 import { filesOf } from '../trace/export.ts';
 import { withJournal, type WorkspaceOption } from '../trace/recorded-sessions.ts';
 import { expectationHead } from './accept-changes.ts';
@@ -55,7 +57,7 @@ export async function recordTest(request: RecordRequest, context: CommandContext
       const recording = join(staging, recordingFile);
       const { files, damage } = filesOf({ reader });
       if (damage !== null) throw damaged(damage);
-      await replaceFile(recording, packArchive(files), { mode: 0o644 });
+      await replaceFile(recording, packArchive(files, exportLimits), { mode: 0o644 });
       const whole = await openRecording(recording, session);
       writeFileSync(join(staging, expectationFile), expectationOf(whole));
       refuseExisting(test, directory);
@@ -66,7 +68,7 @@ export async function recordTest(request: RecordRequest, context: CommandContext
       if (isErrno(error, 'EEXIST', 'ENOTEMPTY')) throw isThere(test.shown);
       throw ioFault(error, `cannot make the test ${test.shown}`);
     } finally {
-      rmSync(staging, { recursive: true, force: true });
+      removeScratch(staging);
     }
   });
 }
@@ -116,7 +118,7 @@ function unfitName(name: string): Diagnostic {
 function stagingIn(directory: string, shown: string): string {
   try {
     makeDirectories(directory);
-    return mkdtempSync(join(directory, '.svc-record-'));
+    return makeScratch(directory, '.svc-record-');
   } catch (error) {
     throw ioFault(error, `cannot make a test in ${shown}`);
   }

@@ -1,13 +1,12 @@
 /** Opens the recording of a test, which may come from a stranger. */
 
-import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import * as z from 'zod/mini';
 
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import { damaged, JournalReader } from '../../journal/journal-reader.ts';
 import type { JournalRecord } from '../../journal/records.ts';
 import { readRecording, type Recording, type Setup } from '../../session/recorded-crossings.ts';
@@ -28,7 +27,7 @@ export interface WholeRecording {
  * damaged journal, `E-RUN-074` for what is no export, and `E-RUN-078` for what cannot be run again.
  */
 export async function openRecording(path: string, label: string): Promise<WholeRecording> {
-  const scratch = mkdtempSync(join(tmpdir(), 'svc-test-'));
+  const scratch = makeScratch(tmpdir(), 'svc-test-');
   try {
     await unpackExport(path, scratch, label);
     const directory = HeldDirectory.at(scratch);
@@ -38,7 +37,7 @@ export async function openRecording(path: string, label: string): Promise<WholeR
       directory.close();
     }
   } finally {
-    rmSync(scratch, { recursive: true, force: true });
+    removeScratch(scratch);
   }
 }
 

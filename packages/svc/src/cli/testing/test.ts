@@ -7,6 +7,8 @@ import { Command } from 'commander';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { removeLeftovers } from '@svc/kit/files/scratch-folder.ts';
+import { temporaryPrefix } from '@svc/kit/files/temporary-name.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { readProject, type TodaysProject } from '../../capsule/todays-setup.ts';
@@ -157,6 +159,7 @@ class TestSession {
     const { junit } = this.#options;
     if (junit === undefined) return;
     const path = resolve(this.#context.cwd, junit);
+    removeLeftovers(dirname(path), temporaryPrefix, systemClock.now());
     try {
       await replaceFile(path, [Buffer.from(junitReport(this.#project.loaded.manifest.name, this.#runs))]);
     } catch (error) {

@@ -1,10 +1,14 @@
 /** The command `svc trace export`: packs a session into one archive. */
 
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { Command } from 'commander';
 
 import { packArchive, type PackedFile } from '@svc/artifacts/store/archive-writer.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { removeLeftovers } from '@svc/kit/files/scratch-folder.ts';
+import { temporaryPrefix } from '@svc/kit/files/temporary-name.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { isSessionId } from '@svc/protocol/ids.ts';
 import { damaged, type JournalReader } from '../../journal/journal-reader.ts';
 import { bodiesDirectory, journalFile } from '../../journal/journal-writer.ts';
 import type { CommandContext } from '../command-context.ts';
@@ -17,6 +21,7 @@ import {
   withJournal,
   type WorkspaceOption,
 } from './recorded-sessions.ts';
+import { exportLimits, ExportSize } from './export-limits.ts';
 import { type Exported, withoutTexts } from './without-texts.ts';
 
 interface ExportOptions extends WorkspaceOption {
@@ -36,10 +41,13 @@ export function exportCommand(context: CommandContext): Command {
     .option('--json', 'write one JSON object')
     .action(async (wanted: string | undefined, options: ExportOptions) => {
       await withJournal(context, wanted, options, async (journal) => {
+        const { session } = journal;
+        if (!isSessionId(session)) throw damaged({ record: 0, byte: 0, why: 'names no session' });
         const { files, damage } = options.redact === true ? withoutTexts(journal.reader) : filesOf(journal);
         const path = resolve(context.cwd, options.output);
-        await replaceFile(path, packArchive(files), { mode: 0o600 });
-        const { session } = journal;
+        const archive = packArchive(files, exportLimits);
+        removeLeftovers(dirname(path), temporaryPrefix, systemClock.now());
+        await replaceFile(path, archive, { mode: 0o600 });
         context.stdout.write(
           options.json === true
             ? jsonLine({ path, session, is_redacted: options.redact === true, damage })
@@ -50,13 +58,18 @@ export function exportCommand(context: CommandContext): Command {
     });
 }
 
-/** What an export with texts holds: what stands before the first record that is damaged, or names a text that is. */
+/**
+ * What an export with texts holds: what stands before the first record that is damaged, or names a text that is. `E-RUN-068` for more than
+ * an import takes, before any text is read.
+ */
 export function filesOf({ reader }: Pick<OpenJournal, 'reader'>): Exported {
-  const scan = reader.scan(['body']);
+  checkSize(reader);
+  // All kinds: an import holds every record to its shape.
+  const scan = reader.scan();
   const files: PackedFile[] = [];
   const packed = new Set<string>();
   for (const { record, byte } of scan.records()) {
-    if (record.file === undefined || packed.has(record.sha256)) continue;
+    if (record.k !== 'body' || record.file === undefined || packed.has(record.sha256)) continue;
     packed.add(record.sha256);
     const body = reader.body(record.sha256);
     if (body.kind === 'text') {
@@ -67,6 +80,18 @@ export function filesOf({ reader }: Pick<OpenJournal, 'reader'>): Exported {
     return { files: [journalUpTo(reader, byte), ...files], damage: { record: record.n, byte, why } };
   }
   return { files: [journalUpTo(reader, scan.end), ...files], damage: scan.damage };
+}
+
+function checkSize(reader: JournalReader): void {
+  const size = new ExportSize();
+  const counted = new Set<string>();
+  const scan = reader.scan(['body']);
+  for (const { record } of scan.records()) {
+    if (record.file === undefined || counted.has(record.sha256)) continue;
+    counted.add(record.sha256);
+    size.add(record.bytes);
+  }
+  size.add(scan.end);
 }
 
 function journalUpTo(reader: JournalReader, end: number): PackedFile {

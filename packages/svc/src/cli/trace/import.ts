@@ -1,6 +1,6 @@
 /** The command `svc trace import`: takes in a session that was exported. */
 
-import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 
@@ -9,8 +9,10 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { damaged, JournalReader } from '../../journal/journal-reader.ts';
+import { bodiesDirectory } from '../../journal/journal-writer.ts';
 import type { CommandContext } from '../command-context.ts';
 import { jsonLine, say } from '../terminal/shown.ts';
 import { manifestFlag, manifestHelp, sessionsFolder, thisUser, type WorkspaceOption } from './recorded-sessions.ts';
@@ -48,14 +50,14 @@ async function takeIn(path: string, folder: string): Promise<string> {
     }
     return session;
   } finally {
-    rmSync(staging, { recursive: true, force: true });
+    removeScratch(staging);
   }
 }
 
 function stagingIn(folder: string): string {
   try {
     makeDirectories(folder);
-    return mkdtempSync(join(folder, '.svc-import-'));
+    return makeScratch(folder, '.svc-import-');
   } catch (error) {
     throw ioFault(error, `cannot import into ${folder}`);
   }
@@ -68,7 +70,10 @@ function checkedSession(path: string, staging: string): string {
     const reader = JournalReader.open(directory, thisUser());
     if (reader === null) throw noExport(path, 'it holds no journal');
     try {
-      return sessionOf(path, reader);
+      const { session, found } = sessionOf(path, reader);
+      const other = readdirSync(join(staging, bodiesDirectory)).find((name) => !found.has(name));
+      if (other !== undefined) throw noExport(path, `its journal does not name the text ${other}`);
+      return session;
     } finally {
       reader.close();
     }
@@ -77,13 +82,16 @@ function checkedSession(path: string, staging: string): string {
   }
 }
 
-function sessionOf(path: string, reader: JournalReader): string {
-  const scan = reader.scan(['open', 'body']);
+function sessionOf(
+  path: string,
+  reader: JournalReader,
+): { readonly session: string; readonly found: ReadonlySet<string> } {
+  const scan = reader.scan();
   let session: string | null = null;
   const found = new Set<string>();
   for (const { record } of scan.records()) {
     if (record.k === 'open') session ??= record.session;
-    else if (record.file !== undefined && !found.has(record.sha256)) {
+    else if (record.k === 'body' && record.file !== undefined && !found.has(record.sha256)) {
       if (reader.body(record.sha256).kind !== 'text') throw noExport(path, `it lacks the text ${record.sha256}`);
       found.add(record.sha256);
     }
@@ -91,7 +99,7 @@ function sessionOf(path: string, reader: JournalReader): string {
   if (scan.damage !== null) throw damaged(scan.damage);
   if (scan.end !== reader.size) throw noExport(path, 'its journal ends within a line');
   if (session === null || !isSessionId(session)) throw noExport(path, 'its journal names no session');
-  return session;
+  return { session, found };
 }
 
 function isThere(session: string): Diagnostic {

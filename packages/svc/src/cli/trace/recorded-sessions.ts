@@ -1,6 +1,6 @@
 /** Finds recorded sessions, by the ways in which people name them. */
 
-import { closeSync, existsSync, fstatSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, readdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 
@@ -8,6 +8,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { damaged, JournalReader } from '../../journal/journal-reader.ts';
 import { LineFile, notOwn, openOwn } from '../../journal/line-file.ts';
@@ -233,18 +234,17 @@ export async function openFolder(
     const directory = HeldDirectory.at(path);
     return { name: path, directory, close: () => directory.close() };
   }
-  const unpacked = mkdtempSync(join(tmpdir(), 'svc-trace-'));
-  const remove = (): void => rmSync(unpacked, { recursive: true, force: true });
+  const unpacked = makeScratch(tmpdir(), 'svc-trace-');
   try {
     await unpackExport(path, unpacked);
     const directory = HeldDirectory.at(unpacked);
     const close = (): void => {
       directory.close();
-      remove();
+      removeScratch(unpacked);
     };
     return { name: path, directory, close };
   } catch (error) {
-    remove();
+    removeScratch(unpacked);
     throw error;
   }
 }

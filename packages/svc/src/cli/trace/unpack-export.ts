@@ -3,7 +3,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { archiveLimits } from '@svc/artifacts/store/archive-entry.ts';
 import { type Archive, readArchive } from '@svc/artifacts/store/archive.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
@@ -11,9 +10,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { bodiesDirectory, journalFile } from '../../journal/journal-writer.ts';
-
-/** A session has a file for each long text, and each of those has more than 64 KiB. */
-const exportLimits = { ...archiveLimits, maxEntries: 16_384 };
+import { exportLimits } from './export-limits.ts';
 
 const bodyShape = new RegExp(`^${bodiesDirectory}/[0-9a-f]{64}$`);
 

@@ -5,6 +5,7 @@ import { IndexBuilder } from '../../journal/journal-index.ts';
 import type { JournalReader } from '../../journal/journal-reader.ts';
 import type { Damage } from '../../journal/journal-scan.ts';
 import { journalFile } from '../../journal/journal-writer.ts';
+import { ExportSize } from './export-limits.ts';
 import { encodeLine, firstChain } from '../../journal/record-line.ts';
 import type { JournalRecord, RecordOf } from '../../journal/records.ts';
 
@@ -22,12 +23,15 @@ export function withoutTexts(reader: JournalReader): Exported {
   const lines: Buffer[] = [];
   const index = new IndexBuilder();
   let [chain, size] = [firstChain, 0];
+  const exported = new ExportSize();
+  exported.add(0);
   const scan = reader.scan();
   for (const { record } of scan.records()) {
     const bare = record.k === 'index' ? index.record() : withoutText(record);
     const encoded = encodeLine(record.n, bare, chain);
     const line = Buffer.from(encoded.line);
     index.note(bare, size, size + line.length);
+    exported.grow(line.length);
     lines.push(line);
     ({ chain } = encoded);
     size += line.length;

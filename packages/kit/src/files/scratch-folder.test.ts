@@ -1,0 +1,89 @@
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { makeScratch, removeLeftovers, removeScratch } from './scratch-folder.ts';
+
+const hour = 3600;
+let root = '';
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'svc-scratch-'));
+});
+
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+/** A folder with a file in it, that nobody has touched for so long. */
+function left(name: string, hours: number): string {
+  const path = join(root, name);
+  mkdirSync(path);
+  writeFileSync(join(path, 'text'), '');
+  age(path, hours);
+  return path;
+}
+
+function age(path: string, hours: number): void {
+  const at = Date.now() / 1000 - hours * hour;
+  utimesSync(path, at, at);
+}
+
+describe('a scratch folder', () => {
+  it('is new, of its owner alone, and gone with all in it once it is removed', () => {
+    const folder = makeScratch(root, 'svc-x-');
+    expect(readdirSync(root)).toEqual([expect.stringMatching(/^svc-x-/)]);
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    writeFileSync(join(folder, 'text'), '');
+    removeScratch(folder);
+    removeScratch(folder);
+    expect(readdirSync(root)).toEqual([]);
+  });
+
+  it('takes away those that were left a day ago, and nothing of another name, age or kind', () => {
+    left('svc-x-old', 25);
+    left('svc-x-young', 23);
+    left('svc-y-old', 25);
+    const elsewhere = left('elsewhere', 25);
+    symlinkSync(elsewhere, join(root, 'svc-x-link'));
+    const folder = makeScratch(root, 'svc-x-');
+    removeScratch(folder);
+    expect(readdirSync(root).toSorted()).toEqual(['elsewhere', 'svc-x-link', 'svc-x-young', 'svc-y-old']);
+    expect(readdirSync(elsewhere)).toEqual(['text']);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)('leaves what belongs to others (needs root, to give it away)', () => {
+    const others = left('svc-x-others', 25);
+    chownSync(others, 65_534, 65_534);
+    makeScratch(root, 'svc-x-');
+    expect(existsSync(others)).toBe(true);
+  });
+
+  it('cannot be made where there is no folder', () => {
+    expect(() => makeScratch(join(root, 'none'), 'svc-x-')).toThrow(
+      expect.objectContaining({ code: 'E-IO-001', message: expect.stringContaining('cannot make a folder in') }),
+    );
+  });
+});
+
+describe('leftovers', () => {
+  it('are files too, and none where there is no folder', () => {
+    const file = join(root, '.svc-tmp-abc');
+    writeFileSync(file, '');
+    age(file, 25);
+    removeLeftovers(join(root, 'none'), '.svc-tmp-', Date.now());
+    removeLeftovers(root, '.svc-tmp-', Date.now());
+    expect(readdirSync(root)).toEqual([]);
+  });
+});
