@@ -15,8 +15,9 @@ describe('lines that wait for one write', () => {
         for (const write of writes) {
           let expected = '';
           for (const data of write) {
-            const encoded = encodeLine(n, { k: 'body', data }, chain);
-            expect(buffer.add(n, JSON.stringify({ k: 'body', data }), chain)).toBe(encoded.chain);
+            const record = { k: 'body', data };
+            const encoded = encodeLine(n, record, chain);
+            expect(buffer.add(n, JSON.stringify(record), chain)).toBe(encoded.chain);
             expected += encoded.line;
             ({ chain } = encoded);
             n += 1;

@@ -32,7 +32,7 @@ export class LineBuffer {
     // The line begins where the chain of the one before it stood for the hash, and ends before its last brace.
     this.#bytes.copyWithin(start, start + chainDigits, end - 1);
     const tail = end - 1 - chainDigits;
-    this.#length = tail + this.#bytes.latin1Write(`,"c":"${chain}"}\n`, tail);
+    this.#length = tail + this.#bytes.write(`,"c":"${chain}"}\n`, tail, 'latin1');
     return chain;
   }
 
