@@ -155,7 +155,7 @@ function traceDifference({ directory }: OpenJournal, traced: Replayed['traced'])
   const file = new LineFile(fd);
   try {
     return firstTraceDifference(
-      [...file.lines(0)].map(({ line }) => line.toString('utf8')),
+      Array.from(file.lines(0), ({ line }) => line.toString('utf8')),
       traced,
     );
   } finally {

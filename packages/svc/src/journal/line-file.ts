@@ -6,13 +6,10 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-
-/** A line of more bytes is no record. */
-export const longestLine: number = 16 * 1024 * 1024;
+import { LineCursor, longestLine } from './line-cursor.ts';
 
 const lineFeed = 0x0a;
 const firstRead = 16 * 1024;
-const chunkBytes = 1024 * 1024;
 
 /**
  * A regular file of the directory that belongs to `owner`, where that is known; null when there is none of that name. `E-RUN-072` for a link,
@@ -67,18 +64,7 @@ export class LineFile {
   /** As much of `length` bytes from `offset` on as there is. */
   readAt(offset: number, length: number): Buffer {
     const bytes = Buffer.allocUnsafe(length);
-    let filled = 0;
-    try {
-      while (filled < length) {
-        const count = readSync(this.#fd, bytes, filled, length - filled, offset + filled);
-        if (count === 0) break;
-        filled += count;
-      }
-    } catch (error) {
-      throw ioFault(error, 'cannot read the record of the session');
-    }
-    this.#bytesRead += filled;
-    return bytes.subarray(0, filled);
+    return bytes.subarray(0, this.#readInto(bytes, offset));
   }
 
   /** The line that begins at `offset`, without its line feed; null when no line of a record's length ends. */
@@ -91,28 +77,38 @@ export class LineFile {
     }
   }
 
+  /** The same lines as `lines`, for one who passes most of them. */
+  walk(offset: number): LineCursor {
+    return new LineCursor((bytes, at) => this.#readInto(bytes, at), offset);
+  }
+
   /**
    * Whole lines from `offset` on, each with the byte that it begins at, as far as the last line feed there is. A buffer is good until the next
    * is asked for. Ends, with `tooLong` true, before a line that is longer than any record.
    */
   *lines(offset: number): Generator<{ readonly offset: number; readonly line: Buffer }, { readonly tooLong: boolean }> {
-    let at = offset;
-    let length = chunkBytes;
-    for (;;) {
-      const chunk = this.readAt(at, length);
-      let from = 0;
-      for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, from)) {
-        yield { offset: at + from, line: chunk.subarray(from, end) };
-        from = end + 1;
-      }
-      if (from === 0 && chunk.length >= longestLine) return { tooLong: true };
-      if (chunk.length < length) return { tooLong: false };
-      length = from === 0 ? Math.min(length * 4, longestLine) : chunkBytes;
-      at += from;
-    }
+    const cursor = this.walk(offset);
+    while (cursor.next()) yield { offset: cursor.offset, line: cursor.line };
+    return { tooLong: cursor.isTooLong };
   }
 
   close(): void {
     closeSync(this.#fd);
+  }
+
+  /** Fills `bytes` from `offset` on as far as there is anything, and gives how many those were. */
+  #readInto(bytes: Buffer, offset: number): number {
+    let filled = 0;
+    try {
+      while (filled < bytes.length) {
+        const count = readSync(this.#fd, bytes, filled, bytes.length - filled, offset + filled);
+        if (count === 0) break;
+        filled += count;
+      }
+    } catch (error) {
+      throw ioFault(error, 'cannot read the record of the session');
+    }
+    this.#bytesRead += filled;
+    return filled;
   }
 }

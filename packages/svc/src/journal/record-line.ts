@@ -8,7 +8,7 @@ export const firstChain = '0000000000000000';
 /** How many of a hash a chain has. */
 export const chainDigits = 16;
 /** `,"c":"0123456789abcdef"}` */
-const tailBytes = chainDigits + 8;
+export const tailBytes: number = chainDigits + 8;
 const kindShape = /^[a-z-]{1,16}$/;
 /** `{"n":` and `,"k":"` */
 const headStart = Buffer.from('{"n":');
@@ -56,6 +56,17 @@ export function headOf(line: Buffer): LineHead | null {
   const kind = kindAt(line, at, end);
   const chain = line.toString('latin1', line.length - 2 - chainDigits, line.length - 2);
   return kind === null || !chainShape.test(chain) || !isAt(line, line.length - 2, lineEnd) ? null : { n, kind, chain };
+}
+
+/** Whether a line, which ends at `end` before its line feed, ends as a record does. Makes nothing. */
+export function endsAsRecord(bytes: Buffer, end: number): boolean {
+  const tail = end - tailBytes;
+  if (!isAt(bytes, tail, tailStart) || !isAt(bytes, end - 2, lineEnd)) return false;
+  for (let at = tail + tailStart.length; at < end - 2; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (!isDigit(byte) && (byte < 0x61 || byte > 0x66)) return false;
+  }
+  return true;
 }
 
 const chainShape = /^[0-9a-f]{16}$/;

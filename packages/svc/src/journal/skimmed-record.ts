@@ -12,20 +12,22 @@ const listedBytes = hashDigits + 3;
  */
 export class SkimmedStart {
   readonly k = 'start';
-  /** Unix milliseconds. */
-  readonly at: number;
   readonly e: string;
   /** All other keys with their values. */
   readonly rest: string;
+  readonly isModel: boolean;
+  readonly #at: string;
 
-  constructor(at: number, e: string, rest: string) {
-    this.at = at;
+  constructor(at: string, e: string, rest: string) {
+    this.#at = at;
     this.e = e;
     this.rest = rest;
+    this.isModel = rest.startsWith(',"port":"model"') || rest.includes('"port":"model"');
   }
 
-  get isModel(): boolean {
-    return this.rest.includes('"port":"model"');
+  /** Unix milliseconds. */
+  get at(): number {
+    return Number(this.#at);
   }
 
   get isHook(): boolean {
@@ -62,12 +64,29 @@ export class SkimmedStart {
 }
 
 /** An `end` as far as it is looked at. */
-export interface SkimmedEnd {
-  readonly k: 'end';
-  readonly at: number;
+export class SkimmedEnd {
+  readonly k = 'end';
   readonly e: string;
+  readonly #at: string;
+  /** All other keys with their values. */
+  readonly #rest: string;
+
+  constructor(at: string, e: string, rest: string) {
+    this.#at = at;
+    this.e = e;
+    this.#rest = rest;
+  }
+
+  /** Unix milliseconds. */
+  get at(): number {
+    return Number(this.#at);
+  }
+
   /** The hash of the outcome; null for none. */
-  readonly value: string | null;
+  get value(): string | null {
+    const value = after(this.#rest, '"value":"');
+    return value === '' ? null : value.slice(0, hashDigits);
+  }
 }
 
 function after(text: string, key: string): string {
@@ -75,37 +94,33 @@ function after(text: string, key: string): string {
   return at < 0 ? '' : text.slice(at + key.length);
 }
 
-/** The record of a line of this kind, without the chain at its end; what is wrong with it for one that is none. */
-export function skimmed(line: Buffer, kind: 'start' | 'end'): SkimmedStart | SkimmedEnd | string {
-  const text = line.toString('latin1', 0, line.length - tailBytes);
-  return skimmedText(text, kind) ?? parsedAndSkimmed(line, kind);
-}
-
-/** `,"c":"0123456789abcdef"}` */
-const tailBytes = 24;
-
-/** Null for a text whose keys are not in the order in which `svc` writes them. */
-function skimmedText(text: string, kind: 'start' | 'end'): SkimmedStart | SkimmedEnd | null {
-  const atKey = text.indexOf('",');
-  if (!text.startsWith('"at":', atKey + 2)) return null;
-  const comma = text.indexOf(',', atKey + 7);
-  if (!text.startsWith(',"e":"', comma)) return null;
-  const at = Number(text.slice(atKey + 7, comma));
-  const end = text.indexOf('"', comma + 6);
-  const e = text.slice(comma + 6, end);
+/**
+ * What stands between the kind of a line and its chain, from the comma on, as a record; null where the keys are not in the order in which
+ * `svc` writes them.
+ */
+export function skimmedText(text: string, kind: 'start' | 'end'): SkimmedStart | SkimmedEnd | null {
+  if (!text.startsWith(atStart)) return null;
+  const comma = text.indexOf(',', atStart.length);
+  if (!text.startsWith(placeStart, comma)) return null;
+  const end = text.indexOf('"', comma + placeStart.length);
+  const e = text.slice(comma + placeStart.length, end);
   if (e.includes('\\')) return null;
-  if (kind === 'start') return new SkimmedStart(at, e, text.slice(end + 1));
-  const value = after(text, '"value":"');
-  return { k: 'end', at, e, value: value === '' ? null : value.slice(0, hashDigits) };
+  return made(kind, text.slice(atStart.length, comma), e, text.slice(end + 1));
 }
 
-function parsedAndSkimmed(line: Buffer, kind: 'start' | 'end'): SkimmedStart | SkimmedEnd | string {
+const atStart = ',"at":';
+const placeStart = ',"e":"';
+
+/** The record of a line with its keys in any order; what is wrong with it for one that is none. */
+export function skimmedRecord(line: Buffer, kind: 'start' | 'end'): SkimmedStart | SkimmedEnd | string {
   const record = decodeRecord(line.toString('utf8'), kind);
   if (typeof record === 'string') return record;
   const { n: _n, k: _k, c: _c, at, e, ...rest } = record;
-  const place = asBytes(e);
-  if ('value' in rest) return { k: 'end', at, e: place, value: rest.value };
-  return new SkimmedStart(at, place, asBytes(`,${JSON.stringify(rest).slice(1, -1)}`));
+  return made(kind, String(at), asBytes(e), asBytes(`,${JSON.stringify(rest).slice(1, -1)}`));
+}
+
+function made(kind: 'start' | 'end', at: string, e: string, rest: string): SkimmedStart | SkimmedEnd {
+  return kind === 'start' ? new SkimmedStart(at, e, rest) : new SkimmedEnd(at, e, rest);
 }
 
 function asBytes(text: string): string {

@@ -1,0 +1,96 @@
+/** Walks over the lines of a file without making anything for each of them. */
+
+/** A line of more bytes is no record. */
+export const longestLine: number = 16 * 1024 * 1024;
+
+const lineFeed = 0x0a;
+const chunkBytes = 1024 * 1024;
+
+/** Fills bytes from their place in a file on, as far as it goes, and says how many those were. */
+export type ReadInto = (bytes: Buffer, offset: number) => number;
+
+/** One walk, as far as the last line feed there is. A journal of a long session has millions of lines, and most are only passed. */
+export class LineCursor {
+  readonly #read: ReadInto;
+  #bytes: Buffer = Buffer.alloc(0);
+  /** What was read, and the place of its first byte in the file. */
+  #filled: Buffer = this.#bytes;
+  #at: number;
+  #start = 0;
+  #end = -1;
+  #isTooLong = false;
+  /** The end of the file was met: what is written from then on belongs to another walk. */
+  #isAtEnd = false;
+
+  /** Begins at the byte `offset`, where a line does. */
+  constructor(read: ReadInto, offset: number) {
+    this.#read = read;
+    this.#at = offset;
+  }
+
+  /** Goes to the next line. False where no line ends any more, or before one that is longer than any record. */
+  next(): boolean {
+    this.#start = this.#end + 1;
+    for (;;) {
+      this.#end = this.#filled.indexOf(lineFeed, this.#start);
+      if (this.#end >= 0) return true;
+      if (!this.#readOn()) {
+        this.#end = this.#start - 1;
+        return false;
+      }
+    }
+  }
+
+  /** What the line is in, good until the next is gone to. */
+  get bytes(): Buffer {
+    return this.#filled;
+  }
+
+  /** Where the line begins in `bytes`. */
+  get start(): number {
+    return this.#start;
+  }
+
+  /** Where it ends in `bytes`, before its line feed. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** The line itself, good until the next is gone to. */
+  get line(): Buffer {
+    return this.#filled.subarray(this.#start, this.#end);
+  }
+
+  /** The byte of the file at which the line begins. */
+  get offset(): number {
+    return this.#at + this.#start;
+  }
+
+  /** Whether the walk ended before a line that is longer than any record. */
+  get isTooLong(): boolean {
+    return this.#isTooLong;
+  }
+
+  /** Reads more behind what has begun; false when there is no more. */
+  #readOn(): boolean {
+    if (this.#isAtEnd) return false;
+    const rest = this.#filled.subarray(this.#start);
+    if (rest.length >= longestLine) {
+      this.#isTooLong = true;
+      return false;
+    }
+    const isFull = rest.length === this.#bytes.length;
+    const room = isFull
+      ? Buffer.allocUnsafe(Math.min(Math.max(rest.length * 4, chunkBytes), longestLine))
+      : this.#bytes;
+    rest.copy(room);
+    const free = room.subarray(rest.length);
+    const count = this.#read(free, this.#at + this.#start + rest.length);
+    this.#isAtEnd = count < free.length;
+    this.#at += this.#start;
+    this.#start = 0;
+    this.#bytes = room;
+    this.#filled = room.subarray(0, rest.length + count);
+    return count > 0;
+  }
+}
