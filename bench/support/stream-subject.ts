@@ -72,6 +72,8 @@ const door = {
   card,
   principal: 'local',
   conversationMode: 'stateless',
+  containment: 'sealed',
+  redact: (text: string) => text,
   delegation: { open: () => null },
   residue: () => [],
   resources: { answer: () => emptyReply(404), refused: () => {}, counted: () => {} },

@@ -88,7 +88,7 @@ it('a running capsule answers each request of docs/protocol.md as the page shows
   const capsule = await capsules.from(makeWorkspace({ 'svc.yaml': manifest, 'script.yaml': script }));
   const { url } = capsule.line;
   let asked: ShownRequest | null = null;
-  let stream: { readonly answer: Answer; readonly begun: string } | null = null;
+  let stream: { readonly answer: Answer; readonly begun: string; readonly ends: boolean } | null = null;
   let taskId = '';
   let compared = 0;
 
@@ -102,14 +102,19 @@ it('a running capsule answers each request of docs/protocol.md as the page shows
       const answer = isPolled ? await poll(asked, shown, url) : await Answer.to(asked, url);
       await compare(answer, shown);
       taskId = /tsk_[0-9a-f]{32}/.exec(await answer.body(() => true))?.[0] ?? taskId;
-      if (asked.body.includes('"message/stream"')) stream = { answer, begun: shown.body };
+      if (asked.body.includes('"message/stream"')) stream = { answer, begun: shown.body, ends: true };
+      if (asked.headers['svc-events'] === '1' && asked.body.includes('"stream/watch"')) {
+        stream = { answer, begun: shown.body, ends: false };
+      }
       if (shown.body.startsWith('event: error')) await answer.ended;
       asked = null;
       compared += 1;
     } else {
       if (stream === null) throw new Error('no stream is open');
-      const whole = isWholly(stream.begun + shown.body);
-      expect((await stream.answer.body(() => false)).trimEnd()).toMatch(whole);
+      const whole = stream.begun + shown.body;
+      const expected = stream.ends ? isWholly(whole) : begins(whole);
+      const { answer, ends } = stream;
+      expect((await answer.body((text) => !ends && expected.test(text))).trimEnd()).toMatch(expected);
     }
   }
   expect(compared).toBe([...page.matchAll(/^HTTP\/1\.1 /gm)].length);

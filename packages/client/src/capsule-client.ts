@@ -3,8 +3,10 @@
 import { agentCardPath, decodeAgentCard, type DecodedCard } from '@svc/protocol/agent-card.ts';
 import { audienceHeader } from '@svc/protocol/audience.ts';
 import { decodeJsonRpcAnswer, encodeJsonRpcRequest } from '@svc/protocol/json-rpc.ts';
+import type { Snapshot } from '@svc/protocol/live-events.ts';
 import { encodeMessage } from '@svc/protocol/message.ts';
 import { encodeMessageTags, type MessageTags } from '@svc/protocol/message-tags.ts';
+import { encodeAnswer } from '@svc/protocol/question-answer.ts';
 import {
   decodeFileFacts,
   decodeListing,
@@ -17,10 +19,10 @@ import { decodeStopReport, type StopReport } from '@svc/protocol/stop-report.ts'
 import { decodeTask, type TaskFacts } from '@svc/protocol/task-object.ts';
 import { encodeTaskOrigin, type TaskOrigin } from '@svc/protocol/task-origin.ts';
 import { ClientError } from './client-error.ts';
-import { faultOf, oddAnswer } from './event-stream.ts';
+import { askingForEvents, faultOf, oddAnswer } from './event-stream.ts';
 import { type DoorOptions, HttpDoor, sha256Hex } from './http-door.ts';
 import { runTask, type RunOptions, type TaskEvent } from './run-task.ts';
-import { watchCapsule, type WatchEvent } from './watch-capsule.ts';
+import { readSnapshot, watchCapsule, type WatchEvent, type WatchOptions } from './watch-capsule.ts';
 
 export interface CapsuleOptions extends DoorOptions {
   /** What the card must say: another capsule may listen where one was. */
@@ -43,6 +45,9 @@ export interface CapsuleFile extends DecodedFileFacts {
   /** They hash to `sha256`. */
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
+
+/** The code of a method that is not served. */
+const methodNotFound = -32601;
 
 /**
  * Talks to one capsule. Before the first call the card is read: a method or plane that it does not list is `not-served`, and nothing is
@@ -78,9 +83,17 @@ export class CapsuleClient {
   async call(
     method: string,
     params: unknown,
-    { signal, headers = {} }: CallOptions & { readonly headers?: Readonly<Record<string, string>> } = {},
+    options: CallOptions & { readonly headers?: Readonly<Record<string, string>> } = {},
   ): Promise<unknown> {
-    await this.#gate('methods', method, signal);
+    await this.#gate('methods', method, options.signal);
+    return await this.#ask(method, params, options);
+  }
+
+  async #ask(
+    method: string,
+    params: unknown,
+    { signal, headers = {} }: CallOptions & { readonly headers?: Readonly<Record<string, string>> },
+  ): Promise<unknown> {
     const json = await this.#door.json({
       method: 'POST',
       target: '/',
@@ -121,10 +134,31 @@ export class CapsuleClient {
     throw new ClientError('bad-answer', `${this.#door.url} answered session/stop with an unknown shape`);
   }
 
-  /** Follows everything the capsule does. See `watchCapsule`. */
-  async *watch({ signal }: CallOptions = {}): AsyncGenerator<WatchEvent, void> {
+  /**
+   * Answers exactly this question of this task, and no other that has come meanwhile; the task, which goes on. `fault` -32010 when it does not wait for
+   * the answer, or not any more; then nothing has happened. `not-served` of a capsule that only knows answers by `send`.
+   */
+  async answer(taskId: string, waitId: string, text: string, { signal }: CallOptions = {}): Promise<TaskFacts> {
+    const method = 'tasks/answer';
+    try {
+      const params = encodeAnswer({ taskId, waitId, text });
+      return this.#taskIn(await this.#ask(method, params, { signal, headers: askingForEvents }));
+    } catch (error) {
+      if (!(error instanceof ClientError) || error.fault !== methodNotFound) throw error;
+      throw new ClientError('not-served', `${this.#door.url} does not serve ${method}`, { cause: error });
+    }
+  }
+
+  /** Where the session stands: its tasks that have not ended, with their questions. Null of a capsule that has no live events. */
+  async snapshot({ signal }: CallOptions = {}): Promise<Snapshot | null> {
     await this.#gate('methods', 'stream/watch', signal);
-    yield* watchCapsule(this.#door, signal);
+    return await readSnapshot(this.#door, signal);
+  }
+
+  /** Follows everything the capsule does, with `events` also what happens beyond its frames. See `watchCapsule`. */
+  async *watch(options: WatchOptions = {}): AsyncGenerator<WatchEvent, void> {
+    await this.#gate('methods', 'stream/watch', options.signal);
+    yield* watchCapsule(this.#door, options);
   }
 
   /** Sends a message and follows its task to its end. See `runTask`. */

@@ -2,6 +2,7 @@
 
 import { FrameReader, type ReceivedFrame } from '@svc/protocol/frame-reader.ts';
 import { decodeJsonRpcAnswer, encodeJsonRpcRequest, faultText } from '@svc/protocol/json-rpc.ts';
+import { eventsHeader, eventsVersion } from '@svc/protocol/asked-events.ts';
 import { ClientError } from './client-error.ts';
 import type { HttpDoor, OpenAnswer } from './http-door.ts';
 
@@ -10,28 +11,37 @@ export interface StreamRequest {
   readonly params: unknown;
   /** Where a replay begins (D1 "Replay" 3); when absent, no replay is asked for. */
   readonly lastEventId?: string;
+  /** Asks for live events too (docs/protocol.md "Events beyond the specification"). */
+  readonly events?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
+
+/** The header of a request that asks for what is beyond the specification. */
+export const askingForEvents: Readonly<Record<string, string>> = { [eventsHeader]: eventsVersion };
 
 /** A connection that is open; the caller closes it. */
 export interface EventStream {
   /** As many at a time as came together, until the connection ends. Throws `too-large` for a frame that is too long, and what `OpenAnswer.pieces` does. */
   readonly frames: AsyncGenerator<readonly ReceivedFrame[], void>;
+  /** Live events are among them. */
+  readonly hasEvents: boolean;
   close(): void;
 }
 
 /** Calls a streaming method. Throws `refused`, `fault`, `bad-answer` and `no-stream` when no event stream is answered. */
 export async function openStream(
   door: HttpDoor,
-  { method, params, lastEventId, signal }: StreamRequest,
+  { method, params, lastEventId, events = false, signal }: StreamRequest,
 ): Promise<EventStream> {
   const resume = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
-  const headers = { 'content-type': 'application/json', accept: 'text/event-stream', ...resume };
+  const more = events ? askingForEvents : {};
+  const headers = { 'content-type': 'application/json', accept: 'text/event-stream', ...resume, ...more };
   const body = encodeJsonRpcRequest(1, method, params);
   const { answer, close } = await door.open({ method: 'POST', target: '/', headers, body, signal });
   const { idleMs, longestFrame } = door.limits;
   if (answer.status === 200 && answer.mediaType === 'text/event-stream') {
-    return { frames: framesIn(answer.pieces(idleMs), longestFrame), close };
+    const hasEvents = events && answer.header(eventsHeader) === eventsVersion;
+    return { frames: framesIn(answer.pieces(idleMs), longestFrame), hasEvents, close };
   }
   try {
     throw answer.status === 200 ? await noStream(door, answer, method) : await door.refusal(answer);

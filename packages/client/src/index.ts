@@ -12,4 +12,4 @@ export type { DoorOptions, Http, HttpRequest, HttpResponse, Limits } from './htt
 export { RefereeClient, type RefereeCall } from './referee-client.ts';
 export { RegistryClient, type Archive, type RegistryCall } from './registry-client.ts';
 export type { InputQuestion, RunOptions, TaskEvent } from './run-task.ts';
-export type { WatchEvent } from './watch-capsule.ts';
+export type { WatchEvent, WatchOptions } from './watch-capsule.ts';

@@ -6,8 +6,10 @@ import {
   type DecodedStatus,
   decodeFrame,
 } from '@svc/protocol/decode-frame.ts';
-import { type EventId, parseLastEventId } from '@svc/protocol/frames.ts';
+import { type EventId, maxEventId, parseLastEventId } from '@svc/protocol/frames.ts';
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
+import { decodeLiveEvent } from '@svc/protocol/decode-live-event.ts';
+import type { LiveEvent, Snapshot } from '@svc/protocol/live-events.ts';
 import { ClientError } from './client-error.ts';
 import { openStream } from './event-stream.ts';
 import type { HttpDoor } from './http-door.ts';
@@ -22,10 +24,18 @@ export type WatchEvent =
       readonly id: EventId | null;
       readonly frame: DecodedStatus | DecodedArtifact | DecodedChunk;
     }
+  /** Where events were asked for: what happens beyond the frames, in its place among them. The first of each connection is a `snapshot`. */
+  | { readonly kind: 'event'; readonly event: LiveEvent }
   /** Frames before the next may be lost. */
   | { readonly kind: 'gap'; readonly firstAvailableId: EventId | null }
   /** The capsule closed its stream; the last event. */
   | { readonly kind: 'closed' };
+
+export interface WatchOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Asks for live events too; of a capsule that has none, none come. */
+  readonly events?: boolean;
+}
 
 const longestPauseMs = 5000;
 
@@ -34,15 +44,18 @@ const longestPauseMs = 5000;
  * beginning of what is held then, and no frame comes twice. Throws `lost` when that fails too often in a row, and at once what no other connection
  * would mend.
  */
-export async function* watchCapsule(door: HttpDoor, signal?: AbortSignal): AsyncGenerator<WatchEvent, void> {
+export async function* watchCapsule(
+  door: HttpDoor,
+  { signal, events = false }: WatchOptions = {},
+): AsyncGenerator<WatchEvent, void> {
   const { mostReconnects, reconnectMs } = door.limits;
   const seen = new SeenFrames();
   let [failures, isAgain] = [0, false];
   for (;;) {
     let cause: unknown;
     try {
-      for await (const event of connection(door, seen, { isAgain, signal })) {
-        if (event.kind === 'frame') failures = 0;
+      for await (const event of connection(door, seen, { isAgain, events, signal })) {
+        if (event.kind === 'frame' || (event.kind === 'event' && event.event.event !== 'snapshot')) failures = 0;
         if (event.kind === 'connected') isAgain = true;
         yield event;
         if (event.kind === 'closed') return;
@@ -69,16 +82,17 @@ function isPassing(error: unknown): boolean {
 
 interface Connection {
   readonly isAgain: boolean;
+  readonly events: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
 async function* connection(
   door: HttpDoor,
   seen: SeenFrames,
-  { isAgain, signal }: Connection,
+  { isAgain, events, signal }: Connection,
 ): AsyncGenerator<WatchEvent, void> {
   // From 0, not from the last id: later tasks have lower ids, and would be left out (D1 "Replay" 5).
-  const request = { method: 'stream/watch', params: {}, lastEventId: '0', signal };
+  const request = { method: 'stream/watch', params: {}, lastEventId: '0', events, signal };
   let isFirst = true;
   const stream = await openStream(door, request);
   try {
@@ -88,9 +102,35 @@ async function* connection(
           throw new ClientError('bad-answer', `the stream of ${door.url} does not begin as that of a capsule`);
         }
         isFirst = false;
-        yield* eventsOf(received, seen, isAgain);
+        const live = events ? decodeLiveEvent(received) : null;
+        if (live === null) yield* eventsOf(received, seen, isAgain);
+        else yield { kind: 'event', event: live };
       }
     }
+  } finally {
+    stream.close();
+  }
+}
+
+/** Where the session stands, as the beginning of a stream says it; null of a capsule that has no live events. */
+export async function readSnapshot(door: HttpDoor, signal?: AbortSignal): Promise<Snapshot | null> {
+  // No frame has a higher id, so nothing is replayed.
+  const stream = await openStream(door, {
+    method: 'stream/watch',
+    params: {},
+    lastEventId: `${maxEventId}`,
+    events: true,
+    signal,
+  });
+  try {
+    if (!stream.hasEvents) return null;
+    for await (const frames of stream.frames) {
+      for (const received of frames) {
+        const event = decodeLiveEvent(received);
+        if (event?.event === 'snapshot') return event;
+      }
+    }
+    throw new ClientError('bad-answer', `the stream of ${door.url} ended without a snapshot`);
   } finally {
     stream.close();
   }

@@ -24,6 +24,8 @@ function brief(event: WatchEvent): unknown {
       return event.isAgain ? 'again' : 'connected';
     case 'frame':
       return 'text' in event.frame ? event.frame.text : event.frame.event === 'status' ? event.frame.state : 'artifact';
+    case 'event':
+      return 'taskId' in event.event ? `${event.event.event} ${event.event.taskId}` : event.event.event;
     case 'gap':
       return `gap ${event.firstAvailableId}`;
     case 'closed':

@@ -7,6 +7,7 @@ import { onTestFinished } from 'vitest';
 import { agentCard } from '@svc/protocol/agent-card.ts';
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import { encodeConnectionFrame, encodeNumberedFrame, type NumberedFrame } from '@svc/protocol/frames.ts';
+import { encodeLiveEvent } from '@svc/protocol/live-events.ts';
 import { encodeJsonRpcFault, encodeJsonRpcResult, JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import { encodeTask, type TaskFacts } from '@svc/protocol/task-object.ts';
 
@@ -15,6 +16,8 @@ export const taskId = 'tsk_1' as TaskId;
 /** One connection of a watch; what it writes is up to the test. */
 export interface Watcher {
   readonly lastEventId: string | undefined;
+  /** As its request has it. */
+  readonly eventsHeader: string | undefined;
   readonly response: ServerResponse;
   write(text: string): void;
   /** Without a word. */
@@ -24,6 +27,8 @@ export interface Watcher {
 export interface FakeOptions {
   /** Plays one connection of `stream/watch`, the first of which is 0. */
   readonly watch?: (watcher: Watcher, index: number) => void;
+  /** Serves live events to those who ask for them. */
+  readonly hasEvents?: boolean;
   /** Answers a call by its result; a fault is thrown. */
   readonly call?: (method: string, params: Readonly<Record<string, unknown>>) => unknown;
   readonly card?: (usual: Readonly<Record<string, unknown>>) => unknown;
@@ -92,10 +97,12 @@ export class FakeCapsule {
   }
 
   #watch(request: IncomingMessage, response: ServerResponse): void {
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const hasEvents = this.#options.hasEvents === true && request.headers['svc-events'] === '1';
+    response.writeHead(200, { 'content-type': 'text/event-stream', ...(hasEvents ? { 'svc-events': '1' } : {}) });
     response.flushHeaders();
     const watcher: Watcher = {
       lastEventId: request.headers['last-event-id'] as string | undefined,
+      eventsHeader: request.headers['svc-events'] as string | undefined,
       response,
       write: (text) => void response.write(text),
       cut: () => response.socket?.resetAndDestroy(),
@@ -130,4 +137,20 @@ export function status(
 export function taskObject(facts: Partial<TaskFacts>): unknown {
   const usual = { id: taskId, contextId: 'ctx_1', state: 'working', message: null, prompt: null, response: null };
   return encodeTask({ ...usual, ...facts });
+}
+
+/** The snapshot of a session with one task, which asks this. */
+export function snapshot(question: { waitId: string; prompt: string } | null): string {
+  return encodeLiveEvent({
+    event: 'snapshot',
+    sessionId: 'ses_1',
+    name: 'fake',
+    version: '1.0.0',
+    model: 'm',
+    containment: 'sealed',
+    methods: ['tasks/answer'],
+    usage: { inputTokens: 1, outputTokens: 2 },
+    tasks: [{ taskId, contextId: 'ctx_1', state: 'input-required', text: 'Paint.', question }],
+    tasksLeftOut: 0,
+  });
 }

@@ -33,6 +33,8 @@ const faults = {
   'task-not-found': [-32001, 'Task not found'],
   /** A completion for another session, or of a delegation this session does not know. */
   'completion-refused': [-32004, 'Completion refused'],
+  /** An answer to a question that does not wait for one, or not any more. */
+  'question-not-open': [-32010, 'Question not open'],
 } as const satisfies Record<string, readonly [number, string]>;
 
 export type JsonRpcFaultKind = keyof typeof faults;

@@ -250,6 +250,8 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       principal: launch.listenerToken === null ? 'local' : 'operator',
       card: cardOf(open, staged.tools),
       conversationMode: launch.loaded.manifest.lifecycle.conversation,
+      containment: launch.scope.containment.achieved,
+      redact: recordRedaction(launch.redactor),
       delegation: { open: (id) => delegating?.delegations.open(id) ?? null },
       residue: () => [...residueOf(staged.background), ...(delegating?.residue() ?? [])],
       resources: resourcesOf(open, { ...parts, session, refusals }),

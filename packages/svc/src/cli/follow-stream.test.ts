@@ -34,7 +34,7 @@ async function follow(source: Readable, json = false, onPrinted: () => void = ()
 }
 
 function eventStream(source: Readable): EventStream {
-  return { frames: framesIn(piecesOf(source)), close: () => source.destroy() };
+  return { frames: framesIn(piecesOf(source)), hasEvents: false, close: () => source.destroy() };
 }
 
 /** As the client has them: what breaks a connection is the cause of its error. */

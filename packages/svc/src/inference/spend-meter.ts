@@ -5,11 +5,20 @@ import type { InferenceRequest, InferenceResponse, Usage, Message } from './driv
 /** Tokens a session has used, against `inference.max_session_tokens`. */
 export class SpendMeter {
   readonly #ceiling: number | null;
-  #spent = 0;
+  #used: Usage = { inputTokens: 0, outputTokens: 0 };
   #held = 0;
 
   constructor(ceiling: number | null) {
     this.#ceiling = ceiling;
+  }
+
+  /** What all calls came to so far, those that hooks asked for among them. */
+  get used(): Usage {
+    return this.#used;
+  }
+
+  get #spent(): number {
+    return this.#used.inputTokens + this.#used.outputTokens;
   }
 
   /** Refuses a call that could pass the ceiling: its input as estimated and its output at its longest. */
@@ -33,9 +42,16 @@ export class SpendMeter {
   /** Counts a call. */
   record(request: InferenceRequest, response: InferenceResponse): Usage {
     const usage = usageOf(request, response);
-    this.#spent += usage.inputTokens + usage.outputTokens;
+    this.#used = addedUsage(this.#used, usage);
     return usage;
   }
+}
+
+export function addedUsage(one: Usage, other: Usage): Usage {
+  return {
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+  };
 }
 
 /** What the provider reported of a call, else an estimate by length. */

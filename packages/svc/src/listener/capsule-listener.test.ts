@@ -44,6 +44,8 @@ async function listen(options: FixtureOptions): Promise<Listening> {
     card,
     principal: 'local',
     conversationMode: 'stateless' as const,
+    containment: 'sealed',
+    redact: (text: string) => text,
     delegation,
     residue: () => [],
     resources: { answer: () => emptyReply(404), refused: () => {}, counted: () => {} },

@@ -17,11 +17,12 @@ import {
   parseJsonRpcRequest,
   readJsonRpcRequest,
 } from '@svc/protocol/json-rpc.ts';
+import { eventsHeader, eventsVersion, methodsBeyond } from '@svc/protocol/asked-events.ts';
 import { parseMessage } from '@svc/protocol/message.ts';
 import { type ResourceDoor, resourceRoute } from '../resources/resource-routes.ts';
-import type { Session } from '../session/session.ts';
-import { EventStreams } from './event-streams.ts';
+import { EventStreams, type StreamedSession } from './event-streams.ts';
 import {
+  answerTask,
   cancelTask,
   type DelegationDoor,
   getTask,
@@ -36,12 +37,10 @@ import {
 /** Largest body of `POST /` (docs/protocol.md "Limits"). */
 const maxBodyBytes = 10 * 1024 * 1024;
 
-export interface CapsuleDoor {
-  readonly session: Session;
+export interface CapsuleDoor extends StreamedSession {
   /** As whom its clients are known: `operator` where they show the listener token, else `local`. */
   readonly principal: string;
   readonly card: AgentCard;
-  readonly conversationMode: 'stateless' | 'threaded';
   readonly delegation: DelegationDoor;
   readonly residue: () => readonly unknown[];
   /** Everything under `/resources/`. */
@@ -131,6 +130,9 @@ class ReadyDoor {
   }
 }
 
+/** The card does not list these: they are there only for those who ask for what is beyond the specification. */
+const isBeyond = (method: string): boolean => (methodsBeyond as readonly string[]).includes(method);
+
 const messageMethods: ReadonlySet<string> = new Set(['message/send', 'message/stream']);
 
 /** JSON-RPC methods of one session; the card's `serves.methods` decides which exist. */
@@ -142,7 +144,7 @@ class Dispatch {
   constructor(door: CapsuleDoor) {
     const { session, principal, delegation, residue } = door;
     this.#deps = { session, principal, delegation, residue };
-    this.#streams = new EventStreams(door.session, door.conversationMode);
+    this.#streams = new EventStreams(door);
     this.#served = new Set(door.card.serves.methods);
   }
 
@@ -177,7 +179,7 @@ class Dispatch {
       if (isStream(answer)) return answer;
       if (!(answer instanceof Promise)) return reply(encodeJsonRpcResult(parsed.id, answer));
       return answer.then(
-        (result) => reply(encodeJsonRpcResult(parsed.id, result)),
+        (result) => (isStream(result) ? result : reply(encodeJsonRpcResult(parsed.id, result))),
         (error: unknown) => this.#failed(parsed, error),
       );
     } catch (error) {
@@ -186,7 +188,8 @@ class Dispatch {
   }
 
   #call({ method, params }: JsonRpcRequest, { headers }: HttpRequest, received?: ReceivedMessage): unknown {
-    if (!this.#served.has(method)) throw new JsonRpcFault('method-not-found');
+    const isServed = this.#served.has(method) || (isBeyond(method) && asksForEvents(headers));
+    if (!isServed) throw new JsonRpcFault('method-not-found');
     const lastEventId = singleHeader(headers['last-event-id']);
     switch (method) {
       case 'message/send':
@@ -197,11 +200,13 @@ class Dispatch {
           lastEventId,
         );
       case 'stream/watch':
-        return this.#streams.watch(lastEventId);
+        return asksForEvents(headers) ? this.#streams.watchWithEvents(lastEventId) : this.#streams.watch(lastEventId);
       case 'tasks/get':
         return getTask(params, this.#deps);
       case 'tasks/cancel':
         return cancelTask(params, this.#deps);
+      case 'tasks/answer':
+        return answerTask(params, this.#deps);
       case 'session/stop':
         return stopSession(this.#deps);
       default:
@@ -216,6 +221,11 @@ class Dispatch {
     this.#deps.session.trap(error);
     return reply(encodeJsonRpcFault(id, new JsonRpcFault('internal-error')));
   }
+}
+
+/** Exactly `1`, in one header; of others the specification's own frames and methods are all there is. */
+function asksForEvents(headers: HttpRequest['headers']): boolean {
+  return singleHeader(headers[eventsHeader]) === eventsVersion;
 }
 
 function reply(text: string): Reply {

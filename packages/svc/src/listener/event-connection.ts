@@ -4,8 +4,8 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { FrameBatch, FrameSink } from '../session/event-stream.ts';
-import { type Replay, FrameRing, type WrittenFrame } from '../session/replay-buffer.ts';
+import type { FrameBatch, FrameSink, SentFrame } from '../session/frame-batches.ts';
+import { type Replay, FrameRing } from '../session/replay-buffer.ts';
 import { encodeConnectionFrame, heartbeat, type ConnectionFrame } from '@svc/protocol/frames.ts';
 
 const heartbeatBytes = Buffer.from(heartbeat);
@@ -22,9 +22,11 @@ const atOnceTogether = 64 * 1024 * 1024;
 /** How long a connection that has ended may take to take what was written to it before it is cut. */
 const lingerMs = 60_000;
 
-interface EventConnectionOptions {
+export interface EventConnectionOptions {
   /** `message/stream` closes once a live final status is written; `stream/watch` does not. */
   readonly closesOnFinal: boolean;
+  /** Of the response, beside those of every stream. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** How many connections are open, this one included. */
   readonly readers: () => number;
   /** Called once, when the connection is gone for whatever reason. */
@@ -41,7 +43,7 @@ export class EventConnection implements FrameSink {
   readonly #socket: Socket;
   readonly #options: EventConnectionOptions;
   /** Live frames that wait for the reader; null while it keeps up. */
-  #missed: FrameRing<WrittenFrame> | null = null;
+  #missed: FrameRing<SentFrame> | null = null;
   /** What it is being sent, and how far; its frames are held. */
   #backlog: Backlog | null = null;
   #isEnding = false;
@@ -59,6 +61,7 @@ export class EventConnection implements FrameSink {
       'content-type': 'text/event-stream',
       'cache-control': 'no-cache',
       connection: 'keep-alive',
+      ...options.headers,
     });
     response.flushHeaders();
     socket.setNoDelay(true);
@@ -67,7 +70,12 @@ export class EventConnection implements FrameSink {
 
   /** A frame of this connection alone, written at once. */
   write(frame: ConnectionFrame): void {
-    if (this.#open) this.#watchFlow(this.#socket.write(Buffer.from(encodeConnectionFrame(frame))));
+    this.writeText(encodeConnectionFrame(frame));
+  }
+
+  /** The same of one that is written already. */
+  writeText(frame: string): void {
+    if (this.#open) this.#watchFlow(this.#socket.write(Buffer.from(frame)));
   }
 
   /** Buffered frames, ahead of everything live; a final status among them closes nothing. */
@@ -114,7 +122,7 @@ export class EventConnection implements FrameSink {
   }
 
   /** Live frames one by one, up to the final status that closes the connection, if it is one that closes. */
-  #sendLive(frames: readonly WrittenFrame[]): void {
+  #sendLive(frames: readonly SentFrame[]): void {
     const last = this.#options.closesOnFinal ? frames.findIndex((frame) => frame.final) : -1;
     this.#send({ frames: last === -1 ? frames : frames.slice(0, last + 1), thenCloses: last !== -1 });
   }
@@ -190,7 +198,7 @@ export class EventConnection implements FrameSink {
 }
 
 interface Backlog {
-  readonly frames: readonly WrittenFrame[];
+  readonly frames: readonly SentFrame[];
   /** The last of them is the final status that closes the connection. */
   readonly thenCloses: boolean;
   /** The frame that is being sent. */

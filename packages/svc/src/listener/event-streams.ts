@@ -4,33 +4,63 @@ import type { ServerResponse } from 'node:http';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { StreamReply } from '@svc/kit/http/reply.ts';
+import type { AgentCard } from '@svc/protocol/agent-card.ts';
 import { type ConnectionFrame, parseLastEventId } from '@svc/protocol/frames.ts';
 import { JsonRpcFault } from '@svc/protocol/json-rpc.ts';
+import { eventsHeader, eventsVersion, methodsBeyond } from '@svc/protocol/asked-events.ts';
+import type { LiveEvents } from '../session/live-events.ts';
 import type { Session } from '../session/session.ts';
 import { isTerminal } from '../session/task.ts';
 import type { Submission } from '../session/task-board.ts';
-import { EventConnection } from './event-connection.ts';
+import { EventConnection, type EventConnectionOptions } from './event-connection.ts';
 import type { Clock } from '@svc/kit/clock.ts';
+
+/** The session whose streams they are, and what its connections begin with. */
+export interface StreamedSession {
+  readonly session: Session;
+  readonly conversationMode: 'stateless' | 'threaded';
+  readonly card: Pick<AgentCard, 'name' | 'version'>;
+  /** The class of containment that was achieved. */
+  readonly containment: string;
+  /** Keeps secrets out of live events. */
+  readonly redact: (text: string) => string;
+}
 
 /** The two event streams of a session (D1 "`message/stream` and `stream/watch`"). */
 export class EventStreams {
+  readonly #streamed: StreamedSession;
   readonly #session: Session;
-  readonly #conversationMode: 'stateless' | 'threaded';
   readonly #heartbeats: Heartbeats;
+  /** Null until somebody asks for them. */
+  #live: LiveEvents | null = null;
   #readers = 0;
 
-  constructor(session: Session, conversationMode: 'stateless' | 'threaded') {
-    this.#session = session;
-    this.#conversationMode = conversationMode;
-    this.#heartbeats = new Heartbeats(session.clock);
+  constructor(streamed: StreamedSession) {
+    this.#streamed = streamed;
+    this.#session = streamed.session;
+    this.#heartbeats = new Heartbeats(streamed.session.clock);
   }
 
   /** `stream/watch`: the acknowledgement, the replay, then everything live until the capsule ends its stream. */
   watch(lastEventId: string | undefined): StreamReply {
     return this.#stream({ closesOnFinal: false }, (connection) => {
-      connection.write({ event: 'connection-ack', conversationMode: this.#conversationMode });
+      connection.write({ event: 'connection-ack', conversationMode: this.#streamed.conversationMode });
       connection.replay(this.#session.events.replayFrom(parseLastEventId(lastEventId) ?? 0n));
       this.#session.events.subscribe(connection);
+    });
+  }
+
+  /** The same with live events: a snapshot behind the acknowledgement, the others among what is live (docs/protocol.md "Events beyond the specification"). */
+  async watchWithEvents(lastEventId: string | undefined): Promise<StreamReply> {
+    const { LiveEvents } = await import('../session/live-events.ts');
+    const { card, containment, redact } = this.#streamed;
+    const about = { name: card.name, version: card.version, containment, methods: methodsBeyond, redact };
+    const live = (this.#live ??= new LiveEvents(this.#session, about));
+    return this.#stream({ closesOnFinal: false, headers: { [eventsHeader]: eventsVersion } }, (connection) => {
+      connection.write({ event: 'connection-ack', conversationMode: this.#streamed.conversationMode });
+      connection.writeText(live.snapshot());
+      connection.replay(this.#session.events.replayFrom(parseLastEventId(lastEventId) ?? 0n));
+      live.join(connection);
     });
   }
 
@@ -49,7 +79,10 @@ export class EventStreams {
   }
 
   /** `open` replays and subscribes in one turn of the event loop, so that no frame is lost or written twice between the two. */
-  #stream(options: { closesOnFinal: boolean }, open: (connection: EventConnection) => void): StreamReply {
+  #stream(
+    options: Pick<EventConnectionOptions, 'closesOnFinal' | 'headers'>,
+    open: (connection: EventConnection) => void,
+  ): StreamReply {
     const { events } = this.#session;
     return {
       kind: 'stream',
@@ -61,6 +94,7 @@ export class EventStreams {
           onGone: (gone) => {
             this.#readers -= 1;
             events.unsubscribe(gone);
+            this.#live?.part(gone);
             this.#heartbeats.leave(gone);
           },
         });

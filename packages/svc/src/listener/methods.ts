@@ -12,6 +12,7 @@ import { singleHeader } from '@svc/kit/http/hygiene.ts';
 import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
 import { encodeStopReport } from '@svc/protocol/stop-report.ts';
 import { encodeTask, parseTaskId, type TaskObject } from '@svc/protocol/task-object.ts';
+import { parseAnswer } from '@svc/protocol/question-answer.ts';
 import { decodeMessageTags } from '@svc/protocol/message-tags.ts';
 import { decodeTaskOrigin, type TaskOrigin } from '@svc/protocol/task-origin.ts';
 
@@ -108,6 +109,19 @@ export async function cancelTask(params: unknown, { session }: MethodDeps): Prom
   const id = taskId(params);
   if (id === undefined) throw new JsonRpcFault('invalid-params', 'Invalid params: id is required');
   return taskObject(await session.board.cancel(known(session.board.find(id), id)));
+}
+
+/**
+ * `tasks/answer`: the task, which goes on with the answer. `-32010` where it does not ask that question, or not any more; then nothing has happened
+ * (docs/protocol.md "tasks/answer").
+ */
+export function answerTask(params: unknown, { session, principal }: MethodDeps): TaskObject {
+  const parsed = parseAnswer(params);
+  if (parsed.kind === 'invalid') throw new JsonRpcFault('invalid-params', `Invalid params: ${parsed.problem}`);
+  const { taskId: id, waitId, text } = parsed.answer;
+  const task = known(session.board.find(id), id);
+  if (session.board.answer(task.id, waitId, { text, sender: { principal, tags: {} } })) return taskObject(task);
+  throw new JsonRpcFault('question-not-open', `Question not open: ${task.id} does not wait for this answer`);
 }
 
 /** `session/stop`: cancels every live task and reports what stays (D1 "Agent card"). */

@@ -48,6 +48,8 @@ export type Activity =
       readonly retries: readonly string[];
       readonly durationMs: number;
     }
+  /** The driver asks the model again, for this reason. */
+  | { readonly kind: 'retried'; readonly task: Task; readonly turn: number; readonly reason: string }
   | { readonly kind: 'call-started'; readonly task: Task; readonly turn: number; readonly call: RequestedCall }
   /** Not said of a call that a cancel cut off. */
   | {
@@ -57,6 +59,8 @@ export type Activity =
       /** The arguments as the model gave them. */
       readonly input: unknown;
       readonly call: DispatchedCall;
+      /** Its number among the steps of the journal; null where it has none. */
+      readonly step: number | null;
     }
   | { readonly kind: 'question'; readonly task: Task; readonly question: Question }
   | {

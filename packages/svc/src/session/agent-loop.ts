@@ -205,6 +205,7 @@ class AgentLoop {
         onRetry: (reason) => {
           if (retries.length < mostRetriesTraced) retries.push(reason);
           this.#deps.onRetry(reason);
+          activity.emit({ kind: 'retried', task, turn, reason });
         },
       });
       inventory.warm();
@@ -291,7 +292,8 @@ class AgentLoop {
     this.#attempt.throwIfCanceled();
     // A tool takes any failure of what it asks for an answer: one of the runtime's own must not end there.
     if (lost !== null) throw lost;
-    activity.emit({ kind: 'call-ended', task, turn, input: block.input, call: dispatched });
+    const step = gate.stepOf(place);
+    activity.emit({ kind: 'call-ended', task, turn, input: block.input, call: dispatched, step });
     return { content: dispatched.content, isError: dispatched.isError };
   }
 

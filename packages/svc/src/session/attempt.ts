@@ -1,6 +1,7 @@
 /** What one attempt at a task has come to, and what it tells of itself. */
 
 import type { Usage } from '../inference/driver.ts';
+import { addedUsage } from '../inference/spend-meter.ts';
 import type { SessionActivity } from './activity.ts';
 import { TaskCanceled, type Task, type TaskEvent } from './task.ts';
 
@@ -54,11 +55,9 @@ export class Attempt {
     }
   }
 
-  addUsage({ inputTokens, outputTokens }: Usage): void {
-    this.usage = {
-      inputTokens: this.usage.inputTokens + inputTokens,
-      outputTokens: this.usage.outputTokens + outputTokens,
-    };
+  addUsage(usage: Usage): void {
+    this.usage = addedUsage(this.usage, usage);
+    this.task.usage = addedUsage(this.task.usage, usage);
   }
 
   throwIfCanceled(): void {

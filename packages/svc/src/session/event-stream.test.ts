@@ -5,14 +5,15 @@ import { describe, expect, it } from 'vitest';
 
 import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
-import { EventStream, type FrameBatch, type FrameSink } from './event-stream.ts';
+import { EventStream } from './event-stream.ts';
+import type { FrameBatch, FrameSink } from './frame-batches.ts';
 
 /** Keeps what it is given. */
 class Sink implements FrameSink {
   readonly batches: FrameBatch[] = [];
   ends = 0;
 
-  get ids(): bigint[] {
+  get ids(): (bigint | null)[] {
     return this.batches.flatMap(({ frames }) => frames.map(({ id }) => id));
   }
 

@@ -2,26 +2,9 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
+import { FrameBatches, type FrameSink, type SentFrame } from './frame-batches.ts';
 import type { FrameStore } from './frame-store.ts';
-import { ReplayBuffer, type Replay, longestHeld, WrittenFrame } from './replay-buffer.ts';
-
-/** Frames published in one turn of the event loop. */
-export interface FrameBatch {
-  /** In the order published; never empty. */
-  readonly frames: readonly WrittenFrame[];
-  /** The bytes of all of them in one piece, which every reader shares; null of a frame that is stored, which is alone. */
-  readonly bytes: Buffer | null;
-}
-
-/** A live reader of the stream. */
-export interface FrameSink {
-  deliver(batch: FrameBatch): void;
-  /** The stream has ended in good order; nothing follows (D1 "Frame types", `capsule-closed`). */
-  end(): void;
-}
-
-/** Frames that wait for the end of the turn; with this many the batch is full. A reader's own queue holds as many (D1 "Missed frames"). */
-const batchFrames = 128;
+import { ReplayBuffer, type Replay, WrittenFrame } from './replay-buffer.ts';
 
 /** Where long frames are kept. */
 interface FrameKeeping {
@@ -38,12 +21,9 @@ export class EventStream {
   readonly #onFrame: (frame: NumberedFrame, id: EventId) => void;
   readonly #keeping: FrameKeeping | null;
   readonly #buffer = new ReplayBuffer();
-  readonly #sinks = new Set<FrameSink>();
-  #batch: WrittenFrame[] = [];
-  #joined = '';
-  #isFlushDue = false;
-  /** Set from the first batch of a turn of the event loop to the end of that turn. */
-  #turn: NodeJS.Immediate | null = null;
+  readonly #readers = new FrameBatches();
+  /** Readers of live events too; null as long as there never was one. */
+  #eventReaders: FrameBatches | null = null;
   #ended = false;
 
   /** `onFrame` sees every frame as it is published, for the live view of the terminal. Without `keeping` long frames are held in memory. */
@@ -63,7 +43,8 @@ export class EventStream {
     const written = this.#write(id, frame);
     if (written === null) return;
     this.#buffer.push(written);
-    if (this.#sinks.size > 0) this.#queue(written);
+    this.#readers.queue(written);
+    this.#eventReaders?.queue(written);
   }
 
   #write(id: EventId, frame: NumberedFrame): WrittenFrame | null {
@@ -76,15 +57,27 @@ export class EventStream {
     }
   }
 
+  /** A frame for the readers of live events alone, behind all that was published; it is not kept for replay. */
+  tell(frame: SentFrame): void {
+    if (!this.#ended) this.#eventReaders?.queue(frame);
+  }
+
   /** Adds a reader. Frames published from now on reach it, so a replay read in the same turn misses and repeats none. */
   subscribe(sink: FrameSink): void {
-    this.#flush();
     if (this.#ended) sink.end();
-    else this.#sinks.add(sink);
+    else this.#readers.add(sink);
+  }
+
+  /** The same for a reader of live events too. */
+  subscribeWithEvents(sink: FrameSink): void {
+    this.#eventReaders ??= new FrameBatches();
+    if (this.#ended) sink.end();
+    else this.#eventReaders.add(sink);
   }
 
   unsubscribe(sink: FrameSink): void {
-    this.#sinks.delete(sink);
+    this.#readers.remove(sink);
+    this.#eventReaders?.remove(sink);
   }
 
   replayFrom(lastEventId: EventId): Replay {
@@ -94,44 +87,11 @@ export class EventStream {
   /** Sends what is queued and ends every reader. Idempotent; frames published later are dropped. */
   end(): void {
     if (this.#ended) return;
-    this.#flush();
+    this.#readers.flush();
+    this.#eventReaders?.flush();
     this.#ended = true;
-    if (this.#turn !== null) clearImmediate(this.#turn);
-    for (const sink of this.#sinks) sink.end();
-    this.#sinks.clear();
-  }
-
-  #queue(frame: WrittenFrame): void {
-    const length = this.#joined.length + frame.text.length;
-    if (this.#batch.length === batchFrames || length > longestHeld || frame.isStored) this.#flush();
-    this.#batch.push(frame);
-    this.#joined += frame.text;
-    if (frame.isStored) this.#flush();
-    else this.#scheduleFlush();
-  }
-
-  /** What is published first in a turn goes out at once with all that comes with it; the rest of the turn goes out together at its end. */
-  #scheduleFlush(): void {
-    if (this.#isFlushDue) return;
-    this.#isFlushDue = true;
-    if (this.#turn !== null) return;
-    queueMicrotask(() => this.#flush());
-    this.#turn = setImmediate(() => {
-      this.#turn = null;
-      this.#flush();
-    });
-  }
-
-  #flush(): void {
-    this.#isFlushDue = false;
-    const frames = this.#batch;
-    const [first] = frames;
-    if (first === undefined) return;
-    const together = (): Buffer => (frames.length === 1 ? first.bytes : Buffer.from(this.#joined));
-    const batch = { frames, bytes: first.isStored ? null : together() };
-    this.#batch = [];
-    this.#joined = '';
-    for (const sink of this.#sinks) sink.deliver(batch);
+    this.#readers.end();
+    this.#eventReaders?.end();
   }
 }
 

@@ -125,6 +125,8 @@ export interface Gate {
   arrive<T>(arrival: Arrival, apply: () => T): T;
   /** Calls back once after `ms`, as an arrival; the returned function takes the call back. */
   timer(name: string, ms: number, callback: () => void): () => void;
+  /** The number of the effect that was last asked for at this place, counted from 1, if that is one of the latest; null where nothing is recorded. */
+  stepOf(place: string): number | null;
 }
 
 /** The gate of a session that is not recorded: everything passes as it comes. */
@@ -135,6 +137,7 @@ export function openGate(clock: Pick<Clock, 'after'>): Gate {
     find: (_place, look) => look(),
     arrive: (_arrival, apply) => apply(),
     timer: (_name, ms, callback) => clock.after(ms, callback),
+    stepOf: () => null,
   };
 }
 
@@ -156,11 +159,33 @@ function isUnusual({ value, fault }: Finding): boolean {
 /** Tells of everything that goes through, before the session acts on it. */
 type Recorder = (crossing: Crossing) => void;
 
+/** Effects whose numbers are known. */
+const mostSteps = 64;
+
+/** Counts effects as a journal counts its steps. */
+class StepNumbers {
+  readonly #latest = new Map<string, number>();
+  #count = 0;
+
+  add(place: string): void {
+    this.#count += 1;
+    this.#latest.delete(place);
+    this.#latest.set(place, this.#count);
+    const [oldest] = this.#latest.keys();
+    if (this.#latest.size > mostSteps && oldest !== undefined) this.#latest.delete(oldest);
+  }
+
+  of(place: string): number | null {
+    return this.#latest.get(place) ?? null;
+  }
+}
+
 /** The gate of a session that is recorded. */
 export class RecordingGate implements Gate {
   readonly #record: Recorder;
   readonly #clock: Pick<Clock, 'after' | 'monotonicMs'>;
   readonly #places = new Places();
+  readonly #steps = new StepNumbers();
   readonly #deliveries: (() => void)[] = [];
   #isTurning = false;
   /** Counts deliveries and arrivals: work that none of them overtook needs no record. */
@@ -180,6 +205,7 @@ export class RecordingGate implements Gate {
   ): Promise<T> {
     const place = this.#places.next(effect.place);
     const startedMs = this.#clock.monotonicMs();
+    this.#steps.add(effect.place);
     this.#record({ kind: 'start', ...effect, place });
     let chunks: Chunk[] = [];
     const takeChunks = (): readonly Chunk[] => chunks.splice(0);
@@ -268,6 +294,10 @@ export class RecordingGate implements Gate {
   timer(name: string, ms: number, callback: () => void): () => void {
     const numbered = this.#places.next(name);
     return this.#clock.after(ms, () => this.arrive({ what: 'timer', name: numbered }, callback));
+  }
+
+  stepOf(place: string): number | null {
+    return this.#steps.of(place);
   }
 
   /** What `deliver` comes to, in a turn of the event loop that no other delivery has a part in. */

@@ -195,6 +195,10 @@ export class ReplayGate implements Gate {
     return () => this.#timers.delete(numbered);
   }
 
+  stepOf(): null {
+    return null;
+  }
+
   #turn(): void {
     if (this.#isOver) return;
     try {

@@ -3,6 +3,8 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { Clock } from '@svc/kit/clock.ts';
+import type { Usage } from '../inference/driver.ts';
+import type { SessionActivity } from './activity.ts';
 import type { EventStream } from './event-stream.ts';
 import type { TaskBoard } from './task-board.ts';
 import { runTask, type TaskRunnerDeps } from './task-runner.ts';
@@ -49,6 +51,21 @@ export class Session {
 
   get clock(): Clock {
     return this.#runner.clock;
+  }
+
+  /** What everything that shows the session follows. */
+  get activity(): SessionActivity {
+    return this.#runner.activity;
+  }
+
+  /** Names the model that its tasks ask. */
+  get model(): string {
+    return this.#runner.inference.model;
+  }
+
+  /** Tokens so far. */
+  get used(): Usage {
+    return this.#runner.spend.used;
   }
 
   /** Resolves when the session is over; the event stream is still open then. A rejection is a bug. */

@@ -161,6 +161,18 @@ export class TaskBoard {
     return this.#tasks.find(id);
   }
 
+  /** Those that are not over, the running one first, then those that wait in the order of their turns. */
+  live(): readonly Task[] {
+    const waiting = this.#lanes.all();
+    return this.#running === null ? waiting : [this.#running, ...waiting];
+  }
+
+  /** How many tasks come before one that is accepted now, the running one among them. */
+  before({ lane }: Task): number {
+    return this.live().filter((task) => task === this.#running || lane === 'background' || task.lane === 'foreground')
+      .length;
+  }
+
   /** The running task, else the last one that ran. */
   current(): Task | null {
     return this.#running ?? this.#last;

@@ -63,6 +63,7 @@ class TaskFrames {
         return this.#canceledInQueue(activity.task, activity.announcement);
       case 'task-submitted':
       case 'inference-ended':
+      case 'retried':
       case 'call-started':
       case 'spend-refused':
       case 'attempt-ended':

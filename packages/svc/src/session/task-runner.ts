@@ -172,6 +172,7 @@ class AttemptRun {
     this.#start = start;
     this.#attempt = new Attempt(task, start.number, deps.activity);
     this.#startedMs = deps.clock.monotonicMs();
+    task.startedMs ??= this.#startedMs;
     task.attempts = start.number;
     deps.activity.emit({ kind: 'attempt-started', task, attempt: start.number });
   }

@@ -3,7 +3,7 @@
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import type { MessageTags } from '@svc/protocol/message-tags.ts';
 import type { PreparedText } from '../trace/events.ts';
-import type { DriverFailure } from '../inference/driver.ts';
+import type { DriverFailure, Usage } from '../inference/driver.ts';
 import { refusalSentence, type SpendRefusal } from '../inference/spend-meter.ts';
 
 /** How a task reached the capsule (docs/protocol.md "Origin and trust"). */
@@ -70,6 +70,10 @@ export class Task {
   /** Attempts begun, and inference turns of all of them together. */
   attempts = 0;
   turns = 0;
+  /** Tokens of all attempts, without those of its hooks. */
+  usage: Usage = { inputTokens: 0, outputTokens: 0 };
+  /** On the monotonic clock, when its first attempt began; null before. */
+  startedMs: number | null = null;
   /** Questions asked so far. */
   questions = 0;
   /** Why the last attempt failed; null unless it did. */

@@ -90,6 +90,7 @@ function lineOf(activity: Activity): Line | null {
     case 'text':
     case 'thinking':
     case 'inference-left':
+    case 'retried':
     case 'call-started':
     case 'question':
     case 'whole-reply':

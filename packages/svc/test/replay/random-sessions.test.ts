@@ -118,6 +118,7 @@ function ungated(record: (crossing: Crossing) => void, clock: FakeClock): Gate {
         callback();
       });
     },
+    stepOf: () => null,
   };
 }
 

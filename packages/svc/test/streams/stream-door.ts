@@ -17,6 +17,9 @@ export const taskId = 'tsk_0190a1b2c3d4e5f60718293a4b5c6d7e' as TaskId;
 /** The acknowledgement of a stateless capsule, byte for byte. */
 export const ack = 'event: connection-ack\ndata: {"role":"observer","conversation_mode":"stateless"}\n\n';
 
+/** What the sessions of these doors keep secret. */
+export const canary = 'k-4711-canary';
+
 /** Params of a message that is taken. */
 export const hello = { message: { messageId: 'm1', role: 'user', parts: [{ text: 'Hello.' }] } };
 
@@ -50,6 +53,8 @@ export class StreamDoor {
       card: cardOf(fixture, options.acceptance?.taskAcceptance ?? 'queue'),
       principal: 'local',
       conversationMode,
+      containment: 'sealed',
+      redact: (text: string) => text.replaceAll(canary, '[secret]'),
       delegation: {
         open: (id: string) => {
           onCompletion?.();

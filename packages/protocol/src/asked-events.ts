@@ -1,0 +1,8 @@
+/** How a client asks a capsule for more than the specification has. */
+
+/** The header, and its only value (docs/protocol.md "Events beyond the specification"). */
+export const eventsHeader = 'svc-events';
+export const eventsVersion = '1';
+
+/** What `POST /` answers to requests with the header, beside what the card lists. */
+export const methodsBeyond = ['tasks/answer'] as const;

@@ -1,0 +1,165 @@
+/** Reads what happens in a session beyond its frames. Writing is in `live-events.ts`. */
+
+import { mostFrameValues } from './decode-frame.ts';
+import type { ReceivedFrame } from './frame-reader.ts';
+import { asJsonObject, asStrings, type JsonObject, stringOr } from './json-object.ts';
+import { parseJsonText } from './json-text.ts';
+import type { LiveEvent, LiveTask, OpenQuestion, Snapshot, TokenCount } from './live-events.ts';
+
+/** Readers keep ids to tell tasks, questions and calls apart: a longer one makes an event that is not read. */
+const longestId = 1024;
+
+/**
+ * What an event says; null for one that is not known, whose data is no object, or that names no task where it is about one. Any other key that is
+ * missing or of another form is taken for empty, unknown keys are passed over.
+ */
+export function decodeLiveEvent({ event, data }: ReceivedFrame): LiveEvent | null {
+  if (!known.has(event)) return null;
+  const parsed = parseJsonText(data, mostFrameValues);
+  const fields = parsed.kind === 'json' ? asJsonObject(parsed.value) : null;
+  if (fields === null) return null;
+  if (event === 'snapshot') return decodeSnapshot(fields);
+  const taskId = idIn(fields, 'task_id');
+  return taskId === null ? null : decodeOfTask(event, taskId, fields);
+}
+
+const known: ReadonlySet<string> = new Set([
+  'snapshot',
+  'task_received',
+  'task_started',
+  'waiting_for_model',
+  'retry',
+  'usage',
+  'call_start',
+  'call_end',
+  'refusal',
+  'question',
+  'question_settled',
+  'task_settled',
+] satisfies LiveEvent['event'][]);
+
+function decodeOfTask(event: string, taskId: string, fields: JsonObject): LiveEvent | null {
+  const turn = countIn(fields, 'turn');
+  switch (event) {
+    case 'task_received':
+      return {
+        event,
+        taskId,
+        contextId: textIn(fields, 'context_id'),
+        origin: textIn(fields, 'origin'),
+        principal: stringOr(fields['principal'], null),
+        text: textIn(fields, 'text'),
+        textCut: fields['text_cut'] === true,
+        queued: countIn(fields, 'queued'),
+      };
+    case 'task_started':
+      return { event, taskId, attempt: countIn(fields, 'attempt') };
+    case 'waiting_for_model':
+      return { event, taskId, turn };
+    case 'retry':
+      return { event, taskId, turn, reason: textIn(fields, 'reason') };
+    case 'usage': {
+      const durationMs = countIn(fields, 'duration_ms');
+      const total = tokensIn(asJsonObject(fields['total']));
+      return { event, taskId, turn, model: textIn(fields, 'model'), ...tokensIn(fields), durationMs, total };
+    }
+    case 'call_start': {
+      const argumentsText = stringOr(fields['arguments_text'], null);
+      const given = argumentsText === null ? (fields['arguments'] ?? null) : null;
+      return { event, taskId, turn, ...callIn(fields), arguments: given, argumentsText };
+    }
+    case 'call_end':
+      return {
+        event,
+        taskId,
+        turn,
+        ...callIn(fields),
+        exitCode: wholeOrNull(fields['exit_code']),
+        isError: fields['is_error'] === true,
+        denied: fields['denied'] === true,
+        durationMs: countIn(fields, 'duration_ms'),
+        step: wholeOrNull(fields['step']),
+      };
+    case 'refusal':
+      return { event, taskId, what: textIn(fields, 'what'), reason: textIn(fields, 'reason') };
+    case 'question': {
+      const question = decodeQuestion(fields);
+      return question === null ? null : { event, taskId, ...question };
+    }
+    case 'question_settled': {
+      const waitId = idIn(fields, 'wait_id');
+      return waitId === null ? null : { event, taskId, waitId, end: textIn(fields, 'end') };
+    }
+    case 'task_settled':
+      return {
+        event,
+        taskId,
+        state: textIn(fields, 'state'),
+        reason: stringOr(fields['reason'], null),
+        turns: countIn(fields, 'turns'),
+        usage: tokensIn(asJsonObject(fields['usage'])),
+        durationMs: countIn(fields, 'duration_ms'),
+      };
+    default:
+      return null;
+  }
+}
+
+function decodeSnapshot(fields: JsonObject): Snapshot {
+  const tasks: readonly unknown[] = Array.isArray(fields['tasks']) ? fields['tasks'] : [];
+  return {
+    event: 'snapshot',
+    sessionId: textIn(fields, 'session_id'),
+    name: textIn(fields, 'name'),
+    version: textIn(fields, 'version'),
+    model: textIn(fields, 'model'),
+    containment: textIn(fields, 'containment'),
+    methods: asStrings(fields['methods']) ?? [],
+    usage: tokensIn(asJsonObject(fields['usage'])),
+    tasks: tasks.flatMap((task) => decodeLiveTask(asJsonObject(task)) ?? []),
+    tasksLeftOut: countIn(fields, 'tasks_left_out'),
+  };
+}
+
+function decodeLiveTask(fields: JsonObject | null): LiveTask | null {
+  const taskId = fields === null ? null : idIn(fields, 'task_id');
+  if (fields === null || taskId === null) return null;
+  return {
+    taskId,
+    contextId: textIn(fields, 'context_id'),
+    state: textIn(fields, 'state'),
+    text: textIn(fields, 'text'),
+    question: decodeQuestion(asJsonObject(fields['question'])),
+  };
+}
+
+function decodeQuestion(fields: JsonObject | null): OpenQuestion | null {
+  const waitId = fields === null ? null : idIn(fields, 'wait_id');
+  return fields === null || waitId === null ? null : { waitId, prompt: textIn(fields, 'prompt') };
+}
+
+function callIn(fields: JsonObject): { readonly callId: string | null; readonly toolName: string } {
+  return { callId: idIn(fields, 'call_id'), toolName: textIn(fields, 'tool_name') };
+}
+
+function tokensIn(fields: JsonObject | null): TokenCount {
+  if (fields === null) return { inputTokens: 0, outputTokens: 0 };
+  return { inputTokens: countIn(fields, 'input_tokens'), outputTokens: countIn(fields, 'output_tokens') };
+}
+
+function idIn(fields: JsonObject, key: string): string | null {
+  const id = fields[key];
+  return typeof id === 'string' && id.length <= longestId ? id : null;
+}
+
+function textIn(fields: JsonObject, key: string): string {
+  return stringOr(fields[key], '');
+}
+
+function wholeOrNull(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) ? value : null;
+}
+
+function countIn(fields: JsonObject, key: string): number {
+  return Math.max(0, wholeOrNull(fields[key]) ?? 0);
+}

@@ -1,0 +1,30 @@
+/** The params of `tasks/answer`: an answer to exactly one question of one task. */
+
+import { isJsonObject, type JsonObject } from './json-object.ts';
+
+export interface QuestionAnswer {
+  readonly taskId: string;
+  /** Which of the task's questions it answers, as its `question` event named it. */
+  readonly waitId: string;
+  /** Half a character, which no file and no provider takes, is U+FFFD. */
+  readonly text: string;
+}
+
+export type ParsedAnswer =
+  | { readonly kind: 'answer'; readonly answer: QuestionAnswer }
+  /** `problem` names the field. */
+  | { readonly kind: 'invalid'; readonly problem: string };
+
+export function encodeAnswer({ taskId: id, waitId: wait, text }: QuestionAnswer): JsonObject {
+  return { id, wait, text };
+}
+
+/** Unknown keys are ignored. */
+export function parseAnswer(params: unknown): ParsedAnswer {
+  if (!isJsonObject(params)) return { kind: 'invalid', problem: 'params must be an object' };
+  const { id, wait, text } = params;
+  if (typeof id !== 'string') return { kind: 'invalid', problem: 'id must be a string' };
+  if (typeof wait !== 'string') return { kind: 'invalid', problem: 'wait must be a string' };
+  if (typeof text !== 'string') return { kind: 'invalid', problem: 'text must be a string' };
+  return { kind: 'answer', answer: { taskId: id, waitId: wait, text: text.toWellFormed() } };
+}
