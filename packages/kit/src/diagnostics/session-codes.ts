@@ -44,4 +44,9 @@ export const sessionCodes = {
     explanation:
       'svc prune asks before it removes something, and standard input is no terminal on which somebody could answer. Nothing was removed. Look at what --dry-run lists, then give --yes.',
   },
+  'W-RUN-127': {
+    title: 'the cache stays while sessions run',
+    explanation:
+      'Processes that the components of a session run in read from ~/.svc/cache when they are started, so svc prune --caches removes nothing of it while a session of this user runs. Everything else was looked at as ever.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;

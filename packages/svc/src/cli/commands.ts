@@ -26,6 +26,7 @@ export const commands: readonly CommandEntry[] = [
   { name: 'watch', load: async () => (await import('./watch.ts')).watchCommand },
   { name: 'trace', load: async () => (await import('./trace/trace.ts')).traceCommand },
   { name: 'logs', load: async () => (await import('./logs/logs.ts')).logsCommand },
+  { name: 'prune', load: async () => (await import('./prune/prune.ts')).pruneCommand },
   { name: 'test', load: async () => (await import('./testing/test.ts')).testCommand },
   { name: 'install', load: async () => (await import('./install.ts')).installCommand },
   { name: 'search', load: async () => (await import('./search.ts')).searchCommand },

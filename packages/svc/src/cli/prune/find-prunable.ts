@@ -1,0 +1,264 @@
+/** Finds what a workspace keeps of sessions that have ended. */
+
+import { readdirSync, realpathSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { isSessionId } from '@svc/protocol/ids.ts';
+import { readRunningRecords, type RunningRecord } from '../../capsule/running-record.ts';
+import { notOwn } from '../../journal/line-file.ts';
+import { holdSession, thisUser } from '../trace/recorded-sessions.ts';
+import { factsOf, type SessionFacts } from '../trace/session-facts.ts';
+import { lastWrite, mayRun, ownEntry, sessionsFolder, writtenAt } from './live-sessions.ts';
+import { isAside } from './remove-aside.ts';
+import { testedSessions } from './tested-sessions.ts';
+import { treeBytes } from './tree-size.ts';
+
+/** A name in a folder below the workspace, or below the user's home for `~/`. */
+export interface Place {
+  readonly folder: string;
+  readonly name: string;
+}
+
+/** Something that can go. `rest` is what a removal that was broken off has left. */
+export interface Prunable {
+  readonly kind: 'session' | 'workdir' | 'capsule' | 'cache' | 'rest';
+  /** Of a session its id. */
+  readonly name: string;
+  /** The first goes first: who reads what is left finds none. */
+  readonly places: readonly Place[];
+  readonly bytes: number;
+  /** In Unix milliseconds: of a session and its workdir when it began, of anything else when it was last written. */
+  readonly atMs: number;
+}
+
+export interface PruneRequest {
+  /** Where `.svc/` and `workdir/` of the workspace lie. */
+  readonly root: string;
+  readonly home: string;
+  /** How many of the newest sessions that have ended stay. */
+  readonly keep: number;
+  /** What is of this time or later stays; `Infinity` keeps nothing. */
+  readonly beforeMs: number;
+  readonly caches: boolean;
+  readonly nowMs: number;
+  readonly onProgress: (text: string) => void;
+  /** Told of what cannot be looked at, and therefore stays. */
+  readonly onProblem: (problem: Diagnostic) => void;
+}
+
+export const workdirFolder = 'workdir';
+const workdirRecords = '.svc/workdirs';
+const capsulesFolder = '.svc/capsules';
+const cacheFolder = '~/.svc/cache';
+
+/** Until then a session that has not come to an end may be one that starts, and a capsule one that was just unpacked for it. */
+const startMs = 3_600_000;
+/** All that may go, in the order in which it is listed: sessions, the oldest first, then what belongs to none. */
+export async function findPrunable(request: PruneRequest): Promise<readonly Prunable[]> {
+  return await new PruneSearch(request).run();
+}
+
+/** The folder of a place, which the caller closes; null where there is none. `E-RUN-072` for a link on the way, and for one of another user. */
+export function openPlace({ root, home }: Pick<PruneRequest, 'root' | 'home'>, folder: string): HeldDirectory | null {
+  try {
+    const base = HeldDirectory.at(folder.startsWith('~/') ? home : root);
+    try {
+      const directory = base.below(folder.replace(/^~\//, ''));
+      if (thisUser() === null || statSync(directory.path).uid === thisUser()) return directory;
+      directory.close();
+      throw notOwn(`${folder} belongs to another user`);
+    } finally {
+      base.close();
+    }
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return null;
+    throw isObstacle(error) ? notOwn(`${folder} is a link or a file`) : ioFault(error, `cannot open ${folder}`);
+  }
+}
+
+interface Ended {
+  readonly facts: SessionFacts;
+  readonly atMs: number;
+}
+
+class PruneSearch {
+  readonly #request: PruneRequest;
+  readonly #records: readonly RunningRecord[];
+  readonly #running: ReadonlySet<string>;
+  /** `<name>-<version>` of capsules that run here. */
+  readonly #runningCapsules: Set<string>;
+  /** Sessions whose folders are there. */
+  readonly #known = new Set<string>();
+
+  constructor(request: PruneRequest) {
+    this.#request = request;
+    this.#records = readRunningRecords(request.home);
+    this.#running = new Set(this.#records.map(({ session_id: id }) => id));
+    this.#runningCapsules = new Set(this.#records.map(({ name, version }) => `${name}-${version}`));
+  }
+
+  async run(): Promise<readonly Prunable[]> {
+    return [
+      ...(await this.#in(sessionsFolder, (folder) => this.#sessions(folder))),
+      ...(await this.#in(workdirFolder, (folder) => this.#workdirs(folder))),
+      ...(await this.#in(capsulesFolder, (folder) => this.#capsules(folder))),
+      ...(this.#request.caches ? await this.#in(cacheFolder, (folder) => this.#caches(folder)) : []),
+    ];
+  }
+
+  /** What is found in a folder, and what broken off removals have left there. */
+  async #in(folder: string, find: (held: HeldDirectory) => Promise<readonly Prunable[]>): Promise<readonly Prunable[]> {
+    const held = this.#unlessProblem(() => openPlace(this.#request, folder));
+    if (held === null) return [];
+    try {
+      const found = [...(await find(held))];
+      for (const name of readdirSync(held.path).filter(isAside)) {
+        const bytes = await treeBytes(held, name);
+        found.push({ kind: 'rest', name, places: [{ folder, name }], bytes, atMs: writtenAt(held, name) });
+      }
+      return found;
+    } finally {
+      held.close();
+    }
+  }
+
+  async #sessions(sessions: HeldDirectory): Promise<readonly Prunable[]> {
+    const ids = readdirSync(sessions.path).filter(isSessionId);
+    const tested = ids.length === 0 ? new Set<string>() : await testedSessions(this.#request.root);
+    const ended = ids.flatMap((id, index) => {
+      this.#request.onProgress(`looking at session ${index + 1} of ${ids.length}`);
+      this.#known.add(id);
+      const found = this.#unlessProblem(() => this.#ended(sessions, id));
+      return found === null ? [] : [found];
+    });
+    const { keep, beforeMs } = this.#request;
+    const beyond = ended
+      .toSorted((a, b) => b.atMs - a.atMs || (a.facts.session_id < b.facts.session_id ? 1 : -1))
+      .filter(({ atMs, facts }, index) => index >= keep && atMs < beforeMs && !tested.has(facts.session_id));
+    const found: Prunable[] = [];
+    for (const { facts, atMs } of beyond.toReversed()) {
+      this.#request.onProgress(`measuring ${found.length + 1} of ${beyond.length}`);
+      const name = facts.session_id;
+      const isWorkdirFree = this.#isWorkdirFree(name);
+      const places = [
+        { folder: sessionsFolder, name },
+        ...(isWorkdirFree ? this.#own(workdirFolder, name) : []),
+        ...(isWorkdirFree ? this.#own(workdirRecords, `${name}.json`) : []),
+      ];
+      found.push({ kind: 'session', name, places, bytes: await this.#bytes(places), atMs });
+    }
+    return found;
+  }
+
+  /** Null for a session that may run or start. */
+  #ended(sessions: HeldDirectory, id: string): Ended | null {
+    const directory = holdSession(sessions.path, id);
+    try {
+      const isRunning = this.#running.has(id) || mayRun(directory, this.#running, this.#request.nowMs);
+      const facts = factsOf(id, directory, isRunning);
+      const { capsule, version, status, started_at_ms: startedAtMs } = facts;
+      const writtenMs = lastWrite(directory);
+      const mayStart = status === 'crashed' && this.#request.nowMs - writtenMs < startMs;
+      if (status !== 'running' && !mayStart) return { facts, atMs: startedAtMs ?? writtenMs };
+      if (capsule !== null && version !== null) this.#runningCapsules.add(`${capsule}-${version}`);
+      return null;
+    } finally {
+      directory.close();
+    }
+  }
+
+  /** Workdirs of sessions whose folders are gone: `svc trace rm` leaves them, and so does a removal that is broken off. */
+  async #workdirs(workdirs: HeldDirectory): Promise<readonly Prunable[]> {
+    const found: Prunable[] = [];
+    for (const name of readdirSync(workdirs.path).filter(isSessionId)) {
+      const atMs = writtenAt(workdirs, name);
+      const isYoung = this.#request.nowMs - atMs < startMs;
+      if (this.#known.has(name) || this.#running.has(name) || isYoung || atMs >= this.#request.beforeMs) continue;
+      if (!this.#isWorkdirFree(name)) continue;
+      const places = [...this.#own(workdirFolder, name), ...this.#own(workdirRecords, `${name}.json`)];
+      if (places.length > 0) found.push({ kind: 'workdir', name, places, bytes: await this.#bytes(places), atMs });
+    }
+    return found;
+  }
+
+  async #capsules(capsules: HeldDirectory): Promise<readonly Prunable[]> {
+    const found: Prunable[] = [];
+    for (const name of readdirSync(capsules.path)) {
+      const [, capsule] = /^(.+)-[0-9a-f]{16}$/.exec(name) ?? [];
+      const atMs = Math.max(writtenAt(capsules, name), writtenAt(capsules, `${name}/svc.lock`));
+      const isYoung = this.#request.nowMs - atMs < startMs;
+      if (capsule === undefined || this.#runningCapsules.has(capsule) || isYoung) continue;
+      if (atMs >= this.#request.beforeMs) continue;
+      const places = this.#own(capsulesFolder, name);
+      if (places.length > 0) found.push({ kind: 'capsule', name, places, bytes: await this.#bytes(places), atMs });
+    }
+    return found;
+  }
+
+  /** Processes that components run in read from it while they start. */
+  async #caches(cache: HeldDirectory): Promise<readonly Prunable[]> {
+    if (this.#running.size > 0) {
+      this.#request.onProblem(
+        new Diagnostic('W-RUN-127', `${cacheFolder} stays: ${this.#running.size} sessions of this user run`, {
+          hint: 'svc ps lists them; prune the cache once they have ended',
+        }),
+      );
+      return [];
+    }
+    const found: Prunable[] = [];
+    for (const name of readdirSync(cache.path).filter((each) => !isAside(each))) {
+      const atMs = writtenAt(cache, name);
+      if (atMs >= this.#request.beforeMs) continue;
+      const places = [{ folder: cacheFolder, name }];
+      found.push({ kind: 'cache', name, places, bytes: await treeBytes(cache, name), atMs });
+    }
+    return found;
+  }
+
+  /** Whether no session that runs works in it, below it or above it: any may have been given it with `--workdir`. */
+  #isWorkdirFree(id: string): boolean {
+    const real = unlessRefused(() => realpathSync(join(this.#request.root, workdirFolder, id)), null);
+    return real === null || !this.#records.some(({ workdir }) => isBeneath(workdir, real) || isBeneath(real, workdir));
+  }
+
+  /** The place where a folder or a file of this user stands there; none for a link, and for what is somebody else's. */
+  #own(folder: string, name: string): readonly Place[] {
+    const held = this.#unlessProblem(() => openPlace(this.#request, folder));
+    if (held === null) return [];
+    try {
+      return ownEntry(held, name) ? [{ folder, name }] : [];
+    } finally {
+      held.close();
+    }
+  }
+
+  async #bytes(places: readonly Place[]): Promise<number> {
+    let bytes = 0;
+    for (const { folder, name } of places) {
+      const held = openPlace(this.#request, folder);
+      if (held === null) continue;
+      try {
+        bytes += await treeBytes(held, name);
+      } finally {
+        held.close();
+      }
+    }
+    return bytes;
+  }
+
+  #unlessProblem<Value>(look: () => Value): Value | null {
+    try {
+      return look();
+    } catch (error) {
+      if (!(error instanceof Diagnostic)) throw error;
+      this.#request.onProblem(error);
+      return null;
+    }
+  }
+}

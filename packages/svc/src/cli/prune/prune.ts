@@ -1,0 +1,214 @@
+/** The command `svc prune`: removes what is kept of sessions that have ended. */
+
+import { createInterface } from 'node:readline';
+import { dirname, resolve } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { readRunningRecords } from '../../capsule/running-record.ts';
+import { ageOf } from '../age.ts';
+import type { CommandContext } from '../command-context.ts';
+import { render } from '../render-failure.ts';
+import { type Column, renderTable } from '../table.ts';
+import { jsonLine, say } from '../terminal/shown.ts';
+import { manifestFlag, manifestHelp, type WorkspaceOption } from '../trace/recorded-sessions.ts';
+import { shownBytes, shownMinute } from '../trace/shown-values.ts';
+import { ProgressLine } from '../transfer-view.ts';
+import { findPrunable, openPlace, type Prunable, type PruneRequest, workdirFolder } from './find-prunable.ts';
+import { mayRun } from './live-sessions.ts';
+import { removeAside, setAside } from './remove-aside.ts';
+
+interface PruneOptions extends WorkspaceOption {
+  readonly keep: number;
+  readonly older?: string;
+  readonly caches?: boolean;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+/** What became of it, as `--json` says it; `listed` of `--dry-run`. */
+type Outcome = 'listed' | 'removed' | 'runs' | 'left';
+
+const columns: readonly Column[] = [
+  { title: 'WHAT' },
+  { title: 'FROM', keeps: 10 },
+  { title: 'SIZE' },
+  { title: 'NAME', keeps: 8 },
+];
+
+const usuallyKept = 20;
+
+/** `svc prune`: lists what can go, asks, and removes it. What runs, what `--workdir` named and recorded tests stay. */
+export function pruneCommand(context: CommandContext): Command {
+  return new Command('prune')
+    .description('Remove what is kept of sessions that have ended.')
+    .option('--keep <n>', 'how many of the newest sessions stay', wholeNumber, usuallyKept)
+    .option('--older <age>', 'remove only what is older: 12h, 30d, 8w')
+    .option('--caches', 'remove ~/.svc/cache of the user too')
+    .option('--dry-run', 'list what would be removed, and remove nothing')
+    .option('--yes', 'do not ask')
+    .option(manifestFlag, manifestHelp, './svc.yaml')
+    .option('--json', 'write one JSON object per thing')
+    .action(async (options: PruneOptions) => {
+      const line = new ProgressLine(context, context.stderr.isTerminal);
+      const request = requestOf(context, options, line);
+      const found = await findPrunable(request);
+      line.show('');
+      if (found.length === 0) {
+        context.stderr.write(say`there is nothing to remove in ${request.root}\n`);
+      } else if (options.dryRun === true) {
+        list(found, context, options);
+      } else if (await isWanted(found, context, options)) {
+        await remove(found, request, { context, line, isJson: options.json === true });
+      }
+    });
+}
+
+function wholeNumber(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('it must be a whole number, 0 or more');
+}
+
+function requestOf(context: CommandContext, options: PruneOptions, line: ProgressLine): PruneRequest {
+  const nowMs = systemClock.now();
+  return {
+    root: dirname(resolve(context.cwd, options.manifest)),
+    home: context.home,
+    keep: options.keep,
+    beforeMs: options.older === undefined ? Infinity : nowMs - ageOf('--older', options.older),
+    caches: options.caches === true,
+    nowMs,
+    onProgress: (text) => line.show(text),
+    onProblem: (problem) => {
+      line.show('');
+      context.stderr.write(render([problem], context));
+    },
+  };
+}
+
+function list(found: readonly Prunable[], { stdout }: CommandContext, { json }: PruneOptions): void {
+  if (json === true) for (const each of found) stdout.write(jsonLine(objectOf(each, 'listed')));
+  else stdout.write(renderTable(columns, found.map(rowOf), stdout));
+}
+
+function rowOf({ kind, name, bytes, atMs }: Prunable): readonly string[] {
+  return [kind, shownMinute(atMs), shownBytes(bytes), name];
+}
+
+function objectOf({ kind, name, places, bytes, atMs }: Prunable, outcome: Outcome): Record<string, unknown> {
+  return { kind, name, paths: places.map((each) => `${each.folder}/${each.name}`), bytes, at_ms: atMs, outcome };
+}
+
+/** Asks on a terminal. `E-RUN-126` without `--yes` where nobody can be asked. */
+async function isWanted(found: readonly Prunable[], context: CommandContext, options: PruneOptions): Promise<boolean> {
+  if (options.yes === true) return true;
+  const what = `${found.length === 1 ? '1 thing' : `${found.length} things`}, ${shownBytes(sizeOf(found))}`;
+  if (!process.stdin.isTTY || !context.stderr.isTerminal) {
+    throw new Diagnostic('E-RUN-126', `svc prune would remove ${what}, and there is nobody to ask`, {
+      hint: 'svc prune --dry-run lists them; --yes removes them without asking',
+    });
+  }
+  context.stderr.write(renderTable(columns, found.map(rowOf), context.stderr));
+  context.stderr.write(say`remove ${what}? [y/N] `);
+  const lines = createInterface({ input: process.stdin, terminal: false });
+  try {
+    for await (const answer of lines) {
+      if (/^\s*y(?:es)?\s*$/i.test(answer)) return true;
+      break;
+    }
+  } finally {
+    lines.close();
+  }
+  context.stderr.write(say`nothing was removed\n`);
+  return false;
+}
+
+function sizeOf(found: readonly Prunable[]): number {
+  return found.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+interface Printing {
+  readonly context: CommandContext;
+  readonly line: ProgressLine;
+  readonly isJson: boolean;
+}
+
+/** `E-IO-001` when something is left, after all the rest. */
+async function remove(
+  found: readonly Prunable[],
+  request: PruneRequest,
+  { context, line, isJson }: Printing,
+): Promise<void> {
+  const removed: Prunable[] = [];
+  const left: Prunable[] = [];
+  for (const each of found) {
+    line.show(`removing ${removed.length + 1} of ${found.length}, ${shownBytes(each.bytes)}`);
+    const outcome = hasBegun(each, request) ? 'runs' : await removeAll(each, request);
+    if (outcome === 'removed') removed.push(each);
+    if (outcome === 'left') left.push(each);
+    if (isJson) context.stdout.write(jsonLine(objectOf(each, outcome)));
+    else if (outcome === 'runs') line.say(`${each.name} runs, and stays`);
+  }
+  line.show('');
+  context.stderr.write(say`removed ${removed.length} of ${found.length}, ${shownBytes(sizeOf(removed))}\n`);
+  const [first] = left;
+  if (first === undefined) return;
+  const paths = first.places.map(({ folder, name }) => `${folder}/${name}`).join(', ');
+  throw new Diagnostic('E-IO-001', `${left.length} of them cannot be removed whole: a part of ${paths} is left`, {
+    hint: 'check the owner and the permissions of what is in it, and run the command again',
+  });
+}
+
+/** Time has passed since it was looked at, on a terminal much. */
+function hasBegun({ kind, name, places }: Prunable, request: PruneRequest): boolean {
+  if (kind === 'rest') return false;
+  const records = readRunningRecords(request.home);
+  if (kind === 'cache') return records.length > 0;
+  if (kind === 'capsule') return records.some((record) => name.startsWith(`${record.name}-${record.version}-`));
+  const running = new Set<string>(records.map(({ session_id: id }) => id));
+  const hasWorkdir = places.some(({ folder }) => folder === workdirFolder);
+  const isUsed = hasWorkdir && records.some(({ workdir }) => workdir.split('/').includes(name));
+  if (running.has(name) || isUsed) return true;
+  const [place] = places;
+  const folder = kind !== 'session' || place === undefined ? null : openPlace(request, place.folder);
+  if (folder === null) return false;
+  try {
+    return mayRunIn(folder, name, running);
+  } finally {
+    folder.close();
+  }
+}
+
+function mayRunIn(sessions: HeldDirectory, id: string, running: ReadonlySet<string>): boolean {
+  // Another removal may have been faster.
+  const session = unlessRefused(() => sessions.enter(id), null);
+  if (session === null) return false;
+  try {
+    return mayRun(session, running, systemClock.now());
+  } finally {
+    session.close();
+  }
+}
+
+/** Everything of it is set aside before the first part is removed. */
+async function removeAll({ places }: Prunable, request: PruneRequest): Promise<'removed' | 'left'> {
+  const asides: { readonly held: HeldDirectory; readonly name: string }[] = [];
+  let isLeft = false;
+  try {
+    for (const { folder, name } of places) {
+      const held = openPlace(request, folder);
+      const aside = held === null ? null : setAside(held, name);
+      if (held !== null && aside !== null && aside !== 'refused') asides.push({ held, name: aside.name });
+      else held?.close();
+      isLeft ||= aside === 'refused';
+    }
+    for (const { held, name } of asides) if (!(await removeAside(held, name))) isLeft = true;
+  } finally {
+    for (const { held } of asides) held.close();
+  }
+  return isLeft ? 'left' : 'removed';
+}
