@@ -206,6 +206,8 @@ const cleaners: ReadonlySet<string> = new Set([
   'svc/src/cli/terminal/page.ts',
   // Renderers that clean each text that they are given, and views that lay out what `InertText` has cleaned.
   'svc/src/cli/follow-stream.ts',
+  // Modes of the terminal, and no text.
+  'svc/src/cli/keyboard/raw-terminal.ts',
   'svc/src/cli/live-view.ts',
   'svc/src/cli/logs/log-printer.ts',
   'svc/src/cli/transfer-view.ts',

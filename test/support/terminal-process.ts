@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
 import { TerminalModel } from './terminal-model.ts';
@@ -7,9 +8,12 @@ import type { Workspace } from './workspace.ts';
 
 const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
 
-/** Runs a program on a pseudo-terminal of its own and copies what that shows; a signal is passed on. */
+/**
+ * Runs a program on a pseudo-terminal of its own and copies what that shows; a signal is passed on. Lines of JSON from standard input are done to
+ * the terminal, and lines with its modes go to descriptor 3: at the start, when they are asked for, and once the program has ended.
+ */
 const onPseudoTerminal = `
-import fcntl, os, pty, select, signal, struct, sys, termios
+import fcntl, json, os, pty, select, signal, struct, sys, termios
 columns, arguments = int(sys.argv[1]), sys.argv[2:]
 pid, terminal = pty.fork()
 if pid == 0:
@@ -17,7 +21,34 @@ if pid == 0:
     os.execvp(arguments[0], arguments)
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, lambda received, frame: os.kill(pid, received))
+def tell_modes():
+    modes = [mode if isinstance(mode, int) else [str(key) for key in mode] for mode in termios.tcgetattr(terminal)]
+    try:
+        os.write(3, (json.dumps(modes) + '\\n').encode())
+    except OSError:
+        pass
+def do(act):
+    if 'type' in act:
+        os.write(terminal, act['type'].encode())
+    if 'resize' in act:
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', act['resize'][1], act['resize'][0], 0, 0))
+    if 'signal' in act:
+        os.kill(pid, getattr(signal, act['signal']))
+    if 'modes' in act:
+        tell_modes()
+tell_modes()
+asked, heard = b'', [terminal, 0]
 while True:
+    ready = select.select(heard, [], [])[0]
+    if 0 in ready:
+        piece = os.read(0, 65536)
+        if not piece:
+            heard.remove(0)
+        *acts, asked = (asked + piece).split(b'\\n')
+        for act in acts:
+            do(json.loads(act))
+    if terminal not in ready:
+        continue
     try:
         shown = os.read(terminal, 65536)
     except OSError:
@@ -26,7 +57,9 @@ while True:
         break
     sys.stdout.buffer.write(shown)
     sys.stdout.buffer.flush()
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) % 256)
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+tell_modes()
+sys.exit(status % 256)
 `;
 
 /** Whether pseudo-terminals can be made here: by python3, which most systems have. */
@@ -43,20 +76,29 @@ export interface TerminalOptions {
   readonly columns?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** What runs instead of `svc`. */
+  readonly command?: readonly string[];
 }
 
-/** A running `svc` whose standard streams are a terminal. */
+/** A running `svc`, or another program, whose standard streams are a terminal. */
 export class TerminalProcess {
   readonly child: ChildProcess;
   /** Every byte that the terminal was sent. */
   raw = '';
   readonly #columns: number;
   #changed: (() => void)[] = [];
+  #searched = 0;
+  /** The modes of the terminal, each time that they were told. */
+  readonly modes: string[] = [];
   readonly ended: Promise<number | null>;
 
-  constructor(workspace: Workspace, args: readonly string[], { columns = 80, env, cwd }: TerminalOptions = {}) {
+  constructor(
+    workspace: Workspace,
+    args: readonly string[],
+    { columns = 80, env, cwd, command = [process.execPath, program] }: TerminalOptions = {},
+  ) {
     this.#columns = columns;
-    this.child = spawn('python3', ['-c', onPseudoTerminal, String(columns), process.execPath, program, ...args], {
+    this.child = spawn('python3', ['-c', onPseudoTerminal, String(columns), ...command, ...args], {
       cwd: cwd ?? workspace.folder,
       env: {
         PATH: process.env['PATH'],
@@ -67,16 +109,71 @@ export class TerminalProcess {
         SVC_CONTAINMENT_CEILING: 'advisory',
         ...env,
       },
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
     });
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.raw += text;
-      for (const resolve of this.#changed.splice(0)) resolve();
+      this.#wake();
     });
+    let told = '';
+    (this.child.stdio[3] as Readable).setEncoding('utf8').on('data', (text: string) => {
+      const lines = (told + text).split('\n');
+      told = lines.pop() ?? '';
+      this.modes.push(...lines);
+      this.#wake();
+    });
+    // The program may end before it reads.
+    this.child.stdin?.on('error', () => {});
     this.ended = once(this.child, 'close').then(([code]) => {
-      for (const resolve of this.#changed.splice(0)) resolve();
+      this.#wake();
       return code as number | null;
     });
+  }
+
+  #wake(): void {
+    for (const resolve of this.#changed.splice(0)) resolve();
+  }
+
+  type(keys: string): void {
+    this.#do({ type: keys });
+  }
+
+  resize(columns: number, rows: number): void {
+    this.#do({ resize: [columns, rows] });
+  }
+
+  /** Sends a signal to the program, and to none that it has started. */
+  signal(name: NodeJS.Signals): void {
+    this.#do({ signal: name });
+  }
+
+  /** The modes of the terminal, now. */
+  async askModes(): Promise<string> {
+    const known = this.modes.length;
+    this.#do({ modes: true });
+    while (this.modes.length === known) await this.#change('its modes were told');
+    return this.modes.at(-1)!;
+  }
+
+  #do(act: object): void {
+    this.child.stdin?.write(`${JSON.stringify(act)}\n`);
+  }
+
+  /** Resolves with the match once the terminal was sent it, behind what was waited for before. */
+  async sends(pattern: RegExp): Promise<RegExpExecArray> {
+    for (;;) {
+      const match = pattern.exec(this.raw.slice(this.#searched));
+      if (match !== null) {
+        this.#searched += match.index + match[0].length;
+        return match;
+      }
+      await this.#change(`${pattern} was sent`);
+    }
+  }
+
+  async #change(what: string): Promise<void> {
+    if (this.child.exitCode !== null) throw new Error(`the program ended before ${what}:\n${this.raw}`);
+    await new Promise<void>((resolve) => this.#changed.push(resolve));
   }
 
   /** What the terminal shows, scrolled out rows included, without blanks at the ends. */
@@ -91,8 +188,7 @@ export class TerminalProcess {
     for (;;) {
       const { rows } = this.terminal;
       if (rows.some((row) => pattern.test(row))) return rows;
-      if (this.child.exitCode !== null) throw new Error(`svc ended before ${pattern} was shown:\n${rows.join('\n')}`);
-      await new Promise<void>((resolve) => this.#changed.push(resolve));
+      await this.#change(`${pattern} was shown`);
     }
   }
 }

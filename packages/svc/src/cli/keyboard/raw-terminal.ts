@@ -1,0 +1,221 @@
+/** Takes the keyboard of a terminal for as long as a command reads keys, and gives it back however the command ends. */
+
+import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import type { Output } from '../terminal/output.ts';
+import { Shown } from '../terminal/shown.ts';
+import { isInForeground } from './foreground.ts';
+import type { Key } from './key.ts';
+import { KeyReader } from './key-reader.ts';
+
+/** What is told of the terminal, never before `open` has returned. */
+export interface TerminalListener {
+  onKeys(keys: readonly Key[]): void;
+  /** The terminal is given back when this returns, and the process is stopped: the rows below the transcript have to be gone. */
+  onSuspend(): void;
+  /** The terminal is taken again, and shows what it may. */
+  onResume(): void;
+  /** The terminal is gone: no key will come. */
+  onEnd?(): void;
+}
+
+interface RawTerminalOptions extends TerminalListener {
+  readonly stdin: NodeJS.ReadStream;
+  readonly output: Output;
+}
+
+const takeControls = '\u001B[?2004h';
+const giveControls = '\u001B[?2004l\u001B[?25h';
+
+const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+
+/** What was on its way when the terminal is closed arrives within this time. */
+const drainMs = 10;
+const mostDrained = 1024 * 1024;
+/** How often a process that was continued in the background looks whether the terminal has become its own. */
+const lookEveryMs = 500;
+/** The signal of a process that was continued is heard within this time. */
+const continuedMs = 100;
+
+/**
+ * The keyboard, read key by key. The modes of the terminal are as before once `close` has resolved, whenever the process is stopped with Ctrl+Z, and
+ * when it ends by itself, by an error that nobody catches, or by a signal that nobody else listens to. One at a time in a process.
+ */
+export class RawTerminal {
+  readonly #options: RawTerminalOptions;
+  readonly #reader = new KeyReader();
+  #timer: NodeJS.Timeout | undefined;
+  #look: NodeJS.Timeout | undefined;
+  #pushed = 0;
+  #holds = false;
+  #closing: Promise<void> | null = null;
+
+  private constructor(options: RawTerminalOptions) {
+    this.#options = options;
+  }
+
+  /** Null where standard input is no terminal, or one that listens to others: a process in the background would be stopped. */
+  static open(options: RawTerminalOptions): RawTerminal | null {
+    if (!options.stdin.isTTY || !isInForeground()) return null;
+    const terminal = new RawTerminal(options);
+    terminal.#listen();
+    terminal.#take();
+    return terminal;
+  }
+
+  /** Gives the terminal back. Keys that were pressed and not read are dropped: they were not meant for the shell. */
+  async close(): Promise<void> {
+    await (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    if (this.#holds) await pause(drainMs);
+    this.#giveBackAtEnd();
+    this.#stopListening();
+  }
+
+  #listen(): void {
+    const { stdin } = this.#options;
+    stdin.setEncoding('utf8');
+    stdin.on('data', this.#onData);
+    stdin.on('end', this.#onEnd);
+    stdin.on('error', this.#onEnd);
+    process.on('exit', this.#giveBackAtEnd);
+    process.on('SIGCONT', this.#onContinued);
+    for (const signal of endingSignals) process.on(signal, this.#onEndingSignal);
+  }
+
+  #stopListening(): void {
+    const { stdin } = this.#options;
+    clearInterval(this.#look);
+    clearTimeout(this.#timer);
+    stdin.off('data', this.#onData);
+    stdin.off('end', this.#onEnd);
+    stdin.off('error', this.#onEnd);
+    process.off('exit', this.#giveBackAtEnd);
+    process.off('SIGCONT', this.#onContinued);
+    for (const signal of endingSignals) process.off(signal, this.#onEndingSignal);
+  }
+
+  #take(): void {
+    const { stdin } = this.#options;
+    this.#holds = true;
+    // The shell may have changed the modes meanwhile, of which Node knows nothing.
+    stdin.setRawMode(false).setRawMode(true);
+    this.#control(takeControls);
+    stdin.resume();
+  }
+
+  #giveBack(): void {
+    if (!this.#holds) return;
+    this.#holds = false;
+    const { stdin } = this.#options;
+    stdin.pause();
+    this.#control(giveControls);
+    stdin.setRawMode(false);
+  }
+
+  readonly #giveBackAtEnd = (): void => {
+    if (!this.#holds || !isInForeground()) return;
+    dropTyped();
+    this.#giveBack();
+  };
+
+  #control(sequences: string): void {
+    const { output } = this.#options;
+    if (output.terminal?.hasControls === true) output.write(Shown.cleaned(sequences, 'exact'));
+  }
+
+  readonly #onData = (chunk: string): void => {
+    if (this.#closing !== null) return;
+    this.#pushed += 1;
+    this.#deliver(this.#reader.push(chunk));
+    this.#settleLater();
+  };
+
+  readonly #onEnd = (): void => {
+    if (this.#closing === null) this.#options.onEnd?.();
+  };
+
+  #settleLater(): void {
+    clearTimeout(this.#timer);
+    const { isWaiting, patienceMs } = this.#reader;
+    if (!isWaiting) return;
+    const pushed = this.#pushed;
+    this.#timer = setTimeout(() => {
+      // After a pause of the whole process, what follows is there already and has only not been read.
+      setImmediate(() => {
+        if (this.#pushed === pushed) this.#deliver(this.#reader.settle());
+      });
+    }, patienceMs);
+  }
+
+  #deliver(keys: readonly Key[]): void {
+    if (keys.length === 0 || this.#closing !== null) return;
+    const stop = keys.findIndex((key) => key.kind === 'press' && key.name === 'z' && key.ctrl && !key.alt);
+    if (stop === -1) {
+      this.#options.onKeys(keys);
+      return;
+    }
+    if (stop > 0) this.#options.onKeys(keys.slice(0, stop));
+    // What came behind it at once was meant for the shell, which cannot have it any more.
+    this.#suspend();
+  }
+
+  #suspend(): void {
+    if (!this.#holds) return;
+    this.#options.onSuspend();
+    this.#giveBack();
+    // The whole group, as the terminal itself would: a shell waits for all of a pipe.
+    process.kill(0, 'SIGTSTP');
+    // Without a shell that could continue it, the kernel does not stop a process, and nothing tells of that.
+    this.#look = setTimeout(() => this.#resume(), continuedMs);
+  }
+
+  /** Also after a stop that nobody announced, such as `kill -STOP`: the shell has put the modes back then. */
+  readonly #onContinued = (): void => {
+    if (this.#holds && !isInForeground()) {
+      this.#options.onSuspend();
+      this.#options.stdin.pause();
+      this.#holds = false;
+    }
+    this.#resume();
+  };
+
+  #resume(): void {
+    clearInterval(this.#look);
+    if (this.#closing !== null) return;
+    if (isInForeground()) {
+      this.#take();
+      this.#options.onResume();
+      return;
+    }
+    this.#look = setInterval(() => {
+      if (isInForeground()) this.#resume();
+    }, lookEveryMs);
+  }
+
+  readonly #onEndingSignal = (signal: NodeJS.Signals): void => {
+    // Somebody else ends what is to be ended, and then closes this.
+    if (process.listenerCount(signal) > 1) return;
+    this.#giveBackAtEnd();
+    this.#stopListening();
+    process.kill(process.pid, signal);
+  };
+}
+
+/** Reads, without waiting, what the terminal has for this process. */
+function dropTyped(): void {
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
+  const terminal = unlessRefused(() => openSync('/dev/tty', flags), null);
+  if (terminal === null) return;
+  const place = Buffer.alloc(4096);
+  for (let dropped = 0; dropped < mostDrained;) {
+    const count = unlessRefused(() => readSync(terminal, place), 0);
+    if (count === 0) break;
+    dropped += count;
+  }
+  closeSync(terminal);
+}

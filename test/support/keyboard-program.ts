@@ -1,0 +1,40 @@
+/** A program that reads the keyboard and prints each key as JSON, for tests of what becomes of the terminal. */
+
+import { RawTerminal } from '@svc/svc/cli/keyboard/raw-terminal.ts';
+import { Output } from '@svc/svc/cli/terminal/output.ts';
+import { exactLine } from '@svc/svc/cli/terminal/shown.ts';
+import { terminalOf } from '@svc/svc/cli/terminal/terminal-kind.ts';
+
+const output = new Output(() => process.stdout, terminalOf(process.env), process.env);
+const say = (text: string): void => void output.write(exactLine`${text}\n`);
+
+/** What some keys do; most of them end the program. */
+const acts: Readonly<Record<string, () => void>> = {
+  q: () => void terminal?.close().then(() => say('closed')),
+  t: () => {
+    throw new Error('thrown');
+  },
+  p: () => say(`pid ${process.pid}`),
+  e: () => process.exit(3),
+  w: () => {
+    say('working');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+    process.exit(4);
+  },
+};
+
+const terminal = RawTerminal.open({
+  stdin: process.stdin,
+  output,
+  onKeys(keys) {
+    for (const key of keys) {
+      say(JSON.stringify(key));
+      if (key.kind === 'text') acts[key.text]?.();
+    }
+  },
+  onSuspend: () => say('suspending'),
+  onResume: () => say('resumed'),
+  onEnd: () => void terminal?.close(),
+});
+if (process.argv.includes('--busy')) setTimeout(() => say('has worked'), 300);
+say(terminal === null ? 'no keyboard' : 'ready');
