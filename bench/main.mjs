@@ -26,6 +26,7 @@ import { streamRows } from './stream.mjs';
 import { streamP99, streamStalled } from './stream-latency.mjs';
 import { streamPeers } from './stream-peers.mjs';
 import { meets, renderTable } from './support/row.mjs';
+import { terminalLines } from './terminal-lines.mjs';
 import { traceDiff, traceShow } from './trace.mjs';
 import { warmToolCall } from './warm-tool-call.mjs';
 import { workdirFirstQuestion } from './workdir-first-question.mjs';
@@ -62,6 +63,7 @@ const rows = [
   registryMemory,
   traceDiff,
   traceShow,
+  terminalLines,
 ];
 
 const wanted = process.argv.slice(2);

@@ -208,7 +208,9 @@ const cleaners: ReadonlySet<string> = new Set([
   'svc/src/cli/follow-stream.ts',
   // Modes of the terminal, and no text.
   'svc/src/cli/keyboard/raw-terminal.ts',
-  'svc/src/cli/live-view.ts',
+  'svc/src/cli/session-view/session-view.ts',
+  'svc/src/cli/terminal/live-screen.ts',
+  'svc/src/cli/terminal/screen.ts',
   'svc/src/cli/logs/log-printer.ts',
   'svc/src/cli/transfer-view.ts',
   'svc/src/cli/render-failure.ts',

@@ -107,7 +107,6 @@ export async function millisecondsPerTurn(tasks: number, hasJournal: boolean): P
       background: { stop: async () => {} },
       runner: {
         driver: gatedDriver(driver, gate),
-        onRetry: () => {},
         onFailed: () => {},
         inventory: new Inventory([gatedTool(tool, gate)], clock),
         hooks: noHooks,

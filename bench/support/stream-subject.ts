@@ -32,7 +32,6 @@ const session = new Session({
   board: new TaskBoard({ acceptance, clock, activity, gate, prepare }),
   background: { stop: async () => {} },
   runner: {
-    onRetry: () => {},
     onFailed: () => {},
     driver: {
       label: 'none',

@@ -100,7 +100,6 @@ export class SessionFixture {
       background: this.background,
       runner: {
         driver: gatedDriver(this.driver, gate),
-        onRetry: () => {},
         onFailed: () => {},
         inventory: new Inventory(
           (options.tools ?? []).map((tool) => gatedTool(tool, gate)),

@@ -15,16 +15,27 @@ function cellsOf(character: string): number {
   return /^[\p{M}\p{Cf}]$/u.test(character) ? 0 : 2;
 }
 
+/** What a program writes that draws rows again: the cursor shown or not, a frame begun or ended, pastes marked. */
+const drawing: ReadonlySet<string> = new Set([
+  '\u001B[?25h',
+  '\u001B[?25l',
+  '\u001B[?2026h',
+  '\u001B[?2026l',
+  '\u001B[?2004h',
+  '\u001B[?2004l',
+]);
+
 /**
- * What a terminal makes of what it is sent: the rows that stand on it and are scrolled out of it. It wraps, as told, at its width, knows the
- * controls that move within a row, and notes every other sequence that it would have acted on.
+ * What a terminal of any height makes of what it is sent: the rows that stand on it and are scrolled out of it. It wraps, as told, at its width,
+ * knows the controls that `svc` moves with and erases by, and notes every other sequence that it would have acted on.
  */
 export class TerminalModel {
   readonly #columns: number;
   readonly #rows: string[][] = [[]];
+  #row = 0;
   #column = 0;
   #wraps = true;
-  /** Sequences that do something else than colour a text, end a row, erase one or stop wrapping. */
+  /** Sequences that do something else than colour a text, move between rows, erase from there on or stop wrapping. */
   readonly acts: string[] = [];
 
   constructor(columns: number) {
@@ -40,27 +51,47 @@ export class TerminalModel {
   }
 
   #take(piece: string): void {
-    const row = this.#rows.at(-1)!;
-    if (piece === '\n') {
-      this.#rows.push([]);
-      return;
-    }
-    if (piece === '\r') this.#column = 0;
+    if (piece === '\n') this.#feed();
+    else if (piece === '\r') this.#column = 0;
     else if (piece === '\u001B[?7l') this.#wraps = false;
     else if (piece === '\u001B[?7h') this.#wraps = true;
-    else if (piece === '\u001B[2K') row.length = 0;
-    else if (piece.startsWith('\u001B[') && /^\[[\d;]*m$/.test(piece.slice(1))) return;
+    else if (piece === '\u001B[2K') this.#current.length = 0;
+    else if (piece === '\u001B[K') this.#current.splice(this.#column);
+    else if (piece === '\u001B[J') this.#eraseBelow();
+    else if (/^\[\d+[ABC]$/.test(piece.slice(1))) this.#move(piece);
+    else if (drawing.has(piece) || (piece.startsWith('\u001B[') && /^\[[\d;]*m$/.test(piece.slice(1)))) return;
     else if (/^[\p{Cc}\u202A-\u202E\u2066-\u2069\u200B-\u200F]/u.test(piece)) this.acts.push(piece);
     else this.#draw(piece);
+  }
+
+  get #current(): string[] {
+    return (this.#rows[this.#row] ??= []);
+  }
+
+  #feed(): void {
+    this.#row += 1;
+    void this.#current;
+  }
+
+  #eraseBelow(): void {
+    this.#current.splice(this.#column);
+    this.#rows.length = this.#row + 1;
+  }
+
+  #move(piece: string): void {
+    const many = Number.parseInt(piece.slice(2), 10);
+    if (piece.endsWith('A')) this.#row = Math.max(0, this.#row - many);
+    else if (piece.endsWith('B')) this.#row = Math.min(this.#rows.length - 1, this.#row + many);
+    else this.#column = Math.min(this.#columns - 1, this.#column + many);
   }
 
   #draw(character: string): void {
     const cells = cellsOf(character);
     if (cells > 0 && this.#column + cells > this.#columns) {
-      if (this.#wraps) this.#rows.push([]);
+      if (this.#wraps) this.#feed();
       this.#column = this.#wraps ? 0 : this.#columns - cells;
     }
-    const row = this.#rows.at(-1)!;
+    const row = this.#current;
     while (row.length < this.#column) row.push(' ');
     if (cells === 0) row[Math.max(0, this.#column - 1)] += character;
     else row.splice(this.#column, cells, character, ...Array.from({ length: cells - 1 }, () => ''));

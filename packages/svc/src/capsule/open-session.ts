@@ -53,7 +53,6 @@ export interface OpenSessionRequest {
   /** `host:port` for the card. */
   readonly url: string;
   readonly onFrame: (frame: NumberedFrame, id: EventId) => void;
-  readonly onRetry: (reason: string) => void;
   readonly onTaskFailed: (reason: string) => void;
   readonly onWarning: (warning: Diagnostic) => void;
   readonly onRetained: (retained: Retained) => void;
@@ -212,7 +211,8 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   const { gate } = journal;
   const { record } = recorded;
   journal.follow(recorded.activity);
-  if (open.request.script !== null) recorded.activity.subscribe(open.request.script.onActivity);
+  const { onActivity } = open.request;
+  if (onActivity !== null) recorded.activity.subscribe(onActivity);
   /** What comes to the session by itself and only has a line of the trace. */
   const note = (event: TraceEvent): void => gate.arrive({ what: 'note', event }, () => record(event));
   const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
@@ -321,7 +321,7 @@ function hooksOf(
 }
 
 function buildSession(
-  { launch, onFrame, onRetry, onTaskFailed, sessionId }: OpenSessionRequest,
+  { launch, onFrame, onTaskFailed, sessionId }: OpenSessionRequest,
   { onClose, ...parts }: SessionParts & Pick<StagedParts, 'onClose'>,
 ): Session {
   const { directories, workdirFiles, recorded, staged, delegating, inventory, conversations } = parts;
@@ -360,7 +360,6 @@ function buildSession(
     runner: {
       ...settings.runner,
       driver: staged.driver,
-      onRetry,
       onFailed: (reason) => onTaskFailed(redact(reason)),
       inventory,
       hooks,

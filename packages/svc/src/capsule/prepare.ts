@@ -67,15 +67,15 @@ export async function scopeLaunch(
       taskAcceptance: loaded.manifest.lifecycle.task_acceptance,
       isDelegated: request.approval !== null,
     });
-  const initialTask = await (request.script === null ? find() : request.script.task(find));
+  const initialTask = await (request.changes === null ? find() : request.changes.task(find));
   for (const warning of initialTask?.warnings ?? []) onWarning(warning);
   const capture = captureOf(request, loaded, { captureCeiling, onWarning });
   const isCaptureAsked = (request.capture ?? loaded.manifest.trace.capture) !== undefined;
   return { ...launch, capture, isCaptureAsked, initialTask, places };
 }
 
-function settled(loaded: LoadedManifest, { script }: RunRequest): LoadedManifest {
-  return script === null ? loaded : { ...loaded, manifest: script.settle(loaded.manifest) };
+function settled(loaded: LoadedManifest, { changes }: RunRequest): LoadedManifest {
+  return changes === null ? loaded : { ...loaded, manifest: changes.settle(loaded.manifest) };
 }
 
 interface CaptureLimit {

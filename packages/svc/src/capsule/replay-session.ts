@@ -6,7 +6,6 @@ import { ComponentParted } from '@svc/components/import-log.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Clock } from '@svc/kit/clock.ts';
-import type { NumberedFrame } from '@svc/protocol/frames.ts';
 import { mintTraceEventId, type SessionId } from '@svc/protocol/ids.ts';
 import { sessionSettings } from './session-settings.ts';
 import type { HookSetup, KeptWhere, SettingsSetup, ToolSetup } from './session-setup.ts';
@@ -16,7 +15,7 @@ import { HookSet } from '../hooks/hook-set.ts';
 import type { Driver } from '../inference/driver.ts';
 import { SpendMeter } from '../inference/spend-meter.ts';
 import type { JournalReader } from '../journal/journal-reader.ts';
-import { SessionActivity } from '../session/activity.ts';
+import { type ActivityListener, SessionActivity } from '../session/activity.ts';
 import { type Conversations, threadedConversations } from '../session/conversations.ts';
 import { EventStream } from '../session/event-stream.ts';
 import { gatedCapsuleSteps, gatedDriver, gatedHookCalls, gatedTool } from '../session/gated.ts';
@@ -58,8 +57,8 @@ export interface ReplayedComponents {
 interface ReplayRequest {
   readonly session: SessionId;
   readonly capsule: { readonly name: string; readonly version: string };
-  /** Sees every frame as it is published again. */
-  readonly onFrame: (frame: NumberedFrame) => void;
+  /** Hears of everything that happens again. */
+  readonly onActivity?: ActivityListener;
   /** What is asked for otherwise than in the recording is held to this; to the letter when absent. */
   readonly judge?: Judge;
   /** Those that are run again; all of them are served from the recording when absent. */
@@ -119,9 +118,10 @@ class Replay {
       });
     const gate: ReplayGate = new ReplayGate(crossings, inputs, judge, components !== null);
     this.#gate = gate;
-    const stream = new EventStream(request.onFrame);
+    const stream = new EventStream();
     this.#activity.subscribe(traceLines(this.#trace(), mintTraceEventId(systemClock)));
     this.#activity.subscribe(taskFrames(stream));
+    if (request.onActivity !== undefined) this.#activity.subscribe(request.onActivity);
     this.#activity.subscribe((told) => {
       if (told.kind !== 'task-settled') return;
       const { id, state, result } = told.task;
@@ -148,7 +148,6 @@ class Replay {
       runner: {
         ...settings.runner,
         driver,
-        onRetry: () => {},
         onFailed: () => {},
         inventory: this.#inventory,
         hooks: this.#hooks,

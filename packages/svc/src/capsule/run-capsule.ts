@@ -8,14 +8,15 @@ import type { HookSet } from '../hooks/hook-set.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
 import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
 import type { SessionOutcome } from '../session/session.ts';
-import { mintSessionId, type SessionId } from '@svc/protocol/ids.ts';
+import type { Sender } from '../session/task.ts';
+import { mintSessionId, type SessionId, type TaskId } from '@svc/protocol/ids.ts';
 import { bindListener, type BoundListener } from './bind-listener.ts';
 import { openSession, type OpenSession } from './open-session.ts';
 import { prepareLaunch, scopeLaunch, type PreparedLaunch, type ScopedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
 import type { EndedSession } from './report-to-spawner.ts';
 import { writeRunningRecord } from './running-record.ts';
-import type { RunningCapsule, RunObserver, RunOutcome, RunRequest } from './running-capsule.ts';
+import type { RunningCapsule, RunObserver, RunOutcome, RunRequest, Steering } from './running-capsule.ts';
 
 /** Answers and streams that are open at the end have a quarter of the time that a stop may take to go out (docs/cli.md "svc run"). */
 const partOfStop = 1 / 4;
@@ -101,18 +102,17 @@ async function runBound(bound: BoundLaunch): Promise<EndedSession> {
   const startedMs = systemClock.monotonicMs();
   const url = listener.advertised;
   const onFrame = observer.onFrame.bind(observer);
-  const onRetry = observer.onRetry.bind(observer);
   const onTaskFailed = observer.onTaskFailed.bind(observer);
   const onWarning = observer.onWarning.bind(observer);
   const onRetained = observer.onRetained.bind(observer);
-  const hears = { onFrame, onRetry, onTaskFailed, onWarning, onRetained };
+  const hears = { onFrame, onTaskFailed, onWarning, onRetained };
   const open = await openSession({ request, launch, sessionId, membership, url, ...hears });
   let forget = (): void => {};
   try {
     forget = listSession(bound, open);
     await warnOfSharing(bound, open);
     openDoor(open.door);
-    observer.onListening(runningCapsule(launch, open, listener));
+    observer.onListening(runningCapsule(launch, open, listener), steeringOf(open));
     launch.loaded.keep?.();
     open.beginJournal();
     const outcome = await runSession(open, { stop: request.stop, closeDoor });
@@ -227,6 +227,19 @@ function runningCapsule(
     skills: artifacts.filter(({ runtime }) => runtime === 'skill').length,
   };
 }
+
+function steeringOf({ session: { board } }: OpenSession): Steering {
+  return {
+    answer: (taskId, questionId, text) => board.answer(taskId as TaskId, questionId, { text, sender: atTheTerminal }),
+    cancel: (taskId) => {
+      const task = board.find(taskId);
+      if (task !== undefined) void board.cancel(task).catch(raise);
+    },
+  };
+}
+
+/** Whoever may type there may do all that the operator may. */
+const atTheTerminal: Sender = { principal: 'operator', tags: {} };
 
 /** A bug that no caller waits for: it ends the process as an uncaught exception. */
 function raise(error: unknown): void {

@@ -52,17 +52,18 @@ export interface RunRequest {
   readonly build?: string;
   /** Aborted to ask for a clean stop. */
   readonly stop: AbortSignal;
-  /** What a script asks of the session; null for every other run. */
-  readonly script: ScriptedRun | null;
+  /** What a script or a chat asks of the session; null for every other run. */
+  readonly changes: RunChanges | null;
+  /** Hears of everything that happens in the session; null where nobody looks. */
+  readonly onActivity: ActivityListener | null;
 }
 
-/** How a session differs that a script started, to get one answer (docs/scripts.md). */
-export interface ScriptedRun {
+/** How a session differs that a script started, to get one answer (docs/scripts.md), or a chat. */
+export interface RunChanges {
   /** The manifest with the lifecycle and the limits of this run. */
   readonly settle: (manifest: CapsuleManifest) => CapsuleManifest;
-  /** The first task; `find` looks where every other run does. Rejects with the Diagnostic of a run without one. */
-  readonly task: (find: () => Promise<InitialTask | null>) => Promise<InitialTask>;
-  readonly onActivity: ActivityListener;
+  /** The first task, null for none; `find` looks where every other run does. */
+  readonly task: (find: () => Promise<InitialTask | null>) => Promise<InitialTask | null>;
 }
 
 /** A capsule whose port is bound (D1 "Run result line"). */
@@ -86,14 +87,20 @@ export interface RunningCapsule {
   readonly skills: number;
 }
 
+/** What whoever sits at the terminal of a session may do to it. */
+export interface Steering {
+  /** Answers that question; false when the task does not ask it any more. */
+  answer(taskId: string, questionId: string, text: string): boolean;
+  /** Cancels that task, if it has not ended. */
+  cancel(taskId: string): void;
+}
+
 /** Hears of a run while it goes on. */
 export interface RunObserver {
   onWarning(warning: Diagnostic): void;
   /** Called once, as soon as the port is bound and before the agent loop. */
-  onListening(capsule: RunningCapsule): void;
+  onListening(capsule: RunningCapsule, steering: Steering): void;
   onFrame(frame: NumberedFrame, id: EventId): void;
-  /** The driver asks the model again within a turn; `reason` is a clause for a person. */
-  onRetry(reason: string): void;
   /** Why a task failed, in the words of the trace, before the task's last frame. */
   onTaskFailed(reason: string): void;
   /** Journals of earlier sessions were beyond `trace.keep`. */

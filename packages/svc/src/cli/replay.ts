@@ -9,8 +9,8 @@ import { damaged } from '../journal/journal-reader.ts';
 import { LineFile, openOwn } from '../journal/line-file.ts';
 import type { ReplayEnd } from '../session/replay-gate.ts';
 import type { CommandContext } from './command-context.ts';
-import { render, usesColor } from './render-failure.ts';
-import { LiveView } from './live-view.ts';
+import { render } from './render-failure.ts';
+import { RunView } from './session-view/run-view.ts';
 import { jsonLine, say } from './terminal/shown.ts';
 import { type OpenJournal, thisUser, traceFile, withJournal } from './trace/recorded-sessions.ts';
 import { firstTraceDifference, type TraceDifference } from './trace-difference.ts';
@@ -59,8 +59,8 @@ export async function replay(wanted: string | true, options: ReplayOptions, cont
 
 async function run({ reader, open }: OpenJournal, options: ReplayOptions, context: CommandContext): Promise<Replayed> {
   if (open.capture === 'meta') throw notReplayable(open.session, 'its journal keeps hashes alone (capture meta)');
-  const view =
-    options.json === true || context.stderr.columns === null ? null : new LiveView(context.stderr, usesColor(context));
+  const view = options.json === true || !context.stderr.isTerminal ? null : new RunView(context, false);
+  view?.openUnsteered(open.session);
   const components = options.components === true ? await openComponents(options, context) : null;
   try {
     const replayed = await orRefused(
@@ -68,13 +68,14 @@ async function run({ reader, open }: OpenJournal, options: ReplayOptions, contex
         replaySession(reader, {
           session: open.session as SessionId,
           capsule: open.capsule,
-          onFrame: (frame) => view?.show(frame),
+          onActivity: (activity) => view?.note(activity, false),
           components,
         }),
       (why) => notReplayable(open.session, why),
     );
     if (replayed !== null) return replayed;
   } finally {
+    await view?.close();
     await components?.close();
   }
   throw notReplayable(open.session, 'its journal does not say what it began with');

@@ -6,9 +6,10 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { runCapsule } from '../capsule/run-capsule.ts';
 import type { Retained } from '../capsule/journal-retention.ts';
-import type { RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
+import type { RunChanges, RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
 import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { ActivityListener } from '../session/activity.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { FetchObserver, ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import { parseArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
@@ -16,10 +17,10 @@ import { containmentClasses, type ContainmentClass } from '@svc/protocol/contain
 import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import { encodeRunLine } from '@svc/protocol/run-line.ts';
 import type { CommandContext } from './command-context.ts';
-import type { LiveView } from './live-view.ts';
+import type { RunView } from './session-view/run-view.ts';
 import type { ResultPlace } from './script/result-place.ts';
 import type * as ScriptModule from './script/script-run.ts';
-import { render, usesColor } from './render-failure.ts';
+import { render } from './render-failure.ts';
 import { stopOnSignals, usualEndMs } from './stop-signals.ts';
 import { exactLine, joined, jsonText, say, Shown } from './terminal/shown.ts';
 
@@ -36,6 +37,7 @@ interface RunOptions extends ScriptModule.ScriptOptions {
   readonly spawnedBy?: number;
   readonly sessionId?: SessionId;
   readonly stopWithin?: number;
+  readonly forChat?: boolean;
 }
 
 /** Given to the command of a script. */
@@ -69,6 +71,7 @@ export function runCommand(context: CommandContext): Command {
     .addOption(spawnedByOption())
     .addOption(new Option('--session-id <id>', 'the id of the session').argParser(aSessionId).hideHelp())
     .addOption(new Option('--capture-ceiling <level>', 'the most that is recorded').choices(captureLevels).hideHelp())
+    .addOption(new Option('--for-chat', 'stay up for a conversation').hideHelp())
     .addOption(new Option('--stop-within <ms>', 'the time a stop may take').argParser(aWholeNumber).hideHelp())
     .action(async (options: RunOptions, command: Command) => {
       if ((options.capsule === undefined) !== (options.capsuleVersion === undefined)) {
@@ -149,11 +152,16 @@ async function explain(options: RunOptions, context: CommandContext): Promise<vo
 /** `usage` is null unless a script asks. */
 async function run(options: RunOptions, context: CommandContext, usage: UsageError | null = null): Promise<number> {
   const stopWithinMs = options.stopWithin ?? usualEndMs;
-  const stop = stopOnSignals(context, stopWithinMs);
+  let view: RunView | null = null;
+  const tell = (rows: Shown): void => {
+    if (view === null) context.stderr.write(rows);
+    else view.say(rows);
+  };
+  const stop = stopOnSignals(context, stopWithinMs, tell);
   const choice = { flag: undefined, signal: stop.signal };
   let endWatch = (): void => {};
   const result = options.json !== true && context.stdout.isTerminal ? await resultPlace() : null;
-  let script: Awaited<ReturnType<typeof openScript>> | null = null;
+  let script: OpenScript | null = null;
   try {
     if (usage !== null) script = await openScript(options, { context, stop, usage });
     if (options.spawnedBy !== undefined) {
@@ -161,6 +169,7 @@ async function run(options: RunOptions, context: CommandContext, usage: UsageErr
       endWatch = watchParent(options.spawnedBy, () => stop.request());
     }
     const approval = options.spawnApprovalStdin === true ? await approvalOfParent() : null;
+    if (script === null && isLive(options, context)) view = await runView(options, context);
     const outcome = await runCapsule(
       {
         ...scopeRequest(options, context),
@@ -179,10 +188,12 @@ async function run(options: RunOptions, context: CommandContext, usage: UsageErr
         sources: options.offline === true ? () => [] : lateSources(context, choice),
         fetchObserver: script === null && isLive(options, context) ? await downloadView(context) : null,
         stop: stop.signal,
-        script: script?.changes ?? null,
+        changes: script?.changes ?? (options.forChat === true ? await chatChanges() : null),
+        onActivity: listener(script, view),
       },
-      script ?? (await observer(options, context, result)),
+      script ?? observer(options, context, { result, view, tell }),
     );
+    await view?.close();
     if (script !== null) return await script.ended(outcome);
     if (outcome.trap !== null) context.stderr.write(render([outcome.trap], context));
     if (options.json !== true) {
@@ -194,15 +205,25 @@ async function run(options: RunOptions, context: CommandContext, usage: UsageErr
     if (script === null) throw error;
     return await script.failed(error);
   } finally {
+    await view?.close();
     endWatch();
     stop.dispose();
   }
 }
 
-async function openScript(
-  ...of: Parameters<typeof ScriptModule.openScript>
-): Promise<ReturnType<typeof ScriptModule.openScript>> {
+function listener(script: OpenScript | null, view: RunView | null): ActivityListener | null {
+  if (script !== null) return (activity) => script.note(activity);
+  return view === null ? null : (activity) => view.note(activity);
+}
+
+type OpenScript = ReturnType<typeof ScriptModule.openScript>;
+
+async function openScript(...of: Parameters<typeof ScriptModule.openScript>): Promise<OpenScript> {
   return (await import('./script/script-run.ts')).openScript(...of);
+}
+
+async function chatChanges(): Promise<RunChanges> {
+  return (await import('./chat/chat-changes.ts')).chatChanges;
 }
 
 async function resultPlace(): Promise<ResultPlace> {
@@ -215,30 +236,25 @@ async function approvalOfParent(): Promise<Secret> {
   return await readSpawnApproval(process.stdin);
 }
 
-async function observer(
-  options: RunOptions,
-  context: CommandContext,
-  result: ResultPlace | null,
-): Promise<RunObserver> {
-  const view = isLive(options, context) ? await liveView(context) : null;
-  const tell = (rows: Shown): void => {
-    if (view === null) context.stderr.write(rows);
-    else view.say(rows);
-  };
+interface Shows {
+  readonly result: ResultPlace | null;
+  readonly view: RunView | null;
+  /** Says rows of `svc` on standard error. */
+  readonly tell: (rows: Shown) => void;
+}
+
+function observer(options: RunOptions, context: CommandContext, { result, view, tell }: Shows): RunObserver {
   return {
     onWarning: (warning) => tell(render([warning], context)),
-    onListening: (capsule) => {
+    onListening: (capsule, steering) => {
       context.stdout.write(options.json === true ? runLine(capsule) : lines(capsule, options));
       result?.open(capsule);
+      view?.open(capsule, steering);
       // A child of a capsule gets its task from that; nobody reads along.
-      if (!capsule.hasTask) view?.say(say`waiting for a message at ${capsule.reachableAt}; svc stop ends it\n`);
+      if (!capsule.hasTask) view?.say(waitingRow(capsule));
       context.onStarted?.();
     },
-    onFrame: (frame) => {
-      view?.show(frame);
-      result?.note(frame);
-    },
-    onRetry: (reason) => view?.retry(reason),
+    onFrame: (frame) => result?.note(frame),
     onTaskFailed: (reason) => tell(render([taskFailed(reason)], context)),
     onRetained: (retained) => {
       if (options.verbose === true) tell(retainedRow(retained));
@@ -246,14 +262,20 @@ async function observer(
   };
 }
 
+function waitingRow({ reachableAt, sessionId }: RunningCapsule): Shown {
+  const session = sessionId.slice(-4);
+  return say`waiting for a message at ${reachableAt}; svc chat ${session} talks to it, svc stop ${session} ends it\n`;
+}
+
 async function downloadView(context: CommandContext): Promise<FetchObserver> {
   const { DownloadView } = await import('./transfer-view.ts');
   return new DownloadView(context, true);
 }
 
-async function liveView(context: CommandContext): Promise<LiveView> {
-  const { LiveView } = await import('./live-view.ts');
-  return new LiveView(context.stderr, usesColor(context));
+async function runView(options: RunOptions, context: CommandContext): Promise<RunView> {
+  const { RunView } = await import('./session-view/run-view.ts');
+  const isInputTaken = options.task === '-' || options.spawnApprovalStdin === true;
+  return new RunView(context, !isInputTaken);
 }
 
 /** In one line, in the words of the trace (ADR 0083). */

@@ -3,7 +3,7 @@
 import { constants } from 'node:os';
 import { killLiveGroups } from '@svc/sandbox/child-group.ts';
 import type { CommandContext } from './command-context.ts';
-import { say } from './terminal/shown.ts';
+import { say, type Shown } from './terminal/shown.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 
 interface StopSignals {
@@ -23,15 +23,19 @@ export const usualEndMs = 18_000;
 /** A terminal and npm both send one, and some supervisors repeat it: signals within this time of the first are the same stop (docs/cli.md "svc run"). */
 const sameStopMs = 500;
 
-/** The first signal asks for a clean stop; one that comes more than 500 ms later ends the process at once. */
-export function stopOnSignals(context: CommandContext, endWithinMs: number = usualEndMs): StopSignals {
+/** The first signal asks for a clean stop; one that comes more than 500 ms later ends the process at once. `tell` writes what is said of it. */
+export function stopOnSignals(
+  context: CommandContext,
+  endWithinMs: number = usualEndMs,
+  tell: (rows: Shown) => void = (rows) => context.stderr.write(rows),
+): StopSignals {
   const controller = new AbortController();
   let deadline: NodeJS.Timeout | undefined;
 
   function request(): void {
     if (controller.signal.aborted) return;
     deadline = setTimeout(() => {
-      context.stderr.write(say`svc: the session did not end in time\n`);
+      tell(say`svc: the session did not end in time\n`);
       process.exit(1);
     }, endWithinMs);
     deadline.unref();
@@ -41,7 +45,7 @@ export function stopOnSignals(context: CommandContext, endWithinMs: number = usu
   // However the process ends, what the agent started ends with it.
   process.on('exit', killLiveGroups);
   const stopListening = onFirstSignal(() => {
-    if (context.stderr.isTerminal) context.stderr.write(say`\nstopping; once more to end at once\n`);
+    if (context.stderr.isTerminal) tell(say`\nstopping; once more to end at once\n`);
     request();
   });
   return {

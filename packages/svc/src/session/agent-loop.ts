@@ -50,8 +50,6 @@ export interface AgentLoopDeps {
   readonly workdirSize: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'breached'>;
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
   readonly hooks: SessionHooks;
-  /** Called when the driver asks the model again. */
-  readonly onRetry: (reason: string) => void;
   /** The task at hand, as its hooks are told of it. */
   readonly hooked: HookedTask;
   /** Inference turns that earlier attempts of the task used: all share `inference.maxTurns`. */
@@ -204,7 +202,6 @@ class AgentLoop {
         },
         onRetry: (reason) => {
           if (retries.length < mostRetriesTraced) retries.push(reason);
-          this.#deps.onRetry(reason);
           activity.emit({ kind: 'retried', task, turn, reason });
         },
       });

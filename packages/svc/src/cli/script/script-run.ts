@@ -9,7 +9,7 @@ import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { durationShape, longestTimerMs, secondsOf, wholeMs } from '@svc/kit/units.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
-import type { RunningCapsule, RunObserver, RunOutcome, ScriptedRun } from '../../capsule/running-capsule.ts';
+import type { RunChanges, RunningCapsule, RunObserver, RunOutcome } from '../../capsule/running-capsule.ts';
 import type { Activity } from '../../session/activity.ts';
 import type { Task } from '../../session/task.ts';
 import type { CommandContext } from '../command-context.ts';
@@ -107,12 +107,11 @@ class ScriptRun implements RunObserver {
   }
 
   /** What the launch takes of it. */
-  get changes(): ScriptedRun {
+  get changes(): RunChanges {
     return {
       settle: (manifest) => settled(manifest, this.#options.maxTokens),
       task: async (find) =>
         await taskOfScript(this.#options, { context: this.#context, stop: this.#stop.signal, find }),
-      onActivity: (activity) => this.#note(activity),
     };
   }
 
@@ -129,10 +128,6 @@ class ScriptRun implements RunObserver {
 
   onFrame(frame: NumberedFrame, id: EventId): void {
     this.#output.frame(frame, id);
-  }
-
-  onRetry(reason: string): void {
-    this.#output.line({ type: 'retry', reason });
   }
 
   onTaskFailed(reason: string): void {
@@ -167,8 +162,10 @@ class ScriptRun implements RunObserver {
     return [new Diagnostic('E-IO-001', message, { hint })];
   }
 
-  #note(activity: Activity): void {
+  /** Hears of everything that happens in the session. */
+  note(activity: Activity): void {
     if (activity.kind === 'spend-refused') this.#isSpent = true;
+    if (activity.kind === 'retried') this.#output.line({ type: 'retry', reason: activity.reason });
     if (activity.kind === 'inference-ended') this.#count(activity);
     if (activity.kind === 'task-settled') this.#settle(activity.task);
     if (activity.kind === 'call-ended' && activity.call.denied)

@@ -6,6 +6,12 @@ import type { Shown } from './shown.ts';
 export interface Terminal {
   /** Understands control sequences; one that calls itself dumb, or nothing, does not. */
   readonly hasControls: boolean;
+  /** Draws more than ASCII. */
+  readonly hasUnicode: boolean;
+  /** Nothing is drawn twice: whole lines, one behind the other, as a screen reader reads them. */
+  readonly isPlain: boolean;
+  /** Rows that are too long for a new width go on in the next row. */
+  readonly rewraps: boolean;
   /** The first characters of every row that others wrote; no row of `svc` begins so. */
   readonly gutter: string;
   /** Rows of `svc` of so many columns: too long ones are continued behind blanks, none begins with the gutter. */
@@ -33,6 +39,11 @@ export class Output {
     this.#open = open;
     this.terminal = terminal;
     this.#env = env;
+  }
+
+  /** The same stream, laid out for another terminal. */
+  on(terminal: Terminal): Output {
+    return new Output(this.#open, terminal, this.#env);
   }
 
   /** The stream, for its events `error` and `drain` alone. It is opened when first asked for. */

@@ -9,20 +9,27 @@ export function terminalOf(env: Environment): Terminal {
   const { TERM: name = '' } = env;
   const locale = env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'] || '';
   // Without a locale at all, as in most containers, terminals draw UTF-8 all the same.
-  const gutter = locale === '' || /utf-?8/i.test(locale) ? '\u2502 ' : '| ';
+  const hasUnicode = locale === '' || /utf-?8/i.test(locale);
   const hasControls = name !== '' && name !== 'dumb';
+  const isRead = [env['ACCESSIBLE'], env['SVC_PLAIN']].some((value = '') => value !== '');
+  const gutter = isRead ? 'said: ' : hasUnicode ? '\u2502 ' : '| ';
+  const isPlain = isRead || !hasControls;
+  const rewraps = !cutting.test(name) || (env['TMUX'] ?? '') !== '';
   const wrapped = (text: string, columns: number): string =>
     text
       .split('\n')
       .map((row) => wrappedRow(row.startsWith(gutter.trimEnd()) ? ` ${row}` : row, { columns, hasControls }))
       .join('\n');
-  return { hasControls, gutter, wrapped };
+  return { hasControls, hasUnicode, isPlain, rewraps, gutter, wrapped };
 }
+
+/** Terminals that cut what is too long for a new width: the console of Linux, GNU screen. tmux calls itself `screen` too. */
+const cutting = /^(?:linux|screen|vt\d)/;
 
 const hang = '  ';
 
-/** Set by `svc` itself. */
-const colour = '\u001B\\[[\\d;]*m';
+/** A sequence that `svc` itself sets a colour with, as a regular expression. */
+export const colour = '\u001B\\[[\\d;]*m';
 const pieces = new RegExp(`${colour}|.`, 'gsu');
 
 function wrappedRow(

@@ -58,7 +58,6 @@ export async function compareSession(
       replayFrom(setupToday(project, setup), recording, {
         session: open.session as SessionId,
         capsule: open.capsule,
-        onFrame: () => {},
         judge: judged.judge,
       }),
     (why) => notRunnable(label, why),

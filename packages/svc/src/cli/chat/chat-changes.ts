@@ -1,0 +1,17 @@
+/** What a chat asks of the session that it starts. */
+
+import type { RunChanges } from '../../capsule/running-capsule.ts';
+
+/** It takes one message after the other, remembers what was said, and ends when it is told to. It begins without a task. */
+export const chatChanges: RunChanges = {
+  settle: (manifest) => ({
+    ...manifest,
+    lifecycle: {
+      ...manifest.lifecycle,
+      task_acceptance: 'queue',
+      after_task: 'sleep',
+      conversation: 'threaded',
+    },
+  }),
+  task: async () => null,
+};

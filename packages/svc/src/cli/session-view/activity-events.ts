@@ -1,0 +1,87 @@
+/** What a person is shown of the activity of a session that runs in this process. */
+
+import type { Activity } from '../../session/activity.ts';
+import type { Task } from '../../session/task.ts';
+import type { SessionEvent } from './session-event.ts';
+
+/**
+ * The events of one activity; most have one or none. A first task is not said again: the person has just given it. `isReasonTold` when it is said elsewhere
+ * why a task failed.
+ */
+export function eventsOf(activity: Activity, isReasonTold: boolean): readonly SessionEvent[] {
+  const { kind } = activity;
+  switch (kind) {
+    case 'task-submitted':
+      return activity.task.sender === null && activity.task.origin === 'user' ? [] : [said(activity.task)];
+    case 'attempt-started':
+      return [{ kind: 'task-started', taskId: activity.task.id }];
+    case 'inference-started':
+      return [{ kind: 'turn', taskId: activity.task.id, turn: activity.turn }];
+    case 'text':
+    case 'thinking':
+      return [{ kind, taskId: activity.task.id, text: activity.text }];
+    case 'whole-reply':
+      return [{ kind: 'text', taskId: activity.task.id, text: activity.text }, { kind: 'text-ended' }];
+    case 'inference-left':
+      return [{ kind: 'text-ended' }];
+    case 'inference-ended':
+      return usageOf(activity);
+    case 'retried':
+      return [{ kind: 'retry', reason: activity.reason }];
+    case 'call-started': {
+      const { id, name, input } = activity.call;
+      return [{ kind: 'call', callId: id, name, input }];
+    }
+    case 'call-ended':
+      return [resultOf(activity)];
+    case 'hook-artifact':
+      return [{ kind: 'shown-by-hook', name: activity.artifact.hookName, content: activity.artifact.content }];
+    case 'question':
+      return [questionOf(activity)];
+    case 'question-settled':
+      return [
+        {
+          kind: 'question-settled',
+          taskId: activity.task.id,
+          questionId: activity.question.id,
+          end: activity.end,
+        },
+      ];
+    case 'task-settled':
+      return [endOf(activity.task, isReasonTold)];
+    case 'state-changed':
+    case 'spend-refused':
+    case 'task-canceled':
+    case 'attempt-ended':
+    case 'task-reopened':
+    case 'noted':
+      return [];
+  }
+}
+
+function said({ id: taskId, text, origin }: Task): SessionEvent {
+  const by = origin === 'peer' || origin === 'completion' ? origin : 'user';
+  return { kind: 'said', taskId, text, by, waiting: 0 };
+}
+
+function endOf({ id: taskId, state, failure }: Task, isReasonTold: boolean): SessionEvent {
+  return { kind: 'task-ended', taskId, state, reason: isReasonTold ? null : failure };
+}
+
+function usageOf({ outcome }: Extract<Activity, { kind: 'inference-ended' }>): readonly SessionEvent[] {
+  if (outcome.kind !== 'response') return [];
+  const { inputTokens, outputTokens } = outcome.usage;
+  return [{ kind: 'usage', tokens: inputTokens + outputTokens }];
+}
+
+function resultOf({ input, call, step }: Extract<Activity, { kind: 'call-ended' }>): SessionEvent {
+  const { toolName: name, callId, unfenced: content, exitCode, isError, denied: isRefused, durationMs } = call;
+  return {
+    kind: 'result',
+    result: { callId, name, input, content, exitCode, isError, isRefused, durationMs, step },
+  };
+}
+
+function questionOf({ task, question }: Extract<Activity, { kind: 'question' }>): SessionEvent {
+  return { kind: 'question', taskId: task.id, questionId: question.id, prompt: question.prompt };
+}

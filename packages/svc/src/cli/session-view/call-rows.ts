@@ -1,0 +1,164 @@
+/** Says in a row what was called with what and what came of it, and in a few more what it gave. */
+
+import type { ShownResult } from './session-event.ts';
+import { lineChanges, type LineChanges } from './line-changes.ts';
+import { exact } from '../terminal/shown.ts';
+import { inertLine } from '../terminal/inert-text.ts';
+import { widthOf, cutToWidth, cellsOf } from '../terminal/terminal-kind.ts';
+import { shownDuration } from '../trace/shown-values.ts';
+
+/** Of what a model names a tool. */
+const longestName = 100;
+/** Of an argument in a row. */
+const longestAbout = 4096;
+/** The last lines of what a command wrote. */
+const mostOutputLines = 5;
+const mostChangedLines = 20;
+/** No line is looked at any further. */
+const longestLine = 2000;
+const gap = '  ';
+const fewestCells = 8;
+
+/** A call as a person reads it. `mark` stands in the first column: `$` a command, `~` a file changed, `*` any other tool. */
+export interface ShownCall {
+  readonly mark: '$' | '~' | '*';
+  /** What was called with what, exact: nothing in it is left out. */
+  readonly about: string;
+  readonly changes: LineChanges | null;
+}
+
+/** `input` as the model gave it. */
+export function shownCall(name: string, input: unknown): ShownCall {
+  const values = typeof input === 'object' && input !== null ? (input as Readonly<Record<string, unknown>>) : {};
+  const shownName = exact(inertLine(name, longestName));
+  const { command, path } = values;
+  if (name === 'svc-tool-editor' && typeof path === 'string')
+    return editorCall(values, exact(path.slice(0, longestAbout)));
+  const keys = Object.keys(values);
+  if (keys.length === 1 && typeof command === 'string') {
+    const line = shells.has(name) ? command : `${name} ${command}`;
+    return { mark: '$', about: spelt(line), changes: null };
+  }
+  const [only = ''] = keys;
+  const given = values[only];
+  const value = keys.length === 1 && typeof given === 'string' ? given : jsonOf(input);
+  return { mark: '*', about: `${shownName}${value === '' ? '' : ` ${spelt(value)}`}`, changes: null };
+}
+
+/** Those whose `command` is a command line of their own; of the others it is arguments. */
+const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh', 'ash', 'ksh']);
+
+function editorCall(values: Readonly<Record<string, unknown>>, path: string): ShownCall {
+  const text = (name: string): string => (typeof values[name] === 'string' ? values[name] : '');
+  switch (values['command']) {
+    case 'patch':
+      return { mark: '~', about: path, changes: lineChanges(text('old_text'), text('new_text')) };
+    case 'write':
+      return { mark: '~', about: path, changes: lineChanges('', text('content')) };
+    default:
+      return {
+        mark: '*',
+        about: `${exact(text('command').slice(0, longestName))} ${path}`,
+        changes: null,
+      };
+  }
+}
+
+/** One line in which everything that could pass for something else is spelt. */
+function spelt(text: string): string {
+  const shown = exact(text.slice(0, longestAbout).replaceAll('\n', '\\n').replaceAll('\t', '\\t'));
+  return text.length > longestAbout ? `${shown}…` : shown;
+}
+
+function jsonOf(input: unknown): string {
+  const text = input === undefined ? '' : JSON.stringify(input);
+  return text === '{}' ? '' : text;
+}
+
+export interface CallHead {
+  readonly left: string;
+  readonly right: string;
+  readonly hasFailed: boolean;
+}
+
+/** Both ends of the row of a call that has ended. The right end says in words what a colour may say too. */
+export function callHead({ mark, about, changes }: ShownCall, result: ShownResult): CallHead {
+  const { exitCode, isError, isRefused, durationMs } = result;
+  const hasFailed = isError || isRefused || (exitCode ?? 0) !== 0;
+  const parts = [
+    ...(changes === null || hasFailed ? [] : [`+${changes.added} -${changes.removed}`]),
+    ...(isRefused ? ['refused'] : exitCode === null ? (isError ? ['failed'] : []) : [`exit ${exitCode}`]),
+    ...(durationMs === null ? [] : [shownDuration(durationMs).padStart(8)]),
+  ];
+  return { left: `${hasFailed && mark !== '$' ? '✗' : mark} ${about}`, right: parts.join(gap), hasFailed };
+}
+
+/** Both ends in one row: the left one is cut in its middle where it does not fit, so that its end is seen too. */
+export function headRow({ left, right }: CallHead, columns: number, paint: (right: string) => string): string {
+  const room = Math.max(fewestCells, columns - widthOf(right) - gap.length);
+  const shown = cutInMiddle(left, room);
+  const blanks = Math.max(gap.length, columns - widthOf(shown) - widthOf(right));
+  return right === '' ? shown : `${shown}${' '.repeat(blanks)}${paint(right)}`;
+}
+
+/** The text where it fits into so many cells, else its start and its end with `…` between. */
+export function cutInMiddle(text: string, cells: number): string {
+  if (widthOf(text) <= cells) return text;
+  const atEnd = Math.floor((cells - 1) / 3);
+  const characters = Array.from(text);
+  let from = characters.length;
+  for (let taken = 0; from > 0; from -= 1) {
+    taken += cellsOf(characters[from - 1] ?? '');
+    if (taken > atEnd) break;
+  }
+  const end = characters.slice(from).join('');
+  // What is cut ends with a mark of its own.
+  return cutToWidth(text, cells - widthOf(end)) + end;
+}
+
+/** What is shown below the row of a call: lines for the gutter, and how many more there are. */
+export interface CallBody {
+  readonly lines: readonly string[];
+  readonly more: number;
+  /** Whether the lines that are left out stand before those that are shown. */
+  readonly isMoreBefore: boolean;
+}
+
+const nothing: CallBody = { lines: [], more: 0, isMoreBefore: false };
+
+/** The changed lines of a file; the last lines of a command; the first of what a tool failed with. */
+export function callBody({ mark, changes }: ShownCall, result: ShownResult): CallBody {
+  const hasFailed = result.isError || result.isRefused;
+  if (changes !== null && !hasFailed) return firstOf(changes.lines, mostChangedLines);
+  if (mark === '$') return lastOf(outputLines(result.content), mostOutputLines);
+  if (!hasFailed) return nothing;
+  return firstOf(
+    linesOf(result.content).filter((line) => line.trim() !== ''),
+    mostOutputLines,
+  );
+}
+
+function firstOf(lines: readonly string[], most: number): CallBody {
+  return { lines: lines.slice(0, most).map(cut), more: Math.max(0, lines.length - most), isMoreBefore: false };
+}
+
+function lastOf(lines: readonly string[], most: number): CallBody {
+  return { lines: lines.slice(-most).map(cut), more: Math.max(0, lines.length - most), isMoreBefore: true };
+}
+
+function cut(line: string): string {
+  return line.length > longestLine ? `${line.slice(0, longestLine)}…` : line;
+}
+
+function linesOf(text: string): string[] {
+  return text.replace(/\n$/, '').split('\n');
+}
+
+/** What a model is told of a command begins with the command and its end, which stand in the row already. */
+const answered = /^command: [^]*?\n(?:exit code: \d+|ended by signal: \w+)\n/;
+const emptySection = /^std(?:out|err): \(empty\)$/;
+
+function outputLines(content: string): string[] {
+  const lines = linesOf(content.replace(answered, ''));
+  return lines.filter((line) => !emptySection.test(line) && line !== 'stdout:' && line !== 'stderr:');
+}

@@ -1,0 +1,158 @@
+/** The view of `svc run` on a terminal: shows the session, and lets the person answer its questions. */
+
+import { createInterface, type Interface } from 'node:readline';
+
+import { systemClock } from '@svc/kit/system-clock.ts';
+import type { RunningCapsule, Steering } from '../../capsule/running-capsule.ts';
+import type { Activity } from '../../session/activity.ts';
+import type { CommandContext } from '../command-context.ts';
+import { isInForeground } from '../keyboard/foreground.ts';
+import type { Key } from '../keyboard/key.ts';
+import { LineEditor } from '../keyboard/line-editor.ts';
+import { RawTerminal } from '../keyboard/raw-terminal.ts';
+import { usesColor } from '../render-failure.ts';
+import { say, type Shown } from '../terminal/shown.ts';
+import { eventsOf } from './activity-events.ts';
+import type { LiveRows } from '../terminal/live-screen.ts';
+import { inputRows } from './input-rows.ts';
+import type { ShownResult } from './session-event.ts';
+import { SessionView } from './session-view.ts';
+
+const mostInputRows = 5;
+
+/**
+ * Shows the work of this process's session below what `svc run` prints. Where standard input is the terminal too, keys are read: a line answers the question
+ * that waits, Esc cancels the task, Ctrl+C is the signal that it always is. `close` gives the terminal back.
+ */
+export class RunView {
+  readonly #context: CommandContext;
+  readonly #readsKeys: boolean;
+  readonly #editor = new LineEditor();
+  #view: SessionView | null = null;
+  #keyboard: RawTerminal | null = null;
+  /** Instead of keys, where nothing is drawn twice. */
+  #lines: Interface | null = null;
+  #steering: Steering | null = null;
+  #session = '';
+
+  /** `readsKeys` is false where standard input is for something else. */
+  constructor(context: CommandContext, readsKeys: boolean) {
+    this.#context = context;
+    this.#readsKeys = readsKeys;
+  }
+
+  /** Called once the capsule listens. */
+  open({ sessionId }: Pick<RunningCapsule, 'sessionId'>, steering: Steering): void {
+    this.#session = sessionId.slice(-4);
+    this.#steering = steering;
+    this.#view = this.#newView();
+    if (!this.#readsKeys) return;
+    if (this.#view.screen.isLive) this.#readKeys(this.#view);
+    else if (process.stdin.isTTY && isInForeground()) this.#readLines();
+  }
+
+  #readKeys(view: SessionView): void {
+    this.#keyboard = RawTerminal.open({
+      stdin: process.stdin,
+      output: this.#context.stderr,
+      onKeys: (keys) => this.#press(keys),
+      onSuspend: () => view.screen.suspend(),
+      onResume: () => view.screen.resume(),
+    });
+    view.input = () => this.#inputRows();
+  }
+
+  #readLines(): void {
+    this.#lines = createInterface({ input: process.stdin, terminal: false });
+    this.#lines.on('line', (line) => {
+      this.#editor.set(line);
+      this.#submit();
+      this.#editor.set('');
+    });
+  }
+
+  /** The same for a session that nobody can do anything to, such as a replay. */
+  openUnsteered(session: string): void {
+    this.#session = session.slice(-4);
+    this.#view = this.#newView();
+  }
+
+  note(activity: Activity, isReasonTold = true): void {
+    for (const event of eventsOf(activity, isReasonTold)) this.#view?.show(event);
+  }
+
+  /** Rows of `svc`, between those of the session once it is shown. */
+  say(rows: Shown): void {
+    if (this.#view === null) this.#context.stderr.write(rows);
+    else this.#view.say(rows);
+  }
+
+  async close(): Promise<void> {
+    const [view, keyboard] = [this.#view, this.#keyboard];
+    this.#view = this.#keyboard = null;
+    view?.close();
+    this.#lines?.close();
+    await keyboard?.close();
+  }
+
+  #newView(): SessionView {
+    const { stderr } = this.#context;
+    return new SessionView(stderr, {
+      useColor: usesColor(this.#context),
+      nowMs: () => systemClock.monotonicMs(),
+      keysHint: () => (this.#keyboard === null ? '' : 'Esc cancels'),
+      wholeOutput: ({ step }: ShownResult) => `svc trace show ${this.#session}${step === null ? '' : ` ${step}`}`,
+    });
+  }
+
+  #press(keys: readonly Key[]): void {
+    for (const key of keys) this.#pressOne(key);
+    this.#view?.draw();
+  }
+
+  #pressOne(key: Key): void {
+    switch (this.#editor.press(key)) {
+      case 'submit':
+        return this.#submit();
+      case 'full':
+        return this.say(say`! the line is full: what was typed last is left out\n`);
+      case 'unknown':
+        return this.#command(key);
+      default:
+        return;
+    }
+  }
+
+  #command(key: Key): void {
+    if (key.kind !== 'press') return;
+    if (key.ctrl && key.name === 'c') process.kill(process.pid, 'SIGINT');
+    else if (key.ctrl && key.name === 'l') this.#view?.screen.redraw();
+    else if (key.name === 'escape') this.#escape();
+  }
+
+  #escape(): void {
+    if (!this.#editor.isEmpty) return this.#editor.set('');
+    const task = this.#view?.runningTask ?? null;
+    if (task !== null) this.#steering?.cancel(task);
+  }
+
+  #submit(): void {
+    const { text } = this.#editor;
+    if (text.trim() === '') return;
+    const question = this.#view?.question ?? null;
+    if (question === null)
+      return this.say(say`nothing waits for an answer; svc chat ${this.#session} talks to the capsule\n`);
+    this.#editor.set('');
+    if (this.#steering?.answer(question.taskId, question.questionId, text) === true) this.say(say`answer> ${text}\n`);
+    else this.say(say`that question does not wait any more\n`);
+  }
+
+  #inputRows(): LiveRows | null {
+    if (this.#keyboard === null || this.#view === null) return null;
+    const isAsked = this.#view.question !== null;
+    if (!isAsked && this.#editor.isEmpty) return null;
+    const { columns, mostLiveRows } = this.#view.screen;
+    const most = Math.min(mostInputRows, Math.max(1, mostLiveRows - 1));
+    return inputRows(isAsked ? 'answer> ' : '> ', this.#editor.layout(columns - (isAsked ? 9 : 3), most));
+  }
+}

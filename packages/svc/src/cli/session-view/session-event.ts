@@ -1,0 +1,54 @@
+/** What a person is shown of a session, from whichever side it is looked at. */
+
+/** A call of a tool, once it has ended. */
+export interface ShownResult {
+  readonly callId: string | null;
+  readonly name: string;
+  /** Undefined where nobody told what it was called with. */
+  readonly input: unknown;
+  /** Without the markers of untrusted text. */
+  readonly content: string;
+  /** Of a command that ran to its end. */
+  readonly exitCode: number | null;
+  readonly isError: boolean;
+  readonly isRefused: boolean;
+  readonly durationMs: number | null;
+  /** As `svc trace steps` counts; null where that is not known. */
+  readonly step: number | null;
+}
+
+/** One thing that happens in a session and is shown. Every text may come from anywhere. */
+export type SessionEvent =
+  /** `waiting` is the place in the queue, 0 for a task that begins at once. */
+  | {
+      readonly kind: 'said';
+      readonly taskId: string;
+      readonly text: string;
+      readonly by: 'user' | 'peer' | 'completion';
+      readonly waiting: number;
+    }
+  | { readonly kind: 'task-started'; readonly taskId: string }
+  /** The model is asked. */
+  | { readonly kind: 'turn'; readonly taskId: string; readonly turn: number }
+  | { readonly kind: 'text' | 'thinking'; readonly taskId: string; readonly text: string }
+  | { readonly kind: 'text-ended' }
+  | { readonly kind: 'call'; readonly callId: string | null; readonly name: string; readonly input: unknown }
+  | { readonly kind: 'result'; readonly result: ShownResult }
+  /** A hook has something to show. */
+  | { readonly kind: 'shown-by-hook'; readonly name: string; readonly content: string }
+  | { readonly kind: 'retry'; readonly reason: string }
+  | { readonly kind: 'usage'; readonly tokens: number }
+  | { readonly kind: 'question'; readonly taskId: string; readonly questionId: string; readonly prompt: string }
+  | {
+      readonly kind: 'question-settled';
+      readonly taskId: string;
+      readonly questionId: string;
+      readonly end: 'answered' | 'timed-out' | 'canceled';
+    }
+  | {
+      readonly kind: 'task-ended';
+      readonly taskId: string;
+      readonly state: string;
+      /** Why it failed; null where that has been told. */
+      readonly reason: string | null;
+    };

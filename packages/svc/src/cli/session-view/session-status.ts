@@ -1,0 +1,152 @@
+/** Keeps what goes on in a session now, for the row that says so. */
+
+import { shownCount, shownDuration } from '../trace/shown-values.ts';
+import { cutInMiddle, shownCall } from './call-rows.ts';
+import type { SessionEvent } from './session-event.ts';
+
+const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧'];
+const asciiSpinner = ['-', '\\', '|', '/'];
+const spinMs = 125;
+/** A model that says nothing for so long is said to be waited for. */
+const silenceMs = 10_000;
+const longestCall = 40;
+
+interface Asked {
+  readonly taskId: string;
+  readonly questionId: string;
+  readonly prompt: string;
+}
+
+interface RunningTask {
+  readonly taskId: string;
+  readonly startedMs: number;
+  turn: number;
+  tokens: number;
+}
+
+/** Durations are in milliseconds of the clock that is handed in. */
+export class SessionStatus {
+  readonly #nowMs: () => number;
+  readonly #hasUnicode: boolean;
+  #task: RunningTask | null = null;
+  #ended: RunningTask | null = null;
+  #question: (Asked & { readonly sinceMs: number }) | null = null;
+  readonly #running = new Map<string, string>();
+  readonly #waiting = new Set<string>();
+  #lastHeardMs = 0;
+  #isModelAsked = false;
+
+  constructor(nowMs: () => number, hasUnicode: boolean) {
+    this.#nowMs = nowMs;
+    this.#hasUnicode = hasUnicode;
+  }
+
+  get question(): Asked | null {
+    return this.#question;
+  }
+
+  get taskId(): string | null {
+    return this.#task?.taskId ?? null;
+  }
+
+  /** Whether several tasks of the session are known, so that a question has to say whose it is. */
+  get hasQuestionOfOther(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  note(event: SessionEvent): void {
+    this.#lastHeardMs = this.#nowMs();
+    switch (event.kind) {
+      case 'said':
+        if (event.waiting > 0) this.#waiting.add(event.taskId);
+        return;
+      case 'task-started':
+        return this.#begin(event.taskId);
+      case 'turn':
+        if (this.#task?.taskId !== event.taskId) this.#begin(event.taskId);
+        if (this.#task !== null) this.#task.turn = event.turn;
+        this.#isModelAsked = true;
+        return;
+      case 'call':
+        this.#isModelAsked = false;
+        if (event.callId !== null) this.#running.set(event.callId, shownCall(event.name, event.input).about);
+        return;
+      case 'result':
+        if (event.result.callId !== null) this.#running.delete(event.result.callId);
+        return;
+      case 'usage':
+        this.#isModelAsked = false;
+        if (this.#task !== null) this.#task.tokens += event.tokens;
+        return;
+      case 'question':
+        this.#question = { ...event, sinceMs: this.#nowMs() };
+        return;
+      case 'question-settled':
+        this.#question = null;
+        return;
+      case 'task-ended':
+        this.#waiting.delete(event.taskId);
+        if (this.#task?.taskId === event.taskId) this.#end();
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** What the task came to that ended last, once. */
+  takeEnd(): { readonly tookMs: number; readonly turns: number; readonly tokens: number } | null {
+    const task = this.#ended;
+    this.#ended = null;
+    if (task === null) return null;
+    return { tookMs: Math.round(this.#nowMs() - task.startedMs), turns: task.turn, tokens: task.tokens };
+  }
+
+  /** Null where nothing goes on. */
+  row(keysHint: string): string | null {
+    const task = this.#task;
+    if (task === null) return null;
+    const nowMs = this.#nowMs();
+    const turning = this.#hasUnicode ? spinner : asciiSpinner;
+    const sign = turning[Math.floor(nowMs / spinMs) % turning.length] ?? '';
+    const parts = [`${sign} ${this.#doing(nowMs)}`];
+    if (task.tokens > 0) parts.push(`${shownCount(task.tokens)} tokens`);
+    if (this.#waiting.size > 0)
+      parts.push(this.#waiting.size === 1 ? '1 message waits' : `${this.#waiting.size} messages wait`);
+    if (keysHint !== '' && this.#question === null) parts.push(keysHint);
+    return parts.join(this.#hasUnicode ? ' · ' : ' - ');
+  }
+
+  #doing(nowMs: number): string {
+    const task = this.#task;
+    if (task === null) return '';
+    if (this.#question !== null) return `waiting for you, ${seconds(nowMs - this.#question.sinceMs)}`;
+    const [call, ...others] = this.#running.values();
+    const took = seconds(nowMs - task.startedMs);
+    if (call !== undefined) {
+      const more = others.length === 0 ? '' : ` and ${others.length} more`;
+      return `${cutInMiddle(call, longestCall)}${more}, ${took}`;
+    }
+    const silentMs = nowMs - this.#lastHeardMs;
+    if (this.#isModelAsked && silentMs >= silenceMs) return `waiting for the model, ${seconds(silentMs)}`;
+    return `turn ${Math.max(1, task.turn)}, ${took}`;
+  }
+
+  #begin(taskId: string): void {
+    this.#waiting.delete(taskId);
+    this.#task = { taskId, startedMs: this.#nowMs(), turn: 0, tokens: 0 };
+    this.#ended = null;
+  }
+
+  #end(): void {
+    this.#ended = this.#task;
+    this.#task = null;
+    this.#question = null;
+    this.#running.clear();
+    this.#isModelAsked = false;
+  }
+}
+
+/** Whole seconds: the row changes no oftener than that for it. */
+function seconds(ms: number): string {
+  return ms < 60_000 ? `${Math.floor(ms / 1000)} s` : shownDuration(Math.round(ms));
+}

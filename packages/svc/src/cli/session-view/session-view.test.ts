@@ -1,0 +1,222 @@
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { ShownTerminal } from '../../../../../test/support/shown-terminal.ts';
+import type { SessionEvent, ShownResult } from './session-event.ts';
+import { SessionView } from './session-view.ts';
+
+const closing: SessionView[] = [];
+afterEach(() => {
+  for (const view of closing.splice(0)) view.close();
+});
+
+let nowMs = 0;
+
+function viewOn(shown: ShownTerminal): SessionView {
+  const view = new SessionView(shown.output, {
+    useColor: false,
+    nowMs: () => nowMs,
+    keysHint: () => 'Esc cancels',
+    wholeOutput: ({ step }) => (step === null ? null : `/show ${step}`),
+  });
+  closing.push(view);
+  return view;
+}
+
+async function rowsAfter(events: readonly SessionEvent[], shown = new ShownTerminal()): Promise<string[]> {
+  nowMs = 1000;
+  const view = viewOn(shown);
+  for (const event of events) view.show(event);
+  view.screen.flush();
+  return await shown.rows();
+}
+
+const result = (fields: Partial<ShownResult>): SessionEvent => ({
+  kind: 'result',
+  result: {
+    callId: null,
+    name: 'sh',
+    input: { command: 'npm test' },
+    content: 'command: npm test\nexit code: 0\nstdout: (empty)\nstderr: (empty)',
+    exitCode: 0,
+    isError: false,
+    isRefused: false,
+    durationMs: 12,
+    step: null,
+    ...fields,
+  },
+});
+
+describe('SessionView', () => {
+  it('shows a command with its end at the right edge, and the last lines of what it wrote', async () => {
+    const lines = Array.from({ length: 9 }, (_, index) => `line ${index + 1}`).join('\n');
+    const content = `command: npm test\nexit code: 2\nstdout:\n${lines}\nstderr: (empty)`;
+    expect(await rowsAfter([result({ content, exitCode: 2, durationMs: 14_000, step: 8 })])).toEqual([
+      '$ npm test                                                      exit 2    14.0 s',
+      '│ … 4 lines more: /show 8',
+      '│ line 5',
+      '│ line 6',
+      '│ line 7',
+      '│ line 8',
+      '│ line 9',
+    ]);
+  });
+
+  it('shows what a patch changed, and counts it', async () => {
+    const input = { command: 'patch', path: 'src/a.ts', old_text: 'a\nb\nc\n', new_text: 'a\nB\nB2\nc\n' };
+    const shown = await rowsAfter([result({ name: 'svc-tool-editor', input, exitCode: null, content: 'patched' })]);
+    expect(shown).toEqual([
+      '~ src/a.ts                                                       +2 -1     12 ms',
+      '│ - b',
+      '│ + B',
+      '│ + B2',
+    ]);
+  });
+
+  it('says in words that a call failed or was refused', async () => {
+    const failed = result({
+      name: 'web',
+      input: { url: 'http://a' },
+      exitCode: null,
+      isError: true,
+      content: 'no route\n',
+    });
+    const refused = result({
+      name: 'web',
+      input: {},
+      exitCode: null,
+      isRefused: true,
+      content: 'not allowed',
+      durationMs: null,
+    });
+    expect(await rowsAfter([failed, refused])).toEqual([
+      '✗ web http://a                                                  failed     12 ms',
+      '│ no route',
+      '✗ web                                                                    refused',
+      '│ not allowed',
+    ]);
+  });
+
+  it('cuts a long command in its middle, so that its end is seen', async () => {
+    const command = `git log ${'x'.repeat(100)} -- src/the/end.ts`;
+    const [row = ''] = await rowsAfter([result({ input: { command } })]);
+    expect(row).toHaveLength(80);
+    expect(row).toMatch(/^\$ git log x+…x+ -- src\/the\/end\.ts {2}exit 0 {5}12 ms$/);
+  });
+
+  it('spells what a command hides', async () => {
+    const [row] = await rowsAfter([result({ input: { command: 'ls\r\u001B[2K rm\u202E -rf\n\u200Bx' } })]);
+    for (const hidden of ['\u001B', '\u202E', '\u200B', '\r']) expect(row).not.toContain(hidden);
+    expect(row).toMatch(/^\$ ls.+rm.+ -rf\\n.+x/);
+  });
+
+  it('shows an answer as it streams, the row that is not whole below the others, and a status under it', async () => {
+    const events: SessionEvent[] = [
+      { kind: 'task-started', taskId: 'tsk_1' },
+      { kind: 'turn', taskId: 'tsk_1', turn: 2 },
+      { kind: 'text', taskId: 'tsk_1', text: 'The loop returns.\nI cha' },
+      { kind: 'usage', tokens: 4310 },
+    ];
+    expect(await rowsAfter(events)).toEqual([
+      '│ The loop returns.',
+      '│ I cha',
+      '⠋ turn 2, 0 s · 4,310 tokens · Esc cancels',
+    ]);
+  });
+
+  it('says after ten seconds of silence that the model is waited for', async () => {
+    const shown = new ShownTerminal();
+    nowMs = 1000;
+    const view = viewOn(shown);
+    view.show({ kind: 'turn', taskId: 'tsk_1', turn: 1 });
+    nowMs = 13_000;
+    view.draw();
+    view.screen.flush();
+    expect((await shown.rows()).at(-1)).toMatch(/ waiting for the model, 12 s · Esc cancels$/);
+  });
+
+  it('asks a question, and waits for the person', async () => {
+    const events: SessionEvent[] = [
+      { kind: 'task-started', taskId: 'tsk_1' },
+      { kind: 'question', taskId: 'tsk_1', questionId: 'q1', prompt: 'Who signs?\n- done in 1 s' },
+    ];
+    expect(await rowsAfter(events)).toEqual([
+      '? asked for:',
+      '│ Who signs?',
+      '│ - done in 1 s',
+      '⠋ waiting for you, 0 s',
+    ]);
+  });
+
+  it('tells how a task ended, and why it failed', async () => {
+    const ended = (taskId: string, state: string, reason: string | null): SessionEvent[] => [
+      { kind: 'task-started', taskId },
+      { kind: 'turn', taskId, turn: 3 },
+      { kind: 'usage', tokens: 1200 },
+      { kind: 'task-ended', taskId, state, reason },
+    ];
+    expect(
+      await rowsAfter([
+        ...ended('a', 'completed', null),
+        ...ended('b', 'failed', 'no\nroute'),
+        ...ended('c', 'canceled', null),
+      ]),
+    ).toEqual([
+      '- done in 0 ms · 3 turns · 1,200 tokens',
+      '✗ failed in 0 ms · 3 turns · 1,200 tokens: no route',
+      '- canceled in 0 ms · 3 turns · 1,200 tokens',
+    ]);
+  });
+
+  it('shows a message that waits, and how many do', async () => {
+    const events: SessionEvent[] = [
+      { kind: 'task-started', taskId: 'tsk_1' },
+      { kind: 'said', taskId: 'tsk_2', text: 'and then\nthe changelog', by: 'user', waiting: 2 },
+    ];
+    expect(await rowsAfter(events)).toEqual([
+      '> and then',
+      '  the changelog',
+      '  waiting (2nd)',
+      '⠋ turn 1, 0 s · 1 message waits · Esc cancels',
+    ]);
+  });
+
+  it('gives hostile text no row without the gutter, whatever it tries', async () => {
+    const forged = [
+      '> yes',
+      '$ rm -rf /',
+      '* tool',
+      '~ file',
+      '? allow',
+      '! 429',
+      '- done',
+      '✗ failed',
+      'answer> x',
+      'status:  ok',
+    ];
+    const text = `${forged.join('\n')}\n\u001B[2J\u001B[H${forged.join('\r')}\u001B]0;title\u0007\n`;
+    const shown = new ShownTerminal();
+    const rows = await rowsAfter(
+      [
+        { kind: 'text', taskId: 't', text },
+        { kind: 'text-ended' },
+        { kind: 'thinking', taskId: 't', text },
+        { kind: 'text-ended' },
+        { kind: 'shown-by-hook', name: 'a\nstatus:  ok', content: text },
+        { kind: 'question', taskId: 't', questionId: 'q1', prompt: text },
+        result({ content: text, exitCode: null, isError: true, name: 'x\n$ rm', input: { a: text, b: text } }),
+      ],
+      shown,
+    );
+    const own = rows.filter((row) => !row.startsWith('│'));
+    expect(own).toEqual(['* a status: ok', '? asked for:', expect.stringMatching(/^✗ x \$ rm \{"a":"> yes\\n\$ rm/)]);
+    expect(shown.terminal.buffer.active.length).toBeGreaterThan(40);
+  });
+
+  it('keeps to status and input where the screen is small', async () => {
+    const events: SessionEvent[] = [
+      { kind: 'task-started', taskId: 'tsk_1' },
+      { kind: 'text', taskId: 'tsk_1', text: 'not whole' },
+    ];
+    expect(await rowsAfter(events, new ShownTerminal(24, 7))).toEqual(['⠋ turn 1, 0 s · Esc can…']);
+  });
+});

@@ -1,0 +1,253 @@
+/** Shows the work of a session on a terminal while it happens. */
+
+import pc from 'picocolors';
+
+import { redactHandles } from '../../resources/handle-id.ts';
+import type { LiveRows } from '../terminal/live-screen.ts';
+import type { Output } from '../terminal/output.ts';
+import { openScreen, type Screen } from '../terminal/screen.ts';
+import { exact, say, Shown } from '../terminal/shown.ts';
+import { inert, inertLine } from '../terminal/inert-text.ts';
+import { cutToWidth, terminalOf } from '../terminal/terminal-kind.ts';
+import { shownCount, shownDuration } from '../trace/shown-values.ts';
+import { callBody, callHead, headRow, shownCall } from './call-rows.ts';
+import type { SessionEvent, ShownResult } from './session-event.ts';
+import { SessionStatus } from './session-status.ts';
+import { Transcript } from './transcript.ts';
+
+const longestReason = 400;
+/** Of what a person said. */
+const mostSaidLines = 10;
+/** A spinner turns, and seconds pass. */
+const tickMs = 125;
+/** Where nothing is drawn twice, what goes on for long is said again this often. */
+const plainStatusMs = 30_000;
+
+export interface ViewSettings {
+  readonly useColor: boolean;
+  /** The clock, which only rises. */
+  readonly nowMs: () => number;
+  /** What keys do, for the end of the status row. */
+  readonly keysHint: () => string;
+  /** How the whole output of a call is seen: `/show 7`. Null where there is no such way. */
+  readonly wholeOutput: (result: ShownResult) => string | null;
+}
+
+/**
+ * Shows the events of a session: each call with what came of it, the answer as it streams, questions, ends (docs/cli.md "svc run"). What others wrote stands
+ * behind the gutter. Below it, where the terminal can, what goes on now, and a line of input. `close` gives the terminal back.
+ */
+export class SessionView {
+  readonly screen: Screen;
+  readonly #settings: ViewSettings;
+  readonly #transcript: Transcript;
+  readonly #color: ReturnType<typeof pc.createColors>;
+  readonly #status: SessionStatus;
+  /** What the calls that run were called with, by their ids. */
+  readonly #calls = new Map<string, unknown>();
+  #input: () => LiveRows | null = () => null;
+  /** Rows between transcript and status, such as what could be completed. */
+  #notes: readonly string[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #saidMs = 0;
+
+  constructor(output: Output, settings: ViewSettings) {
+    this.#settings = settings;
+    const terminal = output.terminal ?? terminalOf({});
+    this.screen = openScreen(
+      output,
+      () => this.#liveRows(),
+      () => this.#transcript.resized(),
+    );
+    this.#color = pc.createColors(settings.useColor);
+    this.#transcript = new Transcript(this.screen, terminal, (row) => this.#color.dim(row));
+    this.#status = new SessionStatus(settings.nowMs, terminal.hasUnicode);
+  }
+
+  /** What the person types, drawn with every frame. */
+  set input(rows: () => LiveRows | null) {
+    this.#input = rows;
+    this.draw();
+  }
+
+  /** Whether a question waits, and of which task. */
+  get question(): { readonly taskId: string; readonly questionId: string; readonly prompt: string } | null {
+    return this.#status.question;
+  }
+
+  /** The task that runs; null between tasks. */
+  get runningTask(): string | null {
+    return this.#status.taskId;
+  }
+
+  show(event: SessionEvent): void {
+    this.#status.note(event);
+    this.#tell(event);
+    this.draw();
+  }
+
+  /** Rows of `svc` between those of the view. */
+  say(rows: Shown): void {
+    this.#transcript.own(rows);
+    this.draw();
+  }
+
+  /** A whole text of others. */
+  quote(text: string): void {
+    this.#transcript.quote('text', text);
+    this.#transcript.endQuote();
+    this.draw();
+  }
+
+  /** Rows above the status until the next ones. */
+  note(rows: readonly string[]): void {
+    this.#notes = rows.map((row) => exact(row));
+    this.draw();
+  }
+
+  /** Something below the transcript has changed. */
+  draw(): void {
+    this.screen.changed();
+    this.#tickWhile(this.#status.taskId !== null);
+  }
+
+  #liveRows(): LiveRows {
+    const rows: string[] = [];
+    if (!this.screen.isSmall) rows.push(...this.#transcript.openRows, ...this.#notes);
+    const status = this.#status.row(this.#settings.keysHint());
+    if (status !== null) rows.push(this.#color.dim(cutToWidth(status, this.screen.columns)));
+    const input = this.#input();
+    const cursor = input?.cursor ?? null;
+    return {
+      rows: [...rows, ...(input?.rows ?? [])],
+      cursor: cursor === null ? null : { row: rows.length + cursor.row, column: cursor.column },
+    };
+  }
+
+  /** Ends the text that is open and takes the live rows away. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#transcript.endQuote();
+    this.screen.close();
+  }
+
+  #tickWhile(isBusy: boolean): void {
+    if (isBusy && this.#timer === undefined) {
+      this.#timer = setInterval(() => this.#tick(), tickMs);
+      this.#timer.unref();
+      this.#saidMs = this.#settings.nowMs();
+    } else if (!isBusy) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    }
+  }
+
+  /** Without live rows, a status that lasts is said every 30 s. */
+  #tick(): void {
+    if (this.screen.isLive) return this.screen.changed();
+    const status = this.#status.row('');
+    const nowMs = this.#settings.nowMs();
+    if (status === null || nowMs - this.#saidMs < plainStatusMs) return;
+    this.#saidMs = nowMs;
+    this.#transcript.own(say`${status}`);
+  }
+
+  #tell(event: SessionEvent): void {
+    switch (event.kind) {
+      case 'said':
+        return this.#said(event);
+      case 'text':
+      case 'thinking':
+        return this.#transcript.quote(event.kind, event.text);
+      case 'text-ended':
+        return this.#transcript.endQuote();
+      case 'call':
+        if (event.callId !== null) this.#calls.set(event.callId, event.input);
+        return;
+      case 'result':
+        return this.#result(event.result);
+      case 'shown-by-hook':
+        this.#own(say`* ${inertLine(event.name, longestReason)}`);
+        return this.#transcript.aside(event.content);
+      case 'retry':
+        return this.#own(say`! asking the model again: ${inertLine(event.reason, longestReason)}`, 'yellow');
+      case 'question':
+        this.#own(
+          say`? ${this.#status.hasQuestionOfOther ? `${event.taskId.slice(-8)} asks:` : 'asked for:'}`,
+          'yellow',
+        );
+        this.#transcript.quote('text', event.prompt);
+        return this.#transcript.endQuote();
+      case 'question-settled':
+        if (event.end === 'timed-out') this.#own(say`- the question was not answered in time`);
+        return;
+      case 'task-ended':
+        return this.#ended(event);
+      case 'task-started':
+      case 'turn':
+      case 'usage':
+        return;
+    }
+  }
+
+  #said({ text, by, waiting }: Extract<SessionEvent, { readonly kind: 'said' }>): void {
+    const lines = inert(text.slice(0, 64 * 1024))
+      .replace(/\n+$/, '')
+      .split('\n');
+    const shown = lines.slice(0, mostSaidLines);
+    const more = lines.length - shown.length;
+    const from = by === 'user' ? '' : by === 'peer' ? '[another capsule] ' : '[an end is told] ';
+    const rows = shown.map((line, index) => `${index === 0 ? `> ${from}` : '  '}${exact(line)}`);
+    if (more > 0) rows.push(`  … ${shownCount(more)} lines more`);
+    if (waiting > 0) rows.push(`  waiting (${ordinal(waiting)})`);
+    this.#own(Shown.cleaned(rows.join('\n')), by === 'user' ? 'bold' : 'none');
+  }
+
+  #result(result: ShownResult): void {
+    const started = result.callId === null ? undefined : this.#calls.get(result.callId);
+    if (result.callId !== null) this.#calls.delete(result.callId);
+    // Its question and its answer are shown as such.
+    if (result.name === questionTool && !result.isError) return;
+    const call = shownCall(result.name, result.input ?? started);
+    const head = callHead(call, result);
+    const { red, dim } = this.#color;
+    const paint = head.hasFailed ? red : dim;
+    this.#transcript.laidOut(redactHandles(headRow(head, this.screen.columns, paint)));
+    const body = callBody(call, result);
+    const whole = body.more === 0 ? null : this.#settings.wholeOutput(result);
+    const rest = body.more === 0 ? [] : [`… ${shownCount(body.more)} lines more${whole === null ? '' : `: ${whole}`}`];
+    const lines = body.isMoreBefore ? [...rest, ...body.lines] : [...body.lines, ...rest];
+    if (lines.length > 0) this.#transcript.aside(lines.join('\n'));
+  }
+
+  #ended({ state, reason }: Extract<SessionEvent, { readonly kind: 'task-ended' }>): void {
+    const facts = this.#status.takeEnd();
+    const took = facts === null ? '' : ` in ${shownDuration(facts.tookMs)}`;
+    const turns = facts === null ? '' : ` · ${facts.turns === 1 ? '1 turn' : `${facts.turns} turns`}`;
+    const tokens = facts === null || facts.tokens === 0 ? '' : ` · ${shownCount(facts.tokens)} tokens`;
+    switch (state) {
+      case 'completed':
+        return this.#own(say`- done${took}${turns}${tokens}`, 'bold');
+      case 'canceled':
+        return this.#own(say`- canceled${took}${turns}${tokens}`);
+      default:
+        return this.#own(
+          say`✗ ${inertLine(state, longestReason)}${took}${turns}${tokens}${reason === null ? '' : `: ${inertLine(reason, longestReason)}`}`,
+          'red',
+        );
+    }
+  }
+
+  #own(rows: Shown, paint: 'red' | 'yellow' | 'bold' | 'none' = 'none'): void {
+    const text = paint === 'none' ? rows.text : this.#color[paint](rows.text);
+    this.#transcript.own(Shown.cleaned(text));
+  }
+}
+
+/** The bundled tool that asks whoever gave the task. */
+const questionTool = 'svc-tool-request-input';
+
+function ordinal(place: number): string {
+  return place === 1 ? '1st' : place === 2 ? '2nd' : place === 3 ? '3rd' : `${place}th`;
+}

@@ -1,0 +1,96 @@
+/** Lays out what a session says, as rows of a transcript. */
+
+import { redactHandles } from '../../resources/handle-id.ts';
+import type { Terminal } from '../terminal/output.ts';
+import { QuotedRows } from '../terminal/quoted-rows.ts';
+import type { Screen } from '../terminal/screen.ts';
+import { Shown } from '../terminal/shown.ts';
+
+/** Which text of a model is shown: its answer, or what it thinks. */
+export type QuoteKind = 'text' | 'thinking';
+
+/**
+ * Rows of `svc`, and text of others behind the gutter, in the order in which they come. A row goes to the screen when it is whole; the one that text
+ * has begun and not ended is in `openRows`, for the live rows.
+ */
+export class Transcript {
+  readonly #screen: Screen;
+  readonly #terminal: Terminal;
+  readonly #dim: (text: string) => string;
+  #rows: QuotedRows;
+  #quoted: QuoteKind | null = null;
+  /** What the quoted rows have given of the row that is not whole. */
+  #begun = '';
+
+  constructor(screen: Screen, terminal: Terminal, dim: (text: string) => string) {
+    this.#screen = screen;
+    this.#terminal = terminal;
+    this.#dim = dim;
+    this.#rows = this.#newRows();
+  }
+
+  /** A row, or several, of `svc`; ends the text of others first. */
+  own(rows: Shown): void {
+    this.endQuote();
+    const text = redactHandles(rows.text).replace(/\n$/, '');
+    this.#screen.append(this.#terminal.wrapped(text, this.#screen.columns).split('\n'));
+  }
+
+  /** A row that has been laid out for the width of the screen. */
+  laidOut(row: string): void {
+    this.endQuote();
+    this.#screen.append([row]);
+  }
+
+  /** The next piece of a text of others. */
+  quote(kind: QuoteKind, piece: string): void {
+    if (piece === '') return;
+    if (this.#quoted !== kind) this.endQuote();
+    this.#quoted = kind;
+    this.#take(this.#rows.push(redactHandles(piece)));
+  }
+
+  /** The end of such a text, and of its last row. */
+  endQuote(): void {
+    if (this.#quoted === null) return;
+    this.#take(this.#rows.end());
+    this.#quoted = null;
+  }
+
+  /** A whole text of others, dimmed. */
+  aside(text: string): void {
+    this.quote('thinking', text);
+    this.endQuote();
+  }
+
+  /** The row that is not whole yet, which its last word may make two; none between rows. */
+  get openRows(): readonly string[] {
+    return this.#quoted === null ? [] : this.#painted(this.#rows.openRows);
+  }
+
+  /** The width has changed: the row that is not whole is laid out anew. */
+  resized(): void {
+    if (this.#quoted === null) return;
+    this.#begun = '';
+    this.#take(this.#rows.relaid());
+  }
+
+  #newRows(): QuotedRows {
+    return new QuotedRows(this.#terminal, () => this.#screen.columns);
+  }
+
+  #take(text: string): void {
+    const feed = text.lastIndexOf('\n');
+    if (feed === -1) {
+      this.#begun += text;
+      return;
+    }
+    const rows = (this.#begun + text.slice(0, feed)).split('\n');
+    this.#begun = text.slice(feed + 1);
+    this.#screen.append(this.#painted(rows));
+  }
+
+  #painted(rows: readonly string[]): readonly string[] {
+    return this.#quoted === 'thinking' ? rows.map(this.#dim) : rows;
+  }
+}

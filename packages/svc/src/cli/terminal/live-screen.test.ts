@@ -1,0 +1,149 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { ShownTerminal } from '../../../../../test/support/shown-terminal.ts';
+import { type Cursor, type LiveRows, LiveScreen } from './live-screen.ts';
+
+/** A screen whose live rows are set. */
+class Drawn extends LiveScreen {
+  readonly #set: (rows: LiveRows) => void;
+
+  constructor(shown: ShownTerminal, onResize: () => void = () => {}) {
+    let live: LiveRows = { rows: [], cursor: null };
+    super(shown.output, () => live, onResize);
+    this.#set = (rows) => {
+      live = rows;
+    };
+  }
+
+  show(rows: readonly string[], cursor: Cursor | null): void {
+    this.#set({ rows, cursor });
+    this.changed();
+  }
+}
+
+/** `SCREEN_CASES=10000` tries more. */
+const cases = Number(process.env['SCREEN_CASES'] ?? 200);
+
+type Step =
+  | { readonly kind: 'append'; readonly rows: readonly string[] }
+  | { readonly kind: 'show'; readonly rows: readonly string[]; readonly hasCursor: boolean }
+  | { readonly kind: 'flush' };
+
+const word = fc.string({ unit: fc.constantFrom('a', 'b', ' ', '\u4E16', '\u{1F600}'), maxLength: 9 });
+const steps: fc.Arbitrary<readonly Step[]> = fc.array(
+  fc.oneof(
+    fc.record({ kind: fc.constant('append' as const), rows: fc.array(word, { maxLength: 4 }) }),
+    fc.record({
+      kind: fc.constant('show' as const),
+      rows: fc.array(word, { maxLength: 6 }),
+      hasCursor: fc.boolean(),
+    }),
+    fc.constant({ kind: 'flush' as const }),
+  ),
+  { maxLength: 40 },
+);
+
+describe('LiveScreen', () => {
+  it('leaves every row of the transcript once in the scrollback, whatever the live rows do', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        steps,
+        fc.integer({ min: 20, max: 60 }),
+        fc.integer({ min: 4, max: 12 }),
+        async (all, columns, height) => {
+          const shown = new ShownTerminal(columns, height);
+          const screen = new Drawn(shown);
+          const transcript: string[] = [];
+          let count = 0;
+          for (const step of all) {
+            if (step.kind === 'append') {
+              const rows = step.rows.map((row) => `${(count += 1)} ${row}|`);
+              transcript.push(...rows);
+              screen.append(rows);
+            } else if (step.kind === 'show') {
+              const at = { row: Math.max(0, step.rows.length - 1), column: 1 };
+              screen.show(
+                step.rows.map((row) => `live ${row}|`),
+                step.hasCursor && step.rows.length > 0 ? at : null,
+              );
+            } else screen.flush();
+          }
+          screen.flush();
+          const live = (await shown.rows()).slice(transcript.length);
+          expect((await shown.rows()).slice(0, transcript.length)).toEqual(transcript);
+          expect(live.length).toBeLessThanOrEqual(Math.max(2, Math.floor(height / 3)));
+          expect(live.every((row) => row.startsWith('live '))).toBe(true);
+          screen.close();
+          expect(await shown.rows()).toEqual(transcript);
+        },
+      ),
+      { numRuns: cases },
+    );
+  });
+
+  it('keeps every row through resizes, and leaves no live row behind', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.integer({ min: 20, max: 100 }), fc.integer({ min: 6, max: 30 })), { maxLength: 5 }),
+        async (sizes) => {
+          const shown = new ShownTerminal(60, 20);
+          const screen = new Drawn(shown);
+          const transcript: string[] = [];
+          for (const [index, [columns, rows]] of sizes.entries()) {
+            // Shorter than any width: a terminal re-wraps longer ones as it likes.
+            const added = Array.from({ length: 7 }, (_, at) => `row ${index}.${at}`);
+            transcript.push(...added);
+            screen.append(added);
+            screen.show([`status ${'s'.repeat(30)}`, '> typed'], { row: 1, column: 7 });
+            screen.flush();
+            await shown.resize(columns, rows);
+            screen.flush();
+          }
+          screen.close();
+          expect((await shown.rows()).filter((row) => row !== '')).toEqual(transcript);
+        },
+      ),
+      { numRuns: cases / 2 },
+    );
+  });
+
+  it('sends only what differs, and the cursor back to where the person types', async () => {
+    const shown = new ShownTerminal();
+    const screen = new Drawn(shown);
+    screen.show(['turn 1, 3 s', '> abc'], { row: 1, column: 5 });
+    screen.flush();
+    await shown.rows();
+    screen.show(['turn 1, 4 s', '> abc'], { row: 1, column: 5 });
+    screen.flush();
+    expect(String(shown.stream.read())).toBe(
+      '\u001B[?2026h\u001B[?7l\u001B[1A\rturn 1, 4 s\u001B[K\u001B[1B\r\u001B[5C\u001B[?7h\u001B[?2026l',
+    );
+    screen.flush();
+    expect(shown.stream.read()).toBeNull();
+    screen.close();
+  });
+
+  it('cuts a live row that is too long, and shows the last ones where there are too many', async () => {
+    const shown = new ShownTerminal(20, 12);
+    const screen = new Drawn(shown);
+    screen.show(['a', 'b', 'c', 'd', `\u001B[2m${'long '.repeat(9)}\u001B[22m`], null);
+    screen.flush();
+    expect(await shown.rows()).toEqual(['b', 'c', 'd', 'long long long long\u2026']);
+    screen.close();
+  });
+
+  it('gives the screen away without a live row, and draws them again behind what was written meanwhile', async () => {
+    const shown = new ShownTerminal();
+    const screen = new Drawn(shown);
+    screen.append(['first']);
+    screen.show(['status'], null);
+    screen.suspend();
+    shown.stream.write('$ fg\r\n');
+    screen.append(['second']);
+    screen.resume();
+    screen.flush();
+    expect(await shown.rows()).toEqual(['first', '$ fg', 'second', 'status']);
+    screen.close();
+  });
+});

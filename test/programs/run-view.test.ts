@@ -1,0 +1,145 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { taskFile, useCapsules } from '../support/capsule-folders.ts';
+import { asks, runs, says, script } from '../support/scripted-turns.ts';
+import { hasPseudoTerminals, TerminalProcess, type TerminalOptions } from '../support/terminal-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+const capsule = useCapsules();
+const cleanups: (() => void)[] = [];
+const skipped = !hasPseudoTerminals();
+const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
+
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup();
+});
+
+function run(workspace: Workspace, args: readonly string[], options?: TerminalOptions): TerminalProcess {
+  const running = new TerminalProcess(workspace, args, options);
+  cleanups.push(() => running.child.kill('SIGKILL'));
+  return running;
+}
+
+/** A shell that runs `svc run` and then reads what it left unread. */
+const shell = [
+  'bash',
+  '-c',
+  '"$0" "$1" run; read -r -t 1 rest; echo "the shell got [$rest]"',
+  process.execPath,
+  program,
+];
+
+const asker = 'artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]\n';
+const question = script(asks('Which colour?'), says('It is painted.'));
+
+describe.skipIf(skipped)('the view of svc run (skipped without python3)', () => {
+  it('takes a typed line as the answer of the question that waits, and leaves nothing for the shell', async () => {
+    const running = run(capsule({ manifest: asker, script: question, files: taskFile }), [], { command: shell });
+    await running.shows(/^answer>$/);
+    running.type('dark blue');
+    await running.shows(/^answer> dark blue$/);
+    running.type('\r');
+    const rows = await running.shows(/^the shell got/);
+    expect(rows.filter((row) => /^[?$*>-]|^answer|^│|^the/.test(row)).map((row) => row.replace(/ in .*/, ''))).toEqual([
+      '? asked for:',
+      '│ Which colour?',
+      'answer> dark blue',
+      '│ It is painted.',
+      '- done',
+      'the shell got []',
+    ]);
+    expect(await running.ended).toBe(0);
+  });
+
+  it('keeps what is typed while nothing asks, and says what to do with it', async () => {
+    const running = run(
+      capsule({
+        manifest: 'capabilities: { shell: { allow: [sh] } }\n',
+        script: script(runs('sleep 30'), says('Done.')),
+        files: taskFile,
+      }),
+      [],
+      { command: shell },
+    );
+    await running.shows(/ sleep 30, \d+ s .* Esc cancels$/);
+    running.type('hello\r');
+    await running.shows(/^nothing waits for an answer; svc chat [0-9a-f]{4} talks to the capsule$/);
+    running.type('\u001B');
+    await running.shows(/ Esc cancels$/);
+    await running.sends(/\[J/);
+    running.type('\u001B');
+    const rows = await running.shows(/^the shell got/);
+    expect(rows.at(-2)).toBe('the shell got []');
+    expect(rows.some((row) => row.startsWith('- canceled in '))).toBe(true);
+  });
+
+  it.each([
+    ['its own end', '', 0],
+    ['Esc', '\u001B', 1],
+    ['Ctrl+C', '\u0003', 1],
+  ])('gives the terminal back as it was after %s', async (_name, keys, code) => {
+    const slow = script(runs(keys === '' ? 'true' : 'sleep 30'), says('Done.'));
+    const manifest = 'capabilities: { shell: { allow: [sh] } }\n';
+    const running = run(capsule({ manifest, script: slow, files: taskFile }), ['run']);
+    if (keys !== '') {
+      await running.shows(/ sleep 30, \d+ s/);
+      running.type(keys);
+    }
+    expect(await running.ended).toBe(code);
+    expect(running.modes.at(-1)).toBe(running.modes[0]);
+    const off = running.raw.lastIndexOf('\u001B[?2004l');
+    expect(off).toBeGreaterThan(running.raw.lastIndexOf('\u001B[?2004h'));
+    expect(running.raw.lastIndexOf('\u001B[?25h')).toBeGreaterThan(running.raw.lastIndexOf('\u001B[?25l'));
+    for (const cleared of ['\u001B[2J', '\u001B[3J']) expect(running.raw).not.toContain(cleared);
+  });
+
+  it('shows no live row and no colour where it must not', async () => {
+    const workspace = capsule({ manifest: asker, script: question, files: taskFile });
+    const running = run(workspace, ['run'], { env: { ACCESSIBLE: '1' } });
+    await running.shows(/^\? asked for:$/);
+    running.type('blue\r');
+    expect(await running.ended).toBe(0);
+    expect(running.terminal.rows).toContain('said: It is painted.');
+    expect(running.raw).not.toContain('\u001B[J');
+    expect(running.raw).not.toContain('\u001B[?2026h');
+  });
+});
+
+const hasTmux = spawnSync('tmux', ['-V']).status === 0;
+
+describe.skipIf(!hasTmux)('the view of svc run in tmux (skipped without tmux)', () => {
+  it.each([80, 120])('leaves each of 2,000 lines once in the scrollback, %i columns wide', async (columns) => {
+    const lines = Array.from({ length: 2000 }, (_, index) => `line ${index} of the answer\n`);
+    const says = script({
+      content: [{ type: 'text', text: lines.join('') }],
+      chunks: lines,
+      stop_reason: 'end_turn',
+    });
+    const workspace = capsule({ script: says, files: taskFile });
+    const socket = `svc-${process.pid}-${columns}`;
+    const tmux = (...args: string[]): string =>
+      execFileSync('tmux', ['-L', socket, '-f', '/dev/null', ...args], {
+        encoding: 'utf8',
+        cwd: workspace.folder,
+        env: { ...process.env, HOME: workspace.home, LANG: 'C.UTF-8', SVC_CONTAINMENT_CEILING: 'advisory' },
+      });
+    const size = ['-x', String(columns), '-y', '24'];
+    tmux('new-session', '-d', ...size, ';', 'set-option', '-g', 'history-limit', '20000');
+    cleanups.push(() => void spawnSync('tmux', ['-L', socket, 'kill-server']));
+    tmux('respawn-pane', '-k', `"${process.execPath}" "${program}" run; echo "ended: $?"; exec sleep 600`);
+    for (let looks = 0; looks < 200; looks += 1) {
+      if (/^ended: \d/m.test(tmux('capture-pane', '-p'))) break;
+      tmux('resize-window', '-x', String(columns - (looks % 3) * 10), '-y', '24');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    const shown = tmux('capture-pane', '-p', '-J', '-S', '-')
+      .split('\n')
+      .map((row) => row.trimEnd());
+    expect(shown).toContain('ended: 0');
+    const answer = shown.filter((row) => row.startsWith('\u2502 line '));
+    expect(answer).toEqual(lines.map((line) => `\u2502 ${line.trimEnd()}`));
+    expect(shown.filter((row) => /Esc cancels|turn 1,/.test(row))).toEqual([]);
+  });
+});

@@ -1,0 +1,37 @@
+import { PassThrough } from 'node:stream';
+import headless from '@xterm/headless';
+
+import { Output } from '../../packages/svc/src/cli/terminal/output.ts';
+import { terminalOf } from '../../packages/svc/src/cli/terminal/terminal-kind.ts';
+
+/** A stream that is a terminal of some size, and what that terminal shows. */
+export class ShownTerminal {
+  readonly stream = Object.assign(new PassThrough(), { columns: 80, rows: 24 });
+  readonly terminal: headless.Terminal;
+  readonly output = new Output(() => this.stream, terminalOf({ TERM: 'xterm-256color' }));
+
+  constructor(columns = 80, rows = 24) {
+    Object.assign(this.stream, { columns, rows });
+    this.terminal = new headless.Terminal({ cols: columns, rows, scrollback: 100_000, allowProposedApi: true });
+  }
+
+  /** Every row, the scrolled out ones first, without the empty ones at the end. */
+  async rows(): Promise<string[]> {
+    const written = this.stream.read() as Buffer | null;
+    if (written !== null) await new Promise<void>((resolve) => this.terminal.write(written, resolve));
+    const { active } = this.terminal.buffer;
+    const rows = Array.from(
+      { length: active.length },
+      (_, index) => active.getLine(index)?.translateToString(true) ?? '',
+    );
+    while (rows.at(-1) === '') rows.pop();
+    return rows;
+  }
+
+  async resize(columns: number, rows: number): Promise<void> {
+    await this.rows();
+    this.terminal.resize(columns, rows);
+    Object.assign(this.stream, { columns, rows });
+    this.stream.emit('resize');
+  }
+}
