@@ -13,7 +13,8 @@ import { ownPath } from './own-names.mjs';
  * @param {string} request.name
  * @param {string} request.entry
  * @param {import('esbuild').BuildOptions} request.options
- * @param {readonly string[]} request.sharedPackages Late files have these from the start file too; of every other package each has what it uses.
+ * @param {readonly string[]} request.sharedPackages Packages that are in one file, the start file where it uses them; of every other package each file
+ * has what it uses.
  * @param {(directory: string) => import('esbuild').Plugin} request.packagesOnDemand For files that have `directory` between them and `outdir`.
  * @returns {Promise<{ files: { path: string, text: string }[], plan: BundlePlan }>}
  */
@@ -21,7 +22,8 @@ export async function bundleStart(request) {
   const { entry, sharedPackages } = request;
   const { parts, bundleFirst, bundleLate, bundleWhole } = bundlersOf(request);
   const start = await bundleFirst(entry, []);
-  const ofStart = [...sharedPackages, ...ownModules(start)];
+  const early = sharedPackages.filter((name) => isBundled(start, name));
+  const ofStart = [...early, ...ownModules(start)];
   const places = new Map(ofStart.map((path) => [path, inStart(request, path)]));
 
   const bundleParts = async () =>
@@ -37,6 +39,8 @@ export async function bundleStart(request) {
 
   // What several late files use and the start does not: one file for all modules that the same ones use.
   const groups = withoutCircles(groupsByUsers(apart), apart.metafile);
+  const latePackages = sharedPackages.filter((name) => !early.includes(name) && isBundled(apart, name));
+  if (latePackages.length > 0) groups.push(latePackages);
   const placesIn = (group) => new Map([...places].filter(([path]) => !group.includes(path)));
   for (const [index, group] of groups.entries()) for (const path of group) places.set(path, inGroup(index, path));
   const lateFiles = await Promise.all([
@@ -239,6 +243,11 @@ function virtualEntry(lines) {
       }));
     },
   };
+}
+
+/** Whether something of a package is in one of the outputs. */
+function isBundled({ metafile }, name) {
+  return Object.keys(metafile.inputs).some((path) => path.includes(`node_modules/${name}/`));
 }
 
 /** Own modules that are in the output, not what was only read. */

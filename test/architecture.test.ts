@@ -214,7 +214,7 @@ const cleaners: ReadonlySet<string> = new Set([
   'svc/src/cli/logs/log-printer.ts',
   'svc/src/cli/transfer-view.ts',
   'svc/src/cli/render-failure.ts',
-  'svc/src/cli/run.ts',
+  'svc/src/cli/run-command.ts',
   'svc/src/cli/table.ts',
   'svc/src/cli/testing/test-report.ts',
   'svc/src/cli/trace/diff.ts',

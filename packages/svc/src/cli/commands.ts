@@ -3,19 +3,15 @@
 import type { Command } from 'commander';
 
 import type { CommandContext } from './command-context.ts';
-import { runCommand } from './run.ts';
 
 interface CommandEntry {
   readonly name: string;
   readonly load: () => Promise<(context: CommandContext) => Command>;
 }
 
-/**
- * Every command of `svc`, in the order that the help lists them. Only `run` is part of what each start reads: programs wait for the
- * line it writes.
- */
+/** Every command of `svc`, in the order that the help lists them. */
 export const commands: readonly CommandEntry[] = [
-  { name: 'run', load: async () => runCommand },
+  { name: 'run', load: async () => (await import('./run-command.ts')).runCommand },
   { name: 'stop', load: async () => (await import('./stop.ts')).stopCommand },
   { name: 'ps', load: async () => (await import('./ps.ts')).psCommand },
   { name: 'sessions', load: async () => (await import('./sessions.ts')).sessionsCommand },

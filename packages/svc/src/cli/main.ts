@@ -1,7 +1,6 @@
 /** The program `svc`: leads from the command line to a command and its exit code. */
 
 import { isatty } from 'node:tty';
-import { Command, CommanderError } from 'commander';
 
 import { errorCode, isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -10,7 +9,8 @@ import { version } from '../capsule/version.ts';
 import { redactHandles } from '../resources/handle-id.ts';
 import { homeDirectory } from '@svc/kit/files/home-directory.ts';
 import type { CommandContext } from './command-context.ts';
-import { commands } from './commands.ts';
+import { run } from './run.ts';
+import { plainRunOptions } from './run-options.ts';
 import { StandardStreams } from './standard-streams.ts';
 import { Output } from './terminal/output.ts';
 import { say, sayLines } from './terminal/shown.ts';
@@ -18,9 +18,6 @@ import { say, sayLines } from './terminal/shown.ts';
 /** Exit codes of `svc` (docs/cli.md "The command line"). */
 const usageError = 2;
 const bugInSvc = 70;
-
-/** Ask for nothing that a command has. */
-const versionFlags: ReadonlySet<string> = new Set(['-V', '--version']);
 
 /** What the file that starts `svc` tells it. */
 interface Start {
@@ -60,8 +57,9 @@ export async function main(args: readonly string[], { build, onStarted }: Start 
   try {
     // `svc -p` is short for `svc run -p`.
     const line = /^-(?:p|-(?:print|output)\b)/.test(args[0] ?? '') ? ['run', ...args] : args;
-    const root = await program(line, context);
-    await root.parseAsync(line, { from: 'user' });
+    const plain = line[0] === 'run' ? plainRunOptions(line.slice(1)) : null;
+    if (plain !== null) process.exitCode = await run(plain, context);
+    else await (await import('./program.ts')).runProgram(line, context);
   } catch (error) {
     process.exitCode = report(error, context);
   }
@@ -80,32 +78,7 @@ function workingDirectory(): string {
   }
 }
 
-/** Only the command asked for is made; without one that exists, all of them, for the help and its suggestions. */
-async function program(args: readonly string[], context: CommandContext): Promise<Command> {
-  const root = new Command('svc')
-    .description('Runs AI agents as capsules.')
-    .version(version)
-    .showSuggestionAfterError()
-    .configureOutput({
-      writeOut: (text) => context.stdout.write(sayLines(text)),
-      writeErr: (text) => context.stderr.write(sayLines(redactHandles(text))),
-    })
-    .exitOverride();
-  const [first = ''] = args;
-  const asked = commands.filter(({ name }) => name === first);
-  const wanted = asked.length > 0 || versionFlags.has(first) ? asked : commands;
-  const makers = await Promise.all(wanted.map(async ({ load }) => await load()));
-  for (const make of makers) {
-    const command = make(context).copyInheritedSettings(root);
-    for (const below of command.commands) below.copyInheritedSettings(root);
-    root.addCommand(command);
-  }
-  return root;
-}
-
 function report(error: unknown, context: CommandContext): number {
-  // Commander has printed its own message, or the help that was asked for.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usageError;
   const failure = renderFailure(error, context);
   if (failure !== null) {
     context.stderr.write(failure);

@@ -1,0 +1,50 @@
+/** Leads from a command line to the command that it asks for, by the parser of command lines. */
+
+import { Command, CommanderError } from 'commander';
+
+import { version } from '../capsule/version.ts';
+import { redactHandles } from '../resources/handle-id.ts';
+import type { CommandContext } from './command-context.ts';
+import { commands } from './commands.ts';
+import { sayLines } from './terminal/shown.ts';
+
+/** Exit code of a wrong command line (docs/cli.md "The command line"). */
+const usageError = 2;
+
+/** Ask for nothing that a command has. */
+const versionFlags: ReadonlySet<string> = new Set(['-V', '--version']);
+
+/** Runs the command of a line and sets the exit code of the process; rejects with what the command failed with. */
+export async function runProgram(line: readonly string[], context: CommandContext): Promise<void> {
+  try {
+    const root = await program(line, context);
+    await root.parseAsync(line, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    // Commander has printed its own message, or the help that was asked for.
+    process.exitCode = error.exitCode === 0 ? 0 : usageError;
+  }
+}
+
+/** Only the command asked for is made; without one that exists, all of them, for the help and its suggestions. */
+async function program(args: readonly string[], context: CommandContext): Promise<Command> {
+  const root = new Command('svc')
+    .description('Runs AI agents as capsules.')
+    .version(version)
+    .showSuggestionAfterError()
+    .configureOutput({
+      writeOut: (text) => context.stdout.write(sayLines(text)),
+      writeErr: (text) => context.stderr.write(sayLines(redactHandles(text))),
+    })
+    .exitOverride();
+  const [first = ''] = args;
+  const asked = commands.filter(({ name }) => name === first);
+  const wanted = asked.length > 0 || versionFlags.has(first) ? asked : commands;
+  const makers = await Promise.all(wanted.map(async ({ load }) => await load()));
+  for (const make of makers) {
+    const command = make(context).copyInheritedSettings(root);
+    for (const below of command.commands) below.copyInheritedSettings(root);
+    root.addCommand(command);
+  }
+  return root;
+}

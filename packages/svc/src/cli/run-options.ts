@@ -1,0 +1,88 @@
+/** The options of `svc run`, and the command lines of it that need no parser. */
+
+import { captureLevels, type CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
+import { containmentClasses, type ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
+import type { ScriptOptions } from './script/script-run.ts';
+
+export interface RunOptions extends ScriptOptions {
+  readonly workdir?: string;
+  readonly capsuleVersion?: string;
+  readonly bind: string;
+  readonly envFile: boolean;
+  readonly offline?: boolean;
+  readonly containment?: ContainmentClass;
+  readonly capture?: CaptureLevel;
+  readonly captureCeiling?: CaptureLevel;
+  readonly components?: boolean;
+  readonly spawnedBy?: number;
+  readonly sessionId?: SessionId;
+  readonly stopWithin?: number;
+  readonly forChat?: boolean;
+}
+
+/** What is meant where an option is not given. */
+export const usualOptions = { manifest: './svc.yaml', bind: '127.0.0.1', envFile: true } as const;
+
+/** An empty one, of an unset variable, would mean every address. */
+export function isAddress(value: string): boolean {
+  return value.trim() !== '';
+}
+
+export function isWholeNumber(value: string): boolean {
+  return /^[1-9]\d{0,9}$/.test(value);
+}
+
+/** What an option that takes no value says. */
+const flags: Readonly<Record<string, Partial<RunOptions>>> = {
+  '--json': { json: true },
+  '--offline': { offline: true },
+  '--no-env-file': { envFile: false },
+  '--spawn-approval-stdin': { spawnApprovalStdin: true },
+};
+
+/** What an option says with a value; undefined for one that the parser refuses. */
+const withValue: Readonly<Record<string, (value: string) => Partial<RunOptions> | undefined>> = {
+  '--manifest': (manifest) => ({ manifest }),
+  '--task': (task) => ({ task }),
+  '--workdir': (workdir) => ({ workdir }),
+  '--bind': (bind) => (isAddress(bind) ? { bind } : undefined),
+  '--containment': (value) => chosen(containmentClasses, value, (containment) => ({ containment })),
+  '--capture': (value) => chosen(captureLevels, value, (capture) => ({ capture })),
+  '--capture-ceiling': (value) => chosen(captureLevels, value, (captureCeiling) => ({ captureCeiling })),
+  '--spawned-by': (value) => (isWholeNumber(value) ? { spawnedBy: Number(value) } : undefined),
+  '--session-id': (sessionId) => (isSessionId(sessionId) ? { sessionId } : undefined),
+  '--stop-within': (value) => (isWholeNumber(value) ? { stopWithin: Number(value) } : undefined),
+};
+
+function chosen<Choice extends string>(
+  choices: readonly Choice[],
+  value: string,
+  say: (choice: Choice) => Partial<RunOptions>,
+): Partial<RunOptions> | undefined {
+  const choice = choices.find((each) => each === value);
+  return choice === undefined ? undefined : say(choice);
+}
+
+/**
+ * The options of a plain line, as programs write it: whole names, each at most once, values in words of their own that do not begin with a dash.
+ * Null for every other line, good or bad: the parser, of which a start reads nothing before it needs it, has it then (ADR 0121).
+ */
+export function plainRunOptions(words: readonly string[]): RunOptions | null {
+  const given = new Set<string>();
+  const said: Partial<RunOptions>[] = [];
+  for (let at = 0; at < words.length; at += 1) {
+    const name = words[at] ?? '';
+    if (given.has(name)) return null;
+    given.add(name);
+    const one = Object.hasOwn(flags, name) ? flags[name] : valued(name, words[(at += 1)]);
+    if (one === undefined) return null;
+    said.push(one);
+  }
+  return Object.assign({}, usualOptions, ...said) as RunOptions;
+}
+
+function valued(name: string, value: string | undefined): Partial<RunOptions> | undefined {
+  if (!Object.hasOwn(withValue, name) || value === undefined || value.startsWith('-')) return undefined;
+  return withValue[name]?.(value);
+}
