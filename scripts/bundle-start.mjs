@@ -196,11 +196,11 @@ function exportingOnDemand(names, entry) {
   const modules = [...names].map(([path, exported], index) => ({ path, exported, local: (at) => `m${index}_${at}` }));
   const imports = modules.map(({ path, exported, local }) => {
     const bindings = exported?.map((name, at) => `${JSON.stringify(name)} as ${local(at)}`).join();
-    return `import ${bindings === undefined ? `* as ${local(0)}` : `{ ${bindings} }`} from ${specifierOf(path)};`;
+    return bindings === undefined ? '' : `import { ${bindings} } from ${specifierOf(path)};`;
   });
   const makers = modules.map(({ path, exported, local }) => {
     const made = exported?.map((name, at) => `get ${JSON.stringify(name)}() { return ${local(at)}; }`).join();
-    return `${JSON.stringify(keyOf(path))}: () => ${made === undefined ? local(0) : `({ ${made} })`},`;
+    return `${JSON.stringify(keyOf(path))}: () => ${made === undefined ? `require(${specifierOf(path)})` : `({ ${made} })`},`;
   });
   return virtualEntry([
     `export * from ${specifierOf(entry)};`,

@@ -1,31 +1,37 @@
-// Makes the builtin modules of a bundle load when they are first used: a start needs few of them, and each costs it up to 2 ms.
+// Makes the builtin modules of a bundle load when they are first used, and some packages: a start needs few of them, and each costs it up to 2 ms.
 
 /** Those that are cheap, loaded by Node itself, or used by every start anyway. */
 const early = new Set(['node:fs', 'node:path', 'node:url', 'node:events', 'node:util', 'node:buffer', 'node:process']);
 
+/** Packages of CommonJS that look at the process when they are loaded: picocolors opens standard output for it. */
+const latePackages = ['picocolors'];
+
+const builtin = /require\("(node:[\w/]+)"\)/.source;
+const ofPackage = new RegExp(`__toESM\\(require_(${latePackages.join('|')})\\(\\),1\\)`).source;
+
 /**
  * In what esbuild writes, an imported builtin is `var import_x = require("node:x")` and each use of it `import_x.y`. The uses become
- * calls of a function that requires it. Throws when a name is used in any other way.
+ * calls of a function that requires it, and so do those of late packages. Throws when a name is used in any other way.
  */
 export function withLateBuiltins(code) {
-  const declaration = /\b(import_\w+)=require\("(node:[\w/]+)"\)/g;
+  const declaration = new RegExp(`\\b(import_\\w+)=(?:${builtin}|${ofPackage})`, 'g');
   const late = new Map();
-  for (const [, name, module] of code.matchAll(declaration)) {
+  for (const [, name, module, packageName] of code.matchAll(declaration)) {
     // What is declared apart belongs to a module that is itself loaded late, and requires it then.
     const isLateAlready = new RegExp(`\\b(?:var |,)${name}[,;]`).test(code);
-    if (!early.has(module) && !isLateAlready) late.set(name, module);
+    if (!early.has(module) && !isLateAlready) late.set(name, module ?? packageName);
   }
   if (late.size === 0) return code;
-  const names = new RegExp(`\\b(${[...late.keys()].join('|')})\\b(=require\\("node:[\\w/]+"\\)|\\.)?`, 'g');
-  return code.replaceAll(names, (_all, name, next) => {
-    if (next === '.') return `(${name}()).`;
-    if (next === undefined) throw new Error(`${name} is used as a whole: list ${late.get(name)} as early`);
-    return `${name}=lateBuiltin("${late.get(name)}")`;
+  const names = new RegExp(`\\b(${[...late.keys()].join('|')})\\b(?:=(${builtin}|${ofPackage})|(\\.))?`, 'g');
+  return code.replaceAll(names, (_all, name, made, _builtin, _package, dot) => {
+    if (dot !== undefined) return `(${name}()).`;
+    if (made === undefined) throw new Error(`${name} is used as a whole: list ${late.get(name)} as early`);
+    return `${name}=lateModule(()=>${made})`;
   });
 }
 
 /** What the bundle needs in front of it. */
-export const lateBuiltinPrologue = 'const lateBuiltin=(id)=>{let loaded;return()=>(loaded??=require(id))};';
+export const lateBuiltinPrologue = 'const lateModule=(load)=>{let loaded;return()=>(loaded??=load())};';
 
 /** Commander requires it for subcommands that are programs of their own, which `svc` has none of. */
 export const lateChildProcess = {

@@ -1,5 +1,6 @@
 /** The program `svc`: leads from the command line to a command and its exit code. */
 
+import { fstatSync } from 'node:fs';
 import { isatty } from 'node:tty';
 
 import { errorCode, isCoded } from '@svc/kit/diagnostics/system-reason.ts';
@@ -31,8 +32,9 @@ interface Start {
 export async function main(args: readonly string[], { build, onStarted }: Start = {}): Promise<void> {
   const streams = new StandardStreams();
   // How rows are laid out is read where somebody looks at them.
+  const [showsOut, showsErrors] = [isTerminal(1), isTerminal(2)];
   const terminal =
-    isatty(1) || isatty(2) ? (await import('./terminal/terminal-kind.ts')).terminalOf(process.env) : null;
+    showsOut || showsErrors ? (await import('./terminal/terminal-kind.ts')).terminalOf(process.env) : null;
   const context: CommandContext = {
     get cwd() {
       return workingDirectory();
@@ -41,8 +43,13 @@ export async function main(args: readonly string[], { build, onStarted }: Start 
       return homeDirectory(process.env['HOME']);
     },
     env: process.env,
-    stdout: new Output(() => streams.stdout, isatty(1) ? terminal : null, process.env),
-    stderr: new Output(() => streams.stderr, isatty(2) ? terminal : null, process.env),
+    stdout: new Output(
+      () => streams.stdout,
+      showsOut ? terminal : null,
+      process.env,
+      (text) => streams.writeFirst(text),
+    ),
+    stderr: new Output(() => streams.stderr, showsErrors ? terminal : null, process.env),
     ...(build === undefined ? {} : { build }),
     ...(onStarted === undefined ? {} : { onStarted }),
   };
@@ -63,6 +70,11 @@ export async function main(args: readonly string[], { build, onStarted }: Start 
   } catch (error) {
     process.exitCode = report(error, context);
   }
+}
+
+/** Every terminal is a character device; `node:tty` is loaded to ask whether one of those is a terminal. */
+function isTerminal(descriptor: 1 | 2): boolean {
+  return fstatSync(descriptor).isCharacterDevice() && isatty(descriptor);
 }
 
 /** Asked for by the commands that need it; `E-IO-001` once it has been removed. */

@@ -34,11 +34,19 @@ export class Output {
   readonly #open: () => NodeJS.WritableStream;
   readonly terminal: Terminal | null;
   readonly #env: Environment;
+  /** Writes a text without the stream; false where it has to go there. */
+  readonly #writeAtOnce: (text: string) => boolean;
 
-  constructor(open: () => NodeJS.WritableStream, terminal: Terminal | null = null, env: Environment = {}) {
+  constructor(
+    open: () => NodeJS.WritableStream,
+    terminal: Terminal | null = null,
+    env: Environment = {},
+    writeAtOnce: (text: string) => boolean = () => false,
+  ) {
     this.#open = open;
     this.terminal = terminal;
     this.#env = env;
+    this.#writeAtOnce = writeAtOnce;
   }
 
   /** The same stream, laid out for another terminal. */
@@ -79,6 +87,7 @@ export class Output {
   write({ text, layout }: Shown): boolean {
     const { terminal } = this;
     if (text === '') return true;
+    if (terminal === null && this.#writeAtOnce(text)) return true;
     if (terminal === null || layout === 'exact') return this.#open().write(text);
     const rows = layout === 'rows' ? terminal.wrapped(text, this.rowWidth) : text;
     // A piece of a row may come behind one that the terminal counts wider.
