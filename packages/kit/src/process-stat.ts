@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 /** The fields of `/proc/<pid>/stat` from the state on, its third: the parent is at 1, the start at 19. None where there is no such file. */
 export function processStat(pid: number | string): readonly string[] {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The second field holds the command in parentheses, which a process chooses: it may contain anything, parentheses included.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {

@@ -83,7 +83,7 @@ export function abilityKey(facts: {
 }
 
 function contentOf(path: string): string {
-  return unlessRefused(() => readFileSync(path, 'latin1').trim(), '');
+  return unlessRefused(() => readFileSync(path, 'utf8').trim(), '');
 }
 
 function targetOf(path: string): string {

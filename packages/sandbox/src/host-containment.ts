@@ -40,17 +40,18 @@ export async function hostContainment(facts: HostFacts): Promise<Containment> {
       'the helper svc-launch is missing: install svc anew, or run npm run build in a checkout, which says what it needs',
     );
   }
-  const ability = await abilityOf({ ...facts, helper, architecture });
+  const ability = await abilityOf(facts, { helper, architecture });
   const containment = kernelContainment({ helper, ability, architecture, uid, ceiling, ownGroups: ownGroupFacts });
   return containment ?? noContainment(ability.obstacles.filter ?? '');
 }
 
-interface ProbeFacts extends Omit<HostFacts, 'architecture'> {
+interface Probed {
   readonly helper: string;
   readonly architecture: Architecture;
 }
 
-async function abilityOf({ helper, architecture, uid, kernel, ...places }: ProbeFacts): Promise<HostAbility> {
+async function abilityOf(places: HostFacts, { helper, architecture }: Probed): Promise<HostAbility> {
+  const { uid, kernel } = places;
   const cache = new AbilityCache(places.cacheDirectory, uid);
   const key = abilityKey({ helper, uid, kernel });
   const known = key === null ? null : cache.read(key);

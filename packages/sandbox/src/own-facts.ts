@@ -35,11 +35,11 @@ export function ownGroupDirectory(
   if (group === null || group.startsWith('/..')) return null;
   for (const line of mounts.split('\n')) {
     const [before = '', after = ''] = line.split(' - ');
-    const [, , , root = '', directory = ''] = before.split(' ').map(unescapeOctal);
     const [type, , options = ''] = after.split(' ');
     const isIt =
       controller === null ? type === 'cgroup2' : type === 'cgroup' && options.split(',').includes(controller);
     if (!isIt) continue;
+    const [, , , root = '', directory = ''] = before.split(' ').map(unescapeOctal);
     const below = relative(root, group);
     if (below !== '..' && !below.startsWith('../')) return join(directory, below);
   }
@@ -112,5 +112,6 @@ function parseMount(line: string): readonly Mount[] {
 
 /** Blanks and the like in a path, as mountinfo writes them. */
 function unescapeOctal(text: string): string {
+  if (!text.includes('\\')) return text;
   return text.replaceAll(/\\([0-7]{3})/g, (_match, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 }

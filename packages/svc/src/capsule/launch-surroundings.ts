@@ -1,11 +1,12 @@
 /** Finds out what surrounds a launch: its files, its machine, and who delegated it. */
 
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { release, tmpdir } from 'node:os';
 import { arch, getuid, platform } from 'node:process';
 
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { locate, type StorePlaces } from '@svc/artifacts/store/locate.ts';
 import type { RunRequest } from './running-capsule.ts';
 import type { HostFacts } from '@svc/sandbox/host-containment.ts';
@@ -70,11 +71,18 @@ export function hostFacts({ home, packageRoot, ceiling }: HostQuestion): HostFac
     platform,
     architecture: arch,
     uid: getuid?.() ?? 0,
-    kernel: release(),
+    kernel: kernelRelease(),
     cacheDirectory: join(home, '.svc', 'cache'),
-    temporaryDirectory: tmpdir(),
+    get temporaryDirectory() {
+      return tmpdir();
+    },
     ceiling,
   };
+}
+
+/** What `uname` says too; `node:os` would be loaded for that, and then for its directory of temporary files, which few starts need. */
+function kernelRelease(): string {
+  return unlessRefused(() => readFileSync('/proc/sys/kernel/osrelease', 'utf8').trim(), null) ?? release();
 }
 
 interface DelegationQuestion {

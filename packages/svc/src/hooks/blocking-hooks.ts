@@ -82,11 +82,11 @@ export class EndBudget {
   readonly #left: CallDeadline;
   readonly #over = new AbortController();
   #waited = 0;
+  #listens = false;
 
   constructor(stop: AbortSignal, budgetMs: number) {
     this.#stop = stop;
     this.#left = new CallDeadline(budgetMs, () => this.#over.abort(new Error('the session had to end')));
-    stop.addEventListener('abort', () => this.#waited > 0 && this.#left.run(), { once: true });
   }
 
   get signal(): AbortSignal {
@@ -96,6 +96,10 @@ export class EndBudget {
   /** What `work` comes to; its time counts. */
   async during<T>(work: () => Promise<T>): Promise<T> {
     this.#waited += 1;
+    if (!this.#listens) {
+      this.#listens = true;
+      this.#stop.addEventListener('abort', () => this.#waited > 0 && this.#left.run(), { once: true });
+    }
     if (this.#waited === 1 && this.#stop.aborted) this.#left.run();
     try {
       return await work();
