@@ -102,7 +102,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'svc/session/task-runner.ts': { duration: 'durations' },
   'svc/session/workdir-size.ts': { duration: 'effect', timer: 'effect', race: 'effect' },
   'svc/tools/background/background-commands.ts': { duration: 'durations', timer: 'effect' },
-  'svc/tools/dispatch.ts': { duration: 'durations' },
+  'svc/tools/inventory.ts': { duration: 'durations' },
   'svc/tools/mcp/launched-transport.ts': { timer: 'effect' },
   'svc/tools/mcp/listed-tools.ts': { duration: 'effect' },
   'svc/tools/mcp/tool-server.ts': { timer: 'effect' },

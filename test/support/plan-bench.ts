@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
 
-import type { CallVerdict, CheckedCall, DispatchContext, DispatchedCall } from '@svc/svc/tools/dispatch.ts';
-import { Inventory } from '@svc/svc/tools/inventory.ts';
+import { Inventory, type CallVerdict, type CheckedCall, type DispatchContext } from '@svc/svc/tools/inventory.ts';
 import { type RunCapsuleStep, nothingRan } from '@svc/svc/tools/plan/capsule-step.ts';
 import { createSubmitPlanTool } from '@svc/svc/tools/plan/submit-plan-tool.ts';
-import type { Tool, ToolKind, ToolOutcome } from '@svc/svc/tools/tool.ts';
+import type { Tool, ToolKind, ToolOutcome, DispatchedCall } from '@svc/svc/tools/tool.ts';
 import type { TraceEvent } from '@svc/svc/trace/events.ts';
 
 const clock = { monotonicMs: (): number => 0 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
-import type { DispatchedCall } from '../tools/dispatch.ts';
+import type { DispatchedCall } from '../tools/tool.ts';
 import { Inventory } from '../tools/inventory.ts';
 import type { DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import { createDelegateTaskTool } from './delegate-task-tool.ts';

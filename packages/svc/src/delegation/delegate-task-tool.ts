@@ -2,8 +2,7 @@
 
 import * as z from 'zod/mini';
 
-import { neverReached } from '../tools/dispatch.ts';
-import type { Tool, ToolDeclaration, ToolOutcome } from '../tools/tool.ts';
+import { type Tool, type ToolDeclaration, type ToolOutcome, neverReached } from '../tools/tool.ts';
 import type { Delegations } from './delegations.ts';
 import type { DelegationRequest, StartOutcome } from './delegations-deps.ts';
 

@@ -3,7 +3,7 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { InferenceRequest } from '../inference/driver.ts';
 import type { HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
-import type { CallVerdict } from '../tools/dispatch.ts';
+import type { CallVerdict } from '../tools/inventory.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import { AsyncHooks } from './async-hooks.ts';
 import { askInOrder, type Asked, type AskDeps, type AskedEvent, EndBudget, type HookTimer } from './blocking-hooks.ts';

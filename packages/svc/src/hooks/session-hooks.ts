@@ -1,7 +1,7 @@
 /** What a session tells its hooks, and what they may answer. */
 
 import type { InferenceResponse, Message, Usage } from '../inference/driver.ts';
-import type { CallVerdict, CheckedCall } from '../tools/dispatch.ts';
+import type { CallVerdict, CheckedCall } from '../tools/inventory.ts';
 
 /** A task as its hooks are told of it. */
 export interface HookedTask {

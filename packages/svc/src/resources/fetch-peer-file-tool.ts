@@ -2,8 +2,13 @@
 
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
-import { neverReached } from '../tools/dispatch.ts';
-import type { Tool, ToolCallContext, ToolDeclaration, ToolOutcome } from '../tools/tool.ts';
+import {
+  type Tool,
+  type ToolCallContext,
+  type ToolDeclaration,
+  type ToolOutcome,
+  neverReached,
+} from '../tools/tool.ts';
 import { audienceHeader } from '@svc/protocol/audience.ts';
 import { resourcesPath } from '@svc/protocol/resource-files.ts';
 import { parsePeerHandle } from '@svc/protocol/peer-handle.ts';

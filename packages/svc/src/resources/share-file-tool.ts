@@ -4,8 +4,13 @@ import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { lifetimeSecs, longestLifetimeSecs } from '@svc/artifacts/manifest/units.ts';
 import { wholeMs } from '@svc/kit/units.ts';
-import { neverReached } from '../tools/dispatch.ts';
-import type { Tool, ToolCallContext, ToolDeclaration, ToolOutcome } from '../tools/tool.ts';
+import {
+  type Tool,
+  type ToolCallContext,
+  type ToolDeclaration,
+  type ToolOutcome,
+  neverReached,
+} from '../tools/tool.ts';
 import type { ExportRoot } from './export-root.ts';
 import { parsePeerAddress, type PeerTimes, fetchAudience } from './peer-client.ts';
 import type { PeerHandles } from './peer-handles.ts';

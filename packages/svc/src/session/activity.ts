@@ -3,7 +3,7 @@
 import type { HookArtifact } from '../hooks/session-hooks.ts';
 import type { DriverFailure, InferenceRequest, InferenceResponse, Usage } from '../inference/driver.ts';
 import type { SpendRefusal } from '../inference/spend-meter.ts';
-import type { DispatchedCall, RequestedCall } from '../tools/dispatch.ts';
+import type { DispatchedCall, RequestedCall } from '../tools/tool.ts';
 import type { PreparedText, TraceEvent } from '../trace/events.ts';
 import type { Announcement, Question, Task, TaskEvent } from './task.ts';
 

@@ -1,6 +1,6 @@
 /** Writes the trace of a session from its activity. */
 
-import { callTrace } from '../tools/dispatch.ts';
+import { callTrace } from '../tools/inventory.ts';
 import type { Trace, TraceEvent } from '../trace/events.ts';
 import type { TraceEventId } from '@svc/protocol/ids.ts';
 import type { Activity, ActivityListener } from './activity.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { DispatchContext } from './dispatch.ts';
-import { Inventory } from './inventory.ts';
+import { Inventory, type DispatchContext } from './inventory.ts';
 import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
 
 const passed: ToolOutcome = { status: 'passed', content: 'fine', exitCode: null, truncated: false };

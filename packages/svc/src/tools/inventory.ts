@@ -1,16 +1,49 @@
-/** Holds every tool that the model of a session can call. */
+/** Holds every tool that the model of a session can call, and carries out its calls. */
 
-import type { Clock } from '@svc/kit/clock.ts';
+import { toUSVString } from 'node:util';
+
+import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
+import { fittingLength } from '@svc/protocol/json-length.ts';
+import type { TraceEvent } from '../trace/events.ts';
 import { ArgumentCheck } from './argument-check.ts';
 import {
-  type CallableTool,
-  dispatchCall,
-  type DispatchContext,
   type DispatchedCall,
+  neverReached,
+  type OtherTools,
   type RequestedCall,
-} from './dispatch.ts';
-import type { OtherTools, Tool, ToolDeclaration } from './tool.ts';
+  type Tool,
+  type ToolDeclaration,
+  type ToolCallContext,
+  type ToolKind,
+  type ToolOutcome,
+} from './tool.ts';
+import { fenceUntrusted } from './untrusted-fence.ts';
+
+/** A call that could run now: its tool exists and its arguments fit. */
+export interface CheckedCall {
+  readonly toolName: string;
+  readonly kind: ToolKind;
+  readonly callId: string | null;
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+export type CallVerdict =
+  | { readonly kind: 'proceed' }
+  /** The call is refused; the reason is what the model is told. */
+  | { readonly kind: 'deny'; readonly reason: string };
+
+export interface DispatchContext extends Omit<ToolCallContext, 'callId' | 'tools'> {
+  /** Asked before anything of a tool runs. */
+  readonly judge: (call: CheckedCall) => Promise<CallVerdict>;
+}
+
+/** A tool with the check of its arguments. */
+interface CallableTool {
+  readonly tool: Tool;
+  readonly argumentCheck: ArgumentCheck;
+}
 
 /** Names that belong to the runtime, whether or not it offers the tool in this session. */
 const runtimeToolNames: ReadonlySet<string> = new Set([
@@ -58,14 +91,44 @@ export class Inventory {
     }
   }
 
-  /** Carries out one call of the model; unknown names and unfit arguments come back as results. */
-  dispatch(call: RequestedCall, context: DispatchContext): Promise<DispatchedCall> {
-    const find = (name: string): CallableTool | undefined => this.#tools.get(name);
-    const toolsFor = (calling: DispatchContext): OtherTools => ({
-      kindOf: (name) => find(name)?.tool.kind,
-      dispatch: (inner, step) => this.dispatch(inner, { ...calling, place: `${calling.place}/s${step}` }),
-    });
-    return dispatchCall(call, context, { find, names: this.names, clock: this.#clock, toolsFor });
+  /**
+   * Carries out one call of the model; unknown names and unfit arguments come back as results. Rejects only with the reason of an aborted signal, or
+   * for a bug.
+   */
+  async dispatch(call: RequestedCall, context: DispatchContext): Promise<DispatchedCall> {
+    const startedMs = this.#clock.monotonicMs();
+    const callId = call.id === '' ? null : call.id;
+    const found = this.#tools.get(call.name);
+    const outcome: DispatchOutcome =
+      found === undefined
+        ? neverReached(unknownTool(call.name, this.names))
+        : await callChecked(found, call.input, { ...context, callId, tools: this.#toolsFor(context) });
+    const reached = outcome.reached !== false;
+    const fenceSource = reached && found?.tool.kind !== 'skill' ? `tool:${call.name}` : null;
+    const { text: content, isCut } = shownText(outcome.content);
+    return {
+      toolName: call.name,
+      kind: found?.tool.kind ?? 'unknown',
+      content: fenceSource === null ? content : fenceUntrusted(fenceSource, content),
+      fenceSource,
+      unfenced: content,
+      output: outcome.output === undefined ? content : shownText(outcome.output).text,
+      callId,
+      isError: !reached || outcome.status !== 'passed',
+      durationMs: elapsedMs(this.#clock, startedMs),
+      exitCode: reached ? outcome.exitCode : null,
+      truncated: reached && (outcome.truncated || isCut),
+      reached,
+      denied: outcome.denied === true,
+    };
+  }
+
+  /** The tools that a call of this context may make calls to itself. */
+  #toolsFor(context: DispatchContext): OtherTools {
+    return {
+      kindOf: (name) => this.#tools.get(name)?.tool.kind,
+      dispatch: (inner, step) => this.dispatch(inner, { ...context, place: `${context.place}/s${step}` }),
+    };
   }
 }
 
@@ -88,4 +151,94 @@ function described({ kind, name, artifact }: Tool): string {
   if (artifact !== undefined) return `the tool ${name} of the artifact ${artifact}`;
   if (kind === 'shell') return `the shell command ${name}`;
   return kind === 'runtime' ? `the runtime tool ${name}` : `the artifact ${name}`;
+}
+
+/**
+ * Of what one call gives, as the JSON that frames and drivers hold it in: as much as a native tool may answer. NUL characters take six times
+ * their number there.
+ */
+const longestResultBytes: number = 16 * 1024 * 1024;
+
+/** Text of a tool as frame, trace and model hold it: the same for all, so without halves of characters, and cut for all. */
+function shownText(given: string): { readonly text: string; readonly isCut: boolean } {
+  // Of what is cut off, not even the halves of characters are looked at.
+  const text = toUSVString(given.slice(0, longestResultBytes));
+  const length = fittingLength(text, longestResultBytes);
+  if (length === given.length) return { text, isCut: false };
+  const note = `[${given.length - length} more characters are not shown: as JSON, a result has at most ${longestResultBytes} bytes]`;
+  return { text: `${text.slice(0, length)}\n${note}`, isCut: true };
+}
+
+interface DispatchOutcome extends ToolOutcome {
+  readonly denied?: true;
+}
+
+async function callChecked(
+  found: CallableTool,
+  input: unknown,
+  context: DispatchContext & ToolCallContext,
+): Promise<DispatchOutcome> {
+  const { tool, argumentCheck } = found;
+  const args = argumentsOf(input);
+  if (args === null) return neverReached(`the arguments of ${tool.name} are not a JSON object`);
+  const problems = await context.settle(async () => {
+    const found = await argumentCheck.problemsOf(args);
+    return found.length === 0 ? null : found;
+  });
+  if (problems !== null) {
+    return neverReached([`the arguments of ${tool.name} do not fit its input schema:`, ...problems].join('\n'));
+  }
+  context.signal.throwIfAborted();
+  const { callId, judge } = context;
+  const verdict = await judge({ toolName: tool.name, kind: tool.kind, callId, arguments: args });
+  if (verdict.kind === 'deny') return { ...neverReached(verdict.reason), denied: true };
+  context.signal.throwIfAborted();
+  return await tool.call(args, context);
+}
+
+/** Providers write the arguments of a call without arguments as empty text or null. */
+function argumentsOf(input: unknown): Readonly<Record<string, unknown>> | null {
+  if (input === null || input === undefined || input === '') return {};
+  if (typeof input !== 'object' || Array.isArray(input)) return null;
+  return input as Readonly<Record<string, unknown>>;
+}
+
+function unknownTool(name: string, names: readonly string[]): string {
+  const asked = JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name);
+  const available = names.length === 0 ? 'there are no tools' : `the tools are ${names.join(', ')}`;
+  return `there is no tool named ${asked}; ${available}`;
+}
+
+interface TracedCall {
+  readonly taskId: TaskId;
+  readonly turn: number;
+  /** The arguments as the model gave them. */
+  readonly input: unknown;
+  readonly call: DispatchedCall;
+}
+
+/** The one trace line of a dispatched call; its `duration_ms` is the artifact frame's. */
+export function callTrace({ taskId, turn, input, call }: TracedCall): TraceEvent {
+  const common = {
+    task_id: taskId,
+    turn,
+    tool_call_id: call.callId,
+    arguments: input,
+    is_error: call.isError,
+    duration_ms: call.durationMs,
+    content_bytes: Buffer.byteLength(call.content),
+  };
+  const outcome = { exit_code: call.exitCode, truncated: call.truncated };
+  switch (call.kind) {
+    case 'skill':
+      return { event_type: 'skill_call', ...common, skill_name: call.toolName };
+    case 'shell':
+      return { event_type: 'shell', ...common, ...outcome, command_name: call.toolName };
+    case 'wasm':
+    case 'native':
+    case 'mcp':
+    case 'runtime':
+    case 'unknown':
+      return { event_type: 'tool_call', ...common, ...outcome, tool_name: call.toolName, tool_kind: call.kind };
+  }
 }

@@ -6,8 +6,7 @@ import type { LaunchedProcess, LaunchEnd, Launcher } from '@svc/sandbox/launcher
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { JsonShape, parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
-import { neverReached } from './dispatch.ts';
-import type { Tool, ToolCallContext, ToolDeclaration, ToolOutcome } from './tool.ts';
+import { type Tool, type ToolCallContext, type ToolDeclaration, type ToolOutcome, neverReached } from './tool.ts';
 import { longestTimerMs } from '@svc/kit/units.ts';
 
 const maxAnswerBytes = 16 * 1024 * 1024;

@@ -4,9 +4,8 @@ import type { LaunchedProcess, Launcher, LaunchEnd } from '@svc/sandbox/launcher
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { type BackgroundCommands, mostCommands } from './background/background-commands.ts';
 import { OutputCapture, OutputLog, type CapturedOutput } from './captured-output.ts';
-import { neverReached } from './dispatch.ts';
 import { commandWords, isShell, shellDeclaration } from './shell-command.ts';
-import type { Tool, ToolCallContext, ToolOutcome } from './tool.ts';
+import { type Tool, type ToolCallContext, type ToolOutcome, neverReached } from './tool.ts';
 import type { WorkId } from '@svc/protocol/ids.ts';
 
 /** How much of each output the model sees (ADR 0006). */

@@ -2,7 +2,6 @@
 
 import type { CallImports } from '@svc/components/import-log.ts';
 import type { TraceEvent } from '../trace/events.ts';
-import type { DispatchedCall, RequestedCall } from './dispatch.ts';
 
 /** Where a tool came from; `mcp` is one of an MCP server, `shell` is one command of `capabilities.shell.allow`, `runtime` is built into `svc`. */
 export type ToolKind = 'wasm' | 'native' | 'mcp' | 'skill' | 'shell' | 'runtime';
@@ -34,6 +33,36 @@ export interface ToolCallContext {
   readonly imports?: CallImports;
 }
 
+/** A call as the model made it. `input` is parsed JSON, or the text itself when it is no JSON. */
+export interface RequestedCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+}
+
+/** One call and its result: what an `artifact` frame, a trace line and the model's next message say (D1 "Frame types"). */
+export interface DispatchedCall {
+  readonly toolName: string;
+  readonly kind: ToolKind | 'unknown';
+  /** Exactly what the model receives, fenced when `fenceSource` is a string; cut at `longestResultBytes`, which `truncated` tells. */
+  readonly content: string;
+  readonly fenceSource: string | null;
+  /** The content before fencing. Text of a stranger wherever `fenceSource` is a string. */
+  readonly unfenced: string;
+  /** What another call can be handed of it, unfenced too. */
+  readonly output: string;
+  readonly callId: string | null;
+  readonly isError: boolean;
+  /** Whole milliseconds. */
+  readonly durationMs: number;
+  readonly exitCode: number | null;
+  readonly truncated: boolean;
+  /** False when nothing of a tool ran: the content is the runtime's own. */
+  readonly reached: boolean;
+  /** A verdict kept it from running: no frame mentions it (D1 "Frame types", `artifact`). */
+  readonly denied: boolean;
+}
+
 /** The tools of the session, under the task of the call at hand. */
 export interface OtherTools {
   kindOf(name: string): ToolKind | undefined;
@@ -52,6 +81,11 @@ export interface ToolOutcome {
   readonly truncated: boolean;
   /** False when nothing of the tool ran; `content` is then the runtime's own and is not fenced. True when absent. */
   readonly reached?: boolean;
+}
+
+/** The outcome of a call of which nothing ran. `content` is the runtime's own words and reaches the model unfenced. */
+export function neverReached(content: string): ToolOutcome {
+  return { status: 'failed', content, exitCode: null, truncated: false, reached: false };
 }
 
 /** How a model is told of a tool. */

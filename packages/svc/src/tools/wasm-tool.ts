@@ -3,8 +3,7 @@
 import { ComponentFault, type Component, type HostFunctions } from '@svc/components/component.ts';
 import { offeredInterface } from '@svc/components/interface-versions.ts';
 import { isFlag, isObjectOf, isOneOf, isText } from '@svc/kit/guards.ts';
-import { neverReached } from './dispatch.ts';
-import type { Tool, ToolCallContext, ToolDeclaration, ToolOutcome } from './tool.ts';
+import { type Tool, type ToolCallContext, type ToolDeclaration, type ToolOutcome, neverReached } from './tool.ts';
 
 /** A question is shown whole to whoever may answer it: in a frame, in the task, on a terminal. */
 const longestPromptBytes = 64 * 1024;

@@ -1,8 +1,7 @@
 /** The tool `submit-plan`, by which a model runs many calls as one. */
 
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
-import { neverReached, type DispatchedCall } from '../dispatch.ts';
-import type { Tool, ToolCallContext, ToolOutcome } from '../tool.ts';
+import { type Tool, type ToolCallContext, type ToolOutcome, neverReached, type DispatchedCall } from '../tool.ts';
 import { type RunCapsuleStep, nothingRan, type StepOutcome } from './capsule-step.ts';
 import { checkPlan } from './check-plan.ts';
 import {
