@@ -7,9 +7,8 @@ import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import { type EgressRules, defaultLimits, type EgressDecision, type EgressLimits } from './egress-rules.ts';
 import { forwardRequest } from './forward-request.ts';
 import { openService, openUpstream, connectDirectly, type Connect } from './open-upstream.ts';
-import { encodeRefusal, refuse, type ProxyRefusal } from './proxy-refusal.ts';
 import { ownServiceTarget, parseTarget, type ProxyTarget, type OwnService } from './proxy-target.ts';
-import { parseRequestHead, type RequestHead } from './message-heads.ts';
+import { parseRequestHead, type RequestHead, encodeRefusal, refuse, type ProxyRefusal } from './message-heads.ts';
 import { SocketReader } from './socket-reader.ts';
 
 /** Nothing has passed for too long. */

@@ -4,7 +4,6 @@ import { request as nodeRequest, type ClientRequest, type IncomingMessage } from
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { networkFault } from '@svc/kit/net/network-reason.ts';
-import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
 import type { ProxyTarget } from './proxy-target.ts';
 import {
   type RequestHead,
@@ -14,6 +13,8 @@ import {
   encodeInterim,
   encodeResponseHead,
   planResponse,
+  refuse,
+  type ProxyRefusal,
 } from './message-heads.ts';
 import type { SocketReader } from './socket-reader.ts';
 

@@ -4,7 +4,7 @@ import { type Socket, connect } from 'node:net';
 import { addressFault } from '@svc/kit/net/address-class.ts';
 import { isCovered, formatDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { EgressDecision, EgressRules } from './egress-rules.ts';
-import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
+import { refuse, type ProxyRefusal } from './message-heads.ts';
 import type { ProxyTarget } from './proxy-target.ts';
 import { checkedAddresses } from '@svc/kit/net/resolver.ts';
 

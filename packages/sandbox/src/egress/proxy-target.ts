@@ -1,8 +1,7 @@
 /** Reads from a request where it wants to go. */
 
 import { parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
-import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
-import { type RequestHead, headerValues } from './message-heads.ts';
+import { type RequestHead, headerValues, refuse, type ProxyRefusal } from './message-heads.ts';
 
 /** What a request asks of the proxy. A tunnel counts as `https`, which it is for, and a request to be passed on as `http`. */
 export type ProxyTarget =

@@ -2,8 +2,7 @@
 
 import type { Socket } from 'node:net';
 
-import { refuse, type ProxyRefusal } from './proxy-refusal.ts';
-import { maxHeadBytes } from './message-heads.ts';
+import { maxHeadBytes, refuse, type ProxyRefusal } from './message-heads.ts';
 
 type HeadBytes =
   | { readonly kind: 'bytes'; readonly bytes: Buffer }
