@@ -211,19 +211,6 @@ export interface ProxyRefusal {
   readonly text: string;
 }
 
-const phrases: Readonly<Record<ProxyRefusal['status'], string>> = {
-  400: 'Bad Request',
-  403: 'Forbidden',
-  408: 'Request Timeout',
-  417: 'Expectation Failed',
-  431: 'Request Header Fields Too Large',
-  501: 'Not Implemented',
-  502: 'Bad Gateway',
-  503: 'Service Unavailable',
-  504: 'Gateway Timeout',
-  505: 'HTTP Version Not Supported',
-};
-
 export function refuse(status: ProxyRefusal['status'], text: string): ProxyRefusal {
   return { kind: 'refused', status, text };
 }
@@ -232,7 +219,7 @@ export function refuse(status: ProxyRefusal['status'], text: string): ProxyRefus
 export function encodeRefusal({ status, text }: ProxyRefusal, method: string): Buffer {
   const body = Buffer.from(`${text}\n`);
   const head = [
-    `HTTP/1.1 ${status} ${phrases[status]}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Content-Type: text/plain; charset=utf-8',
     `Content-Length: ${body.length}`,
     'Connection: close',
