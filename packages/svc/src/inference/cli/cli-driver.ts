@@ -10,10 +10,9 @@ import {
   type InferenceRequest,
   redactedOutcome,
 } from '../driver.ts';
-import { McpService } from './mcp-service.ts';
+import { McpService, InferenceTools } from './mcp-service.ts';
 import type { CliDialect, CliStart } from './cli-dialect.ts';
 import { KnownConversations, type Continuation, continuationPrompt, openingPrompt } from './known-conversations.ts';
-import { InferenceTools } from './inference-tools.ts';
 import { ProgramRun } from './program-run.ts';
 
 interface CliDriverSettings {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { ToolAnswer } from '../driver.ts';
-import { InferenceTools, type InferenceToolsOptions } from './inference-tools.ts';
+import { InferenceTools, type InferenceToolsOptions } from './mcp-service.ts';
 
 interface Waiting {
   readonly id: string;

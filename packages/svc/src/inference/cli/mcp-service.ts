@@ -1,7 +1,8 @@
-/** Serves the tools of a capsule to its coding programs over the Model Context Protocol. */
+/** Serves the tools of a capsule to its coding programs over the Model Context Protocol, and carries out their calls one after another. */
 
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
+
 import type { McpHttpHandler, Tool } from '@modelcontextprotocol/server';
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
@@ -9,7 +10,7 @@ import { kitRefusal } from '@svc/kit/http/refusal.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest } from '@svc/kit/http/route.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
-import type { ToolDefinition, ToolAnswer } from '../driver.ts';
+import type { ToolDefinition, ToolAnswer, InferenceCall } from '../driver.ts';
 
 interface McpServiceOptions {
   /** The bearer token of the session, asked of every request. */
@@ -156,4 +157,75 @@ async function webReply(response: Response): Promise<Reply> {
   }
   const source = Readable.fromWeb(response.body as ReadableStream<Uint8Array>);
   return { kind: 'readable', status, headers: { 'cache-control': 'no-cache' }, contentType, length: null, source };
+}
+
+export interface InferenceToolsOptions {
+  readonly definitions: readonly ToolDefinition[];
+  readonly callTool: InferenceCall['callTool'];
+  /** Calls beyond these are answered with an error; null where the program counts its turns itself. */
+  readonly mostCalls: number | null;
+  /** Called once with what ends the inference: a cancel, or a failure of the runtime itself. */
+  readonly onFault: (reason: unknown) => void;
+  /** Called when a program goes on calling after it was told that its calls are used up. */
+  readonly onStubborn: () => void;
+}
+
+/** Calls of one inference, each carried out after the one before, whatever the program does at once. */
+export class InferenceTools implements OfferedTools {
+  readonly definitions: readonly ToolDefinition[];
+  readonly #options: InferenceToolsOptions;
+  #made = 0;
+  #last: Promise<unknown> = Promise.resolve();
+  #isOver = false;
+  #fault: { readonly reason: unknown } | null = null;
+
+  constructor(options: InferenceToolsOptions) {
+    this.definitions = options.definitions;
+    this.#options = options;
+  }
+
+  /** How many calls came in. */
+  get made(): number {
+    return this.#made;
+  }
+
+  call(request: OfferedCall): Promise<ToolAnswer> {
+    this.#made += 1;
+    if (this.#isOver) return Promise.resolve(late);
+    const { mostCalls } = this.#options;
+    if (mostCalls !== null && this.#made > mostCalls) {
+      if (this.#made > 2 * mostCalls) this.#options.onStubborn();
+      return Promise.resolve(usedUp(mostCalls));
+    }
+    const answer = this.#last.then(() => this.#carryOut(request));
+    this.#last = answer.catch(() => {});
+    return answer;
+  }
+
+  /** Takes no more calls, and settles once those under way are over. Rejects with what one of them ended the inference with. */
+  async finish(): Promise<void> {
+    this.#isOver = true;
+    await this.#last;
+    if (this.#fault !== null) throw this.#fault.reason;
+  }
+
+  async #carryOut({ name, input }: OfferedCall): Promise<ToolAnswer> {
+    if (this.#isOver || this.#fault !== null) return late;
+    try {
+      // The provider's own id stays with the program (D1 "Frame types", `artifact`).
+      return await this.#options.callTool({ type: 'tool_call', id: '', name, input });
+    } catch (error) {
+      this.#fault = { reason: error };
+      this.#options.onFault(error);
+      // What went wrong inside is nothing for the program to read.
+      throw new Error('the call was broken off', { cause: error });
+    }
+  }
+}
+
+const late: ToolAnswer = { content: 'the task is over: nothing is carried out any more', isError: true };
+
+function usedUp(mostCalls: number): ToolAnswer {
+  const content = `not carried out: the ${mostCalls} turns of this task are used up. Answer with what is known.`;
+  return { content, isError: true };
 }
