@@ -24,7 +24,7 @@ interface LoadRequest {
   readonly env: Environment;
   /**
    * `launch`, the default, resolves `inference.api_key` and reads `system_prompt_file`. `inspect` does neither: it is for
-   * those who look at a manifest and run nothing (D2 "Daemon options" 6). `replay` reads the file and resolves no key: no model is asked.
+   * those who look at a manifest and run nothing (D2 "Daemon options" 6). `replay` reads the file, and needs no key: no model is asked.
    */
   readonly purpose?: 'launch' | 'inspect' | 'replay';
   /** False for the keys whose variables may be unset; absent, each one has to be set. */
@@ -38,7 +38,7 @@ export interface LoadedManifest {
   readonly text: string;
   /** Defaults filled in, references resolved, unknown keys gone. Never holds `inference.api_key`. */
   readonly manifest: CapsuleManifest;
-  /** `inference.api_key`; absent when the manifest has none or was not read for a launch. */
+  /** `inference.api_key`; absent when the manifest has none or was only inspected, and for a replay also when its variable is not set. */
   readonly apiKey?: Secret;
   /** The text of `system_prompt` or of the file; empty when there is neither. */
   readonly systemPrompt: string;
@@ -89,7 +89,7 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
   return {
     text,
     manifest,
-    ...(purpose === 'launch' && apiKey !== undefined ? { apiKey: new Secret(apiKey) } : {}),
+    ...keyOf(apiKey, { purpose, env }),
     systemPrompt: inference.system_prompt ?? prompt.text,
     warnings: document.warnings,
     references: [...references].flatMap(([where, found]) => (where === apiKeyPath ? [] : [found])),
@@ -98,6 +98,17 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     locate: (path, part) => source.locate(path, part),
     ...(keeper !== undefined && purpose === 'launch' ? { keep: () => keep(keeper) } : {}),
   };
+}
+
+/** A replay has the key for one thing: that no report holds it. */
+function keyOf(
+  apiKey: string | undefined,
+  { purpose, env }: Required<Pick<LoadRequest, 'purpose' | 'env'>>,
+): Pick<LoadedManifest, 'apiKey'> {
+  if (apiKey === undefined || purpose === 'inspect') return {};
+  const variable = purpose === 'replay' ? referencedVariable(apiKey) : undefined;
+  const key = variable === undefined ? apiKey : (env[variable] ?? '');
+  return purpose === 'replay' && key === '' ? {} : { apiKey: new Secret(key) };
 }
 
 /** A comment that may hold a credential, such as a key that stood in the manifest before: the whole text would be kept. */

@@ -34,6 +34,11 @@ export const journalCodes = {
     explanation:
       'svc trace import and svc test take archives of up to 500 MiB in up to 16384 files, since they may come from a stranger, and svc trace export and svc test --record write no larger ones. --redact leaves the texts out. All of svc trace but import takes the path of a session folder as well as an archive, such as that of a copy.',
   },
+  'E-RUN-069': {
+    title: 'a recording holds a secret',
+    explanation:
+      'A test lies in a repository and is read by many. The recorded session has in it the key of the provider, the listener token, or the value of a variable that the capsule is granted and whose name contains KEY, TOKEN, SECRET or PASSWORD: it ran before that was so, or with another environment. A session that runs now records [secret] in its place.',
+  },
   'E-RUN-078': {
     title: 'a session cannot be run again',
     explanation:

@@ -82,8 +82,8 @@ describe('leftovers', () => {
     const file = join(root, '.svc-tmp-abc');
     writeFileSync(file, '');
     age(file, 25);
-    removeLeftovers(join(root, 'none'), '.svc-tmp-', Date.now());
-    removeLeftovers(root, '.svc-tmp-', Date.now());
+    removeLeftovers(join(root, 'none'), '.svc-tmp-', { now: Date.now(), owner: null });
+    removeLeftovers(root, '.svc-tmp-', { now: Date.now(), owner: null });
     expect(readdirSync(root)).toEqual([]);
   });
 });

@@ -20,7 +20,8 @@ export function makeScratch(parent: string, prefix: string): string {
   } catch (error) {
     throw ioFault(error, `cannot make a folder in ${parent}`);
   }
-  removeLeftovers(parent, prefix, lstatSync(folder).mtimeMs);
+  const { mtimeMs: now, uid: owner } = lstatSync(folder);
+  removeLeftovers(parent, prefix, { now, owner });
   return folder;
 }
 
@@ -30,11 +31,14 @@ export function removeScratch(folder: string): void {
 }
 
 /**
- * Removes files and folders of this user whose names begin with the prefix and that nobody has touched for a day before `now`, which is in Unix
- * milliseconds. Removes no link, and leaves what the system refuses.
+ * Removes files and folders of `owner`, where users have numbers, whose names begin with the prefix and that nobody has touched for a day before `now`,
+ * which is in Unix milliseconds. Removes no link, and leaves what the system refuses.
  */
-export function removeLeftovers(directory: string, prefix: string, now: number): void {
-  const owner = process.geteuid?.() ?? null;
+export function removeLeftovers(
+  directory: string,
+  prefix: string,
+  { now, owner }: { readonly now: number; readonly owner: number | null },
+): void {
   let removed = 0;
   for (const name of namesWith(directory, prefix)) {
     const path = join(directory, name);

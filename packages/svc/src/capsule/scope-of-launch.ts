@@ -7,8 +7,8 @@ import { effectiveFloor, floorRefusal, parseCeiling, underCeiling } from '@svc/s
 import { hostContainment, type HostFacts } from '@svc/sandbox/host-containment.ts';
 import type { LimitHold } from '@svc/sandbox/limits/held-limits.ts';
 import { DiagnosticList, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
-import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { lower, type EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
 import { encodeScope, type ContainmentReport, type ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import type { WorkspaceConfig } from '@svc/artifacts/manifest/config.ts';
@@ -30,6 +30,7 @@ import {
   type LaunchDelegation,
 } from './launch-surroundings.ts';
 import type { RunRequest } from './running-capsule.ts';
+import { listenerTokenOf, sessionRedactor } from './session-secrets.ts';
 
 /** What of a request decides the scope of a session: neither its task nor its port, and of its workdir where it lies. */
 export type ScopeRequest = Pick<
@@ -87,7 +88,7 @@ export async function scopeOfLaunch(
     resources: grants.resources,
     directories: writtenDirectories(request, source, grants),
   });
-  const listenerToken = tokenOf(request.env);
+  const listenerToken = listenerTokenOf(request.env);
   const { spawnAllow } = grants;
   const { refusals, ...delegation } = delegationOfLaunch({ spawnAllow, env, processEnv: request.env });
   return {
@@ -95,7 +96,7 @@ export async function scopeOfLaunch(
     env,
     loaded,
     listenerToken,
-    redactor: redactorOf(loaded.apiKey ?? null, listenerToken, ...grantedSecrets(grants, env)),
+    redactor: sessionRedactor({ apiKey: loaded.apiKey ?? null, listenerToken, grants, env }),
     containment,
     grants,
     hold,
@@ -234,30 +235,4 @@ export function answerFloor({ declared, containment, ceiling }: FloorQuestion): 
   const reason = isLowered ? `SVC_CONTAINMENT_CEILING is ${ceiling}` : (containment.reason ?? '');
   const refusal = floorRefusal(declared, { achieved, mechanism, reason });
   return { report: { declared, achieved, floorMet: refusal === null, mechanism, usernsGrant }, refusal };
-}
-
-function tokenOf(env: ScopeRequest['env']): Secret | null {
-  const token = env['SVC_LISTENER_TOKEN'] ?? '';
-  return token === '' ? null : new Secret(token);
-}
-
-/** The name of a variable that is taken to hold a secret. */
-const secretName = /KEY|TOKEN|SECRET|PASSWORD/i;
-/** Of the value of such a variable: `true`, `1` or `enabled` would be taken out of every text. */
-const shortestGranted = 8;
-
-/** What the agent's programs are given and no record may hold (docs/journal.md "Secrets"). A value of several lines is one in each of them too. */
-function grantedSecrets({ envAllow }: EffectiveGrants, env: Environment): readonly Secret[] {
-  const values = envAllow.filter((name) => secretName.test(name)).map((name) => env[name] ?? '');
-  const lines = values.flatMap((value) => value.split(/\r?\n/));
-  return [...values, ...lines]
-    .map((value) => value.trim())
-    .filter((value) => value.length >= shortestGranted)
-    .map((value) => new Secret(value));
-}
-
-function redactorOf(...secrets: readonly (Secret | null)[]): Redactor {
-  const redactor = new Redactor();
-  for (const secret of secrets) if (secret !== null) redactor.register(secret);
-  return redactor;
 }

@@ -15,8 +15,11 @@ import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { effectiveFloor } from '@svc/sandbox/floor.ts';
 import { unheld } from '@svc/sandbox/limits/held-limits.ts';
+import { recordRedaction } from '../resources/handle-id.ts';
 import type { Setup } from '../session/recorded-crossings.ts';
+import { redactedJson } from '../trace/file-trace.ts';
 import { declaredTools, type ToolSources } from './declared-tools.ts';
+import { listenerTokenOf, sessionRedactor } from './session-secrets.ts';
 import { hookSetups, type KeptWhere, type SettingsSetup, type ToolSetup, toolSetup } from './session-setup.ts';
 
 interface ProjectRequest {
@@ -31,6 +34,8 @@ export interface TodaysProject extends ToolSources {
   /** Without anything that the host decides. */
   readonly scope: ScopeObject;
   readonly warnings: readonly Diagnostic[];
+  /** Takes the secrets of today out of a text, as a session of today would. */
+  readonly redact: (text: string) => string;
 }
 
 /**
@@ -53,11 +58,14 @@ export async function readProject({ file, env, places }: ProjectRequest): Promis
     flag: undefined,
   });
   const host = { declared, achieved: declared, floorMet: true, mechanism: '', usernsGrant: '' } as const;
+  const listenerToken = listenerTokenOf(env);
+  const redact = recordRedaction(sessionRedactor({ apiKey: loaded.apiKey ?? null, listenerToken, grants, env }));
   return {
     loaded,
     grants,
     artifacts,
-    scope: encodeScope(grants, host, unheld(grants.resources).limits),
+    redact,
+    scope: redactedJson(encodeScope(grants, host, unheld(grants.resources).limits), redact) as ScopeObject,
     warnings: [...loaded.warnings, ...workspace.warnings, ...warnings],
   };
 }
@@ -70,22 +78,22 @@ function decidesReplay([block, key]: KeyPath): boolean {
 }
 
 /**
- * What a session that began with `recorded` would begin with in this project. The tools of MCP servers are those that were listed then, and a
+ * What a session that began with `recorded` would begin with in this project, as its journal would have it: without secrets. The tools of MCP servers are those that were listed then, and a
  * conversation goes on where it did.
  */
 export function setupToday(project: TodaysProject, recorded: Setup): Setup {
-  const { loaded, artifacts, scope } = project;
+  const { loaded, artifacts, scope, redact } = project;
   const { inference, lifecycle } = loaded.manifest;
   const before = JSON.parse(recorded.tools) as readonly ToolSetup[];
   const tools = declaredTools(project, (name) => before.filter(({ artifact }) => artifact === name));
   const settings: SettingsSetup = { inference, lifecycle, conversations: keptWhere(loaded, recorded) };
   return {
-    manifest: loaded.text,
-    system: loaded.systemPrompt,
-    tools: JSON.stringify(tools.map(toolSetup)),
+    manifest: redact(loaded.text),
+    system: redact(loaded.systemPrompt),
+    tools: JSON.stringify(redactedJson(tools.map(toolSetup), redact)),
     grants: JSON.stringify(scope),
-    hooks: JSON.stringify(hookSetups(artifacts)),
-    settings: JSON.stringify(settings),
+    hooks: JSON.stringify(redactedJson(hookSetups(artifacts), redact)),
+    settings: JSON.stringify(redactedJson(settings, redact)),
   };
 }
 

@@ -8,9 +8,10 @@ import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { removeLeftovers } from '@svc/kit/files/scratch-folder.ts';
 import { temporaryPrefix } from '@svc/kit/files/temporary-name.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
+import { thisUser } from '../trace/recorded-sessions.ts';
 import { outcomeOf, type TestRun } from './run-test.ts';
 import { expectationFile, largestExpectation } from './test-folders.ts';
-import { readExpectation } from './expectation.ts';
+import { type ExpectedTask, readExpectation } from './expectation.ts';
 
 /** A new `expect.yaml`. */
 export interface AcceptedChange {
@@ -26,11 +27,12 @@ export const expectationHead = '# What this recorded session is expected to come
  * The `expect.yaml` with which a test that failed passes, comments and all that did not change kept; null where no `expect.yaml` can say it, since the
  * session takes another way than it did.
  */
-export function acceptedChange(run: TestRun): AcceptedChange | null {
+export function acceptedChange(run: TestRun, redact: (text: string) => string): AcceptedChange | null {
   const { compared, outcome, test } = run;
   if (outcome.kind !== 'failed' || compared === null || compared.comparison.call !== null) return null;
   const { comparison, expectation, text } = compared;
   const { grants, request, task, fingerprint } = comparison;
+  const tasks = comparison.tasks.map((ended) => withoutSecret(ended, redact));
   const before = text ?? '';
   const document = parseDocument(before);
   if (grants !== null) {
@@ -40,7 +42,7 @@ export function acceptedChange(run: TestRun): AcceptedChange | null {
   }
   const isAsked = request !== null && expectation.requests !== 'changed';
   if (isAsked) document.set('requests', `sha256:${fingerprint}`);
-  if (task !== null) document.set('tasks', document.createNode(comparison.tasks));
+  if (task !== null) document.set('tasks', document.createNode(tasks));
   const after = `${before === '' ? expectationHead : ''}${document.toString({ lineWidth: 0 })}`;
   if (Buffer.byteLength(after) > largestExpectation) return null;
   const accepted = readExpectation(join(test.shown, expectationFile), after);
@@ -49,13 +51,19 @@ export function acceptedChange(run: TestRun): AcceptedChange | null {
   return isEnough ? { run, before, after } : null;
 }
 
+/** A result with a secret in it is not told, and may be any: where the secret is not known, another text stands in its place. */
+export function withoutSecret(ended: ExpectedTask, redact: (text: string) => string): ExpectedTask {
+  const { state, result } = ended;
+  return typeof result === 'string' && redact(result) !== result ? { state } : ended;
+}
+
 function isIgnored(path: string, ignored: readonly string[]): boolean {
   return ignored.some((each) => path === each || path.startsWith(`${each}/`));
 }
 
 /** Puts the new text in the place of the old one, which stays until then. `E-IO-001` when that is refused. */
 export async function writeChange({ run: { test }, after }: AcceptedChange): Promise<void> {
-  removeLeftovers(test.path, temporaryPrefix, systemClock.now());
+  removeLeftovers(test.path, temporaryPrefix, { now: systemClock.now(), owner: thisUser() });
   try {
     await replaceFile(join(test.path, expectationFile), [Buffer.from(after)]);
   } catch (error) {

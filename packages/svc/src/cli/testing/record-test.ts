@@ -15,6 +15,7 @@ import { damaged } from '../../journal/journal-reader.ts';
 import type { CommandContext } from '../command-context.ts';
 import { exportLimits } from '../trace/export-limits.ts';
 import { filesOf } from '../trace/export.ts';
+import type { Exported } from '../trace/without-texts.ts';
 import { withJournal, type WorkspaceOption } from '../trace/recorded-sessions.ts';
 import { expectationHead } from './accept-changes.ts';
 import { namedFolder } from './named-folders.ts';
@@ -29,6 +30,8 @@ interface RecordRequest extends WorkspaceOption {
   /** Where tests lie, and what messages call it. */
   readonly directory: string;
   readonly shownDirectory: string;
+  /** Takes the secrets of today out of a text. */
+  readonly redact: (text: string) => string;
 }
 
 /** A test that was made. */
@@ -44,7 +47,7 @@ const nameShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 /**
  * Makes the folder of a test as a whole or not at all: the session as an archive, and an `expect.yaml` that says how its tasks ended. Throws
  * `E-RUN-066` where there is a test of that name, whatever its case, `E-RUN-063` for a name that cannot be one, `E-RUN-078` for a session that was not
- * recorded to its end, and what opening a session throws.
+ * recorded to its end, `E-RUN-069` for one that holds a secret of today, and what opening a session throws.
  */
 export async function recordTest(request: RecordRequest, context: CommandContext): Promise<MadeTest> {
   const { name, directory, shownDirectory, session: wanted } = request;
@@ -57,9 +60,10 @@ export async function recordTest(request: RecordRequest, context: CommandContext
       const recording = join(staging, recordingFile);
       const { files, damage } = filesOf({ reader });
       if (damage !== null) throw damaged(damage);
+      refuseSecrets(files, session, request.redact);
       await replaceFile(recording, packArchive(files, exportLimits), { mode: 0o644 });
       const whole = await openRecording(recording, session);
-      writeFileSync(join(staging, expectationFile), expectationOf(whole));
+      writeFileSync(join(staging, expectationFile), expectationOf(whole, request.redact));
       refuseExisting(test, directory);
       renameSync(staging, test.path);
       const steps = whole.recording.crossings.filter(({ kind }) => kind === 'start').length;
@@ -109,6 +113,18 @@ function isThere(shown: string): Diagnostic {
   });
 }
 
+/** A test is given to others: what the session did not know as a secret, and this project does, is in it as it was. */
+function refuseSecrets(files: Exported['files'], session: string, redact: (text: string) => string): void {
+  const isIn = files.some(({ data }) => {
+    const text = data.toString('utf8');
+    return redact(text) !== text;
+  });
+  if (!isIn) return;
+  throw new Diagnostic('E-RUN-069', `the recording of ${session} holds a secret of this project in plain`, {
+    hint: 'it was not known as one when that session ran: run it again, which records [secret] in its place, and record that',
+  });
+}
+
 function unfitName(name: string): Diagnostic {
   return new Diagnostic('E-RUN-063', `${JSON.stringify(name)} cannot be the name of a test`, {
     hint: 'up to 100 letters, digits, dots, hyphens and underscores, the first a letter or a digit',
@@ -128,11 +144,13 @@ const longestDescription = 100;
 /** Longer ones nobody reads here: without tasks, what was recorded is expected. */
 const longestResults = 32 * 1024;
 
-function expectationOf({ recording }: WholeRecording): string {
+function expectationOf({ recording }: WholeRecording, redact: (text: string) => string): string {
   const tasks = recording.crossings.flatMap((crossing) =>
     crossing.kind === 'arrived' && crossing.what === 'task' ? [crossing.task] : [],
   );
-  const [line = ''] = (tasks[0]?.text ?? '').trim().split('\n');
+  const [line = ''] = redact(tasks[0]?.text ?? '')
+    .trim()
+    .split('\n');
   const description = line.length > longestDescription ? `${line.slice(0, longestDescription)}…` : line;
   const ends = tasks.flatMap(({ id }) => {
     const end = recording.ends.find((each) => each.id === id);

@@ -2,6 +2,7 @@
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TodaysProject } from '../../capsule/todays-setup.ts';
+import { redactedJson } from '../../trace/file-trace.ts';
 import { compareSession, type Comparison, type TestDifference } from './compare-session.ts';
 import type { Expectation } from './expectation.ts';
 import { type ReadTest, readTest, type TestFolder } from './test-folders.ts';
@@ -33,7 +34,8 @@ export interface ComparedTest {
 export async function runTest(test: TestFolder, project: TodaysProject, nowMs: () => number): Promise<TestRun> {
   const startedMs = nowMs();
   const end = (outcome: TestOutcome, compared: ComparedTest | null): TestRun => {
-    return { test, outcome, compared, durationMs: Math.round(nowMs() - startedMs) };
+    const told = withoutSecrets(outcome, project.redact);
+    return { test, outcome: told, compared, durationMs: Math.round(nowMs() - startedMs) };
   };
   try {
     const read = await readTest(test);
@@ -44,6 +46,28 @@ export async function runTest(test: TestFolder, project: TodaysProject, nowMs: (
     if (error instanceof DiagnosticList) return end({ kind: 'refused', problems: error.diagnostics }, null);
     throw error;
   }
+}
+
+/** A recording was made under the secrets of its day: those of today may stand in it. */
+function withoutSecrets(outcome: TestOutcome, redact: (text: string) => string): TestOutcome {
+  const told = (difference: TestDifference): TestDifference => redactedJson(difference, redact) as TestDifference;
+  switch (outcome.kind) {
+    case 'passed':
+      return outcome.stale === null ? outcome : { ...outcome, stale: told(outcome.stale) };
+    case 'failed':
+      return { ...outcome, difference: told(outcome.difference) };
+    case 'refused':
+      return { ...outcome, problems: outcome.problems.map((problem) => redactedProblem(problem, redact)) };
+  }
+}
+
+function redactedProblem(problem: Diagnostic, redact: (text: string) => string): Diagnostic {
+  const { code, message, hint, location } = problem;
+  if (redact(`${message}\n${hint ?? ''}`) === `${message}\n${hint ?? ''}`) return problem;
+  return new Diagnostic(code, redact(message), {
+    ...(hint === undefined ? {} : { hint: redact(hint) }),
+    ...(location === undefined ? {} : { location }),
+  });
 }
 
 /** `E-RUN-078` for a recording that cannot be run again. */

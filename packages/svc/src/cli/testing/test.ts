@@ -17,7 +17,7 @@ import { placesOf } from '../project.ts';
 import { render } from '../render-failure.ts';
 import { pageOf } from '../terminal/page.ts';
 import { exactLine, jsonLine, say } from '../terminal/shown.ts';
-import { manifestFlag, type WorkspaceOption } from '../trace/recorded-sessions.ts';
+import { manifestFlag, thisUser, type WorkspaceOption } from '../trace/recorded-sessions.ts';
 import { type AcceptedChange, acceptedChange, lineDifference, writeChange } from './accept-changes.ts';
 import { junitReport } from './junit.ts';
 import { recordTest } from './record-test.ts';
@@ -67,7 +67,7 @@ export function testCommand(context: CommandContext): Command {
       const tests =
         options.record === undefined
           ? findTests(where.directory, where.shown, names)
-          : [await made(options.record, where, options, context)];
+          : [await made(options.record, where, options, { context, project })];
       process.exitCode = await new TestSession(project, options, context).run(tests);
     });
 }
@@ -97,9 +97,10 @@ async function made(
   name: string,
   { directory, shown: shownDirectory }: TestPlace,
   { session: wanted, manifest, json }: TestOptions,
-  context: CommandContext,
+  { context, project }: { readonly context: CommandContext; readonly project: TodaysProject },
 ): Promise<TestFolder> {
-  const request = { name, session: wanted, manifest, directory, shownDirectory };
+  const { redact } = project;
+  const request = { name, session: wanted, manifest, directory, shownDirectory, redact };
   const { test, session, steps, warnings } = await recordTest(request, context);
   const told = say`recorded ${test.shown}: ${steps === 1 ? '1 step' : `${steps} steps`} of ${session}\n`;
   if (json !== true) context.stdout.write(told);
@@ -145,7 +146,7 @@ class TestSession {
     if (outcome.kind === 'passed' && outcome.stale !== null) this.#counts.stale += 1;
     if (outcome.kind === 'failed') {
       this.#reports.push(renderFailedTest(pageOf(this.#context.stdout), run, outcome));
-      const change = this.#options.update === true ? acceptedChange(run) : null;
+      const change = this.#options.update === true ? acceptedChange(run, this.#project.redact) : null;
       if (change !== null) this.#changes.push(change);
     }
     if (outcome.kind === 'refused') {
@@ -159,19 +160,26 @@ class TestSession {
     const { junit } = this.#options;
     if (junit === undefined) return;
     const path = resolve(this.#context.cwd, junit);
-    removeLeftovers(dirname(path), temporaryPrefix, systemClock.now());
+    removeLeftovers(dirname(path), temporaryPrefix, { now: systemClock.now(), owner: thisUser() });
     try {
-      await replaceFile(path, [Buffer.from(junitReport(this.#project.loaded.manifest.name, this.#runs))]);
+      await replaceFile(path, [Buffer.from(this.#report())]);
     } catch (error) {
       throw ioFault(error, `cannot write ${path}`);
     }
+  }
+
+  #report(): string {
+    const { loaded, redact } = this.#project;
+    return junitReport(redact(loaded.manifest.name), this.#runs);
   }
 
   /** How many tests expect now what happens now. All changes are shown before the first is written. */
   async #update(): Promise<number> {
     if (this.#options.update !== true) return 0;
     const { stdout } = this.#context;
-    for (const { run, before, after } of this.#changes) {
+    const { redact } = this.#project;
+    for (const { run, ...change } of this.#changes) {
+      const [before, after] = [redact(change.before), redact(change.after)];
       const file = join(run.test.shown, expectationFile);
       if (this.#options.json === true) {
         stdout.write(jsonLine({ updated: run.test.name, path: file, before, after }));

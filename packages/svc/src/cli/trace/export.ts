@@ -18,6 +18,7 @@ import {
   manifestHelp,
   type OpenJournal,
   sessionHelp,
+  thisUser,
   withJournal,
   type WorkspaceOption,
 } from './recorded-sessions.ts';
@@ -46,7 +47,7 @@ export function exportCommand(context: CommandContext): Command {
         const { files, damage } = options.redact === true ? withoutTexts(journal.reader) : filesOf(journal);
         const path = resolve(context.cwd, options.output);
         const archive = packArchive(files, exportLimits);
-        removeLeftovers(dirname(path), temporaryPrefix, systemClock.now());
+        removeLeftovers(dirname(path), temporaryPrefix, { now: systemClock.now(), owner: thisUser() });
         await replaceFile(path, archive, { mode: 0o600 });
         context.stdout.write(
           options.json === true

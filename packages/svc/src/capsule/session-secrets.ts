@@ -1,0 +1,45 @@
+/** Knows the secrets of a session, which no record and no report may hold (docs/journal.md "Secrets"). */
+
+import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
+import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { Environment } from '@svc/kit/environment.ts';
+
+interface KnownSecrets {
+  /** Of the provider. */
+  readonly apiKey: Secret | null;
+  readonly listenerToken: Secret | null;
+  readonly grants: EffectiveGrants;
+  /** The process environment over the `.env` file. */
+  readonly env: Environment;
+}
+
+/** Takes out what a session is given for itself, and what the agent's programs are given in variables that hold secrets by their names. */
+export function sessionRedactor({ apiKey, listenerToken, grants, env }: KnownSecrets): Redactor {
+  const redactor = new Redactor();
+  for (const secret of [apiKey, listenerToken, ...grantedSecrets(grants, env)]) {
+    if (secret !== null) redactor.register(secret);
+  }
+  return redactor;
+}
+
+/** `SVC_LISTENER_TOKEN` of the process environment; null where it is absent or empty. */
+export function listenerTokenOf(env: Environment): Secret | null {
+  const token = env['SVC_LISTENER_TOKEN'] ?? '';
+  return token === '' ? null : new Secret(token);
+}
+
+/** The name of a variable that is taken to hold a secret. */
+const secretName = /KEY|TOKEN|SECRET|PASSWORD/i;
+/** Of the value of such a variable: `true`, `1` or `enabled` would be taken out of every text. */
+const shortestGranted = 8;
+
+/** A value of several lines is one in each of them too. */
+function grantedSecrets({ envAllow }: EffectiveGrants, env: Environment): readonly Secret[] {
+  const values = envAllow.filter((name) => secretName.test(name)).map((name) => env[name] ?? '');
+  const lines = values.flatMap((value) => value.split(/\r?\n/));
+  return [...values, ...lines]
+    .map((value) => value.trim())
+    .filter((value) => value.length >= shortestGranted)
+    .map((value) => new Secret(value));
+}
