@@ -4,6 +4,7 @@ import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { Component } from '@svc/components/component.ts';
 import { ComponentParted } from '@svc/components/import-log.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { mintTraceEventId, type SessionId } from '@svc/protocol/ids.ts';
@@ -81,7 +82,7 @@ export async function replayFrom(setup: Setup, recording: Recording, request: Re
 
 /**
  * The session's own code believes what its gate hands it. A recording that was made up to look like one, chain and all, can hold anything: whatever
- * that code fails with is the recording's, and becomes what `refusal` makes of the reason.
+ * that code fails with is the recording's, and becomes what `refusal` makes of the reason. What the system refuses stays what it is.
  */
 export async function orRefused<Value>(
   run: () => Promise<Value>,
@@ -90,7 +91,7 @@ export async function orRefused<Value>(
   try {
     return await run();
   } catch (error) {
-    if (error instanceof Diagnostic || error instanceof DiagnosticList) throw error;
+    if (error instanceof Diagnostic || error instanceof DiagnosticList || isSystemError(error)) throw error;
     throw refusal(`it holds what no session has met (${error instanceof Error ? error.message : String(error)})`);
   }
 }

@@ -214,8 +214,7 @@ class RecordingReader {
       throw new MissingText(`the request of ${base}, which this one extends, is not in the journal`);
     const request = { base: known, add: add.map((sha256) => this.#message(sha256)) };
     this.#requests.set(e, request);
-    const { system, tools, ...rest } = this.#json(fixed) as Record<'system' | 'tools', string> &
-      Record<string, unknown>;
+    const { system, tools, ...rest } = this.#fixedPart(fixed);
     return {
       ...rest,
       system: this.#text(system),
@@ -225,6 +224,13 @@ class RecordingReader {
       },
       ...(cont === undefined ? {} : { continuationId: this.#text(cont) }),
     } as unknown as InferenceRequest;
+  }
+
+  #fixedPart(sha256: string): Readonly<Record<'system' | 'tools', string> & Record<string, unknown>> {
+    const value = this.#json(sha256) as Readonly<Record<string, unknown>> | null;
+    const { system, tools } = value ?? {};
+    if (typeof system === 'string' && typeof tools === 'string') return { ...value, system, tools };
+    throw new MissingText(`the text ${shortened(sha256)} is no fixed part of a request`);
   }
 
   #message(sha256: string): Message {

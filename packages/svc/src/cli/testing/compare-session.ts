@@ -49,19 +49,22 @@ export async function compareSession(
   expectation: Expectation,
   label: string,
 ): Promise<Comparison> {
+  return await orRefused(
+    async () => await compared(whole, project, expectation),
+    (why) => notRunnable(label, why),
+  );
+}
+
+async function compared(whole: WholeRecording, project: TodaysProject, expectation: Expectation): Promise<Comparison> {
   const { recording, open, setup, scope } = whole;
   const { ignore } = expectation;
   const steps = stepsOf(recording);
   const judged = new Judgement(steps, ignore);
-  const replayed = await orRefused(
-    () =>
-      replayFrom(setupToday(project, setup), recording, {
-        session: open.session as SessionId,
-        capsule: open.capsule,
-        judge: judged.judge,
-      }),
-    (why) => notRunnable(label, why),
-  );
+  const replayed = await replayFrom(setupToday(project, setup), recording, {
+    session: open.session as SessionId,
+    capsule: open.capsule,
+    judge: judged.judge,
+  });
   const [recordedGrants, grants] = [comparableGrants(scope), comparableGrants(limitedAs(scope, project.scope))];
   const granted = Object.entries(expectation.grants).reduce<unknown>(
     (tree, [path, value]) => changed(tree, keysOf(path), value ?? undefined),

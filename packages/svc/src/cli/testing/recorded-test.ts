@@ -7,6 +7,7 @@ import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
+import { orRefused } from '../../capsule/replay-session.ts';
 import { damaged, JournalReader } from '../../journal/journal-reader.ts';
 import type { JournalRecord } from '../../journal/records.ts';
 import { readRecording, type Recording, type Setup } from '../../session/recorded-crossings.ts';
@@ -32,7 +33,10 @@ export async function openRecording(path: string, label: string): Promise<WholeR
     await unpackExport(path, scratch, label);
     const directory = HeldDirectory.at(scratch);
     try {
-      return readWhole(directory, label);
+      return await orRefused(
+        async () => readWhole(directory, label),
+        (why) => notRunnable(label, why),
+      );
     } finally {
       directory.close();
     }

@@ -1,0 +1,141 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { packArchive } from '@svc/artifacts/store/archive-writer.ts';
+import { chainedLines, forgedJournal, recordsOf } from '../support/forged-journal.ts';
+import { calls, runs, says, script } from '../support/scripted-turns.ts';
+import { svc, type SvcEnd } from '../support/svc-process.ts';
+import { makeWorkspace, type Workspace } from '../support/workspace.ts';
+
+const manifest = `name: reviewer
+version: 1.0.0
+artifacts:
+  - { name: style, version: 1.0.0, runtime: skill, source: style }
+inference:
+  model: scripted
+  driver: { artifact: svc-driver-script, config: { script: script.yaml } }
+capabilities: { shell: { allow: [sh] } }
+`;
+
+const turns = script(calls([['s_1', 'style', {}]]), runs('echo fine'), says('All is fine.'));
+
+const escape = '\u001B]0;title\u0007\u001B[2J\u202Ered';
+const deep = `${'['.repeat(900)}${']'.repeat(900)}`;
+const deeper = `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`;
+/** In the place of a text. */
+const oddTexts = [
+  'null',
+  '7',
+  '1e308',
+  '"x"',
+  '[]',
+  '[null]',
+  '[[1,2],["text"]]',
+  '{}',
+  '{"__proto__":1,"toString":1,"valueOf":1}',
+  `{"kind":"response","response":{"content":[null],"usage":${deep}}}`,
+  JSON.stringify({ name: escape, role: escape, content: [{ type: 'text', text: escape }], [escape]: escape }),
+  deep,
+  deeper,
+  'no JSON',
+];
+/** In the place of a value. */
+const oddValues: readonly unknown[] = [
+  null,
+  -1,
+  1e308,
+  Number.MAX_SAFE_INTEGER,
+  '',
+  escape,
+  [],
+  [escape],
+  {},
+  { toString: 1 },
+  true,
+];
+
+let workspace: Workspace;
+let journal = '';
+
+beforeAll(async () => {
+  workspace = makeWorkspace({
+    'svc.yaml': manifest,
+    'script.yaml': turns,
+    'style/svc.yaml': 'name: style\nversion: 1.0.0\nruntime: skill\ndescription: How.\n',
+    'style/skill.md': 'Short.\n',
+  });
+  expect(await svc(workspace, ['run', '--task', 'Go.', '--capture', 'content'])).toMatchObject({ code: 0 });
+  const sessions = join(workspace.folder, '.svc', 'sessions');
+  journal = readFileSync(join(sessions, readdirSync(sessions)[0] ?? '', 'journal.jsonl'), 'utf8');
+}, 60_000);
+
+afterAll(() => workspace.remove());
+
+async function write(name: string, forged: string): Promise<void> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of packArchive([{ name: 'journal.jsonl', data: Buffer.from(forged) }])) chunks.push(chunk);
+  mkdirSync(join(workspace.folder, 'tests', name), { recursive: true });
+  writeFileSync(join(workspace.folder, 'tests', name, 'session.zip'), Buffer.concat(chunks));
+}
+
+/** Every text in turn as another one. */
+function withOddTexts(): readonly (readonly [name: string, journal: string])[] {
+  const texts = recordsOf(journal).flatMap(({ data }) => (typeof data === 'string' ? [data] : []));
+  return texts.flatMap((text, index) =>
+    oddTexts.map(
+      (odd, at) => [`text-${index}-${at}`, forgedJournal(journal, (each) => (each === text ? odd : each))] as const,
+    ),
+  );
+}
+
+/** Every key of the first record of each kind as something else. */
+function withOddValues(): readonly (readonly [name: string, journal: string])[] {
+  const records = recordsOf(journal);
+  const firsts = records.filter(({ k }, index) => records.findIndex((each) => each['k'] === k) === index);
+  return firsts.flatMap((record) =>
+    Object.keys(record)
+      .filter((key) => key !== 'n' && key !== 'k')
+      .flatMap((key) =>
+        oddValues.map((odd, at) => {
+          const forged = records.map((each) => (each === record ? { ...each, [key]: odd } : each));
+          return [`value-${String(record['k'])}-${key}-${at}`, chainedLines(forged)] as const;
+        }),
+      ),
+  );
+}
+
+function expectNoBug({ code, stdout, stderr }: SvcEnd, what: string): void {
+  expect({ what, isKnown: code === 0 || code === 1, signal: null, stderr: code === 70 ? stderr : '' }).toEqual({
+    what,
+    isKnown: true,
+    signal: null,
+    stderr: '',
+  });
+  // oxlint-disable-next-line no-control-regex
+  expect(`${stdout}${stderr}`).not.toMatch(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E]/);
+}
+
+describe('a forged recording', () => {
+  it.each([
+    ['texts', withOddTexts],
+    ['values', withOddValues],
+  ])(
+    'with other %s than a session has is refused, fails or passes, and is never a bug',
+    async (_, make) => {
+      rmSync(join(workspace.folder, 'tests'), { recursive: true, force: true });
+      const forged = make();
+      for (const [name, text] of forged) await write(name, text);
+      const ended = await svc(workspace, ['test', '--json', '--junit', 'report.xml']);
+      expectNoBug(ended, ended.stdout.split('\n').at(-2) ?? '');
+      const rows = ended.stdout.split('\n').slice(0, -1);
+      expect(rows).toHaveLength(forged.length + 1);
+      expectNoBug(await svc(workspace, ['test']), 'rows for people');
+      // oxlint-disable-next-line no-control-regex
+      expect(readFileSync(join(workspace.folder, 'report.xml'), 'utf8')).not.toMatch(
+        /[\u0000-\u0008\u000B\u000C\u000E-\u001F]/,
+      );
+    },
+    240_000,
+  );
+});
