@@ -138,4 +138,81 @@ describe('a forged recording', () => {
     },
     240_000,
   );
+
+  it('is shown, compared and run again without acting on a terminal, and is never a bug', async () => {
+    await write('real', journal);
+    const inEveryText = oddTexts.slice(4).map((odd, at) => [`all-${at}`, forgedJournal(journal, () => odd)] as const);
+    const named = chainedLines(recordsOf(journal).map(withEscapes));
+    for (const [name, text] of [...inEveryText, ['named', named] as const]) {
+      await write(name, text);
+      const zip = `tests/${name}/session.zip`;
+      for (const args of [
+        ['trace', 'steps', zip],
+        ['trace', 'show', zip],
+        ['trace', 'show', `./${zip}#1`],
+        ['trace', 'show', `./${zip}#2`, '--json'],
+        ['trace', 'diff', zip, 'tests/real/session.zip'],
+        ['trace', 'diff', zip],
+        ['run', '--replay', zip],
+      ]) {
+        expectNoBug(await svc(workspace, args), `${args.join(' ')}`);
+      }
+    }
+    const shown = await svc(workspace, ['trace', 'steps', 'tests/named/session.zip']);
+    expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('red') });
+  }, 240_000);
+});
+
+/** Texts that are not hashes, places or words of the format, as something that a terminal would act on. */
+function withEscapes(record: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const odd: Record<string, unknown> = { ...record };
+  for (const key of ['name', 'svc', 'node', 'stop', 'message', 'reason', 'ctx', 'principal', 'traceparent'])
+    if (typeof odd[key] === 'string') odd[key] = escape;
+  if (odd['k'] === 'open') odd['capsule'] = { name: escape, version: escape };
+  if (Array.isArray(odd['calls'])) odd['calls'] = [escape];
+  return odd;
+}
+
+describe('a trace that commands have written to', () => {
+  it('is listed without acting on a terminal, whatever its lines say', async () => {
+    const id = `ses_${'f'.repeat(32)}`;
+    const odd = { toString: 1, valueOf: 1 };
+    const lines = [
+      { event_type: 'session_start', timestamp: 1, capsule: null },
+      { event_type: 'session_start', timestamp: 1, capsule: { name: escape, version: escape } },
+      { event_type: 'task_received', text: escape },
+      { event_type: 'inference', usage: { input_tokens: odd, output_tokens: escape } },
+      { event_type: 'inference', usage: { input_tokens: 1e308, output_tokens: 1e308 } },
+      { event_type: 'inference', usage: 7 },
+      { event_type: 'session_end', status: odd },
+    ].map((line) => JSON.stringify(line));
+    const text = [...lines, deeper, '{"event_type":"session_end","status":', '{"event_type":"session_end"', 'null'];
+    workspace.write(`.svc/sessions/${id}/trace.jsonl`, `${text.join('\n')}\n`);
+    for (const args of [
+      ['trace', 'list'],
+      ['trace', 'list', '--json'],
+      ['sessions'],
+      ['sessions', '--json'],
+      ['tasks', id],
+      ['trace', 'steps', id],
+    ]) {
+      expectNoBug(await svc(workspace, args), args.join(' '));
+    }
+    rmSync(join(workspace.folder, '.svc', 'sessions', id), { recursive: true });
+  });
+
+  it('parts a replay, and is no bug there', async () => {
+    const sessions = join(workspace.folder, '.svc', 'sessions');
+    const trace = join(sessions, readdirSync(sessions)[0] ?? '', 'trace.jsonl');
+    const whole = readFileSync(trace, 'utf8');
+    for (const line of [{ event_type: { toString: 1 } }, { event_type: escape }]) {
+      writeFileSync(trace, `${JSON.stringify(line)}\n${whole}`);
+      const ended = await svc(workspace, ['run', '--replay']);
+      expectNoBug(ended, JSON.stringify(line));
+      expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('E-RUN-079') });
+    }
+    writeFileSync(trace, `{"event_type":"task_start","x":${deeper}}\n${whole}`);
+    expectNoBug(await svc(workspace, ['run', '--replay']), 'deep');
+    writeFileSync(trace, whole);
+  });
 });

@@ -1,6 +1,6 @@
 /** Compares the trace of a session with that of its replay. */
 
-import { parseJson } from '@svc/protocol/json-object.ts';
+import { recordedJson } from '../journal/recorded-json.ts';
 import { type Difference, differenceSince } from '../session/replay-gate.ts';
 import type { TraceEvent } from '../trace/events.ts';
 
@@ -26,12 +26,15 @@ export function firstTraceDifference(
   const again = replayed.filter((event) => !notRepeated.test(event.event_type)).map(comparable);
   let met = 0;
   for (const [index, line] of lines.entries()) {
-    const recorded = parseJson(line);
+    const json = recordedJson(line);
+    // Not of a session: none writes a line that is nested so deep.
+    if (json.kind === 'too-deep') return { line: index + 1, difference: null };
+    const recorded = json.kind === 'json' ? json.value : null;
     const isRepeated =
       typeof recorded === 'object' &&
       recorded !== null &&
       'event_type' in recorded &&
-      !notRepeated.test(String(recorded.event_type));
+      !(typeof recorded.event_type === 'string' && notRepeated.test(recorded.event_type));
     if (!isRepeated) continue;
     const now = again[met];
     met += 1;

@@ -105,9 +105,13 @@ function countLine(line: Buffer, type: string, counted: Counted): void {
     counted.version = typeof version === 'string' ? version : null;
   }
   if (type === 'task_received' && typeof event['text'] === 'string') counted.task = event['text'].slice(0, longestTask);
-  if (type === 'session_end') counted.status = String(event['status']);
+  if (type === 'session_end') counted.status = typeof event['status'] === 'string' ? event['status'] : null;
   const usage = event['usage'] as { input_tokens?: unknown; output_tokens?: unknown } | null | undefined;
-  if (type === 'inference') counted.tokens += (Number(usage?.input_tokens) || 0) + (Number(usage?.output_tokens) || 0);
+  if (type === 'inference') counted.tokens += countOf(usage?.input_tokens) + countOf(usage?.output_tokens);
+}
+
+function countOf(value: unknown): number {
+  return typeof value === 'number' && value > 0 ? value : 0;
 }
 
 function objectOf(text: string): Record<string, unknown> {
