@@ -71,12 +71,18 @@ const tool: Tool = {
   call: async () => ({ status: 'passed', content: `${turnsOfAll}\n${lines}`, exitCode: null, truncated: false }),
 };
 
+/** What one turn takes: by the clock, and of the processors, which other work on the machine lengthens less. */
+export interface TurnCost {
+  readonly ms: number;
+  readonly cpuMs: number;
+}
+
 /**
  * Runs one session of `tasks` tasks, ten turns each, all but the last with a tool call. Driver and tool answer at once, so what
- * the milliseconds per turn hold is the session's own: the loop, the checks, the frames and the trace on disk, and its journal where
+ * a turn costs is the session's own: the loop, the checks, the frames and the trace on disk, and its journal where
  * it keeps one.
  */
-export async function millisecondsPerTurn(tasks: number, hasJournal: boolean): Promise<number> {
+export async function costPerTurn(tasks: number, hasJournal: boolean): Promise<TurnCost> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   try {
     const clock = systemClock;
@@ -126,12 +132,15 @@ export async function millisecondsPerTurn(tasks: number, hasJournal: boolean): P
       board.submit({ text: 'go', origin: 'user', trust: 'trusted' });
     }
     const began = performance.now();
+    const cpuBefore = process.cpuUsage();
     const { status } = await session.run();
+    const { user, system } = process.cpuUsage(cpuBefore);
     const elapsedMs = performance.now() - began;
     trace.close();
     journal?.close();
     if (status !== 'ok') throw new Error(`the session ended ${status}`);
-    return elapsedMs / (tasks * (callingTurns + 1));
+    const turns = tasks * (callingTurns + 1);
+    return { ms: elapsedMs / turns, cpuMs: (user + system) / 1000 / turns };
   } finally {
     rmSync(folder, { recursive: true });
   }
