@@ -204,6 +204,8 @@ const cleaners: ReadonlySet<string> = new Set([
   'svc/src/cli/script/script-output.ts',
   'svc/src/cli/terminal/shown.ts',
   'svc/src/cli/terminal/page.ts',
+  // Writes down what `svc` says of itself.
+  'svc/src/cli/completion/completion.ts',
   // Renderers that clean each text that they are given, and views that lay out what `InertText` has cleaned.
   'svc/src/cli/follow-stream.ts',
   // Modes of the terminal, and no text.

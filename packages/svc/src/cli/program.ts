@@ -44,7 +44,7 @@ async function program(args: readonly string[], context: CommandContext): Promis
   for (const make of makers) {
     const command = make(context).copyInheritedSettings(root);
     for (const below of command.commands) below.copyInheritedSettings(root);
-    root.addCommand(command);
+    root.addCommand(command, { hidden: command.name().startsWith('__') });
   }
   return root;
 }
