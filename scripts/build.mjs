@@ -13,6 +13,7 @@ import { acceptSums, compareSums, readSums, renderDifferences } from './artifact
 import { buildArtifacts } from './build-artifacts.mjs';
 import { buildCodeCache, dropCodeCaches } from './build-code-cache.mjs';
 import { buildComponents } from './build-components.mjs';
+import { buildManPages } from './build-man.mjs';
 import { buildAllNative } from './build-native.mjs';
 import { buildPackages } from './build-packages.mjs';
 import { bundleAgain, bundleStart } from './bundle-start.mjs';
@@ -154,6 +155,7 @@ const startCode =
 if (writeChanged(startPath, startFile(startCode))) dropCodeCaches('dist');
 if (known === null || changed.some((path) => !/^packages\/(?!(?:components|guest)\/)/.test(path))) await buildTheRest();
 buildCodeCache('dist');
+if (known === null) buildManPages(root, { accept: process.argv.includes('--accept') });
 if (planFile !== undefined) utimesSync(planFile, new Date(), new Date());
 
 /** Whether the file held something else, or was not there. */

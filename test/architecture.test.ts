@@ -206,6 +206,7 @@ const cleaners: ReadonlySet<string> = new Set([
   'svc/src/cli/terminal/page.ts',
   // Writes down what `svc` says of itself.
   'svc/src/cli/completion/completion.ts',
+  'svc/src/cli/help/help.ts',
   // Renderers that clean each text that they are given, and views that lay out what `InertText` has cleaned.
   'svc/src/cli/follow-stream.ts',
   // Modes of the terminal, and no text.

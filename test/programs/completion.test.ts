@@ -156,7 +156,7 @@ describe.skipIf(!hasPseudoTerminals()).each(['bash', 'zsh', 'fish'] as const)(
       const text = `${trap}\u001B]0;title\u0007\n\t%n{}`;
       const line = { event_type: 'task_received', task_id: task, text };
       writeFileSync(join(directory, 'trace.jsonl'), `${JSON.stringify(line)}\n`);
-      const record = liveRecord({ session_id: session as never, session_directory: directory, name: trap });
+      const record = liveRecord({ session_id: session, session_directory: directory, name: trap });
       const takeBack = writeRunningRecord(workspace.home, record);
       const { args, shown } = await typed(shell, workspace, 'svc cancel 4f1a \\t\\r');
       takeBack();

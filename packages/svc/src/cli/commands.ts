@@ -32,6 +32,7 @@ export const commands: readonly CommandEntry[] = [
   { name: 'list', load: async () => (await import('./list.ts')).listCommand },
   { name: 'doctor', load: async () => (await import('./doctor.ts')).doctorCommand },
   { name: 'explain', load: async () => (await import('./explain.ts')).explainCommand },
+  { name: 'help', load: async () => (await import('./help/help.ts')).helpCommand },
   { name: 'completion', load: async () => (await import('./completion/completion.ts')).completionCommand },
   { name: '__complete', load: async () => (await import('./completion/complete.ts')).completeCommand },
 ];

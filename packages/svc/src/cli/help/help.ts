@@ -1,0 +1,95 @@
+/** The command `svc help`: the options of a command, its manual page, or everything there is as JSON. */
+
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { join, resolve } from 'node:path';
+import { Command } from 'commander';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import type { CommandContext } from '../command-context.ts';
+import { commandsBelow, commandTree } from '../command-tree.ts';
+import { commandTable } from '../completion/command-table.ts';
+import { jsonLine, say, sayLines, Shown } from '../terminal/shown.ts';
+import { writePaged } from '../trace/pager.ts';
+import { helpOf, type ManPage, manPages } from './man-page.ts';
+
+interface HelpOptions {
+  readonly man?: boolean;
+  readonly out?: string;
+  readonly json?: boolean;
+}
+
+/** `svc help [command…]`; with `--man` the manual page, shown by man on a terminal. */
+export function helpCommand(context: CommandContext): Command {
+  return new Command('help')
+    .description('Show the options of a command, or its manual page.')
+    .argument('[command...]', 'the command, svc itself when absent')
+    .option('--man', 'show the manual page; in a pipe, as man and groff read it')
+    .option('--out <dir>', 'with --man: write all manual pages into this folder')
+    .option('--json', 'write one JSON object: the command, its options and what is below it')
+    .action(async (words: readonly string[], options: HelpOptions, self: Command) => {
+      const tree = await commandTree(context);
+      const path = words.join(' ');
+      const found = commandsBelow(tree).find((each) => each.path === path);
+      if (found === undefined) self.error(`error: there is no command ${path}`);
+      else if (options.json === true) context.stdout.write(jsonLine(factsOf(tree, path, options)));
+      else if (options.man !== true) context.stdout.write(sayLines(helpOf(found.command)));
+      else if (options.out !== undefined) writePages(pagesOf(tree), resolve(context.cwd, options.out), context);
+      else showPage(pageOf(tree, words[0]), context);
+    });
+}
+
+/** What a command and those below it take; with `--man` the page in `man`. */
+function factsOf(tree: Command, path: string, { man }: HelpOptions): Record<string, unknown> {
+  const rows = commandTable(tree).filter((row) => path === '' || row.path === path || row.path.startsWith(`${path} `));
+  const commands = rows.map((row) => ({
+    command: row.path,
+    description: row.about,
+    arguments: row.arguments.map(({ kind, isRepeated }) => ({ kind, repeated: isRepeated })),
+    options: row.options.map(({ names, about, value }) => ({
+      names,
+      description: about,
+      value: value === undefined ? null : { kind: value.kind, optional: value.isOptional },
+    })),
+  }));
+  return man === true ? { commands, man: pageOf(tree, path.split(' ')[0]).text } : { commands };
+}
+
+function pagesOf(tree: Command): readonly ManPage[] {
+  const path = join(findPackageRoot(import.meta.filename), 'docs', 'cli.md');
+  try {
+    return manPages(tree, readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw ioFault(error, 'the reference of svc cannot be read');
+  }
+}
+
+/** A command below another one is on the page of that. */
+function pageOf(tree: Command, name: string | undefined): ManPage {
+  const file = name === undefined || name === '' ? 'svc.1' : `svc-${name}.1`;
+  const page = pagesOf(tree).find((each) => each.file === file);
+  if (page === undefined) throw new Diagnostic('E-IO-001', `there is no manual page ${file}`);
+  return page;
+}
+
+function writePages(pages: readonly ManPage[], directory: string, { stdout }: CommandContext): void {
+  try {
+    mkdirSync(directory, { recursive: true });
+    for (const { file, text } of pages) writeFileSync(join(directory, file), text);
+  } catch (error) {
+    throw ioFault(error, `the manual pages cannot be written to ${directory}`);
+  }
+  for (const { file } of pages) stdout.write(say`${file}\n`);
+}
+
+/** By `man` on a terminal. Where there is none, the help is what a person can read. */
+function showPage({ text }: ManPage, context: CommandContext): void {
+  if (!context.stdout.isTerminal) {
+    context.stdout.write(Shown.cleaned(text, 'exact'));
+    return;
+  }
+  const { status } = spawnSync('man', ['-l', '-'], { input: text, stdio: ['pipe', 'inherit', 'inherit'] });
+  if (status === null) writePaged(text, context);
+}
