@@ -1,4 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { useCapsules } from '../support/capsule-folders.ts';
 import { asks, says, script } from '../support/scripted-turns.ts';
@@ -116,3 +120,80 @@ describe('svc answer', () => {
     await end();
   });
 });
+
+describe('svc answer at a capsule', () => {
+  it('names the question, and tells that it is settled instead of answering the next one', async () => {
+    const { end, asked } = await answered({ events: true, answer: { code: -32_010, message: 'Question not open' } });
+    expect(end).toMatchObject({ code: 1, stdout: '' });
+    expect(end.stderr).toMatch(/^error\[E-RUN-093\]: .*: tsk_1 does not wait with that question any more\n/);
+    expect(asked).toEqual(['stream/watch {}', 'tasks/answer {"id":"tsk_1","wait":"q1","text":"blue"}']);
+  });
+
+  it('of before there were names sends a message, once the question is still the same', async () => {
+    const { end, asked } = await answered({ events: false, answer: { code: -32_601, message: 'Method not found' } });
+    expect(end).toMatchObject({ code: 0, stdout: 'tsk_1 input-required\n', stderr: '' });
+    expect(asked.map((each) => each.split(' ', 1)[0])).toEqual([
+      'stream/watch',
+      'tasks/get',
+      'tasks/get',
+      'message/send',
+    ]);
+  });
+
+  it('that lists a method and does not serve it is one of before', async () => {
+    const { end, asked } = await answered({ events: true, answer: { code: -32_601, message: 'Method not found' } });
+    expect(end.code).toBe(0);
+    expect(asked.map((each) => each.split(' ', 1)[0])).toEqual([
+      'stream/watch',
+      'tasks/answer',
+      'tasks/get',
+      'message/send',
+    ]);
+  });
+});
+
+interface StandIn {
+  /** Whether it knows events. */
+  readonly events: boolean;
+  /** The error of `tasks/answer`. */
+  readonly answer: { readonly code: number; readonly message: string };
+}
+
+const question = { wait_id: 'q1', prompt: 'Which colour?' };
+const waiting = { task_id: 'tsk_1', context_id: 'ctx_1', state: 'input-required', text: '', question };
+const snapshot = `event: snapshot\ndata: ${JSON.stringify({ methods: ['tasks/answer'], tasks: [waiting] })}\n\n`;
+const acknowledgement = 'event: connection-ack\ndata: {}\n\n';
+
+/** What `svc answer` comes to with something that listens like a capsule, and what it asked of it. */
+async function answered({ events, answer }: StandIn): Promise<{ end: SvcEnd; asked: readonly string[] }> {
+  const workspace = useCapsule({});
+  const asked: string[] = [];
+  const artifacts = [{ name: 'prompt', parts: [{ text: 'Which colour?' }] }];
+  const task = { id: 'tsk_1', contextId: 'ctx_1', status: { state: 'input-required' }, artifacts };
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (text: string) => (body += text));
+    request.on('end', () => {
+      if (request.method === 'GET')
+        return response
+          .setHeader('content-type', 'application/json')
+          .end(JSON.stringify({ name: 'old', version: '1', url: 'u' }));
+      const { method, params } = JSON.parse(body) as { method: string; params: unknown };
+      asked.push(`${method} ${JSON.stringify(params)}`);
+      if (method === 'stream/watch') {
+        response.writeHead(200, { 'content-type': 'text/event-stream', ...(events ? { 'svc-events': '1' } : {}) });
+        return response.write(events ? acknowledgement + snapshot : acknowledgement);
+      }
+      response.setHeader('content-type', 'application/json');
+      const outcome = method === 'tasks/answer' ? { error: answer } : { result: task };
+      return response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, ...outcome }));
+    });
+  });
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { end: await svc(workspace, ['answer', address, 'blue']), asked };
+}

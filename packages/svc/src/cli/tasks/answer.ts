@@ -3,7 +3,10 @@
 import { createInterface } from 'node:readline';
 import { Command } from 'commander';
 
+import type { CapsuleClient } from '@svc/client/capsule-client.ts';
+import { ClientError } from '@svc/client/client-error.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { TaskFacts } from '@svc/protocol/task-object.ts';
 import { sendTokenHelp } from '../approach-capsule.ts';
 import type { CommandContext } from '../command-context.ts';
 import { quoted } from '../terminal/page.ts';
@@ -20,14 +23,11 @@ export function answerCommand(context: CommandContext): Command {
     .option('--json', 'write one JSON object')
     .option('--send-token', sendTokenHelp)
     .addHelpText('after', '\nExample:\n  svc answer 4f1a "the blue one"')
-    .action(async (wanted: string, text: string | undefined, options: CapsuleOptions) => {
-      const capsule = await OpenCapsule.open(context, wanted, { ...options, method: 'message/send' });
-      const asked = await waitingTask(capsule);
+    .action(async (wanted: string | undefined, text: string | undefined, options: CapsuleOptions) => {
+      const capsule = await OpenCapsule.open(context, wanted, { ...options, method: 'stream/watch' });
+      const asked = await openQuestion(capsule);
       const answer = text === undefined || text === '-' ? await readAnswer(context, text, asked.prompt) : text;
-      // A message that nobody waits for any more would start another task.
-      const still = await waitingTask(capsule);
-      if (still.id !== asked.id || still.prompt !== asked.prompt) throw noQuestion('another question has come');
-      const task = await capsule.ask((client) => client.send(answer, { contextId: asked.contextId }));
+      const task = await given(answer, asked, capsule);
       context.stdout.write(options.json === true ? jsonLine(objectOf(capsule, task)) : say`${task.id} ${task.state}\n`);
     });
 }
@@ -36,13 +36,61 @@ interface Asked {
   readonly id: string;
   readonly contextId: string;
   readonly prompt: string;
+  /** Null of a capsule where questions have no names. */
+  readonly waitId: string | null;
+}
+
+/** A question may come between two looks; another capsule than `svc` may claim so for ever. */
+const mostLooks = 3;
+
+/** What waits for an answer, as the capsule names it. Throws `E-RUN-093` where nothing does. */
+async function openQuestion(capsule: OpenCapsule): Promise<Asked> {
+  for (let look = 0; look < mostLooks; look += 1) {
+    const snapshot = await capsule.ask((client) => client.snapshot());
+    if (snapshot?.methods.includes('tasks/answer') !== true) return await waitingTask(capsule);
+    for (const { taskId: id, contextId, question } of snapshot.tasks) {
+      if (question !== null) return { id, contextId, ...question };
+    }
+    await waitingTask(capsule);
+  }
+  throw noQuestion('questions come and go');
+}
+
+/** The task that has got the answer. Throws `E-RUN-093` where it does not ask that any more. */
+async function given(answer: string, asked: Asked, capsule: OpenCapsule): Promise<TaskFacts> {
+  const { id, waitId, contextId } = asked;
+  if (waitId !== null) {
+    const task = await capsule.ask((client) => answeredByName(client, { id, waitId, answer }), 'tasks/answer');
+    if (task === 'not-open') throw noQuestion(`${id} does not wait with that question any more`);
+    if (task !== 'not-served') return task;
+  }
+  // A message that nobody waits for any more would start another task.
+  const still = await waitingTask(capsule);
+  if (still.id !== id || still.prompt !== asked.prompt) throw noQuestion('another question has come');
+  return await capsule.ask((client) => client.send(answer, { contextId }), 'message/send');
+}
+
+const questionNotOpen = -32_010;
+
+async function answeredByName(
+  client: CapsuleClient,
+  { id, waitId, answer }: { readonly id: string; readonly waitId: string; readonly answer: string },
+): Promise<TaskFacts | 'not-open' | 'not-served'> {
+  try {
+    return await client.answer(id, waitId, answer);
+  } catch (error) {
+    if (!(error instanceof ClientError)) throw error;
+    if (error.fault === questionNotOpen) return 'not-open';
+    if (error.code === 'not-served') return 'not-served';
+    throw error;
+  }
 }
 
 async function waitingTask(capsule: OpenCapsule): Promise<Asked> {
   const task = await capsule.currentTask();
   if (task === null) throw noQuestion('no task has run yet');
   if (task.state !== 'input-required') throw noQuestion(`${task.id} is ${task.state}`);
-  return { ...task, prompt: task.prompt ?? '' };
+  return { ...task, prompt: task.prompt ?? '', waitId: null };
 }
 
 function noQuestion(why: string): Diagnostic {

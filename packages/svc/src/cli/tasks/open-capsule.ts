@@ -56,13 +56,13 @@ export class OpenCapsule {
     return new OpenCapsule(await approachCapsule(located, choice), located, method);
   }
 
-  /** What comes of `call`; `E-IO-003` for what it fails of at the other side. */
-  async ask<Value>(call: (client: CapsuleClient) => Promise<Value>): Promise<Value> {
+  /** What comes of `call`; `E-IO-003` for what it fails of at the other side. `method` is what it asks, where that is another. */
+  async ask<Value>(call: (client: CapsuleClient) => Promise<Value>, method: string = this.#method): Promise<Value> {
     try {
       return await call(this.client);
     } catch (error) {
       const isLost = error instanceof ClientError && (error.code === 'lost' || error.code === 'no-stream');
-      if (!isLost) throw faultOf(error, { ...this.#approached, method: this.#method, timeoutMs: callMs });
+      if (!isLost) throw faultOf(error, { ...this.#approached, method, timeoutMs: callMs });
       throw new Diagnostic('E-IO-003', `the connection to ${this.#approached.address} was lost: ${error.message}`, {
         hint: 'svc tasks says what became of the task',
         cause: error,
