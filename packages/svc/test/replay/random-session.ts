@@ -203,7 +203,7 @@ class World {
       // What comes from outside comes in a turn of the event loop of its own.
       await setImmediate();
       await aWhile();
-      if (board.current()?.inputWait !== null && chance(2)) board.answerInput({ text: `answer ${Math.random()}` });
+      this.#answerMaybe();
       if (chance(12)) this.#fixture.clock.advance(500);
       if (chance(15)) board.submit({ text: `And ${Math.random()}?`, origin: 'message', trust: 'untrusted' });
       if (chance(25)) this.#endOfWork();
@@ -211,6 +211,18 @@ class World {
       const current = board.current();
       if (current !== null && chance(30)) void board.cancel(current);
     }
+  }
+
+  /** As messages do, as who names the question does, and as who names one that is settled does in vain. */
+  #answerMaybe(): void {
+    const { board } = this.#fixture.session;
+    const task = board.current();
+    const wait = task?.inputWait ?? null;
+    if (task === null || wait === null || !chance(2)) return;
+    const answer = { text: `answer ${Math.random()}` };
+    if (chance(2)) board.answerInput(answer);
+    else if (chance(3)) board.answer(task.id, `q${task.questions - 1}`, answer);
+    else board.answer(task.id, wait.id, { ...answer, sender: { principal: 'local', tags: {} } });
   }
 
   inputs(): ReturnType<typeof replayInputs> {
