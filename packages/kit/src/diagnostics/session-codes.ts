@@ -49,4 +49,9 @@ export const sessionCodes = {
     explanation:
       'Processes that the components of a session run in read from ~/.svc/cache when they are started, so svc prune --caches removes nothing of it while a session of this user runs. Everything else was looked at as ever.',
   },
+  'W-RUN-128': {
+    title: 'the history of what was typed is not kept, or only in part',
+    explanation:
+      'svc chat keeps the last 1,000 texts that were typed in ~/.svc/history, one string of JSON a line, for this user alone. The file, or ~/.svc, is of another user, is no file or no directory, cannot be read or written, has lines that are no such strings, or is longer than 4 MiB. A link is never followed. The chat goes on; the message says what is missing. Mend or remove the file, or start the chat with --no-history.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;
