@@ -77,9 +77,21 @@ export class LineEditor {
     this.#line.replace(0, this.#line.units.length, units);
   }
 
-  /** Puts a text at the cursor, in the place of so many units before it. */
-  insert(text: string, unitsBefore = 0): Edit {
-    return this.#put(unitsOf(inert(text)), unitsBefore);
+  /** Puts a text at the cursor. */
+  insert(text: string): Edit {
+    return this.#put(unitsOf(inert(text)));
+  }
+
+  /** Puts a text in the place of what stands between a place of the text and the cursor; `nothing` where a paste is in the way. */
+  replaceFrom(start: number, text: string): Edit {
+    const { cursor, units } = this.#line;
+    let count = 0;
+    for (let length = this.textBefore.length - start; length > 0; count += 1) {
+      const unit = units[cursor - 1 - count];
+      if (typeof unit !== 'string') return 'nothing';
+      length -= unit.length;
+    }
+    return this.#put(unitsOf(inert(text)), count);
   }
 
   /** The rows around the cursor, at most `mostRows` of them. */
