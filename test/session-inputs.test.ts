@@ -93,9 +93,10 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   // The size of a workdir is looked at meanwhile; what came of it is asked of the gate.
   'svc/session/agent-loop.ts': { duration: 'durations', timer: 'effect' },
   'svc/session/compaction.ts': { duration: 'durations' },
-  'svc/session/event-stream.ts': { timer: 'turns' },
+  'svc/session/frame-batches.ts': { timer: 'turns' },
   'svc/session/gate.ts': { duration: 'durations', timer: 'gate' },
   'svc/session/input-wait.ts': { duration: 'durations' },
+  'svc/session/live-events.ts': { duration: 'around' },
   'svc/session/replay-gate.ts': { timer: 'gate' },
   // How long the answer to a cancel is held back.
   'svc/session/task-board.ts': { timer: 'around', race: 'around' },
