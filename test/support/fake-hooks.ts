@@ -1,3 +1,4 @@
+import { EndBudget } from '@svc/svc/hooks/blocking-hooks.ts';
 import { callHook } from '@svc/svc/hooks/hook.ts';
 import { realTimer } from './quiet-calls.ts';
 import type { Component } from '@svc/components/component.ts';
@@ -37,7 +38,10 @@ export class FakeHooks {
   readonly stop = new AbortController();
   readonly set: HookSet;
 
-  constructor(hooks: readonly FakeHook[], over: Partial<HookSetDeps> = {}) {
+  constructor(
+    hooks: readonly FakeHook[],
+    { stopBudgetMs = 20_000, ...over }: Partial<HookSetDeps> & { readonly stopBudgetMs?: number } = {},
+  ) {
     this.set = new HookSet({
       hooks: hooks.map((hook) => this.#hookOf(hook)),
       session: { sessionId: 'ses_1', capsule: 'demo', version: '1.0.0' },
@@ -50,8 +54,7 @@ export class FakeHooks {
       },
       keepOutput: () => {},
       writeManifests: async () => null,
-      stop: this.stop.signal,
-      stopBudgetMs: 20_000,
+      budget: new EndBudget(this.stop.signal, stopBudgetMs),
       drainMs: 20_000,
       ...over,
     });

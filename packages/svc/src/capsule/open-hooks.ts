@@ -3,7 +3,8 @@
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Hook } from '../hooks/hook.ts';
 import { callHook } from '../hooks/hook.ts';
-import type { Gate } from '../session/gate.ts';
+import { type Gate, hooksTimeOver } from '../session/gate.ts';
+import { EndBudget } from '../hooks/blocking-hooks.ts';
 import { gatedHookCalls } from '../session/gated.ts';
 import { hookCompletion } from '../hooks/hook-completion.ts';
 import { HookLogs, ManifestFiles } from '../hooks/hook-files.ts';
@@ -61,8 +62,7 @@ export function openHooks(parts: HookSurroundings): { readonly hooks: HookSet; r
     record,
     keepOutput: (hookName, bytes) => logs.append(hookName, bytes),
     writeManifests: (files) => manifests.write(files),
-    stop: parts.stop,
-    stopBudgetMs,
+    budget: new EndBudget(parts.stop, stopBudgetMs, (end) => gate.arrive(hooksTimeOver, end)),
     drainMs,
   });
   return {

@@ -10,6 +10,7 @@ import type { Clock } from '@svc/kit/clock.ts';
 import { mintTraceEventId, type SessionId } from '@svc/protocol/ids.ts';
 import { sessionSettings } from './session-settings.ts';
 import type { HookSetup, KeptWhere, SettingsSetup, ToolSetup } from './session-setup.ts';
+import { EndBudget } from '../hooks/blocking-hooks.ts';
 import { callHook, type Hook } from '../hooks/hook.ts';
 import { hookCompletion } from '../hooks/hook-completion.ts';
 import { HookSet } from '../hooks/hook-set.ts';
@@ -19,6 +20,7 @@ import type { JournalReader } from '../journal/journal-reader.ts';
 import { type ActivityListener, SessionActivity } from '../session/activity.ts';
 import { type Conversations, threadedConversations } from '../session/conversations.ts';
 import { EventStream } from '../session/event-stream.ts';
+import { hooksTimeOver } from '../session/gate.ts';
 import { gatedCapsuleSteps, gatedDriver, gatedHookCalls, gatedTool } from '../session/gated.ts';
 import { readRecording, type RecordedEnd, type Recording, type Setup } from '../session/recorded-crossings.ts';
 import { type Judge, type ReplayEnd, ReplayGate, type ReplayInputs } from '../session/replay-gate.ts';
@@ -223,8 +225,7 @@ class Replay {
       record: this.#record,
       keepOutput: () => {},
       writeManifests: async () => null,
-      stop: new AbortController().signal,
-      stopBudgetMs: 0,
+      budget: EndBudget.ofRecording((end) => void timer(hooksTimeOver.name, 0, end)),
       drainMs: 0,
     });
   }

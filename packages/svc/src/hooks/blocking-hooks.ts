@@ -75,7 +75,7 @@ export function judged({ declaration }: Hook, event: HookEvent, reply: HookReply
 
 /**
  * The time that hooks have together once the session is to stop: it runs while at least one of them is waited for, and when it is
- * used up, `signal` is aborted for good. Before the stop nothing is counted.
+ * used up, `signal` is aborted for good, by way of `arrive`. Before the stop nothing is counted.
  */
 export class EndBudget {
   readonly #stop: AbortSignal;
@@ -84,10 +84,19 @@ export class EndBudget {
   #waited = 0;
   #listens = false;
 
-  constructor(stop: AbortSignal, budgetMs: number) {
+  constructor(stop: AbortSignal, budgetMs: number, arrive: (end: () => void) => void = (end) => end()) {
     this.#stop = stop;
-    this.#left = new CallDeadline(budgetMs, () => this.#over.abort(new Error('the session had to end')));
+    this.#left = new CallDeadline(budgetMs, () => arrive(this.#end));
   }
+
+  /** That of a session which is run again: `keep` is given what ends it, to be called when it was over then. */
+  static ofRecording(keep: (end: () => void) => void): EndBudget {
+    const budget = new EndBudget(new AbortController().signal, 0);
+    keep(budget.#end);
+    return budget;
+  }
+
+  readonly #end = (): void => this.#over.abort(new Error('the session had to end'));
 
   get signal(): AbortSignal {
     return this.#over.signal;

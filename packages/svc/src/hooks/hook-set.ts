@@ -6,7 +6,14 @@ import type { HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { CallVerdict } from '../tools/inventory.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import { AsyncHooks } from './async-hooks.ts';
-import { askInOrder, type Asked, type AskDeps, type AskedEvent, EndBudget, type HookTimer } from './blocking-hooks.ts';
+import {
+  askInOrder,
+  type Asked,
+  type AskDeps,
+  type AskedEvent,
+  type EndBudget,
+  type HookTimer,
+} from './blocking-hooks.ts';
 import { DriverTrap, type CallHook, type Complete, type Hook } from './hook.ts';
 import type {
   CompactionVerdict,
@@ -34,10 +41,8 @@ export interface HookSetDeps {
   readonly keepOutput: (hookName: string, bytes: Uint8Array) => void;
   /** Gives why the files could not be written. */
   readonly writeManifests: (files: readonly ManifestFile[]) => Promise<string | null>;
-  /** Aborted when the session was asked to stop. */
-  readonly stop: AbortSignal;
-  /** What all hooks together get to be waited for after that. */
-  readonly stopBudgetMs: number;
+  /** What all hooks together get to be waited for once the session was asked to stop. */
+  readonly budget: EndBudget;
   /** How long async hooks may take at the end of a session to hear what they have not heard yet. */
   readonly drainMs: number;
 }
@@ -64,7 +69,7 @@ export class HookSet implements SessionHooks {
   #lost: Diagnostic | null = null;
 
   constructor(deps: HookSetDeps) {
-    const { call, keepOutput, timer } = deps;
+    const { budget, call, keepOutput, timer } = deps;
     const complete: Complete = (request, asker) => this.#complete(request, asker);
     this.#deps = deps;
     this.#events = new WitEvents(deps.session);
@@ -72,7 +77,7 @@ export class HookSet implements SessionHooks {
       call,
       timer,
       surroundings: { complete, keepOutput },
-      budget: new EndBudget(deps.stop, deps.stopBudgetMs),
+      budget,
       reports: {
         failed: (hookName, event, error) => this.#failed(hookName, event, error),
         trapped: () => (this.#trapped = true),

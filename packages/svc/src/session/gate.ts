@@ -68,6 +68,9 @@ export type Arrival =
   /** Something outside has a line of the trace to write: a command in the background, a child, a limit that was reached. */
   | { readonly what: 'note'; readonly event: TraceEvent };
 
+/** The time that hooks get after a stop has run out: what they had not been told yet, they are not told. */
+export const hooksTimeOver = { what: 'timer', name: 'hooks/stop' } as const satisfies Arrival;
+
 /** What went through a gate, in the order in which the session met it. Places are as the gate numbers them. */
 export type Crossing =
   | ({ readonly kind: 'start' } & Effect)
