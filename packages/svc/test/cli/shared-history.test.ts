@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,18 +9,19 @@ import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 const source = fileURLToPath(new URL('../../src/cli/keyboard/history.ts', import.meta.url));
-/** Opens the history of a home, and once it is told to, adds texts that begin with its own letter. */
+/** Opens the history of a home, and once it is told to, adds texts that begin with its own letter. Prints what it was warned of, and the newest text. */
 const adder = `
 import { History } from ${JSON.stringify(source)};
 const [home, letter, count] = process.argv.slice(2);
 const { history } = History.open(home, { isKept: true });
-process.stdout.write('open');
+process.stdout.write('open ');
 process.stdin.once('data', () => {
+  const warnings = [];
   for (let index = 0; index < Number(count); index += 1) {
     const warning = history.add(letter + index);
-    if (warning !== null) throw warning;
+    if (warning !== null) warnings.push(warning.code + ' ' + warning.message);
   }
-  process.exit(0);
+  process.stdout.write(JSON.stringify({ warnings, newest: history.previous('') }), () => process.exit(0));
 });
 `;
 
@@ -65,3 +66,32 @@ it('the history of several chats at once loses no text, also while one of them c
   expect(kept.length).toBeLessThan(1300);
   expect(kept).not.toContain('old 0');
 });
+
+/** Whether a file system of its own can be made for a process. */
+function canMount(): boolean {
+  try {
+    execFileSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'none', '/mnt'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+it.skipIf(!canMount()).each([
+  ['is full', '', 'W-RUN-128 ~/.svc/history cannot be written: no space left on the device'],
+  [
+    'is read-only',
+    'mount -o remount,ro "$1" &&',
+    'W-RUN-128 ~/.svc/history cannot be written: the file system is read-only',
+  ],
+])(
+  'the history of a chat on a file system that %s warns once and goes on (skipped without unshare)',
+  (_name, also, message) => {
+    const home = join(folder, 'small');
+    mkdirSync(home, { recursive: true });
+    const script = `mount -t tmpfs -o size=12k none "$1" && mkdir "$1/.svc" && ${also} echo go | "$2" "$3" "$1" x 2000`;
+    const args = ['-rm', 'sh', '-c', script, 'sh', home, process.execPath, join(folder, 'adder.mjs')];
+    const told = execFileSync('unshare', args, { encoding: 'utf8' });
+    expect(told).toBe(`open ${JSON.stringify({ warnings: [message], newest: 'x1999' })}`);
+  },
+);
