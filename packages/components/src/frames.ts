@@ -94,7 +94,7 @@ export function decodeBody(body: Buffer): unknown {
   return deserializer.readValue();
 }
 
-/** The frame is longer than any that is expected, or is none. */
+/** The bytes are longer than any frame that is expected, or are not a frame. */
 export class BadFrame extends Error {}
 
 /** Puts together messages that come in pieces, wherever they are cut. Holds at most one frame and the piece it ends in. */

@@ -15,7 +15,7 @@ export type LoggedOutcome = { readonly ok: LoggedValue } | { readonly err: Logge
 /** The name of an import as `wasi:clocks/wall-clock#now` or `wasi:io/streams#InputStream.read`, what it was given, what came of it. */
 export type ImportLogEntry = readonly [string, readonly LoggedValue[], LoggedOutcome];
 
-/** Reads a log; null for a text that is none. */
+/** Reads a log; null for a text that is not a log. */
 export function parseImportLog(text: string): readonly ImportLogEntry[] | null {
   let json: unknown;
   try {
@@ -42,7 +42,7 @@ function isOutcome(value: unknown): boolean {
 /** Of values in values: readers go into them by calls of themselves. */
 const deepest = 100;
 
-/** False for marks that a reader would stumble over (a number that is none, a handle without its class), and for what is nested too deeply. */
+/** False for marks that a reader would stumble over (a number that is not a number, a handle without its class), and for what is nested too deeply. */
 function isReadable(entries: readonly unknown[]): boolean {
   const pending: { readonly value: unknown; readonly depth: number }[] = [{ value: entries, depth: 0 }];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {

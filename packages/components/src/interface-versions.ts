@@ -62,7 +62,7 @@ const longestName = 200;
 
 /**
  * Looks at all that a component imports and exports, with versions (`svc:text/chunks@0.1.0`), and returns null when this host has each of them.
- * What belongs to no package of this host is left to whoever links the component.
+ * What belongs to no package of this host is left to the linker of the component.
  */
 export function refusedInterfaces(names: readonly string[]): InterfaceRefusal | null {
   for (const name of names) {

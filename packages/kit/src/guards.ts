@@ -48,7 +48,7 @@ export function orNothing<T>(guard: Guard<T>): Guard<T | null | undefined> {
   return (value): value is T | null | undefined => value === undefined || value === null || guard(value);
 }
 
-/** A variant as a component gives it: `tag`, and for most tags a `val`. A tag that is not among `cases` is none. */
+/** A variant as a component gives it: `tag`, and for most tags a `val`. Refuses a tag that is not among `cases`. */
 export function isVariantOf<Of extends Fields>(
   cases: Of,
 ): Guard<

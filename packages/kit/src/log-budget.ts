@@ -1,4 +1,6 @@
-/** What all logs of a session hold together. Each of them has a limit of its own besides. */
+/** Bounds what the logs of a session hold together. */
+
+/** The most bytes of all logs of a session. Each of them has a limit of its own besides. */
 const mostLogBytes: number = 256 * 1024 * 1024;
 
 /**

@@ -20,7 +20,7 @@ function resolveNext(): void {
   if (waiting.length > 0) setImmediate(resolveNext);
 }
 
-/** Work that stops before each part of it that takes long, so that whoever does it may do something else first. */
+/** Work that stops before each of its long parts, so that its caller may do something else first. */
 export type Steps<Value> = Generator<undefined, Value, undefined>;
 
 /** Does it all at once. */

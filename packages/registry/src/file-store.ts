@@ -88,7 +88,7 @@ export class FileStore implements ObjectStore {
   }
 
   #directory(key: string): string {
-    // It becomes a path: whoever made it has to have checked what it is made of.
+    // It becomes a path: its maker has to have checked what it is made of.
     if (!objectKeyShape.test(key)) throw new Error('the key of an object was not checked');
     return join(this.#objects, key);
   }

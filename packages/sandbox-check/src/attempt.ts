@@ -110,7 +110,7 @@ export function promisedOf(attempt: Attempt, wanted: ContainmentClass, limits: r
   return isHeld ? promised : 'open';
 }
 
-/** Holds what was seen to what was promised. What is unclear keeps no promise, not even none. */
+/** Holds what was seen to what was promised. An unclear outcome keeps no promise, not even one of `open`. */
 export function judge(promised: Promised, { kind }: Seen): Judgement {
   if (kind === 'unclear') return 'not as promised';
   switch (promised) {

@@ -43,7 +43,7 @@ function isPath(argument: string): boolean {
   return /^(\.{1,2}$|\.{0,2}\/)/.test(argument) || /^[^@]*(\/[^@]*|\.zip)$/.test(argument);
 }
 
-/** `<name>@<version>`. `E-ART-008` when it is none, `E-REG-004` for a reserved version. */
+/** Reads `<name>@<version>`. `E-ART-008` for any other text, `E-REG-004` for a reserved version. */
 export function parseArtifactRef(argument: string): ArtifactRef {
   const at = argument.indexOf('@');
   const name = argument.slice(0, Math.max(0, at));

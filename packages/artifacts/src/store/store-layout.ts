@@ -32,7 +32,7 @@ export function bundledRoot(packageRoot: string): string {
 }
 
 export function versionDirectory(root: string, ref: ArtifactRef): string {
-  // Both become a path: whoever made the reference has to have checked them.
+  // Both become a path: the maker of the reference has to have checked them.
   if (!isArtifactName(ref.name) || !isExactVersion(ref.version)) {
     throw new Error('the name or the version of an artifact was not checked');
   }

@@ -25,7 +25,7 @@ export interface ComponentSource {
   readonly name: string;
   /** The bytes of `component.wasm`, the file that holds them, or what gets them; read only when the component has to be compiled. */
   readonly wasm: Uint8Array | string | (() => Promise<Uint8Array>);
-  /** Of those bytes, lowercase hex. Other bytes are refused. Null when whoever gives them has checked them. */
+  /** Of those bytes, lowercase hex. Other bytes are refused. Null when their giver has checked them. */
   readonly sha256: string | null;
   /** A directory that `compileComponent` wrote for this component. */
   readonly precompiledDir?: string;

@@ -149,7 +149,7 @@ export class OutboundExchange {
     this.#timer = ms === null ? undefined : setTimeout(() => this.#fail({ tag }), ms);
   }
 
-  /** The first failure is the one that counts; one after the end of the response is none. */
+  /** Only the first failure counts, and one after the end of the response does not. */
   #fail(error: HttpErrorCode): void {
     if (this.#failure !== null || this.#ended) return;
     this.#failure = error;

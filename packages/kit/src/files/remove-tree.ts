@@ -77,7 +77,7 @@ class Removal {
   }
 }
 
-/** Whether it was done, or there was nothing to be done it to. What is refused is met again in the next pass, or by whoever removes the whole. */
+/** Whether the operation succeeded or its target was gone. The next pass meets a refusal again, or the removal of the whole does. */
 function isOver(operation: () => void): boolean {
   try {
     operation();

@@ -22,7 +22,7 @@ interface WholeBody {
 }
 
 /**
- * A request whose body can be had whole without the events of a stream, which cost as much as the rest of a small request.
+ * A request that gives its body whole without the events of a stream, which cost as much as the rest of a small request.
  * Without `readWhole` it is the stream that it was.
  */
 export class KitRequest extends IncomingMessage {

@@ -82,7 +82,10 @@ const ipv6Classes = [...ipv6Ranges, ...ipv4Ranges.flatMap(embedded), ...publicIp
   classList(range, 'ipv6'),
 );
 
-/** The class of an address as a resolver spells it. Text that is no address, or names a zone, is none that is reached by chance. */
+/**
+ * The class of an address as a resolver spells it. Text that is no address counts as reserved, one that names a zone as link-local: neither is
+ * reached by chance.
+ */
 export function classifyAddress(address: string): AddressClass {
   if (address.includes('%')) return 'link-local';
   switch (isIP(address)) {

@@ -76,7 +76,7 @@ function prohibition(url: URL, address: string, reach: ReachRule): ProhibitedAdd
   if (url.origin === reach.endpointOrigin) return undefined;
   const destination = destinationOf(url);
   const port = url.port === '' ? '' : `:${url.port}`;
-  // Made anew: a URL whose host is set to what is none keeps the one it had, which is permitted.
+  // Made anew: setting the host of a URL to a text that is no host would leave the permitted one in place.
   const mayReach = ({ host }: { readonly host: string }): boolean =>
     reach.mayReach(new URL(`${url.protocol}//${host}${port}/`));
   const isPermitted = destination !== undefined && addressFault(mayReach, destination, address) === undefined;

@@ -55,7 +55,7 @@ const byShape: readonly (readonly [RegExp, NetworkFault])[] = [
   [/^HPE_/, 'no-http'],
 ];
 
-/** What an error code of Node, of the system or of a resolver means for a connection; undefined for a code that is none of the network's. */
+/** What an error code of Node, of the system or of a resolver means for a connection; undefined for a code that does not come from the network. */
 export function networkFault(code: string): NetworkFault | undefined {
   return byCode[code] ?? byShape.find(([shape]) => shape.test(code))?.[1];
 }

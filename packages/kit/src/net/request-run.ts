@@ -136,7 +136,7 @@ export async function exchange(asked: Exchange): Promise<IncomingMessage> {
     ...(body === null ? {} : { 'content-length': String(body.bytes), expect: '100-continue' }),
   };
   const request = await openRequest(asked, { method, headers, signal });
-  // An error after the answer has begun is met by whoever reads the answer.
+  // The reader of the answer meets an error that comes after its beginning.
   const response = responseOf(request);
   if (body === null) {
     request.end();

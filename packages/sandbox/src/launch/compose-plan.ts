@@ -239,7 +239,7 @@ interface RootRequest {
   readonly files: CollectedFiles;
   readonly grants: ProcessGrants;
   readonly workdir: string;
-  /** Whether a `proc` of its own can be had. */
+  /** Whether the root can mount a `proc` of its own. */
   readonly proc: boolean;
   /** Whether files show with the owners that the session's namespace of mounts gives them. */
   readonly mapped: boolean;

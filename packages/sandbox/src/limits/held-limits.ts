@@ -27,7 +27,7 @@ export interface LimitHold {
   readonly watchesMemory: boolean;
 }
 
-/** The lowest steps of the ladder that can be had, and nothing more. */
+/** The lowest steps of the ladder that this machine gives, and nothing more. */
 interface HeldBySteps {
   /** Null where each launch is counted on its own, and nobody asked for more. */
   readonly sessionProcesses: HeldBy | null;

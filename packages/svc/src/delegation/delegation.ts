@@ -177,7 +177,7 @@ export class Delegation implements OpenDelegation {
     return readChildReport(directory, { delegationId: this.#facts.id, sessionId });
   }
 
-  /** A child that was killed after it was heard could not write that down: whoever polls its record would wait for ever. */
+  /** A child that was killed after it was heard could not write that down: a program that polls its record would wait for ever. */
   #settleTold(report: ChildReport | null, durationMs: number): void {
     if (report?.delivered === true) return;
     const result = report?.result_path === undefined ? {} : { result_path: report.result_path };

@@ -105,7 +105,7 @@ export function resourceRefusal(code: ResourceRefusalCode): HttpRefusal {
   return new HttpRefusal(status, code, message, code === 'method_not_allowed' ? { allow: 'GET' } : undefined);
 }
 
-/** What a failed file operation means to a reader; undefined when the error is none of the operating system's. */
+/** What a failed file operation means to a reader; undefined when the error does not come from the operating system. */
 export function refusalOfSystemError(error: unknown): ResourceRefusalCode | undefined {
   if (!isSystemError(error)) return undefined;
   switch (error.code) {

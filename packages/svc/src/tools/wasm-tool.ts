@@ -5,7 +5,7 @@ import { offeredInterface } from '@svc/components/interface-versions.ts';
 import { isFlag, isObjectOf, isOneOf, isText } from '@svc/kit/guards.ts';
 import { type Tool, type ToolCallContext, type ToolDeclaration, type ToolOutcome, neverReached } from './tool.ts';
 
-/** A question is shown whole to whoever may answer it: in a frame, in the task, on a terminal. */
+/** A question is shown whole wherever it may be answered: in a frame, in the task, on a terminal. */
 const longestPromptBytes = 64 * 1024;
 
 const runExport = `${offeredInterface('svc:tool/run')}#run`;

@@ -206,7 +206,7 @@ export class LaunchedTransport implements Sdk.Transport {
     void endProcess(launched, endGraceMs);
   }
 
-  /** The first reason counts; whoever waits for an answer is told at once. */
+  /** The first reason counts; every call that waits for an answer is told at once. */
   #lose(fault: string | null): void {
     if (!this.isOpen) return;
     this.#fault = fault;
