@@ -133,12 +133,10 @@ function locateIn({ root, reading, at }: Located, path: KeyPath, part: 'key' | '
   return placeOf(key ?? firstKey(root), at);
 }
 
-interface Child {
-  readonly key: Node | null;
-  readonly value: Node | null;
-}
-
-function childOf(node: Node | null, segment: string | number): Child | undefined {
+function childOf(
+  node: Node | null,
+  segment: string | number,
+): { readonly key: Node | null; readonly value: Node | null } | undefined {
   if (isMap(node)) {
     const pair = (node.items as Pair<Node, Node | null>[]).find((item) => keyText(item.key) === String(segment));
     return pair === undefined ? undefined : { key: pair.key, value: pair.value };

@@ -104,11 +104,7 @@ export const random = { getRandomBytes: bytes, getRandomU64: number64 };
 /** `wasi:random/insecure`: as good as the secure one. */
 const insecure = { getInsecureRandomBytes: bytes, getInsecureRandomU64: number64 };
 
-interface InsecureSeed {
-  insecureSeed(): [bigint, bigint];
-}
-
 /** `wasi:random/insecure-seed`: most components ask at their start, so the session has made one ready. */
-function insecureSeed(seed: readonly [bigint, bigint]): InsecureSeed {
+function insecureSeed(seed: readonly [bigint, bigint]): { readonly insecureSeed: () => [bigint, bigint] } {
   return { insecureSeed: () => [...seed] };
 }

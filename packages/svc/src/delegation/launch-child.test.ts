@@ -95,7 +95,7 @@ describe('the first line of a child', () => {
     const reading = parseRunLine(JSON.stringify(line), expected);
     expect(reading).toEqual({
       kind: 'ready',
-      line: { endpoint: new URL('http://127.0.0.1:40123/') },
+      endpoint: new URL('http://127.0.0.1:40123/'),
     });
   });
 

@@ -70,7 +70,7 @@ export async function launchChild(launch: ChildLaunch, deps: DelegationsDeps): P
   program.tell(launch.approval.reveal());
   const reading = await whenUp(program, { ...launch, sessionId }, deps);
   if (reading.kind === 'ready') {
-    const { endpoint } = reading.line;
+    const { endpoint } = reading;
     const token = env['SVC_LISTENER_TOKEN'];
     const door = { endpoint, token: token === undefined || token === '' ? null : new Secret(token) };
     const { directory, childWorkdir } = places;
@@ -195,12 +195,6 @@ export function childEnvironment(request: ChildEnvironmentRequest): Readonly<Rec
   ]);
 }
 
-/** What a child says once its listener is up (D1 "Run result line"). */
-interface ChildLine {
-  /** The address of the child's `POST /` on this machine. */
-  readonly endpoint: URL;
-}
-
 /** What its parent told it to be. */
 interface ExpectedLine {
   readonly name: string;
@@ -209,11 +203,12 @@ interface ExpectedLine {
 }
 
 type RunLineReading =
-  | { readonly kind: 'ready'; readonly line: ChildLine }
+  /** `endpoint` is the address of the child's `POST /` on this machine. */
+  | { readonly kind: 'ready'; readonly endpoint: URL }
   /** `reason` is a clause for a person. */
   | { readonly kind: 'unusable'; readonly reason: string };
 
-/** Reads the first line of a child. It has to be that of the capsule that was approved. */
+/** Reads the first line of a child, once its listener is up (D1 "Run result line"). It has to be that of the capsule that was approved. */
 export function parseRunLine(text: string, expected: ExpectedLine): RunLineReading {
   const line = decodeRunLine(text);
   if (line === null) return unusable(`the first line it printed is not a JSON object: ${quoted(text)}`);
@@ -228,7 +223,7 @@ export function parseRunLine(text: string, expected: ExpectedLine): RunLineReadi
     return unusable(`its first line is not that of ${expected.name} ${expected.version}`);
   }
   // A name may stand for two addresses, and another program may listen at the other one.
-  return { kind: 'ready', line: { endpoint: new URL(`http://127.0.0.1:${port}/`) } };
+  return { kind: 'ready', endpoint: new URL(`http://127.0.0.1:${port}/`) };
 }
 
 const localAddress = /^(?:localhost|127\.0\.0\.1):([1-9]\d{0,4})$/;

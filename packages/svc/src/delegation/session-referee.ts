@@ -39,13 +39,6 @@ interface RegisterRequest {
   readonly approval: Secret | null;
 }
 
-interface SpawnRequest {
-  readonly credential: Secret;
-  readonly name: string;
-  readonly version: string;
-  readonly signal: AbortSignal;
-}
-
 interface DeregisterRequest {
   readonly credential: Secret;
   readonly outcome: 'complete' | 'failed';
@@ -76,7 +69,7 @@ export class SessionReferee {
     return answer.kind === 'answer' ? { kind: 'registered', credential: new Secret(answer.value) } : answer;
   }
 
-  async spawn({ credential, name, version, signal }: SpawnRequest): Promise<Granted> {
+  async spawn(credential: Secret, name: string, version: string, signal: AbortSignal): Promise<Granted> {
     const shown = { credential: credential.reveal(), signal };
     const answer = await this.#ask((referee) => referee.spawn({ name, version }, shown));
     if (answer.kind !== 'answer') return answer;
@@ -140,7 +133,7 @@ export async function approveChild(
   { referee, credential, readChild }: Pick<DelegationsDeps, 'referee' | 'credential' | 'readChild'>,
   signal: AbortSignal,
 ): Promise<Approval> {
-  const granted = await referee.spawn({ credential, name: capsule, version, signal });
+  const granted = await referee.spawn(credential, capsule, version, signal);
   switch (granted.kind) {
     case 'refused':
       return { kind: 'refused', sentence: granted.sentence };
