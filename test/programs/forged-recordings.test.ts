@@ -65,7 +65,8 @@ beforeAll(async () => {
     'style/svc.yaml': 'name: style\nversion: 1.0.0\nruntime: skill\ndescription: How.\n',
     'style/skill.md': 'Short.\n',
   });
-  expect(await svc(workspace, ['run', '--task', 'Go.', '--capture', 'content'])).toMatchObject({ code: 0 });
+  const ran = await svc(workspace, ['run', '--task', 'Go.', '--capture', 'content']);
+  if (ran.code !== 0) throw new Error(ran.stderr);
   const sessions = join(workspace.folder, '.svc', 'sessions');
   journal = readFileSync(join(sessions, readdirSync(sessions)[0] ?? '', 'journal.jsonl'), 'utf8');
 }, 60_000);
@@ -98,7 +99,7 @@ function withOddValues(): readonly (readonly [name: string, journal: string])[] 
       .filter((key) => key !== 'n' && key !== 'k')
       .flatMap((key) =>
         oddValues.map((odd, at) => {
-          const forged = records.map((each) => (each === record ? { ...each, [key]: odd } : each));
+          const forged = records.map((each) => (each === record ? Object.assign({}, each, { [key]: odd }) : each));
           return [`value-${String(record['k'])}-${key}-${at}`, chainedLines(forged)] as const;
         }),
       ),
@@ -112,7 +113,7 @@ function expectNoBug({ code, stdout, stderr }: SvcEnd, what: string): void {
     signal: null,
     stderr: '',
   });
-  // oxlint-disable-next-line no-control-regex
+  // oxlint-disable-next-line eslint/no-control-regex
   expect(`${stdout}${stderr}`).not.toMatch(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E]/);
 }
 
@@ -131,10 +132,9 @@ describe('a forged recording', () => {
       const rows = ended.stdout.split('\n').slice(0, -1);
       expect(rows).toHaveLength(forged.length + 1);
       expectNoBug(await svc(workspace, ['test']), 'rows for people');
-      // oxlint-disable-next-line no-control-regex
-      expect(readFileSync(join(workspace.folder, 'report.xml'), 'utf8')).not.toMatch(
-        /[\u0000-\u0008\u000B\u000C\u000E-\u001F]/,
-      );
+      const report = readFileSync(join(workspace.folder, 'report.xml'), 'utf8');
+      // oxlint-disable-next-line eslint/no-control-regex
+      expect(report).not.toMatch(/[\u0000-\u0008\u000B\u000C\u000E-\u001F]/);
     },
     240_000,
   );
@@ -155,7 +155,7 @@ describe('a forged recording', () => {
         ['trace', 'diff', zip],
         ['run', '--replay', zip],
       ]) {
-        expectNoBug(await svc(workspace, args), `${args.join(' ')}`);
+        expectNoBug(await svc(workspace, args), args.join(' '));
       }
     }
     const shown = await svc(workspace, ['trace', 'steps', 'tests/named/session.zip']);
@@ -198,6 +198,7 @@ describe('a trace that commands have written to', () => {
     ]) {
       expectNoBug(await svc(workspace, args), args.join(' '));
     }
+    expect((await svc(workspace, ['trace', 'list'])).stdout).toContain('…ffff');
     rmSync(join(workspace.folder, '.svc', 'sessions', id), { recursive: true });
   });
 

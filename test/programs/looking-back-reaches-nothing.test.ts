@@ -57,11 +57,16 @@ describe.skipIf(!canTrace)('the program that looks back (skipped without strace)
     });
     scratch = join(workspace.home, 'scratch');
     mkdirSync(scratch);
-    expect(await svc(workspace, ['run', '--task', 'Go.', '--capture', 'content'])).toMatchObject({ code: 0 });
-    expect(await svc(workspace, ['test', '--record', 'fine'])).toMatchObject({ code: 0 });
-    expect(await svc(workspace, ['trace', 'export', '-o', 'session.zip'])).toMatchObject({ code: 0 });
+    await done(['run', '--task', 'Go.', '--capture', 'content']);
+    await done(['test', '--record', 'fine']);
+    await done(['trace', 'export', '-o', 'session.zip']);
     rmSync(join(workspace.folder, 'workdir'), { recursive: true, force: true });
   }, 120_000);
+
+  async function done(args: readonly string[]): Promise<void> {
+    const { code, stderr } = await svc(workspace, args);
+    if (code !== 0) throw new Error(`svc ${args.join(' ')}: ${stderr}`);
+  }
 
   afterAll(() => workspace.remove());
 

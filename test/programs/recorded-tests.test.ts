@@ -167,6 +167,14 @@ describe('svc test', () => {
     });
   });
 
+  it('says of a text that it is empty', async () => {
+    const workspace = await tested({ prompt: '' });
+    write(workspace, { prompt: 'Be brief.' });
+    const { stdout } = await test(workspace, '--junit', 'report.xml');
+    expect(stdout).toContain('  - (empty)\n  + Be brief.\n');
+    expect(readFileSync(join(workspace.folder, 'report.xml'), 'utf8')).toContain('recorded: (empty)\nnow: Be brief.');
+  });
+
   it('parts at the description of a tool that has changed, and at the model', async () => {
     const workspace = await tested();
     write(workspace, { style: 'How reviews should sound.' });

@@ -10,8 +10,8 @@ function sha256(text: string): string {
 export function chainedLines(records: readonly Fields[]): string {
   let chain = '0'.repeat(16);
   return records
-    .map(({ n: _n, k, ...rest }, n) => {
-      const text = JSON.stringify({ n, k, ...rest });
+    .map((record, n) => {
+      const text = JSON.stringify(Object.assign({}, record, { n }));
       chain = sha256(chain + text).slice(0, 16);
       return `${text.slice(0, -1)},"c":"${chain}"}\n`;
     })
@@ -25,7 +25,10 @@ export function recordsOf(journal: string): readonly Fields[] {
     .slice(0, -1)
     .map((line) => JSON.parse(line) as Fields)
     .filter(({ k }) => k !== 'index')
-    .map(({ c: _, ...record }) => record);
+    .map((line) => {
+      const { c: _, ...record } = line;
+      return record;
+    });
 }
 
 /** The text of a journal with other texts in it, tied together anew, as somebody would make it who wants it to be believed. */

@@ -44,6 +44,7 @@ function caseOf(suite: string, { test, outcome, durationMs }: TestRun): string {
 }
 
 function valueText(value: unknown): string {
+  if (value === '') return '(empty)';
   return inertLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? '(nothing)'), longestMessage);
 }
 

@@ -53,12 +53,15 @@ function textsOf(page: Page, { a, b, byte }: Difference): string {
   return rows.join('');
 }
 
-/** The line that the difference is in, as far as it is near to that; `byte` is the first that differs, null for the beginning. */
+/**
+ * The line that the difference is in, as far as it is near to that, and `(empty)` for one without a character; `byte` is the first that differs, null for the
+ * beginning.
+ */
 export function excerptOf(text: string, byte: number | null): string {
   const bytes = Buffer.from(text);
   const at = byte === null ? 0 : bytes.toString('utf8', 0, byte).length;
   const from = Math.max(text.lastIndexOf('\n', at - 1) + 1, at - around);
-  return inertLine(
+  const excerpt = inertLine(
     text
       .slice(from, at + around)
       .split('\n')
@@ -66,4 +69,5 @@ export function excerptOf(text: string, byte: number | null): string {
       .join(' '),
     2 * around,
   );
+  return excerpt === '' ? '(empty)' : excerpt;
 }
