@@ -1,5 +1,8 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -12,7 +15,7 @@ import { componentText, toolRunning } from '../../packages/components/test/suppo
 import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
 import { addComponentTool } from '../support/component-tool.ts';
 import { snapshot } from '../support/folder-snapshot.ts';
-import { forgedJournal } from '../support/forged-journal.ts';
+import { forgedJournal, recordsOf } from '../support/forged-journal.ts';
 import { hookCapsule } from '../support/hook-capsule.ts';
 import { scriptCapsule, type ScriptCapsule } from '../support/script-capsule.ts';
 import { calls, says, script, type ScriptedCall } from '../support/scripted-turns.ts';
@@ -61,6 +64,13 @@ function sessionFolder({ folder }: Workspace): string {
 
 function journalOf(workspace: Workspace): string {
   return join(sessionFolder(workspace), 'journal.jsonl');
+}
+
+/** The logs of imports in a journal. */
+function logsIn(journal: string): readonly string[] {
+  const records = recordsOf(journal);
+  const named = new Set(records.flatMap(({ k, value }) => (k === 'io' ? [value] : [])));
+  return records.flatMap(({ sha256, data }) => (named.has(sha256) && typeof data === 'string' ? [data] : []));
 }
 
 function forge(workspace: Workspace, change: (text: string) => string): void {
@@ -305,6 +315,35 @@ capabilities: { env: { allow: [SEEN] } }
       });
       writeFileSync(journalOf(workspace), good);
     }
+  });
+
+  it('are answered over HTTP as they were, with the server gone, and no credential of a head is kept', async () => {
+    const server = createServer((request, response) => {
+      response.setHeader('set-cookie', 'id=canary-of-the-server').setHeader('etag', 'seen');
+      response.end(
+        `${request.method} ${request.headers.authorization === 'Bearer canary-of-the-tool' ? 'known' : 'unknown'}`,
+      );
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const authority = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const headers = [['authorization', 'Bearer canary-of-the-tool']];
+    const workspace = await recorded({
+      tools: { web: await fixtureComponent('http-tool') },
+      asks: `{ network: { allow: ["${authority}"] } }`,
+      manifest: `capabilities: { network: { allow: ["${authority}"] } }\n`,
+      script: turn(['c1', 'web', { method: { tag: 'get' }, scheme: { tag: 'HTTP' }, authority, path: '/', headers }]),
+    });
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+    const journal = readFileSync(journalOf(workspace), 'utf8');
+    expect(journal).toContain('GET known');
+    expect(journal).not.toContain('canary-of-the-server');
+    // The model wrote it into its call, and only there it is.
+    expect(logsIn(journal).join('\n')).toContain('wasi:http/types#');
+    expect(logsIn(journal).join('\n')).not.toContain('canary');
+    expect(await replay(workspace)).toMatchObject({ outcome: 'same', components: { served: 0 } });
   });
 
   it('are not known where they were not recorded', async () => {
