@@ -9,7 +9,10 @@ export function buildManPages(root, { accept }) {
   rmSync(directory, { recursive: true, force: true });
   const program = join(root, 'bin', 'svc.cjs');
   const printed = execFileSync(process.execPath, [program, 'help', '--man', '--out', directory], { encoding: 'utf8' });
-  const pages = printed.trimEnd().split('\n').map((file) => `man/${file}`);
+  const pages = printed
+    .trimEnd()
+    .split('\n')
+    .map((file) => `man/${file}`);
   const path = join(root, 'package.json');
   const manifest = JSON.parse(readFileSync(path, 'utf8'));
   if (JSON.stringify(manifest.man) === JSON.stringify(pages)) return;

@@ -5,16 +5,18 @@ import { Command } from 'commander';
 import type { CatalogueEntry } from '@svc/kit/diagnostics/catalogue-entry.ts';
 import { catalogue } from '@svc/kit/diagnostics/catalogue.ts';
 import type { CommandContext } from './command-context.ts';
-import { say } from './terminal/shown.ts';
+import { jsonLine, say } from './terminal/shown.ts';
 
 /** `svc explain <code>`: what a diagnostic code means and what to do about it. */
 export function explainCommand(context: CommandContext): Command {
   return new Command('explain')
     .description('Explain a diagnostic code, such as E-MAN-003.')
     .argument('<code>', 'the code, as an error prints it')
-    .action((code: string, _options: unknown, command: Command) => {
+    .option('--json', 'write one JSON object')
+    .action((code: string, options: { readonly json?: boolean }, command: Command) => {
       const entry = (catalogue as Readonly<Record<string, CatalogueEntry>>)[code.toUpperCase()];
       if (entry === undefined) command.error(`error: there is no code ${code}`);
+      else if (options.json === true) context.stdout.write(jsonLine({ code: code.toUpperCase(), ...entry }));
       else context.stdout.write(say`${code.toUpperCase()}: ${entry.title}\n\n${entry.explanation}\n`);
     });
 }

@@ -44,6 +44,7 @@ async function program(args: readonly string[], context: CommandContext): Promis
   for (const make of makers) {
     const command = make(context).copyInheritedSettings(root);
     for (const below of command.commands) below.copyInheritedSettings(root);
+    if (args.includes('--help') || args.includes('-h')) (await import('./help/examples.ts')).addExamples(command);
     root.addCommand(command, { hidden: command.name().startsWith('__') });
   }
   return root;

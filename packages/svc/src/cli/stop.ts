@@ -21,7 +21,7 @@ import {
 } from './approach-capsule.ts';
 import { faultOf, shownId } from './capsule-faults.ts';
 import type { CommandContext } from './command-context.ts';
-import { say, type Shown } from './terminal/shown.ts';
+import { jsonLine, say } from './terminal/shown.ts';
 
 /** How long the capsule may take to stop its tasks before its process is ended all the same. */
 const answerMs = 5000;
@@ -30,6 +30,20 @@ const ownEndMs = 2000;
 /** What `svc run` takes at most after a signal (docs/cli.md "svc run"). */
 const signaledEndMs = 20_000;
 const pollMs = 20;
+
+interface StopOptions {
+  readonly sendToken?: boolean;
+  readonly json?: boolean;
+}
+
+/** What came of it, as `--json` says it. Of a capsule that did not answer, nothing is known of its tasks. */
+interface Stopped {
+  readonly session: string;
+  readonly canceled: readonly string[] | null;
+  readonly residue: StopReport['residue'] | null;
+  /** False for a process that is not of this user, which was left alone. */
+  readonly ended: boolean;
+}
 
 type StopAnswer =
   | { readonly kind: 'stopped'; readonly report: StopReport }
@@ -40,13 +54,17 @@ export function stopCommand(context: CommandContext): Command {
   return new Command('stop')
     .description('Stop a running capsule: its tasks are canceled, then its process ends.')
     .argument('[session]', 'session id, at least 4 of its last characters, or host:port; the newest when absent')
+    .option('--json', 'write one JSON object')
     .option('--send-token', sendTokenHelp)
-    .action(async (wanted: string | undefined, options: { readonly sendToken?: boolean }) => {
+    .action(async (wanted: string | undefined, options: StopOptions) => {
       const located = locateCapsule(context.home, wanted);
       const choice = tokenChoice(context, { ...options, method: 'session/stop', timeoutMs: answerMs });
       const answer = await askToStop(located, choice);
-      if (answer.kind === 'stopped') context.stderr.write(await endStopped(located, answer.report));
-      else await endUnanswered(located, answer.failure, context);
+      const stopped =
+        answer.kind === 'stopped'
+          ? await endStopped(located, answer.report, context)
+          : await endUnanswered(located, answer.failure, context);
+      if (options.json === true) context.stdout.write(jsonLine(stopped));
     });
 }
 
@@ -80,15 +98,20 @@ function failed(message: string): StopAnswer {
   return { kind: 'failed', failure: new Diagnostic('E-IO-003', message) };
 }
 
-/** Ends the process of the session that answered, when it is one of this user's; what there is to say of it. */
-async function endStopped({ address, record }: LocatedCapsule, report: StopReport): Promise<Shown> {
+/** Ends the process of the session that answered, when it is one of this user's, and says so. */
+async function endStopped(
+  { address, record }: LocatedCapsule,
+  report: StopReport,
+  { stderr }: CommandContext,
+): Promise<Stopped> {
   const { canceled, residue, sessionId } = report;
   const isOurs = record?.session_id === sessionId;
   if (isOurs) await endProcess(record, ownEndMs);
   const tasks = `${canceled.length} ${canceled.length === 1 ? 'task' : 'tasks'} canceled`;
   const left = residue.length === 0 ? '' : `, left running: ${JSON.stringify(residue)}`;
   const end = isOurs ? '' : `; the process at ${address} is not of this user and was not signaled`;
-  return say`stopped ${shownId(sessionId)}: ${tasks}${left}${end}\n`;
+  stderr.write(say`stopped ${shownId(sessionId)}: ${tasks}${left}${end}\n`);
+  return { session: sessionId, canceled, residue, ended: isOurs };
 }
 
 /** Who listens at an address that did not answer nobody knows: only a session that was named itself is signaled. */
@@ -96,11 +119,12 @@ async function endUnanswered(
   { record, named }: LocatedCapsule,
   failure: Diagnostic,
   context: CommandContext,
-): Promise<void> {
+): Promise<Stopped> {
   if (record === null || named === 'address') throw failure;
   context.stderr.write(say`svc: ${failure.message}; its process ${record.pid} is sent SIGTERM\n`);
   await endProcess(record, 0);
   context.stderr.write(say`stopped ${record.session_id}\n`);
+  return { session: record.session_id, canceled: null, residue: null, ended: true };
 }
 
 async function endProcess(record: RunningRecord, ownMs: number): Promise<void> {

@@ -2,7 +2,7 @@
 
 import type { Argument, Command, Option } from 'commander';
 
-import { commandsBelow } from '../command-tree.ts';
+import { commandsBelow } from '../placed-commands.ts';
 
 /** What a value is completed with: one of these kinds, or the choices that there are; nothing for free text. */
 export type ValueKind =

@@ -3,7 +3,7 @@
 import type { Command, Option } from 'commander';
 
 import { version } from '../../capsule/version.ts';
-import { commandsBelow } from '../command-tree.ts';
+import { commandsBelow } from '../placed-commands.ts';
 import { bold, definition, example, inline, roffOf, roffText, tableRows } from './roff.ts';
 
 /** When the form of the pages was last changed: a page has the day of its text, and it is the same wherever it is made. */

@@ -11,7 +11,7 @@ interface Call {
   readonly name: string;
 }
 
-/** The last words of an answer that was too long, as `svc` writes them behind it (docs/manifest.md "MCP servers"). */
+/** The last words of an answer that was too long, as `svc` writes them behind it (docs/manifest.md "Artifacts with an MCP server"). */
 const keptIn = /\[\d+ more bytes are not shown; [^\n]*?\blogs\/(mcp-\d+-[^\n/]+\.log)\b[^\n]*\]$/;
 
 /**

@@ -1,0 +1,42 @@
+/** The examples that `--help` ends with, of commands that do not bring their own. */
+
+import type { Command } from 'commander';
+
+import { commandsBelow } from '../placed-commands.ts';
+
+/** By the words that lead to a command. */
+const examples: Readonly<Record<string, readonly string[]>> = {
+  run: ['svc run --task "Do the tests pass?"', 'svc run --explain-scope'],
+  stop: ['svc stop 4f1a'],
+  ps: ['svc ps --json'],
+  watch: ['svc watch 4f1a'],
+  'trace list': ['svc trace list'],
+  'trace steps': ['svc trace steps 4f1a --follow'],
+  'trace show': ['svc trace show 4f1a#7'],
+  'trace diff': ['svc trace diff 4f1a 77c0'],
+  'trace export': ['svc trace export 4f1a --output session.zip'],
+  'trace import': ['svc trace import session.zip'],
+  'trace rm': ['svc trace rm 4f1a'],
+  logs: ['svc logs 4f1a#4', 'svc logs 4f1a --follow --stderr'],
+  prune: ['svc prune --keep 5 --older 30d --dry-run'],
+  test: ['svc test --record greets --session 4f1a', 'svc test'],
+  install: ['svc install', 'svc install house-rules@1.0.0'],
+  search: ['svc search editor'],
+  new: ['svc new tool weather'],
+  build: ['svc build weather'],
+  publish: ['svc publish weather --registry local'],
+  list: ['svc list --all'],
+  doctor: ['svc doctor --containment'],
+  explain: ['svc explain E-MAN-003'],
+  help: ['svc help trace show', 'svc help --man run'],
+  completion: ['svc completion bash'],
+};
+
+/** Has the help of a command and of those below it end with examples. */
+export function addExamples(command: Command): void {
+  for (const { path, command: each } of commandsBelow(command, command.name())) {
+    const lines = examples[path] ?? [];
+    const title = lines.length === 1 ? 'Example' : 'Examples';
+    if (lines.length > 0) each.addHelpText('after', `\n${title}:\n${lines.map((line) => `  ${line}`).join('\n')}`);
+  }
+}
