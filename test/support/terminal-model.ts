@@ -15,7 +15,7 @@ function cellsOf(character: string): number {
   return /^[\p{M}\p{Cf}]$/u.test(character) ? 0 : 2;
 }
 
-/** What a program writes that draws rows again: the cursor shown or not, a frame begun or ended, pastes marked. */
+/** What a program writes that draws rows again: the cursor shown or not, a frame begun or ended, pastes marked, asked where it is. */
 const drawing: ReadonlySet<string> = new Set([
   '\u001B[?25h',
   '\u001B[?25l',
@@ -23,6 +23,7 @@ const drawing: ReadonlySet<string> = new Set([
   '\u001B[?2026l',
   '\u001B[?2004h',
   '\u001B[?2004l',
+  '\u001B[6n',
 ]);
 
 /**

@@ -34,6 +34,16 @@ export const sessionCodes = {
     explanation:
       'The session has no such task, its name fits several, or it had come to its end already. Nothing was changed.',
   },
+  'E-RUN-120': {
+    title: 'the capsule for a chat did not start',
+    explanation:
+      'svc chat without a session starts svc run, and waits up to three minutes for the line with which that says where it listens. Start the capsule with svc run, which shows what it does, and join it: svc chat <session>.',
+  },
+  'E-RUN-121': {
+    title: 'a chat needs a terminal',
+    explanation:
+      'svc chat reads keys and draws while a model answers, so that standard input and standard output have to be a terminal. Scripts ask with svc -p, or with svc send --wait of a capsule that runs.',
+  },
   'E-RUN-125': {
     title: 'a step has no log',
     explanation:

@@ -12,6 +12,7 @@ interface CommandEntry {
 /** Every command of `svc`, in the order that the help lists them. */
 export const commands: readonly CommandEntry[] = [
   { name: 'run', load: async () => (await import('./run-command.ts')).runCommand },
+  { name: 'chat', load: async () => (await import('./chat/chat.ts')).chatCommand },
   { name: 'stop', load: async () => (await import('./stop.ts')).stopCommand },
   { name: 'ps', load: async () => (await import('./ps.ts')).psCommand },
   { name: 'sessions', load: async () => (await import('./sessions.ts')).sessionsCommand },

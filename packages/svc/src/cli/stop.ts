@@ -21,7 +21,7 @@ import {
 } from './approach-capsule.ts';
 import { faultOf, shownId } from './capsule-faults.ts';
 import type { CommandContext } from './command-context.ts';
-import { jsonLine, say } from './terminal/shown.ts';
+import { jsonLine, say, type Shown } from './terminal/shown.ts';
 
 /** How long the capsule may take to stop its tasks before its process is ended all the same. */
 const answerMs = 5000;
@@ -62,7 +62,7 @@ export function stopCommand(context: CommandContext): Command {
       const answer = await askToStop(located, choice);
       const stopped =
         answer.kind === 'stopped'
-          ? await endStopped(located, answer.report, context)
+          ? await endStopped(located, answer.report, (rows) => context.stderr.write(rows))
           : await endUnanswered(located, answer.failure, context);
       if (options.json === true) context.stdout.write(jsonLine(stopped));
     });
@@ -98,11 +98,11 @@ function failed(message: string): StopAnswer {
   return { kind: 'failed', failure: new Diagnostic('E-IO-003', message) };
 }
 
-/** Ends the process of the session that answered, when it is one of this user's, and says so. */
-async function endStopped(
+/** Ends the process of the session that answered, when it is one of this user's, and tells of it. */
+export async function endStopped(
   { address, record }: LocatedCapsule,
   report: StopReport,
-  { stderr }: CommandContext,
+  tell: (rows: Shown) => void,
 ): Promise<Stopped> {
   const { canceled, residue, sessionId } = report;
   const isOurs = record?.session_id === sessionId;
@@ -110,7 +110,7 @@ async function endStopped(
   const tasks = `${canceled.length} ${canceled.length === 1 ? 'task' : 'tasks'} canceled`;
   const left = residue.length === 0 ? '' : `, left running: ${JSON.stringify(residue)}`;
   const end = isOurs ? '' : `; the process at ${address} is not of this user and was not signaled`;
-  stderr.write(say`stopped ${shownId(sessionId)}: ${tasks}${left}${end}\n`);
+  tell(say`stopped ${shownId(sessionId)}: ${tasks}${left}${end}\n`);
   return { session: sessionId, canceled, residue, ended: isOurs };
 }
 

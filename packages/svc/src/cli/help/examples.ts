@@ -7,6 +7,7 @@ import { commandsBelow } from '../placed-commands.ts';
 /** By the words that lead to a command. */
 const examples: Readonly<Record<string, readonly string[]>> = {
   run: ['svc run --task "Do the tests pass?"', 'svc run --explain-scope'],
+  chat: ['svc chat', 'svc chat 4f1a'],
   stop: ['svc stop 4f1a'],
   ps: ['svc ps --json'],
   watch: ['svc watch 4f1a'],

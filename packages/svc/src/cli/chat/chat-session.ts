@@ -1,0 +1,244 @@
+/** One chat: what is typed goes to the capsule, what happens there is shown. */
+
+import { randomUUID } from 'node:crypto';
+
+import { ClientError } from '@svc/client/client-error.ts';
+import type { WatchEvent } from '@svc/client/watch-capsule.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Snapshot } from '@svc/protocol/live-events.ts';
+import type { CommandContext } from '../command-context.ts';
+import { renderFailure } from '../render-failure.ts';
+import type { SessionEvent, ShownResult } from '../session-view/session-event.ts';
+import type { SessionView } from '../session-view/session-view.ts';
+import type { OpenCapsule } from '../tasks/open-capsule.ts';
+import { isLive } from '../tasks/open-capsule.ts';
+import { inertLine } from '../terminal/inert-text.ts';
+import { say, type Shown } from '../terminal/shown.ts';
+import { FrameEvents } from './frame-events.ts';
+
+/** How a chat ended. */
+export type ChatEnd = 'left' | 'stopped' | 'closed' | 'lost';
+
+/** The last results, which `/show` prints whole. */
+const mostResults = 100;
+const mostHeld = 16 * 1024 * 1024;
+
+/** A message that was sent from here and may wait. */
+export interface SentMessage {
+  readonly taskId: string;
+  readonly text: string;
+}
+
+/** A result, and the number under which it is shown again. */
+export interface KeptResult {
+  readonly number: number;
+  readonly result: ShownResult;
+}
+
+export interface ChatParts {
+  readonly context: CommandContext;
+  readonly capsule: OpenCapsule;
+  readonly view: SessionView;
+}
+
+/**
+ * Follows a capsule and acts on it for the person who chats. `follow` shows what happens until the capsule ends or `end` is called; every other method
+ * says in the transcript what went wrong, and does not throw.
+ */
+export class ChatSession {
+  readonly #context: CommandContext;
+  readonly #capsule: OpenCapsule;
+  readonly #view: SessionView;
+  readonly #events = new FrameEvents();
+  readonly #stop = new AbortController();
+  readonly #contextId: string;
+  #end: ChatEnd | null = null;
+  #snapshot: Snapshot | null = null;
+  #tokens = 0;
+  #resultCount = 0;
+  #results: KeptResult[] = [];
+  #sent: SentMessage[] = [];
+  /** The answer to the last task, as it streamed. */
+  #answer = '';
+  #streamed = '';
+  /** Answers from here, whose questions are not said to be answered again. */
+  readonly #answered = new Set<string>();
+
+  constructor({ context, capsule, view }: ChatParts, contextId: string) {
+    this.#context = context;
+    this.#capsule = capsule;
+    this.#view = view;
+    this.#contextId = contextId;
+  }
+
+  get snapshot(): Snapshot | null {
+    return this.#snapshot;
+  }
+
+  get tokens(): number {
+    return this.#tokens;
+  }
+
+  /** The number of the last result. */
+  get resultCount(): number {
+    return this.#resultCount;
+  }
+
+  get results(): readonly KeptResult[] {
+    return this.#results;
+  }
+
+  /** Messages from here that wait, in the order in which they will run. */
+  get waiting(): readonly SentMessage[] {
+    return this.#sent.filter(({ taskId }) => taskId !== this.#view.runningTask);
+  }
+
+  get answer(): string {
+    return this.#answer;
+  }
+
+  get capsule(): OpenCapsule {
+    return this.#capsule;
+  }
+
+  /** Shows the capsule's frames until it closes its stream, the connection is lost for good, or the chat is ended. */
+  async follow(): Promise<ChatEnd> {
+    try {
+      for await (const event of this.#capsule.client.watch({ signal: this.#stop.signal, events: true }))
+        this.#take(event);
+      return this.#end ?? 'closed';
+    } catch (error) {
+      if (this.#end !== null) return this.#end;
+      if (!(error instanceof ClientError)) throw error;
+      this.say(say`! the connection to the capsule is lost: ${inertLine(error.message, 400)}\n`);
+      return 'lost';
+    }
+  }
+
+  /** Ends the chat; the first word counts. */
+  end(how: ChatEnd): void {
+    this.#end ??= how;
+    this.#stop.abort();
+  }
+
+  say(rows: Shown): void {
+    this.#view.say(rows);
+  }
+
+  /** Answers the question that waits, else starts a task. */
+  async send(text: string): Promise<void> {
+    const { question } = this.#view;
+    if (question === null) return await this.message(text);
+    await this.#try(async () => {
+      this.#answered.add(question.questionId);
+      await this.#answerQuestion(question.taskId, question.questionId, text);
+      this.say(say`answer> ${text}\n`);
+    });
+  }
+
+  /** A capsule of before knows an answer by the message that it is. */
+  async #answerQuestion(taskId: string, questionId: string, text: string): Promise<void> {
+    const { client } = this.#capsule;
+    try {
+      await client.answer(taskId, questionId, text);
+    } catch (error) {
+      if (!(error instanceof ClientError) || error.code !== 'not-served') throw error;
+      await client.send(text, { contextId: this.#contextId });
+    }
+  }
+
+  /** Starts a task, also while a question waits. */
+  async message(text: string): Promise<void> {
+    await this.#try(async () => {
+      const options = { contextId: this.#contextId, idempotencyKey: randomUUID() };
+      const task = await this.#capsule.client.send(text, options);
+      if (task.state === 'rejected') {
+        this.say(say`! the capsule takes no message now: ${inertLine(task.message ?? 'it does not say why', 400)}\n`);
+      } else if (isLive(task.state)) this.#sent = [...this.#sent, { taskId: task.id, text }];
+    });
+  }
+
+  /** Cancels a task; the running one without an id. */
+  async cancel(taskId: string | null = this.#view.runningTask): Promise<void> {
+    if (taskId === null) return this.say(say`no task runs\n`);
+    await this.#try(async () => {
+      await this.#capsule.client.cancel(taskId);
+      this.#sent = this.#sent.filter((sent) => sent.taskId !== taskId);
+    });
+  }
+
+  /** Cancels the last message that waits, and gives its text back; null where none does. */
+  async takeBack(): Promise<string | null> {
+    const last = this.waiting.at(-1);
+    if (last === undefined) return null;
+    await this.cancel(last.taskId);
+    return last.text;
+  }
+
+  /** Runs what may fail at the other side, and says what it failed of. */
+  async #try(action: () => Promise<void>): Promise<void> {
+    try {
+      await this.#capsule.ask(action);
+    } catch (error) {
+      if (!(error instanceof Diagnostic || error instanceof DiagnosticList)) throw error;
+      const shown = renderFailure(error, this.#context);
+      if (shown !== null) this.say(shown);
+    }
+  }
+
+  #take(event: WatchEvent): void {
+    switch (event.kind) {
+      case 'connected':
+        if (event.isAgain) this.say(say`- the connection stands again\n`);
+        return;
+      case 'gap':
+        return this.say(
+          say`! some of what happened is not shown: it came before the connection, or was too fast for it\n`,
+        );
+      case 'frame':
+        return this.#show(this.#events.ofFrame(event.frame));
+      case 'event':
+        if (event.event.event === 'snapshot') this.#snapshot = event.event;
+        if (event.event.event === 'usage')
+          this.#tokens = event.event.total.inputTokens + event.event.total.outputTokens;
+        return this.#show(this.#events.ofEvent(event.event));
+      case 'closed':
+        return;
+    }
+  }
+
+  #show(events: readonly SessionEvent[]): void {
+    for (const event of events) {
+      this.#note(event);
+      this.#view.show(event);
+    }
+  }
+
+  #note(event: SessionEvent): void {
+    switch (event.kind) {
+      case 'task-started':
+        this.#streamed = '';
+        return;
+      case 'turn':
+        this.#streamed = '';
+        return;
+      case 'text':
+        if (this.#streamed.length < mostHeld) this.#streamed += event.text;
+        return;
+      case 'result':
+        this.#resultCount += 1;
+        this.#results = [...this.#results.slice(1 - mostResults), { number: this.#resultCount, result: event.result }];
+        return;
+      case 'question-settled':
+        if (event.end === 'answered' && !this.#answered.delete(event.questionId))
+          this.say(say`- the question was answered elsewhere\n`);
+        return;
+      case 'task-ended':
+        this.#sent = this.#sent.filter(({ taskId }) => taskId !== event.taskId);
+        if (event.state === 'completed' && this.#streamed !== '') this.#answer = this.#streamed;
+        return;
+      default:
+        return;
+    }
+  }
+}

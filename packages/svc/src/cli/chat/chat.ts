@@ -1,0 +1,149 @@
+/** The command `svc chat`: talks to a capsule on a terminal. */
+
+import { Command } from 'commander';
+
+import { randomUUID } from 'node:crypto';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { type LocatedCapsule, locateCapsule, sendTokenHelp } from '../approach-capsule.ts';
+import type { CommandContext } from '../command-context.ts';
+import { History } from '../keyboard/history.ts';
+import { render, usesColor } from '../render-failure.ts';
+import { SessionView } from '../session-view/session-view.ts';
+import { endStopped } from '../stop.ts';
+import { OpenCapsule, runningSessionHelp } from '../tasks/open-capsule.ts';
+import { terminalOf } from '../terminal/terminal-kind.ts';
+import { say, type Shown } from '../terminal/shown.ts';
+import { ChatInput } from './chat-input.ts';
+import { ChatSession } from './chat-session.ts';
+import { type OwnCapsule, startCapsule } from './own-capsule.ts';
+
+export interface ChatOptions {
+  readonly manifest: string;
+  readonly workdir?: string;
+  readonly containment?: string;
+  readonly envFile: boolean;
+  readonly offline?: boolean;
+  readonly history: boolean;
+  readonly plain?: boolean;
+  readonly sendToken?: boolean;
+}
+
+/** `svc chat [session]`: joins a session, or starts the capsule of the manifest for as long as the chat lasts (docs/cli.md "svc chat"). */
+export function chatCommand(context: CommandContext): Command {
+  return new Command('chat')
+    .description('Talk to a capsule: to one that runs, or to that of the manifest, which is started.')
+    .argument('[session]', `${runningSessionHelp}; a new session when absent`)
+    .option('--manifest <path>', 'the manifest of the capsule that is started', './svc.yaml')
+    .option('--workdir <dir>', 'the directory the agent reads and writes, instead of a fresh one')
+    .option('--containment <class>', 'raise the containment floor of the capsule that is started')
+    .option('--no-env-file', 'do not read the .env file of the workspace')
+    .option('--offline', 'never fetch an artifact')
+    .option('--no-history', 'neither read nor keep what was typed')
+    .option('--plain', 'write whole lines one behind the other, and draw nothing twice')
+    .option('--send-token', sendTokenHelp)
+    .action(async (wanted: string | undefined, options: ChatOptions) => {
+      process.exitCode = await chat(wanted, options, options.plain === true ? plainContext(context) : context);
+    });
+}
+
+function plainContext(context: CommandContext): CommandContext {
+  const env = { ...context.env, SVC_PLAIN: '1' };
+  const terminal = terminalOf(env);
+  return { ...context, env, stdout: context.stdout.on(terminal), stderr: context.stderr.on(terminal) };
+}
+
+/** Talks to the session that is named, or to one that is started; the exit code. */
+export async function chat(wanted: string | undefined, options: ChatOptions, context: CommandContext): Promise<number> {
+  if (!process.stdin.isTTY || !context.stdout.isTerminal) throw noTerminal();
+  const { history, warning } = History.open(context.home, { isKept: options.history });
+  let view: SessionView | null = null;
+  const tell = (rows: Shown): void => {
+    if (view === null) context.stderr.write(rows);
+    else view.say(rows);
+  };
+  if (wanted === undefined) tell(say`starting the capsule of ${options.manifest}\n`);
+  const own = wanted === undefined ? await startCapsule(startArguments(options), context, tell) : null;
+  if (own !== null && 'exit' in own) return own.exit;
+  try {
+    const session = own?.sessionId ?? wanted;
+    const located = locateCapsule(context.home, session);
+    const { sendToken = false } = options;
+    const capsule = await OpenCapsule.open(context, session, { method: 'stream/watch', sendToken });
+    return await talk({ context, capsule, located, own, history }, (made) => {
+      view = made;
+      if (warning !== null) made.say(render([warning], context));
+    });
+  } catch (error) {
+    if (own !== null) await own.stop();
+    throw error;
+  }
+}
+
+interface Talk {
+  readonly context: CommandContext;
+  readonly capsule: OpenCapsule;
+  readonly located: LocatedCapsule;
+  /** Null for a session that was joined. */
+  readonly own: OwnCapsule | null;
+  readonly history: History;
+}
+
+async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<number> {
+  const { context, capsule, located, own } = parts;
+  const session = (located.record?.session_id ?? located.address).slice(-4);
+  let chatting: ChatSession | null = null;
+  const view = new SessionView(context.stdout, {
+    useColor: usesColor(context),
+    nowMs: () => systemClock.monotonicMs(),
+    keysHint: () => 'Esc cancels',
+    wholeOutput: () => `/show ${chatting?.resultCount ?? ''}`,
+  });
+  onView(view);
+  chatting = new ChatSession({ context, capsule, view }, `chat-${randomUUID()}`);
+  const { record } = located;
+  const title = record === null ? located.address : `${record.name} ${record.version} · …${session}`;
+  view.say(say`${title}\n`);
+  view.say(say`Ctrl+D leaves, /help says the rest\n`);
+  const stop = async (): Promise<void> => {
+    chatting.say(say`stopping the capsule\n`);
+    if (own !== null) return await own.stop();
+    const report = await capsule.ask((client) => client.stop());
+    await endStopped(located, report, (rows) => chatting.say(rows));
+  };
+  const input = new ChatInput({
+    context,
+    chat: chatting,
+    view,
+    record,
+    history: parts.history,
+    isOwn: own !== null,
+    stop,
+  });
+  try {
+    input.open();
+    const end = await chatting.follow();
+    return await input.ended(end);
+  } finally {
+    view.close();
+    await input.close();
+    own?.leave();
+  }
+}
+
+function startArguments(options: ChatOptions): string[] {
+  const { manifest, workdir, containment, envFile, offline } = options;
+  return [
+    ...['--manifest', manifest],
+    ...(workdir === undefined ? [] : ['--workdir', workdir]),
+    ...(containment === undefined ? [] : ['--containment', containment]),
+    ...(envFile ? [] : ['--no-env-file']),
+    ...(offline === true ? ['--offline'] : []),
+  ];
+}
+
+function noTerminal(): Diagnostic {
+  return new Diagnostic('E-RUN-121', 'svc chat needs a terminal to type at and to be read on', {
+    hint: 'svc -p "<task>" gives a script one answer; svc send <session> "<text>" sends a message',
+  });
+}

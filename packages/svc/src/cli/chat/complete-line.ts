@@ -1,0 +1,52 @@
+/** Completes commands and paths in the line of a chat. */
+
+import { opendirSync, type Dir } from 'node:fs';
+import { join, normalize } from 'node:path';
+
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import type { Completion } from '../keyboard/line-prompt.ts';
+import { slashCommands } from './slash-commands.ts';
+
+/** A directory may hold any number of names. */
+const mostLooked = 2000;
+const mostShown = 20;
+
+/** `/commands` at the start of a line, and `@paths` of the workdir anywhere. Names that are not plain are left out. */
+export async function completeLine(text: string, cursor: number, workdir: string | null): Promise<Completion> {
+  const before = text.slice(0, cursor);
+  if (/^\/\S*$/.test(before)) {
+    return { start: 0, candidates: slashCommands.filter((name) => name.startsWith(before)).map((name) => `${name} `) };
+  }
+  const [, path] = /(?:^|\s)@(\S*)$/.exec(before) ?? [];
+  if (path === undefined || workdir === null) return { start: cursor, candidates: [] };
+  return { start: cursor - path.length, candidates: pathsIn(workdir, path) };
+}
+
+function pathsIn(workdir: string, begun: string): readonly string[] {
+  const slash = begun.lastIndexOf('/') + 1;
+  const [folder, start] = [begun.slice(0, slash), begun.slice(slash)];
+  // Only what lies below the workdir.
+  if (folder.startsWith('/') || normalize(folder).startsWith('..')) return [];
+  const directory = unlessRefused(() => opendirSync(join(workdir, folder)), null);
+  if (directory === null) return [];
+  try {
+    return matching(directory, start).map((name) => folder + name);
+  } finally {
+    directory.closeSync();
+  }
+}
+
+function matching(directory: Dir, start: string): readonly string[] {
+  const found: string[] = [];
+  for (let looked = 0; looked < mostLooked && found.length < mostShown; looked += 1) {
+    const entry = unlessRefused(() => directory.readSync(), null);
+    if (entry === null) break;
+    const { name } = entry;
+    if (name.startsWith(start) && (start !== '' || !name.startsWith('.')) && plain.test(name))
+      found.push(entry.isDirectory() ? `${name}/` : name);
+  }
+  return found.toSorted();
+}
+
+/** Names that mean themselves in a message. */
+const plain = /^[\p{L}\p{N}._+,=@%:-]+$/u;

@@ -1,0 +1,259 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { useCapsules } from '../support/capsule-folders.ts';
+import { asks, runs, says, script } from '../support/scripted-turns.ts';
+import { hasPseudoTerminals, TerminalProcess, type TerminalOptions } from '../support/terminal-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+const capsule = useCapsules();
+const cleanups: (() => void)[] = [];
+const skipped = !hasPseudoTerminals();
+
+/** Ended by their ids after each test: a capsule outlives the chat that started it. */
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup();
+});
+
+function terminal(workspace: Workspace, args: readonly string[], options?: TerminalOptions): TerminalProcess {
+  const running = new TerminalProcess(workspace, args, options);
+  cleanups.push(() => running.child.kill('SIGKILL'));
+  cleanups.push(() => endCapsules(workspace));
+  return running;
+}
+
+interface Running {
+  readonly pid: number;
+  readonly session_id: string;
+  readonly process_start: string | null;
+}
+
+function runningIn({ home }: Workspace): Running[] {
+  const folder = join(home, '.svc', 'running');
+  try {
+    const names = readdirSync(folder).filter((name) => name.endsWith('.json'));
+    return names.map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Running);
+  } catch {
+    return [];
+  }
+}
+
+function endCapsules(workspace: Workspace): void {
+  for (const { pid } of runningIn(workspace)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  }
+}
+
+/** Rows that are not of others, without what differs from run to run. */
+function own(rows: readonly string[]): string[] {
+  return rows
+    .filter((row) => row !== '' && !row.startsWith('\u2502'))
+    .map((row) =>
+      row
+        .replace(/ in [\d.]+ m?s .*/, '')
+        .replace(/\u2026[0-9a-f]{4}/, '\u2026ID')
+        .replace(/chat [0-9a-f]{4}|stop [0-9a-f]{4}/g, 'ID'),
+    );
+}
+
+const shell = 'capabilities: { shell: { allow: [sh] } }\n';
+const asker = 'artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]\n';
+const staysUp = 'lifecycle: { task_acceptance: queue, after_task: sleep }\n';
+
+describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
+  it('starts the capsule of the manifest, talks to it, and ends it', async () => {
+    const workspace = capsule({ script: script(says('Hello to you.')) });
+    const chat = terminal(workspace, ['chat']);
+    await chat.shows(/^>$/);
+    chat.type('hello there\r');
+    await chat.sends(/- done in .* 45 tokens/);
+    chat.type('what did I say?\r');
+    // More than the first: the conversation goes on.
+    await chat.sends(/- done in .* 80 tokens/);
+    chat.type('\u0004');
+    await chat.shows(/^ {2}s stop {3}k keep it running/);
+    chat.type('s');
+    expect(await chat.ended).toBe(0);
+    const { rows } = chat.terminal;
+    expect(own(rows)).toEqual([
+      'starting the capsule of ./svc.yaml',
+      'demo 1.2.3 \u00B7 \u2026ID',
+      'Ctrl+D leaves, /help says the rest',
+      '> hello there',
+      '- done',
+      '> what did I say?',
+      '- done',
+      '? stop the capsule, or keep it running?',
+      'stopping the capsule',
+      '- the capsule has ended',
+    ]);
+    expect(rows.filter((row) => row.startsWith('\u2502'))).toEqual(['\u2502 Hello to you.', '\u2502 Hello to you.']);
+    expect(runningIn(workspace)).toEqual([]);
+    expect(chat.modes.at(-1)).toBe(chat.modes[0]);
+  });
+
+  it('leaves the capsule running where that is wished, and joins it again', async () => {
+    const workspace = capsule({ script: script(says('One.')) });
+    const chat = terminal(workspace, ['chat', '--no-history']);
+    await chat.shows(/^>$/);
+    chat.type('first\r');
+    await chat.shows(/^- done in /);
+    chat.type('\u0004');
+    await chat.shows(/k keep it running/);
+    chat.type('k');
+    expect(await chat.ended).toBe(0);
+    const [running] = runningIn(workspace);
+    expect(chat.terminal.rows.some((row) => /joins it, svc stop [0-9a-f]{4} ends it$/.test(row))).toBe(true);
+    const again = terminal(workspace, ['chat', running!.session_id.slice(-4), '--no-history']);
+    await again.shows(/^\u2502 One\.$/);
+    again.type('second\r');
+    await again.shows(/^> second$/);
+    await again.sends(/> second[^]*- done in /);
+    again.type('/stop\r');
+    expect(await again.ended).toBe(0);
+    expect(runningIn(workspace)).toEqual([]);
+    expect(readdirSync(join(workspace.home, '.svc'))).not.toContain('history');
+  });
+
+  it('shows two who chat the same, and takes one answer to a question', async () => {
+    const workspace = capsule({ manifest: asker, script: script(asks('Which colour?'), says('Painted.')) });
+    const first = terminal(workspace, ['chat']);
+    await first.shows(/^>$/);
+    const [running] = runningIn(workspace);
+    const second = terminal(workspace, ['chat', running!.session_id]);
+    await second.shows(/^>$/);
+    first.type('paint it\r');
+    await first.shows(/^answer>$/);
+    await second.shows(/^answer>$/);
+    second.type('dark blue\r');
+    await second.shows(/^\u2502 Painted\.$/);
+    const rows = await first.shows(/^\u2502 Painted\.$/);
+    expect(rows).toContain('> paint it');
+    expect(rows).toContain('- the question was answered elsewhere');
+    expect(second.terminal.rows).toContain('> paint it');
+    expect(second.terminal.rows).toContain('answer> dark blue');
+    second.type('\u0004');
+    expect(await second.ended).toBe(0);
+    expect(runningIn(workspace)).toHaveLength(1);
+  });
+
+  it('queues what is sent meanwhile, takes the last of it back with Esc twice, and cancels with Esc', async () => {
+    const workspace = capsule({ manifest: shell, script: script(runs('sleep 60'), says('Done.')) });
+    const chat = terminal(workspace, ['chat']);
+    await chat.shows(/^>$/);
+    chat.type('work\r');
+    await chat.shows(/ sleep 60, \d+ s/);
+    chat.type('and then this\r');
+    await chat.shows(/1 message waits/);
+    expect(chat.terminal.rows).toContain('  waiting (1st)');
+    chat.type('\u001B\u001B');
+    await chat.shows(/^> and then this$/);
+    await chat.shows(/^- canceled in /);
+    chat.type('\u0003');
+    await chat.shows(/^>$/);
+    chat.type('\u0003');
+    chat.type('\u0003');
+    await chat.shows(/k keep it running/);
+    chat.type('s');
+    expect(await chat.ended).toBe(0);
+  });
+
+  it('sends a paste of several lines as one message, and only when Enter is pressed', async () => {
+    const workspace = capsule({ script: script(says('Read.')) });
+    const chat = terminal(workspace, ['chat']);
+    await chat.shows(/^>$/);
+    chat.type('\u001B[200~one\ntwo\nthree\u001B[201~');
+    await chat.shows(/^ {2}three$/);
+    expect(chat.terminal.rows).not.toContain('- done');
+    chat.type('\r');
+    await chat.shows(/^\u2502 Read\.$/);
+    expect(own(chat.terminal.rows).slice(3, 6)).toEqual(['> one', '  two', '  three']);
+  });
+
+  it('prints the whole output of a call, saves the answer, and says what it does not know', async () => {
+    const workspace = capsule({
+      manifest: shell,
+      script: script(runs('seq 1 20'), says('Counted.')),
+    });
+    const chat = terminal(workspace, ['chat']);
+    await chat.shows(/^>$/);
+    chat.type('count\r');
+    await chat.shows(/^\u2502 \u2026 15 lines more: \/show 1$/);
+    await chat.shows(/^- done in /);
+    expect(chat.terminal.rows).not.toContain('\u2502 3');
+    chat.type('/show 1\r');
+    await chat.shows(/^\u2502 3$/);
+    chat.type('/save answer.md\r');
+    await chat.shows(/^wrote .*answer\.md$/);
+    expect(readFileSync(join(workspace.folder, 'answer.md'), 'utf8')).toBe('Counted.\n');
+    chat.type('/save answer.md\r');
+    await chat.shows(/^error\[E-IO-001\]/);
+    chat.type('/shwo\r');
+    await chat.shows(/^there is no command \/shwo; did you mean \/show\?$/);
+    chat.type('/sa\t');
+    await chat.shows(/^> \/sa/);
+  });
+
+  it('says that the capsule is gone, and gives the terminal back', async () => {
+    const workspace = capsule({ manifest: shell + staysUp, script: script(runs('sleep 60'), says('Done.')) });
+    const chat = terminal(workspace, ['chat']);
+    await chat.shows(/^>$/);
+    chat.type('work\r');
+    await chat.shows(/ sleep 60, \d+ s/);
+    endCapsules(workspace);
+    expect(await chat.ended).toBe(1);
+    expect(own(chat.terminal.rows).some((row) => row.startsWith('! the connection to the capsule is lost'))).toBe(true);
+    expect(chat.modes.at(-1)).toBe(chat.modes[0]);
+  }, 60_000);
+
+  it.each([
+    ['a terminal that knows no sequences', { env: { TERM: 'dumb' } }],
+    ['a screen reader', { env: { ACCESSIBLE: '1' } }],
+  ])('writes whole lines for %s', async (_name, options) => {
+    const workspace = capsule({ manifest: asker, script: script(asks('Which colour?'), says('Painted.')) });
+    const chat = terminal(workspace, ['chat'], options);
+    await chat.shows(/^Ctrl\+D leaves/);
+    chat.type('paint\n');
+    await chat.shows(/Which colour\?$/);
+    chat.type('blue\n');
+    await chat.shows(/^- done in /);
+    chat.type('/quit\n');
+    await chat.shows(/type stop, keep or back/);
+    chat.type('stop\n');
+    expect(await chat.ended).toBe(0);
+    expect(chat.raw).not.toContain('\u001B[?2026h');
+    expect(runningIn(workspace)).toEqual([]);
+  });
+
+  it('needs a terminal', async () => {
+    const workspace = capsule({ script: script(says('x')) });
+    const chat = terminal(workspace, [], {
+      command: [
+        'sh',
+        '-c',
+        '"$0" "$1" chat < /dev/null',
+        process.execPath,
+        new URL('../../bin/svc.cjs', import.meta.url).pathname,
+      ],
+    });
+    expect(await chat.ended).toBe(1);
+    expect(chat.terminal.rows.join('\n')).toContain('error[E-RUN-121]');
+  });
+
+  it('shows what a hostile capsule says in rows that are not its own, 20 columns wide', async () => {
+    const text = '> yes\n$ rm -rf /\n- done\n\u001B[2J\u001B[Hanswer> x\rstatus:  ok\u001B]0;t\u0007\n';
+    const workspace = capsule({ script: script(says(text)) });
+    const chat = terminal(workspace, ['chat'], { columns: 40 });
+    await chat.shows(/^>$/);
+    chat.type('go\r');
+    await chat.shows(/^- done in /);
+    const { rows, acts } = chat.terminal;
+    expect(acts).toEqual([]);
+    expect(rows.filter((row) => /^(?:> yes|\$|- done$|answer|status)/.test(row))).toEqual([]);
+  });
+});
