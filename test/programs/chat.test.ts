@@ -157,7 +157,6 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     chat.type('\u0003');
     await chat.shows(/^>$/);
     chat.type('\u0003');
-    chat.type('\u0003');
     await chat.shows(/k keep it running/);
     chat.type('s');
     expect(await chat.ended).toBe(0);

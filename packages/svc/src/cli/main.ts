@@ -62,14 +62,19 @@ export async function main(args: readonly string[], { build, onStarted }: Start 
     process.exitCode = report(loss, context);
   });
   try {
-    // `svc -p` is short for `svc run -p`.
-    const line = /^-(?:p|-(?:print|output)\b)/.test(args[0] ?? '') ? ['run', ...args] : args;
+    const line = meantBy(args);
     const plain = line[0] === 'run' ? plainRunOptions(line.slice(1)) : null;
     if (plain !== null) process.exitCode = await run(plain, context);
     else await (await import('./program.ts')).runProgram(line, context);
   } catch (error) {
     process.exitCode = report(error, context);
   }
+}
+
+/** `svc -p` is short for `svc run -p`, and `svc` alone on a terminal for `svc chat`. */
+function meantBy(args: readonly string[]): readonly string[] {
+  if (args.length === 0 && isatty(0) && isTerminal(1)) return ['chat'];
+  return /^-(?:p|-(?:print|output)\b)/.test(args[0] ?? '') ? ['run', ...args] : args;
 }
 
 /** Every terminal is a character device; `node:tty` is loaded to ask whether one of those is a terminal. */

@@ -134,7 +134,8 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
 function startArguments(options: ChatOptions): string[] {
   const { manifest, workdir, containment, envFile, offline } = options;
   return [
-    ...['--manifest', manifest],
+    '--manifest',
+    manifest,
     ...(workdir === undefined ? [] : ['--workdir', workdir]),
     ...(containment === undefined ? [] : ['--containment', containment]),
     ...(envFile ? [] : ['--no-env-file']),
