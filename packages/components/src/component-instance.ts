@@ -260,10 +260,10 @@ function openDirectories(preopens: readonly Preopen[]): OpenedDirectories {
   const byDescriptor = filesystemGuard() === 'descriptor-walk';
   const descriptors: number[] = [];
   try {
-    const directories = preopens.map(({ guestPath, hostPath, writable }) => {
-      if (!byDescriptor) return { guestPath, writable, place: realpathSync(hostPath) };
+    const directories = preopens.map(({ hostPath, ...given }) => {
+      if (!byDescriptor) return { ...given, place: realpathSync(hostPath) };
       descriptors.push(openSync(hostPath, O_PATH | constants.O_DIRECTORY));
-      return { guestPath, writable, place: firstGivenDescriptor + descriptors.length - 1 };
+      return { ...given, place: firstGivenDescriptor + descriptors.length - 1 };
     });
     return { kind: 'opened', directories, descriptors };
   } catch (error) {

@@ -9,6 +9,8 @@ export interface Preopen {
   readonly guestPath: string;
   readonly hostPath: string;
   readonly writable: boolean;
+  /** Present, names that are masked (`isMaskedName`) are refused, and so are these files and directories, `<device>:<inode>` each. */
+  readonly masked?: readonly string[];
 }
 
 /** What is seen of an outbound request. */

@@ -21,6 +21,8 @@ export interface GivenDirectory {
   readonly writable: boolean;
   /** A descriptor that the process was started with; a real path on hosts where paths are checked instead. */
   readonly place: number | string;
+  /** As of `Preopen`. */
+  readonly masked?: readonly string[];
 }
 
 /** What the process needs to make the instance. */

@@ -56,6 +56,8 @@ export interface ScopeObject {
    * none.
    */
   readonly command_reads?: readonly string[];
+  /** And the folder of the host that its programs see as `project/`, with what of it is masked, below it. Absent for a capsule of a manifest. */
+  readonly project_folder?: { readonly path: string; readonly writable: boolean; readonly masked: readonly string[] };
 }
 
 /** Declared destinations stay names: nothing is looked up (D1 "Scope report" 1). */

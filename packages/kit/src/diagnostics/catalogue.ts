@@ -2,6 +2,7 @@
 
 import { artifactCodes } from './artifact-codes.ts';
 import type { CatalogueEntry } from './catalogue-entry.ts';
+import { firstMinuteCodes } from './first-minute-codes.ts';
 import { journalCodes } from './journal-codes.ts';
 import { serverCodes } from './server-codes.ts';
 import { sessionCodes } from './session-codes.ts';
@@ -386,6 +387,7 @@ export const catalogue = {
       'Components are held to every grant by svc itself; commands, native tools and process drivers by the kernel, and this host, or its operator, offers less than the manifest declares. Declare capabilities.containment to refuse such a host.',
   },
   ...commandCodes,
+  ...firstMinuteCodes,
   ...journalCodes,
   ...sessionCodes,
   ...serverCodes,

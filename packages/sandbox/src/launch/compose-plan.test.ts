@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { composePlan, type Enforcement, type PlanRequest } from './compose-plan.ts';
 import { encodeLaunchPlan } from './launch-plan.ts';
-import type { ProcessGrants } from './process-grants.ts';
+import type { ProcessGrants, ProjectFolder } from './process-grants.ts';
 
 const grants: ProcessGrants = {
   commands: ['sh'],
@@ -297,5 +297,61 @@ describe('an older kernel', () => {
     expect(words({ enforcement: { ...sealed, landlockAbi: 3 } })).toContain('\nlandlock 32767 0 0\n');
     expect(words({ enforcement: { ...sealed, landlockAbi: 4 } })).toContain('\nlandlock 32767 3 0\n');
     expect(words({ enforcement: { ...sealed, landlockAbi: 5 } })).toContain('\nlandlock 65535 3 0\n');
+  });
+});
+
+describe('a project folder', () => {
+  const project: ProjectFolder = {
+    path: '/home/user/shop',
+    writable: false,
+    masked: [
+      { path: '.env', isDirectory: false },
+      { path: 'api/.env.d', isDirectory: true },
+    ],
+    parts: null,
+    look: () => {},
+  };
+  const about = (text: string): readonly string[] =>
+    text.split('\n').filter((line) => /project|shop|dev\/null|^cwd/.test(line));
+
+  it('is mounted read-only in the workdir of a composed root, its masked places covered', () => {
+    expect(about(words({ enforcement: sealed, grants: { project } }))).toEqual([
+      'bind 11 /dev/null /dev/null',
+      'bind 15 /home/user/shop /tmp/work/project',
+      'bind 15 /dev/null /tmp/work/project/.env',
+      'tmpfs 15 4096 /tmp/work/project/api/.env.d',
+      'cwd /tmp/work/project',
+      'allow 12 /tmp/work/project',
+      'allow 49158 /dev/null',
+    ]);
+  });
+
+  it('is mounted to be written where that is granted, and still masked', () => {
+    expect(about(words({ enforcement: sealed, grants: { project: { ...project, writable: true } } }))).toEqual([
+      'bind 11 /dev/null /dev/null',
+      'bind 14 /home/user/shop /tmp/work/project',
+      'bind 15 /dev/null /tmp/work/project/.env',
+      'tmpfs 15 4096 /tmp/work/project/api/.env.d',
+      'cwd /tmp/work/project',
+      'allow 30142 /tmp/work/project',
+      'allow 49158 /dev/null',
+    ]);
+  });
+
+  it('is opened where the host has it without a root of its own: as a whole, or listed and opened by its parts', () => {
+    const whole = { ...project, masked: [] };
+    expect(about(words({ grants: { project: whole } }))).toEqual([
+      'cwd /home/user/shop',
+      'allow 12 /home/user/shop',
+      'allow 49158 /dev/null',
+    ]);
+    const parts = ['/home/user/shop/api/x', '/home/user/shop/src'];
+    expect(about(words({ grants: { project: { ...project, parts } } }))).toEqual([
+      'cwd /home/user/shop',
+      'allow 8 /home/user/shop',
+      'allow 12 /home/user/shop/api/x',
+      'allow 12 /home/user/shop/src',
+      'allow 49158 /dev/null',
+    ]);
   });
 });

@@ -21,6 +21,7 @@ import {
   type RootStep,
 } from './launch-plan.ts';
 import { type ProcessGrants, storePlace, type ResourceLimits } from './process-grants.ts';
+import { projectName, projectSteps } from './project-steps.ts';
 
 /** What the kernel enforces around one launch. */
 export type Enforcement =
@@ -64,10 +65,16 @@ export function composePlan(request: PlanRequest): LaunchPlan {
     hostname: sealed === null ? null : 'capsule',
     network: networkOf(sealed !== null, grants),
     root: sealed === null ? [] : composeRoot({ ...request, proc: sealed.root.proc, mapped: users?.mounts != null }),
-    cwd: grants.cwd ?? join(workdir, grants.scope),
+    cwd: grants.cwd ?? projectPlace(request) ?? join(workdir, grants.scope),
     limits: limitsOf(grants.limits, processesBeside(request)),
     landlock: enforcement.class === 'advisory' ? null : landlockOf(request, enforcement),
   };
+}
+
+/** Where a launch has its project folder; null without one. */
+function projectPlace({ enforcement, grants: { project }, workdir }: PlanRequest): string | null {
+  if (project === undefined) return null;
+  return enforcement.class === 'sealed' ? join(workdir, projectName) : project.path;
 }
 
 /** A program is only started where there is room for it beside the process that starts it. */
@@ -137,6 +144,7 @@ function landlockOf(
         path,
       })),
       ...workdirRules(grants, workdir),
+      ...projectRules(request),
       ...grants.stores.map((store) => ({
         rights: fileRights.write,
         path: sealed ? storePlace(store, workdir) : store.path,
@@ -158,6 +166,17 @@ function workdirRules(grants: ProcessGrants, workdir: string): LandlockRules['pa
     { rights: (writable ? write : fileRights.read) | run, path: join(workdir, scope) },
     { rights: write | run, path: containedHome(workdir) },
   ];
+}
+
+/** Rules only add up: where something is masked, the folder itself can be listed and nothing more, and what is not masked is named. */
+function projectRules(request: PlanRequest): LandlockRules['paths'] {
+  const { grants, enforcement } = request;
+  const { project, workdirExec } = grants;
+  const place = projectPlace(request);
+  if (project === undefined || place === null) return [];
+  const rights = (project.writable ? fileRights.write : fileRights.read) | (workdirExec ? fileRights.runHere : 0n);
+  if (enforcement.class === 'sealed' || project.parts === null) return [{ rights, path: place }];
+  return [{ rights: fileRights.list, path: place }, ...project.parts.map((path) => ({ rights, path }))];
 }
 
 /** Landlock knows ports, not hosts: an allow-list narrows the ports at most, and a host without a port none. */
@@ -213,6 +232,7 @@ const read = right.readFile | right.readDirectory;
 
 /** What a rule may allow below a path. */
 export const fileRights = {
+  list: right.readDirectory,
   read,
   execute: read | right.execute,
   write:
@@ -278,6 +298,7 @@ export function composeRoot({ files, grants, workdir, proc, mapped }: RootReques
       target: storePlace(store, workdir),
     })),
     ...writableSteps(grants, workdir, owners),
+    ...projectSteps(grants, workdir, owners),
   ];
 }
 

@@ -32,6 +32,9 @@ export interface LaunchSheet {
   readonly problems: readonly string[];
 }
 
+/** More launches than that do not begin at the same time. */
+const mostRetired = 64;
+
 /** What all launches with the same programs have in common, whichever of these is started. */
 interface ComposedPlan {
   readonly plan: number;
@@ -76,6 +79,10 @@ export interface Startable {
 export class LaunchSheets {
   readonly #options: LaunchSheetsOptions;
   readonly #plans = new Map<string, ComposedPlan>();
+  /** Of a project folder that has changed since. A launch that began before may still read one. */
+  readonly #retired: number[] = [];
+  /** What of the project folder is shown in the plans. */
+  #shown = '';
   #filter: number | null = null;
 
   constructor(options: LaunchSheetsOptions) {
@@ -84,6 +91,7 @@ export class LaunchSheets {
 
   sheetFor({ program, commands, searchPath }: Startable): LaunchSheet {
     this.#filter ??= this.#write(this.#options.filter);
+    this.#retireOutdated();
     const programs = [...new Set([program, ...commands])].sort();
     const key = JSON.stringify([programs, searchPath]);
     const composed = this.#plans.get(key) ?? this.#compose(programs, searchPath);
@@ -93,8 +101,19 @@ export class LaunchSheets {
     return { plan, filter: this.#filter, searchFirst, problems, program: unshimmed(program, composed) };
   }
 
+  #retireOutdated(): void {
+    const { project } = this.#options.grants;
+    const shown = project === undefined ? '' : JSON.stringify([project.masked, project.parts]);
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    this.#retired.push(...[...this.#plans.values()].map(({ plan }) => plan));
+    this.#plans.clear();
+    for (const plan of this.#retired.splice(0, Math.max(0, this.#retired.length - mostRetired))) closeSync(plan);
+  }
+
   close(): void {
     for (const { plan } of this.#plans.values()) closeSync(plan);
+    for (const plan of this.#retired.splice(0)) closeSync(plan);
     this.#plans.clear();
     if (this.#filter !== null) closeSync(this.#filter);
     this.#filter = null;
@@ -132,8 +151,9 @@ export function grantedFiles(
   programs: readonly string[],
   searchPath: readonly string[],
 ): CollectedFiles {
-  const { workdirExec, writes = [] } = grants;
-  return withoutAgentsPrograms(filesOf(programs, searchPath, grants), { places: [workdir, ...writes], workdirExec });
+  const { workdirExec, writes = [], project } = grants;
+  const places = [workdir, ...writes, ...(project?.writable === true ? [project.path] : [])];
+  return withoutAgentsPrograms(filesOf(programs, searchPath, grants), { places, workdirExec });
 }
 
 /** The program that a shim stands for, where no root is composed in which a link takes the shim's place. */

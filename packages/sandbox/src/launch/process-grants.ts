@@ -20,6 +20,26 @@ export interface ResourceLimits {
   readonly session_memory?: number | undefined;
 }
 
+/** A part of a project folder that is not shown. */
+export interface MaskedPlace {
+  /** Below the folder, with forward slashes. */
+  readonly path: string;
+  readonly isDirectory: boolean;
+}
+
+/** A folder of the host that programs see as `project/` of their workdir, where they start. */
+export interface ProjectFolder {
+  /** On the host, links resolved. */
+  readonly path: string;
+  readonly writable: boolean;
+  /** What of it no program may read, none inside another. */
+  readonly masked: readonly MaskedPlace[];
+  /** Where nothing can be mounted over those: the places that may be read instead of the whole, absolute; null for the whole. */
+  readonly parts: readonly string[] | null;
+  /** Brings `masked` and `parts` up to date, for the next launch. Throws the Diagnostic of a folder that cannot be masked. */
+  look(): void;
+}
+
 /** What a contained process and everything it starts may do. */
 export interface ProcessGrants {
   /** Bare names of `capabilities.shell.allow`: what it may execute beside the program that is started. */
@@ -38,7 +58,9 @@ export interface ProcessGrants {
   readonly writes?: readonly string[];
   /** Places inside `writes` that it may read only, which takes a root of its own; none when absent. */
   readonly kept?: readonly string[];
-  /** Where it starts, an absolute path that it may read; its part of the workdir when absent. */
+  /** None when absent. */
+  readonly project?: ProjectFolder;
+  /** Where it starts, an absolute path that it may read; its project folder or its part of the workdir when absent. */
   readonly cwd?: string;
   readonly networkAllow: readonly NetworkDestination[];
   /** A port of this host's loopback at which the runtime itself serves the process; none when absent. */

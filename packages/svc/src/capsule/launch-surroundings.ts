@@ -22,6 +22,8 @@ export interface CapsuleSource {
   readonly manifestDirectory: string;
   /** Absolute: the workspace root, with `.env`, `.svc/` and `workdir/`. The manifest's directory, unless the capsule is published. */
   readonly root: string;
+  /** False where no folder beside the manifest holds a `svc.lock`: a capsule that no file describes. */
+  readonly holdsLock: boolean;
 }
 
 /**
@@ -29,13 +31,13 @@ export interface CapsuleSource {
  * directory (docs/cli.md "svc run"). `E-REG-001` when no store has it.
  */
 export async function findCapsule(
-  request: Pick<RunRequest, 'cwd' | 'manifestFile' | 'published'>,
+  request: Pick<RunRequest, 'cwd' | 'manifestFile' | 'published' | 'adhoc'>,
   places: StorePlaces,
 ): Promise<CapsuleSource> {
-  const { cwd, manifestFile, published } = request;
+  const { cwd, manifestFile, published, adhoc } = request;
   if (published === null) {
-    const directory = dirname(resolve(cwd, manifestFile));
-    return { manifestFile, manifestDirectory: directory, root: directory };
+    const directory = adhoc?.root ?? dirname(resolve(cwd, manifestFile));
+    return { manifestFile, manifestDirectory: directory, root: directory, holdsLock: adhoc === undefined };
   }
   const { root, stored } = await locate(published, places);
   const { openStored } = await import('@svc/artifacts/store/open-stored.ts');
@@ -44,7 +46,7 @@ export async function findCapsule(
     const name = `${published.name}-${published.version}-${opened.stored.sha256.slice(0, 16)}`;
     const directory = join(cwd, '.svc', 'capsules', name);
     if (!existsSync(directory)) await unpack(opened.archive, directory);
-    return { manifestFile: join(directory, 'svc.yaml'), manifestDirectory: directory, root: cwd };
+    return { manifestFile: join(directory, 'svc.yaml'), manifestDirectory: directory, root: cwd, holdsLock: true };
   } finally {
     await opened.archive.file.close();
   }

@@ -110,7 +110,7 @@ export async function prepareLaunch(
     entries: declaredArtifacts(loaded.manifest),
     manifestDir: source.manifestDirectory,
     manifestFile: source.manifestFile,
-    lock: 'hold',
+    lock: source.holdsLock ? 'hold' : 'ignore',
   });
   for (const warning of checkHooks(loaded, artifacts)) onWarning(warning);
   const weak = weakPrograms(loaded, artifacts, scoped.containment);

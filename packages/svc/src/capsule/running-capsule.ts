@@ -11,6 +11,10 @@ import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
+import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
+import type { Preopen } from '@svc/components/component.ts';
+import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 
@@ -20,6 +24,8 @@ export interface RunRequest {
   readonly manifestFile: string;
   /** A capsule of the store instead of the manifest file (docs/cli.md "svc run"). */
   readonly published: { readonly name: string; readonly version: string } | null;
+  /** A capsule that no file describes, of `svc "task"`; absent where there is a manifest. */
+  readonly adhoc?: AdhocCapsule;
   /** The accessible workdir itself; null makes a fresh one named by the session. */
   readonly workdir: string | null;
   /** Under which the session is launched; null for one that no capsule delegated to (D2 "Tokens"). */
@@ -56,6 +62,27 @@ export interface RunRequest {
   readonly changes: RunChanges | null;
   /** Hears of everything that happens in the session; null where nobody looks. */
   readonly onActivity: ActivityListener | null;
+}
+
+/** A capsule that no file describes, and that is given a folder to look at (docs/first-minute.md). */
+export interface AdhocCapsule {
+  /** The manifest as `svc.yaml` would hold it. */
+  readonly text: string;
+  /** Its workspace, absolute. */
+  readonly root: string;
+  readonly project: GivenProject;
+}
+
+/** A folder of the host that a session sees as `project/` of its workdir. */
+export interface GivenProject {
+  /** For its programs. */
+  readonly grant: Pick<ProcessGrants, 'project'>;
+  /** For its trace and the scope report. */
+  readonly scope: Pick<ScopeObject, 'project_folder'>;
+  /** Before each launch: makes the place in the workdir, and looks what is to be masked now. Throws a Diagnostic. */
+  prepare(workdir: string): void;
+  /** For a component that may write its workdir or not; adds the directories that are closed with the session to `held`. */
+  preopens(writable: boolean, held: HeldDirectory[]): readonly Preopen[];
 }
 
 /** How a session differs that a script started, to get one answer (docs/scripts.md), or a chat. */

@@ -29,13 +29,13 @@ import {
   delegationOfLaunch,
   type LaunchDelegation,
 } from './launch-surroundings.ts';
-import type { RunRequest } from './running-capsule.ts';
+import type { GivenProject, RunRequest } from './running-capsule.ts';
 import { listenerTokenOf, sessionRedactor } from './session-secrets.ts';
 
 /** What of a request decides the scope of a session: neither its task nor its port, and of its workdir where it lies. */
 export type ScopeRequest = Pick<
   RunRequest,
-  'manifestFile' | 'published' | 'readEnvFile' | 'floor' | 'workdir' | 'cwd' | 'home' | 'env' | 'build'
+  'manifestFile' | 'published' | 'adhoc' | 'readEnvFile' | 'floor' | 'workdir' | 'cwd' | 'home' | 'env' | 'build'
 >;
 
 /** What manifest, configuration and host decide about a launch, before anything is looked for or written. */
@@ -48,6 +48,8 @@ export interface LaunchScope {
   readonly redactor: Redactor;
   readonly containment: Containment;
   readonly grants: EffectiveGrants;
+  /** What it sees as `project/`; null for a capsule of a manifest. */
+  readonly project: GivenProject | null;
   /** What holds processes to the limits that the scope names. */
   readonly hold: LimitHold;
   readonly scope: ScopeObject;
@@ -74,7 +76,8 @@ export async function scopeOfLaunch(
   const env = loadEnvironment({ directory: source.root, process: request.env, useFile: request.readEnvFile });
   const keeper =
     request.build === undefined ? null : { directory: facts.cacheDirectory, uid: facts.uid, build: request.build };
-  const { loaded, missing } = await loadManifest(source.manifestFile, { env, keeper });
+  const text = request.adhoc?.text;
+  const { loaded, missing } = await loadManifest(source.manifestFile, { env, keeper, text });
   const workspace = await workspaceConfig({ directory: source.root, env });
   const { grants, warnings } = lower(loaded);
   const containment = await hostContainment(facts);
@@ -89,6 +92,7 @@ export async function scopeOfLaunch(
     directories: writtenDirectories(request, source, grants),
   });
   const listenerToken = listenerTokenOf(request.env);
+  const project = request.adhoc?.project ?? null;
   const { spawnAllow } = grants;
   const { refusals, ...delegation } = delegationOfLaunch({ spawnAllow, env, processEnv: request.env });
   return {
@@ -100,7 +104,12 @@ export async function scopeOfLaunch(
     containment,
     grants,
     hold,
-    scope: { ...encodeScope(grants, report, hold.limits), ...(await commandReads(request, source, loaded)) },
+    project,
+    scope: {
+      ...encodeScope(grants, report, hold.limits),
+      ...(await commandReads(request, source, loaded)),
+      ...project?.scope,
+    },
     delegation,
     captureCeiling: workspace.captureCeiling ?? 'content',
     refusals: [...missing, ...(refusal === null ? [] : [refusal]), ...unheldLimits(loaded, hold.limits), ...refusals],
@@ -134,12 +143,13 @@ async function commandReads(
 
 /** Where the programs of the capsule will write, made or not. */
 function writtenDirectories(
-  { workdir, home }: ScopeRequest,
+  { workdir, home, adhoc }: ScopeRequest,
   { root }: CapsuleSource,
   { artifacts }: EffectiveGrants,
 ): readonly string[] {
+  const project = adhoc?.project.scope.project_folder?.path;
   const stores = artifacts.some(({ stateStores }) => stateStores.length > 0) ? [join(home, '.svc', 'state')] : [];
-  return [workdir ?? join(root, 'workdir'), ...stores];
+  return [workdir ?? join(root, 'workdir'), ...stores, ...(project === undefined ? [] : [project])];
 }
 
 /** A manifest file is there already; only a published capsule may have to be fetched, and the host is asked before. */
@@ -174,9 +184,13 @@ interface ManifestReading {
 
 async function loadManifest(
   file: string,
-  { env, keeper }: { readonly env: Environment; readonly keeper: ManifestKeeper | null },
+  {
+    env,
+    keeper,
+    text: given,
+  }: { readonly env: Environment; readonly keeper: ManifestKeeper | null; readonly text: string | undefined },
 ): Promise<ManifestReading> {
-  const reading = readSmallText(file);
+  const reading = given === undefined ? readSmallText(file) : { kind: 'text' as const, text: given };
   const text = reading.kind === 'text' ? { text: reading.text } : {};
   const kept = keeper === null || text.text === undefined ? null : readKeptManifest(keeper, { file, env, ...text });
   if (kept !== null) return { loaded: kept, missing: [] };

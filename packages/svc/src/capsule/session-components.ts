@@ -8,6 +8,7 @@ import { mayReach, formatDestination } from '@svc/kit/net/network-destination.ts
 import { statePath } from '@svc/sandbox/launch/process-grants.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import type { GivenProject } from './running-capsule.ts';
 import { openScopeDirectory, openStateStore } from './session-directories.ts';
 
 interface SessionComponentsDeps {
@@ -18,6 +19,8 @@ interface SessionComponentsDeps {
   readonly home: string;
   /** The variables that `svc run` holds. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Seen by tools that see the workdir; null where there is none. */
+  readonly project: GivenProject | null;
   /** Where their imports get their answers. */
   readonly imports: ImportMode;
 }
@@ -74,11 +77,12 @@ export class SessionComponents {
   }
 
   /** A component sees its scope as `/`. */
-  #scopeOf({ preopen }: ArtifactGrants): readonly Preopen[] {
+  #scopeOf({ preopen, runtime }: ArtifactGrants): readonly Preopen[] {
     if (preopen === null) return [];
     const directory = openScopeDirectory(this.#deps.workdir, preopen.scope);
     this.#scopes.push(directory);
-    return [{ guestPath: '/', hostPath: directory.path, writable: preopen.writable }];
+    const project = runtime === 'tool' ? this.#deps.project?.preopens(preopen.writable, this.#scopes) : undefined;
+    return [{ guestPath: '/', hostPath: directory.path, writable: preopen.writable }, ...(project ?? [])];
   }
 
   /** Each state store is `/state/<store>`: a path below it is looked up there and not in `/`. */

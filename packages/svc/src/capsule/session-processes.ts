@@ -10,6 +10,7 @@ import type { Launcher } from '@svc/sandbox/launcher.ts';
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
+import type { GivenProject } from './running-capsule.ts';
 import {
   makePrivateDirectory,
   openScopeDirectory,
@@ -25,6 +26,8 @@ interface SessionProcessesDeps {
   readonly directories: SessionDirectories;
   /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
+  /** What commands see as `project/`; null where there is none. */
+  readonly project: GivenProject | null;
   /** The user's, with the state stores below it. */
   readonly home: string;
   /** The variables that `svc run` holds. */
@@ -50,7 +53,7 @@ export class SessionProcesses {
 
   /** The door for processes with these grants; their scope is made when it is not there. */
   launcher(grants: ProcessGrants): Launcher {
-    const { directories } = this.#deps;
+    const { directories, project } = this.#deps;
     openScopeDirectory(directories.workdir, grants.scope).close();
     const contained = this.#contained.launcher(grants);
     return {
@@ -59,6 +62,7 @@ export class SessionProcesses {
         // A command may have removed it, with everything else that git does not know.
         const lost = diagnosticOf(() => {
           makeHome(directories);
+          if (grants.project !== undefined) project?.prepare(directories.workdir);
           this.openStores(grants.stores.map(({ name }) => name));
         });
         return lost === null ? await contained.launch(request) : { kind: 'refused', reason: lost.message };

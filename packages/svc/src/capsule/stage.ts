@@ -62,9 +62,9 @@ export interface StagedSession {
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
   const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, gate, onWarning, imports } =
     request;
-  const { containment, hold, env } = launch;
-  const components = new SessionComponents({ host, workdir: directories.workdir, home, env, imports });
-  const processes = new SessionProcesses({ sessionId, containment, hold, directories, logs, home, env });
+  const { containment, hold, env, project } = launch;
+  const components = new SessionComponents({ host, workdir: directories.workdir, home, env, imports, project });
+  const processes = new SessionProcesses({ sessionId, containment, hold, directories, logs, home, env, project });
   let opened: Promise<SessionServers> | null = null;
   const servers = async (): Promise<SessionServers> =>
     await (opened ??= openServers({ cacheDir, sessionDirectory: directories.session, logs, stop, onWarning }));
@@ -151,7 +151,7 @@ async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
   if (shellAllow.length === 0) return [];
   const { createShellTools } = await import('../tools/shell-tool.ts');
   return createShellTools(shellAllow, {
-    launcher: processes.launcher(capsuleProcesses(launch.grants)),
+    launcher: processes.launcher({ ...capsuleProcesses(launch.grants), ...launch.project?.grant }),
     env: processes.environment(envAllow),
     sessionDirectory: directories.session,
     logs,

@@ -98,6 +98,7 @@ describe('a component', () => {
         workdir,
         home,
         env: {},
+        project: null,
         imports: { kind: 'live' },
       });
       const scope = { scope: '.', writable: false } as const;

@@ -53,12 +53,13 @@ afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 function open(
   guard: FilesystemGuard,
-  options: { readonly writable?: boolean; readonly hostPath?: string } = {},
+  options: { readonly writable?: boolean; readonly hostPath?: string; readonly masked?: readonly string[] } = {},
 ): Descriptor {
   const hostPath = options.hostPath ?? inside;
   const place =
     guard === 'descriptor-walk' ? openSync(hostPath, O_PATH | constants.O_DIRECTORY) : realpathSync(hostPath);
-  const given = { guestPath: '/', place, writable: options.writable ?? true };
+  const { writable = true, masked } = options;
+  const given = { guestPath: '/', place, writable, ...(masked === undefined ? {} : { masked }) };
   const preopens = filesystem([given], room)['wasi:filesystem/preopens'] as unknown as Preopens;
   const [entry] = preopens.getDirectories();
   if (entry === undefined) throw new Error('no directory');
@@ -325,4 +326,44 @@ it('lists a name whole that begins with a byte order mark', () => {
   const listing = open('descriptor-walk').openAt({}, 'sub/deep', { directory: true }, read).readDirectory();
   expect(listing.readDirectoryEntry()?.name).toBe('\ufeffnote');
   listing[Symbol.dispose]();
+});
+
+describe.each<FilesystemGuard>(['descriptor-walk', 'realpath-check'])('a masked directory under %s', (guard) => {
+  beforeEach(() => {
+    mkdirSync(join(inside, 'sub', '.env.d'));
+    mkdirSync(join(inside, 'conf'));
+    for (const path of ['.env', 'sub/.env.d/x', 'conf/prod', 'sub/seen']) writeFileSync(join(inside, path), path);
+    symlinkSync('.env', join(inside, 'link'));
+    symlinkSync('conf/prod', join(inside, '.env.link'));
+  });
+
+  function objectAt(path: string): string {
+    const { dev, ino } = statSync(join(inside, path), { bigint: true });
+    return `${dev}:${ino}`;
+  }
+
+  it('keeps masked names from a component, whichever way it goes', () => {
+    const root = open(guard, { masked: [] });
+    expect(content(root, 'sub/seen')).toBe('sub/seen');
+    const ways = ['.env', 'link', 'sub/../.env', 'sub/.env.d/x', 'sub/.env.d', '.env.link', '.ENV'];
+    const codes = ways.map((path) => refusal(() => root.openAt(follow, path, {}, read)));
+    expect(codes).toEqual(ways.map(() => 'access'));
+    const changes = [
+      () => root.renameAt('.env', root, 'mine'),
+      () => root.renameAt('note', root, '.env'),
+      () => root.unlinkFileAt('.env'),
+      () => root.openAt({}, '.env.new', { create: true }, write),
+    ];
+    expect(changes.map(refusal)).toEqual(changes.map(() => 'access'));
+    expect(readFileSync(join(inside, '.env'), 'utf8')).toBe('.env');
+  });
+
+  it('keeps masked files and directories from it under all their names', () => {
+    const root = open(guard, { masked: [objectAt('conf/prod'), objectAt('sub/deep')] });
+    root.renameAt('conf/prod', root, 'moved');
+    writeFileSync(join(inside, 'sub', 'deep', 'y'), 'y');
+    const ways = ['moved', 'sub/deep', 'sub/deep/y'];
+    const codes = ways.map((path) => refusal(() => root.openAt(follow, path, {}, read)));
+    expect(codes).toEqual(['access', 'access', 'access']);
+  });
 });

@@ -33,6 +33,7 @@ import {
   type NewTimestamp,
 } from './file-stat.ts';
 import { type LastLink, locate, type Located } from './locate.ts';
+import type { Mask } from './mask.ts';
 import { type FileAccess, OpenFile, openRegularFile } from './open-file.ts';
 
 interface PathFlags {
@@ -57,6 +58,8 @@ interface Mount {
   readonly writable: boolean;
   readonly budget: DescriptorBudget;
   readonly room: WaitingRoom;
+  /** Null where nothing is masked. */
+  readonly mask?: Mask | null;
 }
 
 type Held =
@@ -195,6 +198,7 @@ export class Descriptor extends HostObject {
   #openDirectory(directory: HeldDirectory, asFile: boolean): Descriptor {
     try {
       if (asFile) refuse('is-directory');
+      this.#mount.mask?.checkDirectory(directory);
       return new Descriptor(this.#mount, { kind: 'directory', directory });
     } catch (error) {
       directory.close();
@@ -205,6 +209,7 @@ export class Descriptor extends HostObject {
   #openFile({ directory, name }: Located, access: FileAccess): Descriptor {
     const file = new OpenFile(openRegularFile(directory, name ?? refuse('is-directory'), access));
     try {
+      this.#mount.mask?.checkFile(file.descriptor);
       return new Descriptor(this.#mount, { kind: 'file', file, read: access.read, write: access.write });
     } catch (error) {
       file.release();
@@ -285,7 +290,8 @@ export class Descriptor extends HostObject {
 
   #at<Result>(path: string, lastLink: LastLink, use: (located: Located) => Result): Result {
     const directory = this.#directory();
-    return attempt(() => locate(directory, path, { lastLink, use }));
+    const { mask = null } = this.#mount;
+    return attempt(() => locate(directory, path, { lastLink, mask, use }));
   }
 
   /** One change of the entry a path names. The entry itself is meant, never what a link there leads to. */

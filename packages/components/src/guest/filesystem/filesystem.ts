@@ -5,6 +5,7 @@ import type { GivenDirectory } from '../../exchange.ts';
 import { IoError, type WaitingRoom } from '../io.ts';
 import { DescriptorBudget, DirectoryEntryStream } from './directory-entry-stream.ts';
 import { Descriptor } from './descriptor.ts';
+import { Mask } from './mask.ts';
 
 /**
  * `wasi:filesystem`, by interface, over the given directories. They are held, so a directory that is renamed or replaced later stays what it
@@ -15,9 +16,9 @@ export function filesystem(
   room: WaitingRoom,
 ): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
   const budget = new DescriptorBudget();
-  const roots = directories.map(({ guestPath, place, writable }) => ({
+  const roots = directories.map(({ guestPath, place, writable, masked }) => ({
     guestPath,
-    mount: { writable, budget, room },
+    mount: { writable, budget, room, mask: masked === undefined ? null : new Mask(masked) },
     directory: typeof place === 'number' ? HeldDirectory.of(place) : HeldDirectory.checked(place),
   }));
   return {

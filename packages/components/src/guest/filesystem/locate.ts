@@ -5,6 +5,7 @@ import type { Child, HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { readlinkSync } from 'node:fs';
 
 import { refuse } from './error-code.ts';
+import type { Mask } from './mask.ts';
 
 /** Where a path leads: a name in a directory, or the directory itself. The name may not exist. */
 export interface Located {
@@ -28,9 +29,13 @@ const longestPath = 4096;
 export function locate<Result>(
   base: HeldDirectory,
   path: string,
-  { lastLink, use }: { readonly lastLink: LastLink; readonly use: (located: Located) => Result },
+  {
+    lastLink,
+    mask = null,
+    use,
+  }: { readonly lastLink: LastLink; readonly mask?: Mask | null; readonly use: (located: Located) => Result },
 ): Result {
-  const walk = new Walk(base, path);
+  const walk = new Walk(base, path, mask);
   try {
     return use(walk.toEnd(lastLink));
   } finally {
@@ -44,10 +49,12 @@ class Walk {
   /** Names still to go, the next one last. */
   readonly #ahead: string[] = [];
   readonly #asDirectory: boolean;
+  readonly #mask: Mask | null;
   #links = 0;
 
-  constructor(base: HeldDirectory, path: string) {
+  constructor(base: HeldDirectory, path: string, mask: Mask | null) {
     this.#base = base;
+    this.#mask = mask;
     this.#asDirectory = /(^|\/)\.{0,2}$/.test(path);
     this.#push(path);
   }
@@ -61,6 +68,7 @@ class Walk {
     const stopsBefore = lastLink === 'never' || (lastLink === 'keep' && !asDirectory);
     for (let name = this.#ahead.pop(); name !== undefined; name = this.#ahead.pop()) {
       const isLast = this.#ahead.length === 0;
+      this.#mask?.checkName(name);
       if (name === '..') this.#back();
       else if (isLast && stopsBefore) return { directory: this.#here, name, asDirectory };
       else if (this.#step(name, isLast) === 'arrived') return { directory: this.#here, name, asDirectory };
@@ -74,6 +82,7 @@ class Walk {
     switch (child?.kind) {
       case 'directory':
         this.#held.push(child.directory);
+        this.#mask?.checkDirectory(child.directory);
         return 'on';
       case 'link':
         this.#follow(name);

@@ -1,0 +1,26 @@
+/** The codes of tasks without a manifest. */
+
+import type { CatalogueEntry } from './catalogue-entry.ts';
+
+export const firstMinuteCodes = {
+  'E-MAN-004': {
+    title: 'there is no model that could do the task',
+    explanation:
+      'svc "task" takes the first of these: --model, SVC_MODEL, the key of ANTHROPIC_API_KEY or of OPENAI_API_KEY, a model of an Ollama that answers at localhost:11434. A model is named as provider/name, with the provider anthropic, openai or ollama, or as http(s)://host:port/name for what serves Chat Completions. A key goes to its own provider only, and only from the environment: a .env file is not read.',
+  },
+  'E-CAP-022': {
+    title: 'this folder is not given to an agent',
+    explanation:
+      'svc "task" gives its agent the current folder. The root of the file system, the home folder and what holds it, folders with keys (.ssh) and those of svc itself (.svc) are refused: an agent must not see what is in them. Go to the folder of one project.',
+  },
+  'E-CAP-023': {
+    title: 'masked files of a folder cannot be kept from programs',
+    explanation:
+      'Files whose names begin with .env, and folders named .ssh and .svc, are not shown to an agent. The folder holds too many of them or too much to be looked through, or the containment class of this host cannot cover them while the agent may write. docs/first-minute.md, "What the agent sees", says what each class can do.',
+  },
+  'E-RUN-096': {
+    title: 'a session has no manifest of its own',
+    explanation:
+      'svc new capsule <name> --from <session> makes a capsule of a task that ran without a manifest, as svc "<task>" does it. Any other session ran the manifest of its workspace, which is still there: copy that.',
+  },
+} as const satisfies Record<string, CatalogueEntry>;

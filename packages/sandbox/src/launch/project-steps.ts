@@ -1,0 +1,34 @@
+/** Puts a project folder into a composed root, without what of it is masked. */
+
+import { join } from 'node:path';
+
+import { mountAttribute, type RootStep } from './launch-plan.ts';
+import type { ProcessGrants } from './process-grants.ts';
+
+/** The name of the project folder in the workdir. */
+export const projectName = 'project';
+
+const { readOnly, noSuid, noDev, noExec } = mountAttribute;
+
+/**
+ * The project folder in the workdir, and what covers its masked places: an empty directory, or a device that a mount without devices
+ * opens to nobody.
+ */
+export function projectSteps(
+  { project, workdirExec }: ProcessGrants,
+  workdir: string,
+  owners: number,
+): readonly RootStep[] {
+  if (project === undefined) return [];
+  const place = join(workdir, projectName);
+  const nothing = readOnly | noSuid | noDev | noExec;
+  const attributes = owners | noSuid | noDev | (workdirExec ? 0 : noExec) | (project.writable ? 0 : readOnly);
+  return [
+    { kind: 'bind', attributes, source: project.path, target: place },
+    ...project.masked.map(({ path, isDirectory }): RootStep => {
+      const target = join(place, path);
+      if (isDirectory) return { kind: 'tmpfs', attributes: nothing, bytes: 4096, target };
+      return { kind: 'bind', attributes: nothing, source: '/dev/null', target };
+    }),
+  ];
+}

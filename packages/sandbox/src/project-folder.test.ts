@@ -1,0 +1,202 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { ProjectFolder } from './launch/process-grants.ts';
+import { openProjectFolder } from './project-folder.ts';
+
+/** `<base>/shop` is the folder. */
+let base: string;
+let shop: string;
+/** Long after everything in it was made. */
+let nowMs: number;
+
+beforeEach(() => {
+  base = realpathSync(mkdtempSync(join(tmpdir(), 'svc-project-')));
+  shop = join(base, 'shop');
+  mkdirSync(shop);
+  nowMs = Date.now() + 60_000;
+});
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+function write(...paths: readonly string[]): void {
+  for (const path of paths) {
+    mkdirSync(dirname(join(shop, path)), { recursive: true });
+    writeFileSync(join(shop, path), 'x');
+  }
+}
+
+function open(over: { readonly writable?: boolean; readonly splits?: boolean } = {}): ProjectFolder {
+  const clock = { now: () => nowMs };
+  return openProjectFolder({ path: shop, writable: false, splits: false, clock, ...over });
+}
+
+function masked({ masked: places }: ProjectFolder): readonly string[] {
+  return places.map(({ path, isDirectory }) => (isDirectory ? `${path}/` : path));
+}
+
+function refusal(operation: () => unknown): string {
+  try {
+    operation();
+  } catch (error) {
+    if (error instanceof Diagnostic) return `${error.code}: ${error.message.replaceAll(base, '')}`;
+    throw error;
+  }
+  return 'allowed';
+}
+
+describe('the masked places of a project folder', () => {
+  it('are files and folders named .env and so on, .ssh and .svc, at any depth', () => {
+    write(
+      '.env',
+      '.ENV.local',
+      'a/b/.envrc',
+      'a/.env.d/x',
+      'sub/.ssh/id',
+      '.svc/sessions/s',
+      'env',
+      'a.env',
+      '.git/config',
+    );
+    expect(masked(open())).toEqual(['.ENV.local', '.env', '.svc/', 'a/.env.d/', 'a/b/.envrc', 'sub/.ssh/']);
+  });
+
+  it('are what a link of that name leads to, as far as it leads into the folder', () => {
+    write('secrets/prod', 'conf/all/x');
+    writeFileSync(join(base, 'outside'), 'x');
+    symlinkSync('secrets/prod', join(shop, '.env'));
+    symlinkSync('conf/all', join(shop, '.env.d'));
+    symlinkSync('../outside', join(shop, '.env.out'));
+    symlinkSync('nowhere', join(shop, '.env.gone'));
+    symlinkSync('.env.loop', join(shop, '.env.loop'));
+    symlinkSync('.', join(shop, '.env.self'));
+    expect(masked(open())).toEqual(['conf/all/', 'secrets/prod']);
+  });
+
+  it('are none inside another', () => {
+    write('conf/.env', 'conf/a');
+    symlinkSync('conf', join(shop, '.env.d'));
+    expect(masked(open())).toEqual(['conf/']);
+  });
+
+  it('are looked for anew, and directories that have not changed are not read again', () => {
+    write('a/x', 'b/y');
+    const folder = open();
+    const { path } = folder;
+    expect(masked(folder)).toEqual([]);
+    write('a/.env');
+    folder.look();
+    expect(masked(folder)).toEqual(['a/.env']);
+    renameSync(join(path, 'a'), join(path, 'c'));
+    folder.look();
+    expect(masked(folder)).toEqual(['c/.env']);
+    rmSync(join(path, 'c'), { recursive: true });
+    folder.look();
+    expect(masked(folder)).toEqual([]);
+  });
+
+  it('are seen also when they come within one tick of the clock', () => {
+    write('a/x');
+    nowMs = Date.now();
+    const folder = open();
+    const stamp = new Date(nowMs);
+    write('a/.env');
+    utimesSync(join(shop, 'a'), stamp, stamp);
+    folder.look();
+    expect(masked(folder)).toEqual(['a/.env']);
+  });
+
+  it('are found in folders whose names are odd', () => {
+    write('new\nline/.env', 'quote"\'/.env', '\u202Eturned/.env');
+    expect(masked(open())).toEqual(['new\nline/.env', 'quote"\'/.env', '\u202Eturned/.env']);
+    execFileSync('python3', ['-c', 'import os,sys; os.makedirs(os.fsencode(sys.argv[1])+b"/\\xff")', shop]);
+    expect(masked(open())).toHaveLength(3);
+    execFileSync('python3', ['-c', 'import os,sys; open(os.fsencode(sys.argv[1])+b"/\\xff/.env","w")', shop]);
+    expect(refusal(open)).toBe(
+      'E-CAP-023: .env files cannot be kept from programs here: /shop holds a masked file whose path is no UTF-8 text',
+    );
+  });
+
+  it('are refused beyond 256', () => {
+    write(...Array.from({ length: 257 }, (_, number) => `d${number}/.env`));
+    expect(refusal(open)).toBe(
+      'E-CAP-023: .env files cannot be kept from programs here: /shop holds more than 256 masked files',
+    );
+  });
+
+  it('are found among 100,000 files, and looked for again in less time', () => {
+    for (let directory = 0; directory < 100; directory += 1) {
+      mkdirSync(join(shop, `d${directory}`));
+      for (let file = 0; file < 1000; file += 1) writeFileSync(join(shop, `d${directory}`, `f${file}`), '');
+    }
+    write('d57/.env');
+    const began = performance.now();
+    const folder = open();
+    const first = performance.now() - began;
+    folder.look();
+    const second = performance.now() - began - first;
+    expect(masked(folder)).toEqual(['d57/.env']);
+    expect(second).toBeLessThan(first);
+  }, 60_000);
+
+  it.skipIf(process.getuid?.() === 0)('are directories that nobody may read, where they could be opened', () => {
+    write('closed/x');
+    chmodSync(join(shop, 'closed'), 0);
+    expect(masked(open())).toEqual([]);
+    expect(masked(open({ writable: true }))).toEqual(['closed/']);
+    chmodSync(join(shop, 'closed'), 0o700);
+  });
+});
+
+describe('the parts of a project folder', () => {
+  it('are everything beside what is masked, in as few as there can be', () => {
+    write('.env', 'a/x', 'a/y', 'b/.env', 'b/x', 'b/c/z', 'f');
+    symlinkSync('f', join(shop, 'link'));
+    const { parts } = open({ splits: true });
+    expect(parts?.map((part) => part.slice(shop.length))).toEqual(['/a', '/b/c', '/b/x', '/f']);
+  });
+
+  it('are the whole where nothing is masked, or mounts cover it', () => {
+    write('a/x');
+    expect(open({ splits: true }).parts).toBeNull();
+    write('.env');
+    expect(open({ splits: false }).parts).toBeNull();
+  });
+
+  it('are no part of a folder that may be written', () => {
+    write('.env');
+    expect(refusal(() => open({ splits: true, writable: true }))).toBe(
+      'E-CAP-023: .env files cannot be kept from programs here: /shop holds .env, which is only kept from programs that may write beside it in class sealed',
+    );
+    expect(masked(open({ writable: true }))).toEqual(['.env']);
+  });
+
+  it('are refused beyond 600', () => {
+    write('.env', ...Array.from({ length: 601 }, (_, number) => `f${number}`));
+    expect(refusal(() => open({ splits: true }))).toMatch(
+      /^E-CAP-023: .* has more than 600 entries beside masked files$/,
+    );
+  });
+});
+
+it('tells of a folder that is gone or another one', () => {
+  const folder = open();
+  renameSync(shop, `${shop}.old`);
+  expect(refusal(() => folder.look())).toBe('E-IO-001: the folder /shop cannot be opened: no such file or directory');
+  mkdirSync(shop);
+  expect(refusal(() => folder.look())).toBe('E-IO-001: /shop is another folder than when the session began');
+});

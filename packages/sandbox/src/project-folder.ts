@@ -1,0 +1,236 @@
+/** Looks through a project folder for what no agent is shown of it. */
+
+import { lstatSync, readdirSync, realpathSync, type BigIntStats, type Dirent } from 'node:fs';
+
+import type { Clock } from '@svc/kit/clock.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { isMaskedName } from '@svc/kit/files/masked-names.ts';
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
+import type { MaskedPlace, ProjectFolder } from './launch/process-grants.ts';
+
+interface ProjectRequest {
+  /** Links resolved. */
+  readonly path: string;
+  readonly writable: boolean;
+  /** Whether masked places have to be left out by naming the others, as in `scoped`; mounts cover them elsewhere. */
+  readonly splits: boolean;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+const mostEntries = 1_000_000;
+const mostMasked = 256;
+/** A plan has room for 1,024 rules, most of which are for files of the system. */
+const mostParts = 600;
+/** Two changes of a directory within one tick of the kernel's clock show the same time. */
+const tickMs = 50;
+
+/** One directory as it was read. A path is its bytes, one a character: a name may be anything but a slash. */
+interface ReadDirectory {
+  readonly stamp: string;
+  readonly readAtMs: number;
+  readonly directories: readonly string[];
+  /** Files and what else is no directory. Only kept where it is needed. */
+  readonly others: readonly string[];
+  readonly masked: readonly { readonly path: string; readonly kind: 'file' | 'directory' | 'link' }[];
+  readonly count: number;
+}
+
+/**
+ * The folder at `path`, looked through once. Directories that have not changed since are not read again. Throws `E-CAP-023` for a folder
+ * whose masked places cannot be kept from programs, `E-IO-001` for one that cannot be read.
+ */
+export function openProjectFolder(request: ProjectRequest): ProjectFolder {
+  const folder = new WatchedFolder(request);
+  folder.look();
+  return folder;
+}
+
+class WatchedFolder implements ProjectFolder {
+  readonly path: string;
+  readonly writable: boolean;
+  masked: readonly MaskedPlace[] = [];
+  parts: readonly string[] | null = null;
+  readonly #splits: boolean;
+  readonly #clock: ProjectRequest['clock'];
+  readonly #root: string;
+  readonly #identity: string;
+  #known = new Map<string, ReadDirectory>();
+
+  constructor({ path, writable, splits, clock }: ProjectRequest) {
+    this.path = path;
+    this.writable = writable;
+    this.#splits = splits;
+    this.#clock = clock;
+    this.#root = Buffer.from(path).toString('latin1');
+    this.#identity = this.#identityNow();
+  }
+
+  look(): void {
+    if (this.#identityNow() !== this.#identity)
+      throw new Diagnostic('E-IO-001', `${this.path} is another folder than when the session began`);
+    const known = this.#readAll();
+    this.#known = known;
+    const masked = this.#maskedIn(known);
+    if (masked.length > mostMasked) throw unmaskable(`${this.path} holds more than ${mostMasked} masked files`);
+    this.masked = masked.map(({ path, isDirectory }) => ({ path: this.#text(path), isDirectory }));
+    this.parts = this.#splits && masked.length > 0 ? this.#partsBeside(masked, known) : null;
+    if (this.parts !== null && this.writable) {
+      const [first] = this.masked;
+      throw unmaskable(
+        `${this.path} holds ${first?.path ?? ''}, which is only kept from programs that may write beside it in class sealed`,
+      );
+    }
+  }
+
+  #identityNow(): string {
+    try {
+      const { dev, ino } = this.#stat('');
+      return `${dev} ${ino}`;
+    } catch (error) {
+      throw ioFault(error, `the folder ${this.path} cannot be opened`);
+    }
+  }
+
+  #readAll(): Map<string, ReadDirectory> {
+    const found = new Map<string, ReadDirectory>();
+    const waiting = [''];
+    let entries = 0;
+    for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+      const read = this.#readDirectory(path);
+      if (read === null) continue;
+      found.set(path, read);
+      entries += read.count;
+      if (entries > mostEntries) throw unmaskable(`${this.path} holds more than ${mostEntries} files`);
+      for (const name of read.directories) waiting.push(below(path, name));
+    }
+    return found;
+  }
+
+  /** Null for one that is gone by now, or that this user cannot read either. */
+  #readDirectory(path: string): ReadDirectory | null {
+    try {
+      const stamp = stampOf(this.#stat(path));
+      const known = this.#known.get(path);
+      if (known?.stamp === stamp && isOlder(known)) return known;
+      const readAtMs = this.#clock.now();
+      return this.#sorted(path, stamp, readAtMs);
+    } catch (error) {
+      if (path !== '' && isErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return null;
+      // Who may write could make it readable.
+      if (path !== '' && isErrno(error, 'EACCES', 'EPERM'))
+        return this.writable ? hiddenWhole(path, stampOf(this.#stat(path))) : null;
+      throw ioFault(error, `the folder ${this.path} cannot be read`);
+    }
+  }
+
+  #sorted(path: string, stamp: string, readAtMs: number): ReadDirectory {
+    const place = Buffer.from(this.#at(path), 'latin1');
+    const entries = readdirSync(place, { withFileTypes: true, encoding: 'buffer' }) as unknown as Dirent<Buffer>[];
+    const directories: string[] = [];
+    const others: string[] = [];
+    const masked: ReadDirectory['masked'][number][] = [];
+    for (const entry of entries) {
+      const name = entry.name.toString('latin1');
+      const isDirectory = entry.isDirectory();
+      if (isMaskedName(name)) {
+        const kind = isDirectory ? 'directory' : entry.isSymbolicLink() ? 'link' : 'file';
+        masked.push({ path: below(path, name), kind });
+      } else if (isDirectory) directories.push(name);
+      else if (this.#splits && entry.isFile()) others.push(name);
+    }
+    return { stamp, readAtMs, directories, others, masked, count: entries.length };
+  }
+
+  /** By their paths, none inside another; a link by what it leads to, as far as that is in the folder. */
+  #maskedIn(known: ReadonlyMap<string, ReadDirectory>): readonly MaskedPlace[] {
+    const places = new Map<string, boolean>();
+    for (const { masked } of known.values()) {
+      for (const { path, kind } of masked) {
+        const place = kind === 'link' ? this.#target(path) : { path, isDirectory: kind === 'directory' };
+        if (place !== null) places.set(place.path, place.isDirectory);
+      }
+    }
+    const outermost: MaskedPlace[] = [];
+    for (const path of [...places.keys()].sort()) {
+      if (outermost.some((place) => path.startsWith(`${place.path}/`))) continue;
+      outermost.push({ path, isDirectory: places.get(path) ?? false });
+    }
+    return outermost;
+  }
+
+  #target(path: string): MaskedPlace | null {
+    try {
+      const place = Buffer.from(this.#at(path), 'latin1');
+      const real = realpathSync.native(place, { encoding: 'buffer' }).toString('latin1');
+      if (!real.startsWith(`${this.#root}/`)) return null;
+      const inside = real.slice(this.#root.length + 1);
+      return { path: inside, isDirectory: this.#stat(inside).isDirectory() };
+    } catch (error) {
+      if (isErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES')) return null;
+      throw ioFault(error, `the folder ${this.path} cannot be read`);
+    }
+  }
+
+  /** Everything beside the masked places, in as few as there can be. Those without a name in UTF-8 are left out too. */
+  #partsBeside(masked: readonly MaskedPlace[], known: ReadonlyMap<string, ReadDirectory>): readonly string[] {
+    const hidden = new Set(masked.map(({ path }) => path));
+    const holds = (path: string): boolean => masked.some((place) => place.path.startsWith(`${path}/`));
+    const parts: string[] = [];
+    const waiting = [''];
+    for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+      const { directories = [], others = [] } = known.get(path) ?? {};
+      for (const name of [...directories, ...others]) {
+        const part = below(path, name);
+        if (holds(part)) waiting.push(part);
+        else if (!hidden.has(part)) parts.push(part);
+      }
+      if (parts.length > mostParts)
+        throw unmaskable(`${this.path} has more than ${mostParts} entries beside masked files`);
+    }
+    return parts.flatMap((part) => decoded(this.#at(part)) ?? []).sort();
+  }
+
+  #at(path: string): string {
+    return path === '' ? this.#root : `${this.#root}/${path}`;
+  }
+
+  #stat(path: string): BigIntStats {
+    return lstatSync(Buffer.from(this.#at(path), 'latin1'), { bigint: true });
+  }
+
+  #text(path: string): string {
+    const text = decoded(path);
+    if (text === null) throw unmaskable(`${this.path} holds a masked file whose path is no UTF-8 text`);
+    return text;
+  }
+}
+
+function hiddenWhole(path: string, stamp: string): ReadDirectory {
+  return { stamp, readAtMs: 0, directories: [], others: [], masked: [{ path, kind: 'directory' }], count: 1 };
+}
+
+function isOlder({ stamp, readAtMs }: ReadDirectory): boolean {
+  const [changedMs = 0] = stamp.split(' ').map(Number);
+  return changedMs < readAtMs - tickMs;
+}
+
+/** Its last change in milliseconds, then all that changes with what is in it. */
+function stampOf({ ctimeMs, ctimeNs, mtimeNs, ino, mode }: BigIntStats): string {
+  return `${ctimeMs} ${ctimeNs} ${mtimeNs} ${ino} ${mode}`;
+}
+
+function below(path: string, name: string): string {
+  return path === '' ? name : `${path}/${name}`;
+}
+
+function decoded(path: string): string | null {
+  return decodeStrictUtf8(Buffer.from(path, 'latin1'));
+}
+
+function unmaskable(problem: string): Diagnostic {
+  return new Diagnostic('E-CAP-023', `.env files cannot be kept from programs here: ${problem}`, {
+    hint: 'begin in a folder below, or move such files out of the folder',
+  });
+}
