@@ -11,10 +11,11 @@ export async function startFakeOpenAi(
   replies: readonly FakeReply[],
   options: FakeProviderOptions = {},
 ): Promise<FakeProvider> {
-  return await FakeProvider.start(protocol, replies, options);
+  return await FakeProvider.start(chatCompletions, replies, options);
 }
 
-const protocol: ProviderProtocol = {
+/** The wire form of Chat Completions, which other servers have beside their own. */
+export const chatCompletions: ProviderProtocol = {
   path: '/v1/chat/completions',
   keyHeader: { name: 'authorization', value: (key) => `Bearer ${key}` },
   bodyFault,

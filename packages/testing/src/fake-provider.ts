@@ -24,6 +24,8 @@ export interface RecordedRequest {
 export interface ProviderProtocol {
   readonly path: string;
   readonly keyHeader: { readonly name: string; readonly value: (key: string) => string };
+  /** The answer to what is not asked of the model, such as a list of models; null for everything else. It is not recorded. */
+  readonly beside?: (request: Pick<RecordedRequest, 'method' | 'path' | 'json'>) => object | null;
   /** What the real provider would refuse in this body; null when it is sound. */
   bodyFault(body: unknown): string | null;
   errorBody(status: number, message: string): string;
@@ -99,6 +101,12 @@ export class FakeProvider {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const recorded = await record(request, response);
     if (recorded === null) return;
+    const beside = this.#protocol.beside?.(recorded) ?? null;
+    if (beside !== null) {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(beside));
+      return;
+    }
     this.requests.push(recorded);
     for (const { count, arrived } of this.#arrivals) if (count === this.requests.length) arrived(recorded);
     const fault = this.#fault(recorded);
