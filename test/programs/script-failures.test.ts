@@ -368,7 +368,7 @@ const cases: readonly Case[] = [
     name: 'there is no manifest',
     given: () => ({ workspace: capsule(), args: ['-p', 'Hi', '--manifest', 'other.yaml'] }),
     code: 'E-IO-001',
-    says: 'svc -p runs the capsule of a manifest, and there is no file other.yaml',
+    says: 'svc run -p runs the capsule of a manifest, and there is no file other.yaml',
     retryable: null,
   },
   {

@@ -71,10 +71,9 @@ export async function main(args: readonly string[], { build, onStarted }: Start 
   }
 }
 
-/** `svc -p` is short for `svc run -p`, and `svc` alone on a terminal for `svc chat`. */
+/** `svc` alone, on a terminal, is `svc chat`. */
 function meantBy(args: readonly string[]): readonly string[] {
-  if (args.length === 0 && isatty(0) && isTerminal(1)) return ['chat'];
-  return /^-(?:p|-(?:print|output)\b)/.test(args[0] ?? '') ? ['run', ...args] : args;
+  return args.length === 0 && isatty(0) && isTerminal(1) ? ['chat'] : args;
 }
 
 /** Every terminal is a character device; `node:tty` is loaded to ask whether one of those is a terminal. */

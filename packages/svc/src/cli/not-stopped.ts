@@ -174,6 +174,14 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
 
 const everywhere: readonly Gap[] = [
   {
+    text: 'Every file of the project folder that is not masked can be changed and removed, and nothing undoes it.',
+    when: ({ project_folder: folder }) => folder?.writable === true,
+  },
+  {
+    text: 'A masked file is hidden by its name: a copy of it under another name in the project folder can be read.',
+    when: ({ project_folder: folder }) => folder !== undefined,
+  },
+  {
     text: 'An allowed command may run code too without being listed as an interpreter: make, git and find can be told to.',
     when: ({ shell_allow: allow }) => allow.length > 0,
   },

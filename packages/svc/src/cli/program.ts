@@ -13,6 +13,7 @@ const usageError = 2;
 
 /** Ask for nothing that a command has. */
 const versionFlags: ReadonlySet<string> = new Set(['-V', '--version']);
+const rootFlags: ReadonlySet<string> = new Set([...versionFlags, '-h', '--help']);
 
 /** Runs the command of a line and sets the exit code of the process; rejects with what the command failed with. */
 export async function runProgram(line: readonly string[], context: CommandContext): Promise<void> {
@@ -23,6 +24,8 @@ export async function runProgram(line: readonly string[], context: CommandContex
     if (!(error instanceof CommanderError)) throw error;
     // Commander has printed its own message, or the help that was asked for.
     process.exitCode = error.exitCode === 0 ? 0 : usageError;
+    if (error.code === 'commander.unknownCommand')
+      context.stderr.write((await import('./first-minute/as-a-task.ts')).asTask(line));
   }
 }
 
@@ -38,6 +41,9 @@ async function program(args: readonly string[], context: CommandContext): Promis
     })
     .exitOverride();
   const [first = ''] = args;
+  // No command begins with a dash or has a blank in it: this is a task, or a flag of one.
+  if (/^-|\s/.test(first) && !rootFlags.has(first))
+    return (await import('./first-minute/task-command.ts')).taskCommand(context).copyInheritedSettings(root);
   const asked = commands.filter(({ name }) => name === first);
   const wanted = asked.length > 0 || versionFlags.has(first) ? asked : commands;
   const makers = await Promise.all(wanted.map(async ({ load }) => await load()));

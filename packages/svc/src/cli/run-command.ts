@@ -4,6 +4,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { captureLevels } from '@svc/artifacts/manifest/capture-levels.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
+import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
 import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import type { CommandContext } from './command-context.ts';
 import { render } from './render-failure.ts';
@@ -93,9 +94,16 @@ function aSessionId(value: string): SessionId {
 }
 
 /** `--explain-scope`: the report, also of a launch that would be refused (D1 "Command line"). */
-async function explain(options: RunOptions, context: CommandContext): Promise<void> {
+export async function explain(
+  options: RunOptions,
+  context: CommandContext,
+  own: Partial<ScopeRequest> = {},
+): Promise<void> {
   const { explainScope, renderReportOnly, renderScopeReport } = await import('./scope-report.ts');
-  const { scope, json, refusals, warnings, redact } = await explainScope(scopeRequest(options, context));
+  const { scope, json, refusals, warnings, redact } = await explainScope({
+    ...scopeRequest(options, context),
+    ...own,
+  });
   if (warnings.length > 0) context.stderr.write(render(warnings, context));
   const isJson = options.json === true;
   context.stdout.write(isJson ? jsonText(json) : Shown.cleaned(redact(renderScopeReport(scope))));

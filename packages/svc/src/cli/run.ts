@@ -21,6 +21,13 @@ import { render } from './render-failure.ts';
 import { stopOnSignals, usualEndMs } from './stop-signals.ts';
 import { exactLine, joined, jsonText, say, Shown } from './terminal/shown.ts';
 
+/** What `svc "task"` adds to a run. */
+interface TaskRun {
+  readonly companion: ScriptModule.ScriptCompanion;
+  /** Its capsule, where no manifest describes it. */
+  readonly request: Partial<ScopeRequest>;
+}
+
 /** Given to the command of a script. */
 export type UsageError = (problem: string) => never;
 
@@ -41,11 +48,12 @@ export function scopeRequest(options: RunOptions, { cwd, home, env }: CommandCon
   };
 }
 
-/** Runs the capsule to its end; resolves with the exit code of `svc`. `usage` is null unless a script asks. */
+/** Runs the capsule to its end; resolves with the exit code of `svc`. `usage` is null unless a script asks, `own` unless `svc "task"` does. */
 export async function run(
   options: RunOptions,
   context: CommandContext,
   usage: UsageError | null = null,
+  own: TaskRun | null = null,
 ): Promise<number> {
   const stopWithinMs = options.stopWithin ?? usualEndMs;
   let view: RunView | null = null;
@@ -59,7 +67,7 @@ export async function run(
   const result = options.json !== true && context.stdout.isTerminal ? await resultPlace() : null;
   let script: OpenScript | null = null;
   try {
-    if (usage !== null) script = await openScript(options, { context, stop, usage });
+    if (usage !== null) script = await openScript(options, { context, stop, usage, companion: own?.companion ?? null });
     if (options.spawnedBy !== undefined) {
       const { watchParent } = await import('../capsule/spawned-launch.ts');
       endWatch = watchParent(options.spawnedBy, () => stop.request());
@@ -69,6 +77,7 @@ export async function run(
     const outcome = await runCapsule(
       {
         ...scopeRequest(options, context),
+        ...own?.request,
         ...(context.build === undefined ? {} : { build: context.build }),
         task: options.task,
         readTask: async () => {

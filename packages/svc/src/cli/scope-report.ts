@@ -49,6 +49,7 @@ function grantFields(scope: ScopeObject): readonly Field[] {
     ['read_only', [yesOrNo(scope.read_only)]],
     ['preopens', preopenLines(scope.preopens)],
     ...commandReads(scope),
+    ...projectFolder(scope),
     ['network allow', [listed(scope.network_allow)]],
     ['unix sockets', [yesOrNo(scope.unix_sockets)]],
     ['shell allow', [listed(scope.shell_allow)]],
@@ -63,6 +64,13 @@ function grantFields(scope: ScopeObject): readonly Field[] {
 /** Only for a driver that is a program, and whose command names a file. */
 function commandReads({ command_reads: reads = [] }: ScopeObject): readonly Field[] {
   return reads.length === 0 ? [] : [['command reads', reads]];
+}
+
+/** Only for a task without a manifest. */
+function projectFolder({ project_folder: folder }: ScopeObject): readonly Field[] {
+  if (folder === undefined) return [];
+  const reach = `${folder.path}, as project/, ${folder.writable ? 'read and write' : 'read only'}`;
+  return [['project folder', [reach, ...folder.masked.map((path) => `masked: ${path}`)]]];
 }
 
 function limitFields({ limits }: ScopeObject): readonly Field[] {

@@ -15,6 +15,12 @@ const reason = z.strictObject({
   retryable: z.boolean().nullable(),
 });
 
+const refused = z.strictObject({
+  kind: z.enum(['call', 'command', 'network', 'write', 'file']),
+  what: z.string(),
+  flag: z.string().nullable(),
+});
+
 const result = z.strictObject({
   type: z.literal('result'),
   session: z.string().nullable(),
@@ -28,7 +34,7 @@ const result = z.strictObject({
   cost: z.null(),
   duration_ms: count,
   files: z.null(),
-  refused: z.array(z.strictObject({ kind: z.literal('call'), what: z.string(), flag: z.null() })),
+  refused: z.array(refused),
   result_file: z.string().nullable(),
 });
 
@@ -61,6 +67,9 @@ export type RunResult = z.infer<typeof result>;
 export type SessionLine = z.infer<typeof session>;
 
 export type TurnUsageLine = z.infer<typeof turnUsage>;
+
+/** Something that a task was refused, and the flags that would grant it; null where none does. */
+export type RefusedThing = z.infer<typeof refused>;
 
 /** Why a run has no answer. `retryable` is null where `svc` cannot tell. */
 export type ResultReason = z.infer<typeof reason>;

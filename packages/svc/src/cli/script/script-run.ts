@@ -9,13 +9,14 @@ import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { durationShape, longestTimerMs, secondsOf, wholeMs } from '@svc/kit/units.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
-import type { RunChanges, RunningCapsule, RunObserver, RunOutcome } from '../../capsule/running-capsule.ts';
+import type { RunChanges, RunningCapsule, Steering, RunObserver, RunOutcome } from '../../capsule/running-capsule.ts';
 import type { Activity } from '../../session/activity.ts';
 import type { Task } from '../../session/task.ts';
 import type { CommandContext } from '../command-context.ts';
 import { diagnosticsIn, render } from '../render-failure.ts';
 import { encodeReason, failureReason } from './failure-reason.ts';
-import type { OutputFormat, RunResult } from './run-result.ts';
+import type { OutputFormat, RefusedThing, RunResult } from './run-result.ts';
+import type { Shown } from '../terminal/shown.ts';
 import { ScriptOutput } from './script-output.ts';
 import { taskOfScript } from './script-task.ts';
 
@@ -35,6 +36,23 @@ export interface ScriptOptions {
   readonly explainScope?: boolean;
   readonly replay?: string | true;
   readonly spawnApprovalStdin?: boolean;
+  /** No manifest is looked for. */
+  readonly isAdhoc?: true;
+}
+
+/** Who goes along with a run, to show and to say more of it than a script wants. */
+export interface ScriptCompanion extends Pick<RunObserver, 'onListening'> {
+  readonly onActivity: (activity: Activity) => void;
+  /** Whether the answer has been shown already. */
+  readonly hasShown: boolean;
+  /** Gives the terminal back; called before anything is said of the end. */
+  close(): Promise<void>;
+  /** Rows of standard error go through this. */
+  say(rows: Shown): void;
+  /** What was refused, once the session is over. */
+  refused(): readonly RefusedThing[];
+  /** The last rows of standard error. */
+  lastRows(): Shown;
 }
 
 /** The clean stop of the session. */
@@ -49,7 +67,12 @@ const nobodyReads = 141;
 /** Checks the command line, which `usage` refuses, and prepares the run. */
 export function openScript(
   options: ScriptOptions,
-  { context, stop, usage }: { context: CommandContext; stop: Stop; usage: (problem: string) => never },
+  {
+    context,
+    stop,
+    usage,
+    companion = null,
+  }: { context: CommandContext; stop: Stop; usage: (problem: string) => never; companion?: ScriptCompanion | null },
 ): ScriptRun {
   if (options.print === undefined && options.output === undefined)
     usage('--timeout, --max-tokens and --max-cost go with -p or --output');
@@ -61,7 +84,7 @@ export function openScript(
   if (options.spawnApprovalStdin === true) usage('a delegated capsule is not started with -p');
   if (typeof options.print === 'string' && options.task !== undefined)
     usage('give the task with -p or with --task, not with both');
-  return new ScriptRun(options, { context, stop, timeoutMs: timeoutOf(options, usage) });
+  return new ScriptRun(options, { context, stop, timeoutMs: timeoutOf(options, usage), companion });
 }
 
 function timeoutOf({ timeout }: ScriptOptions, usage: (problem: string) => never): number | null {
@@ -75,6 +98,7 @@ interface ScriptSurroundings {
   readonly context: CommandContext;
   readonly stop: Stop;
   readonly timeoutMs: number | null;
+  readonly companion: ScriptCompanion | null;
 }
 
 /** One run for a script: hears of the session, and says at its end what came of it. */
@@ -83,6 +107,7 @@ class ScriptRun implements RunObserver {
   readonly #context: CommandContext;
   readonly #stop: Stop;
   readonly #output: ScriptOutput;
+  readonly #companion: ScriptCompanion | null;
   readonly #startedMs = systemClock.monotonicMs();
   readonly #timer: NodeJS.Timeout | undefined;
   #capsule: RunningCapsule | null = null;
@@ -94,10 +119,11 @@ class ScriptRun implements RunObserver {
   #isSpent = false;
   /** Why svc itself ended the task. */
   #cutOff: Diagnostic | null = null;
-  readonly #refused: RunResult['refused'] = [];
+  readonly #refused: RefusedThing[] = [];
   #isReported = false;
 
-  constructor(options: ScriptOptions, { context, stop, timeoutMs }: ScriptSurroundings) {
+  constructor(options: ScriptOptions, { context, stop, timeoutMs, companion }: ScriptSurroundings) {
+    this.#companion = companion;
     this.#options = options;
     this.#context = context;
     this.#stop = stop;
@@ -116,13 +142,14 @@ class ScriptRun implements RunObserver {
   }
 
   onWarning(warning: Diagnostic): void {
-    this.#context.stderr.write(render([warning], this.#context));
+    this.#say(render([warning], this.#context));
   }
 
-  onListening(capsule: RunningCapsule): void {
+  onListening(capsule: RunningCapsule, steering: Steering): void {
     this.#capsule = capsule;
     const { sessionId: session, reachableAt: url, pid, name, version, workdir, driver, model } = capsule;
     this.#output.line({ type: 'session', session, url, pid, name, version, workdir, driver, model });
+    this.#companion?.onListening(capsule, steering);
     this.#context.onStarted?.();
   }
 
@@ -138,6 +165,7 @@ class ScriptRun implements RunObserver {
 
   /** Says what the session came to; the exit code. */
   async ended(outcome: RunOutcome): Promise<number> {
+    await this.#companion?.close();
     const reason = this.#reasonOf(outcome);
     this.#report(reason, outcome.status === 'trapped' ? 'trapped' : reason === null ? 'ok' : 'failed');
     return await this.#exitCode(outcome.status === 'trapped' ? 2 : reason === null ? 0 : 1);
@@ -145,6 +173,7 @@ class ScriptRun implements RunObserver {
 
   /** The same of a launch that was refused, or a session that broke. Anything but a Diagnostic is thrown on. */
   async failed(error: unknown): Promise<number> {
+    await this.#companion?.close();
     const found = this.#withoutManifest() ?? diagnosticsIn(error);
     const [first] = this.#cutOff === null ? (found ?? []) : [this.#cutOff];
     if (found === null || first === undefined) throw error;
@@ -155,15 +184,16 @@ class ScriptRun implements RunObserver {
   /** Null where the manifest is there, or the capsule of a store was asked for. */
   #withoutManifest(): readonly Diagnostic[] | null {
     const { manifest, capsule } = this.#options;
+    if (this.#options.isAdhoc === true) return null;
     if (capsule !== undefined || existsSync(resolve(this.#context.cwd, manifest))) return null;
-    const message = `svc -p runs the capsule of a manifest, and there is no file ${manifest}`;
-    const hint =
-      'go to the folder of a capsule, name its manifest with --manifest, or make one: svc new capsule <name>';
+    const message = `svc run -p runs the capsule of a manifest, and there is no file ${manifest}`;
+    const hint = 'svc -p "<task>", without run and without --manifest, needs none; svc new capsule <name> makes one';
     return [new Diagnostic('E-IO-001', message, { hint })];
   }
 
   /** Hears of everything that happens in the session. */
   note(activity: Activity): void {
+    this.#companion?.onActivity(activity);
     if (activity.kind === 'spend-refused') this.#isSpent = true;
     if (activity.kind === 'retried') this.#output.line({ type: 'retry', reason: activity.reason });
     if (activity.kind === 'inference-ended') this.#count(activity);
@@ -218,8 +248,15 @@ class ScriptRun implements RunObserver {
     this.#isReported = true;
     clearTimeout(this.#timer);
     if (this.#output.isUnread) return;
-    if (shown.length > 0) this.#context.stderr.write(render(shown, this.#context));
-    this.#output.result(this.#resultOf(reason, status));
+    if (shown.length > 0) this.#say(render(shown, this.#context));
+    const result = this.#resultOf(reason, status);
+    if (this.#companion?.hasShown !== true) this.#output.result(result);
+    if (this.#companion !== null) this.#say(this.#companion.lastRows());
+  }
+
+  #say(rows: Shown): void {
+    if (this.#companion === null) this.#context.stderr.write(rows);
+    else this.#companion.say(rows);
   }
 
   async #exitCode(code: number): Promise<number> {
@@ -256,7 +293,7 @@ class ScriptRun implements RunObserver {
       cost: null,
       duration_ms: elapsedMs(systemClock, this.#startedMs),
       files: null,
-      refused: this.#refused,
+      refused: [...this.#refused, ...(this.#companion?.refused() ?? [])],
       result_file: capsule === null || (task?.result ?? null) === null ? null : join(capsule.workdir, 'out/result.txt'),
     };
   }

@@ -1,0 +1,11 @@
+/** Says how words that are no command are given as a task. */
+
+import { exactLine, type Shown } from '../terminal/shown.ts';
+
+/** A line for somebody who wrote a task without quotes, or one of a single word. */
+export function asTask(words: readonly string[]): Shown {
+  const [word = '', ...more] = words;
+  return more.length === 0
+    ? exactLine`to give it as a task: svc run --task ${word}\n`
+    : exactLine`to give it as a task: svc "${words.join(' ')}"\n`;
+}

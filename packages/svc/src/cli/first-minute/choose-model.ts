@@ -1,0 +1,114 @@
+/** Decides which model does a task for which no manifest names one. */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { endpointFault } from '@svc/kit/net/endpoint.ts';
+import { providerAt, providers, type Provider } from './providers.ts';
+import { ollamaAddress } from './ask-ollama.ts';
+
+/** A model and the way to it. */
+export interface ChosenModel {
+  /** As its provider calls it. */
+  readonly model: string;
+  readonly driver: Provider['driver'];
+  readonly endpoint: string;
+  /** The variable with the key that goes to `endpoint`; null where none goes. */
+  readonly keyVariable: string | null;
+  /** What named it, for a person: `--model`, a variable, or the address that answered. */
+  readonly from: string;
+}
+
+interface ModelQuestion {
+  /** `--model` */
+  readonly flag: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The name of a model that is there at this address; null when nothing answers in time, or has none. */
+  readonly askOllama: (address: string) => Promise<string | null>;
+}
+
+/**
+ * The first that is set: `--model`, `SVC_MODEL`, the key of a provider, a model of an Ollama that answers (ADR 0127). `E-MAN-004` when
+ * there is none, or the one that is named cannot be asked. Only the process environment counts: a folder must not choose where keys go.
+ */
+export async function chooseModel({ flag, env, askOllama }: ModelQuestion): Promise<ChosenModel> {
+  if (flag !== undefined) return namedModel(flag, '--model', env);
+  const { SVC_MODEL: variable = '' } = env;
+  if (variable !== '') return namedModel(variable, 'SVC_MODEL', env);
+  const keyed = providers.find(({ keyVariable }) => isSet(env, keyVariable));
+  if (keyed !== undefined) return { ...wayTo(keyed), model: keyed.model, from: keyed.keyVariable };
+  const address = ollamaAddress(env);
+  const fault = endpointFault(address);
+  const model = fault === undefined ? await askOllama(address) : null;
+  if (model !== null && modelShape.test(model)) return { ...atAddress(address), model, from: new URL(address).host };
+  throw noModel(`no model is named, no key is set, and no model answers at ${address}`);
+}
+
+/** The name stands in a manifest, where a text such as `${HOME}` means a variable. */
+export const modelShape: RegExp = /^[\w.:/@+-]{1,256}$/;
+
+/** `provider/name`, or `http(s)://host[:port]/name`. */
+function namedModel(text: string, from: string, env: ModelQuestion['env']): ChosenModel {
+  const chosen = /^https?:/i.test(text) ? modelAt(text, from) : modelOf(text, from, env);
+  if (!modelShape.test(chosen.model))
+    throw noModel(`${from} names the model ${quoted(chosen.model)}, which is no name of a model`);
+  if (chosen.keyVariable !== null && !isSet(env, chosen.keyVariable))
+    throw noModel(`${from} names ${quoted(text)}, whose provider wants a key, and ${chosen.keyVariable} is not set`);
+  return chosen;
+}
+
+function modelOf(text: string, from: string, env: ModelQuestion['env']): ChosenModel {
+  const slash = text.indexOf('/');
+  const [name, model] = [text.slice(0, Math.max(slash, 0)), text.slice(slash + 1)];
+  const provider = providers.find((each) => each.name === name);
+  if (slash < 1 || model === '' || (provider === undefined && name !== 'ollama'))
+    throw noModel(
+      `${from} is ${quoted(text)}, which is neither <provider>/<model> with a provider of ${known} nor http(s)://<host>/<model>`,
+    );
+  if (provider !== undefined) return { ...wayTo(provider), model, from };
+  const address = ollamaAddress(env);
+  const fault = endpointFault(address);
+  if (fault !== undefined) throw noModel(`OLLAMA_HOST is ${quoted(address)}, which ${fault}`);
+  return { ...atAddress(address), model, from };
+}
+
+const known = [...providers.map(({ name }) => name), 'ollama'].join(', ');
+
+/** The key of a provider that is known by this very address goes along, and no other. */
+function modelAt(text: string, from: string): ChosenModel {
+  const problem = endpointFault(text);
+  if (problem !== undefined) throw noModel(`the address ${quoted(text)} of ${from} ${problem}`);
+  const url = new URL(text);
+  const model = decoded(url.pathname.slice(1));
+  if (model === null || model === '')
+    throw noModel(`${from} is ${quoted(text)}, which names no model behind the address`);
+  const provider = providerAt(url.origin);
+  return { ...(provider === null ? atAddress(url.origin) : wayTo(provider)), model, from };
+}
+
+function decoded(path: string): string | null {
+  try {
+    return decodeURIComponent(path);
+  } catch (error) {
+    if (error instanceof URIError) return null;
+    throw error;
+  }
+}
+
+function wayTo({ driver, endpoint, keyVariable }: Provider): Omit<ChosenModel, 'model' | 'from'> {
+  return { driver, endpoint, keyVariable };
+}
+
+/** Whoever serves Chat Completions, without a key. */
+function atAddress(endpoint: string): Omit<ChosenModel, 'model' | 'from'> {
+  return { driver: 'svc-driver-openai', endpoint, keyVariable: null };
+}
+
+function isSet(env: ModelQuestion['env'], name: string): boolean {
+  return (env[name] ?? '') !== '';
+}
+
+function noModel(problem: string): Diagnostic {
+  return new Diagnostic('E-MAN-004', problem, {
+    hint: 'export ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama with a model, or name one: svc --model http://localhost:8000/<model> "<task>"',
+  });
+}

@@ -1,0 +1,56 @@
+/** Decides whether the current folder may be given to an agent. */
+
+import { lstatSync, realpathSync } from 'node:fs';
+import { basename, join, sep } from 'node:path';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { homeDirectory } from '@svc/kit/files/home-directory.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+
+/**
+ * The folder with links resolved. `E-CAP-022` for one that holds the home of the user, keys or what `svc` keeps, and for one inside those
+ * (ADR 0128).
+ */
+export function givenFolder(cwd: string, home: string): string {
+  const folder = realFolder(cwd);
+  const refused = refusalOf(folder, home);
+  if (refused === null) return folder;
+  throw new Diagnostic('E-CAP-022', `${quoted(folder)} is not given to an agent: it ${refused}`, {
+    hint: 'go to the folder of one project, or start with an empty one',
+  });
+}
+
+/** As it stands in lines for a person. */
+export function folderName(folder: string): string {
+  return `.${sep}${basename(folder)}`;
+}
+
+function realFolder(cwd: string): string {
+  try {
+    return realpathSync(cwd);
+  } catch (error) {
+    throw ioFault(error, `the folder ${cwd} cannot be opened`);
+  }
+}
+
+/** Why not, as the end of a sentence that begins with "it"; null where nothing is against it. */
+function refusalOf(folder: string, home: string): string | null {
+  if (folder === sep) return 'is the root of the file system';
+  // HOME may be set to another than the one that holds what is to be kept.
+  const homes = [home, unlessRefused(() => homeDirectory(undefined), home)].map(real);
+  if (homes.includes(folder)) return 'is your home folder';
+  if (homes.some((each) => isBeneath(folder, each))) return 'holds your home folder';
+  const inside = folder.split(sep).find((part) => part === '.ssh' || part === '.svc');
+  if (inside !== undefined) return `lies in a folder named ${inside}`;
+  const own = real(join(home, '.svc'));
+  if (isBeneath(own, folder)) return 'lies in what svc keeps for you';
+  if (isBeneath(folder, own)) return 'holds what svc keeps for you';
+  return lstatSync(join(folder, '.ssh'), { throwIfNoEntry: false }) === undefined ? null : 'holds .ssh';
+}
+
+function real(path: string): string {
+  return unlessRefused(() => realpathSync(path), path);
+}

@@ -1,0 +1,112 @@
+/** Makes the capsule of a task for which there is no manifest. */
+
+import { join } from 'node:path';
+
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import { parseCeiling } from '@svc/sandbox/floor.ts';
+import { findProgram } from '@svc/sandbox/find-program.ts';
+import { hostContainment } from '@svc/sandbox/host-containment.ts';
+import { openProjectFolder } from '@svc/sandbox/project-folder.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { GivenFolder } from '../../capsule/given-project.ts';
+import { hostFacts } from '../../capsule/launch-surroundings.ts';
+import type { ScopeRequest } from '../../capsule/scope-of-launch.ts';
+import { version } from '../../capsule/version.ts';
+import type { CommandContext } from '../command-context.ts';
+import { joined, say, type Shown } from '../terminal/shown.ts';
+import { adhocRoot } from './adhoc-root.ts';
+import { askOllama } from './ask-ollama.ts';
+import { adhocName, capsuleText, type TaskGrants } from './capsule-text.ts';
+import { chooseModel, type ChosenModel } from './choose-model.ts';
+import { folderName, givenFolder } from './given-folder.ts';
+import { RefusedThings } from './refused-things.ts';
+import type { TaskFlags } from './task-command.ts';
+
+/** What everybody may run who may read: they write nothing but their output. */
+const usualCommands = ['sh', 'ls', 'cat', 'head', 'tail', 'grep', 'find', 'sed', 'awk', 'sort', 'wc', 'diff'];
+
+/** A task that can be started. */
+interface OpenedTask {
+  readonly request: Partial<ScopeRequest>;
+  readonly firstRows: () => Shown;
+  readonly adhoc: { readonly refused: RefusedThings; readonly text: string; readonly root: string };
+}
+
+/**
+ * Chooses the model, and decides what the task is granted on this host. Throws the Diagnostic of a folder that is not given to an agent
+ * (`E-CAP-022`, `E-CAP-023`), or of a model that is not there (`E-MAN-004`). Writes nothing.
+ */
+export async function openTask(flags: TaskFlags, context: CommandContext): Promise<OpenedTask> {
+  const { cwd, home, env } = context;
+  const path = givenFolder(cwd, home);
+  const packageRoot = findPackageRoot(import.meta.filename);
+  const ceiling = parseCeiling(env['SVC_CONTAINMENT_CEILING']);
+  // One after the other: a host is tried in this very thread, and an answer that comes meanwhile would come too late.
+  const model = await chooseModel({ flag: flags.model, env, askOllama });
+  const { achieved } = await hostContainment(hostFacts({ home, packageRoot, ceiling }));
+  const writable = flags.write === true;
+  const project = openProjectFolder({ path, writable, splits: achieved === 'scoped', clock: systemClock });
+  const grants = grantsOf(flags, achieved, env['PATH'] ?? '');
+  const root = adhocRoot(home);
+  const folder = folderName(path);
+  const text = capsuleText(adhocName, keptComment(path, writable), { model, grants });
+  const refused = new RefusedThings({ grants, searchPath: env['PATH'] ?? '', folder });
+  return {
+    // A folder that is only looked at must not choose what is read of it: no `.env`.
+    request: {
+      adhoc: { text, root, project: new GivenFolder(project, achieved) },
+      manifestFile: join(root, 'svc.yaml'),
+      readEnvFile: false,
+    },
+    firstRows: () => firstRows({ model, grants, folder, achieved }),
+    adhoc: { refused, text, root },
+  };
+}
+
+function grantsOf(flags: TaskFlags, achieved: ContainmentClass, searchPath: string): TaskGrants {
+  const isHeld = achieved !== 'advisory';
+  const usual = usualCommands.filter((name) => findProgram(name, searchPath).kind === 'found');
+  const writes = flags.write === true;
+  return {
+    commands: isHeld ? [...new Set([...usual, ...(flags.allow ?? [])])] : [],
+    hosts: flags.net ?? [],
+    variables: flags.env ?? [],
+    folder: writes ? 'write' : 'read',
+    floor: isHeld ? 'scoped' : null,
+    hasEditor: writes,
+  };
+}
+
+/** Every text of the folder's own is quoted: a name may hold the end of a line. */
+function keptComment(path: string, writable: boolean): readonly string[] {
+  return [
+    `What a task in ${JSON.stringify(path)} came to. The folder was project/, ${writable ? 'which it could change' : 'read only'}.`,
+    'svc new capsule <name> --from <session> makes a capsule of it.',
+  ];
+}
+
+interface FirstRow {
+  readonly model: ChosenModel;
+  readonly grants: TaskGrants;
+  readonly folder: string;
+  readonly achieved: ContainmentClass;
+}
+
+/** What the task works with and may do, in one row; more rows where somebody has to know more. */
+function firstRows({ model, grants, folder, achieved }: FirstRow): Shown {
+  const { hosts, commands } = grants;
+  const dot = '\u00B7';
+  const access = grants.folder === 'write' ? 'can be changed' : 'read only';
+  const network = hosts.length === 0 ? 'no network' : hosts.join(', ');
+  const held = commands.length === 0 ? `${achieved}, no commands` : achieved;
+  return joined([
+    say`svc ${version} ${dot} ${model.model} (${model.from}) ${dot} ${folder} ${access} ${dot} ${network} ${dot} ${held}\n`,
+    ...(grants.folder === 'write'
+      ? [say`--write: files of ${folder} can be changed and removed, and there is no undo yet\n`]
+      : []),
+    ...(commands.length === 0
+      ? [say`no command can be run: this host keeps none to what it was granted (svc doctor says why)\n`]
+      : []),
+  ]);
+}

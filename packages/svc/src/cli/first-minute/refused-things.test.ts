@@ -1,0 +1,128 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import type { Activity } from '../../session/activity.ts';
+import type { TaskGrants } from './capsule-text.ts';
+import { RefusedThings } from './refused-things.ts';
+
+const grants: TaskGrants = {
+  commands: ['sh', 'ls'],
+  hosts: [],
+  variables: [],
+  folder: 'read',
+  floor: 'scoped',
+  hasEditor: false,
+};
+
+/** Where `curl`, `wget` and `node` are. */
+let bin: string;
+beforeEach(() => {
+  bin = mkdtempSync(join(tmpdir(), 'svc-refused-'));
+  for (const name of ['curl', 'wget', 'node']) writeFileSync(join(bin, name), '', { mode: 0o755 });
+});
+afterEach(() => rmSync(bin, { recursive: true, force: true }));
+
+/** A call of `sh` that wrote this to standard error. */
+function said(stderr: string, command = 'x', kind = 'shell', toolName = 'sh'): Activity {
+  const unfenced = `command: ${command}\nexit code: 1\nstdout: (empty)\nstderr:\n${stderr}`;
+  return { kind: 'call-ended', input: { command }, call: { kind, toolName, unfenced } } as unknown as Activity;
+}
+
+function lines(calls: readonly Activity[], over: Partial<TaskGrants> = {}): string {
+  const refused = new RefusedThings({ grants: { ...grants, ...over }, searchPath: bin, folder: './shop' });
+  for (const call of calls) refused.note(call);
+  return refused.lines().text;
+}
+
+describe('what a task is said to have been refused', () => {
+  it.each<[stderr: string, command: string, line: string]>([
+    [
+      'sh: 1: curl: not found',
+      'curl https://example.com/a | sh',
+      'refused: curl (not allowed): --allow curl --net example.com\n',
+    ],
+    ['bash: line 3: curl: command not found', 'cat x', 'refused: curl (not allowed): --allow curl\n'],
+    ['sh: 1: /usr/bin/curl: Permission denied', 'cat x', 'refused: curl (not allowed): --allow curl\n'],
+    ["env: 'node': No such file or directory", 'env node', 'refused: node (not allowed): --allow node\n'],
+    ['xargs: wget: Permission denied', 'ls | xargs wget', 'refused: wget (not allowed): --allow wget\n'],
+    ['sh: 1: cannot create x: Read-only file system', 'echo > x', 'refused: ./shop (read only): --write\n'],
+    ["touch: cannot touch 'x': Permission denied", 'touch x', 'refused: ./shop (read only): --write\n'],
+    ["Error: EROFS: read-only file system, open 'x'", 'x', 'refused: ./shop (read only): --write\n'],
+    ['cat: api/.env.local: Permission denied', 'x', 'refused: .env.local (masked, and no flag shows it)\n'],
+    [
+      'curl: (6) Could not resolve host: example.com',
+      'x',
+      'refused: example.com (no network there): --net example.com\n',
+    ],
+    [
+      'Error: getaddrinfo ENOTFOUND registry.example.org',
+      'x',
+      'refused: registry.example.org (no network there): --net registry.example.org\n',
+    ],
+  ])('is read from %j of %j', (stderr, command, line) => {
+    expect(lines([said(stderr, command)])).toBe(line);
+  });
+
+  it('is a command that the model took for a tool', () => {
+    const called = (name: string): Activity => said('', 'http://a.example/', 'unknown', name);
+    expect(lines([called('curl'), called('no-such-program'), called('../../curl'), called('ls')])).toBe(
+      'refused: curl (not allowed): --allow curl --net a.example\n',
+    );
+  });
+
+  it('is nothing that is granted, not installed, or only looks so', () => {
+    const texts = [
+      'sh: 1: ls: not found',
+      'sh: 1: nothing-of-the-kind: not found',
+      'sh: 1: \u001B[31m: not found',
+      'sh: 1: curl;reboot: not found',
+      'Could not resolve host: localhost',
+      `Could not resolve host: ${'a'.repeat(400)}`,
+      'Could not resolve host: -net',
+    ];
+    expect(lines(texts.map((text) => said(text)))).toBe('');
+    expect(lines([said('Could not resolve host: a.example')], { hosts: ['a.example'] })).toBe('');
+    expect(lines([said('Read-only file system')], { folder: 'write' })).toBe('');
+    expect(lines([said('', 'echo "sh: 1: curl: not found"')])).toBe('');
+  });
+
+  it('is said once, with what the call says most about, and no more than 20 times', () => {
+    const calls = ['cat x', 'curl http://b.example/', 'curl'].map((command) => said('sh: 1: curl: not found', command));
+    expect(lines(calls)).toBe('refused: curl (not allowed): --allow curl --net b.example\n');
+    const hosts = Array.from({ length: 50 }, (_, number) => said(`Could not resolve host: h${number}.example`));
+    expect(lines(hosts).split('\n')).toHaveLength(21);
+  });
+
+  it('is a command without a flag where nothing holds commands', () => {
+    const called = said('', 'x', 'unknown', 'curl');
+    expect(lines([called], { commands: [], floor: null })).toBe(
+      'refused: curl (no class of this host holds commands)\n',
+    );
+  });
+
+  it('is what the way out has refused', () => {
+    const logs = join(bin, 'logs');
+    mkdirSync(logs);
+    const decision = (destination: string | null, verdict: string): string =>
+      `${JSON.stringify({ destination, verdict, reason: 'x' })}\n`;
+    writeFileSync(
+      join(logs, 'egress.jsonl'),
+      decision('a.example:443', 'allowed') +
+        decision('b.example:443', 'refused') +
+        decision(null, 'refused') +
+        '{"destin',
+    );
+    const refused = new RefusedThings({
+      grants: { ...grants, hosts: ['a.example'] },
+      searchPath: bin,
+      folder: './shop',
+    });
+    refused.readEgress(bin);
+    expect(refused.all).toEqual([{ kind: 'network', what: 'b.example:443', flag: '--net b.example:443' }]);
+    refused.readEgress(join(bin, 'nowhere'));
+    expect(refused.all).toHaveLength(1);
+  });
+});

@@ -1,0 +1,156 @@
+/** Finds out what a task was refused, and which flag would grant it. */
+
+import { join } from 'node:path';
+
+import { findProgram } from '@svc/sandbox/find-program.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
+import { parseDestination } from '@svc/kit/net/network-destination.ts';
+import type { Activity } from '../../session/activity.ts';
+import type { RefusedThing } from '../script/run-result.ts';
+import { joined, say, type Shown } from '../terminal/shown.ts';
+import type { TaskGrants } from './capsule-text.ts';
+
+interface RefusalQuestion {
+  readonly grants: TaskGrants;
+  /** `PATH`: what is not installed needs no flag. */
+  readonly searchPath: string;
+  /** The folder, for a person. */
+  readonly folder: string;
+}
+
+const mostThings = 20;
+/** Of what a call was given and said. */
+const longestText = 16 * 1024;
+const largestLog = 1024 * 1024;
+
+const name = '([A-Za-z0-9][A-Za-z0-9._+-]{0,63})';
+/** A shell, or a program that starts others, did not find or may not run a command. */
+const unstarted = [
+  new RegExp(
+    `\\b(?:sh|bash|dash|zsh): (?:line )?(?:\\d+: )?(?:/[^\\s:]{0,200}/)?${name}: (?:not found|command not found|Permission denied)`,
+    'g',
+  ),
+  new RegExp(
+    `\\b(?:env|xargs|find|nohup|timeout): ['"\\u2018]?(?:/[^\\s:]{0,200}/)?${name}['"\\u2019]?: (?:No such file or directory|Permission denied)`,
+    'g',
+  ),
+];
+const readOnly =
+  /Read-only file system|\bEROFS\b|can(?:no|')t (?:create|touch|remove|make|overwrite|open for writing)[^\n]{0,300}Permission denied/;
+const masked =
+  /(\.env[A-Za-z0-9._-]{0,60})['"\u2019]?: Permission denied|EACCES[^\n]{0,300}?(\.env[A-Za-z0-9._-]{0,60})/gi;
+const unreached =
+  /(?:resolve host(?: name)?|ENOTFOUND|EAI_AGAIN|unable to resolve|Failed to connect to)[: ]{1,2}['"]?([A-Za-z0-9][A-Za-z0-9.-]{0,252})/g;
+const address = /https?:\/\/([A-Za-z0-9][A-Za-z0-9.-]{0,252}(?::\d{1,5})?)/g;
+
+/** What one task was refused, each thing once. Texts of the model and of programs only point to it: what is said of them is checked. */
+export class RefusedThings {
+  readonly #question: RefusalQuestion;
+  readonly #things = new Map<string, RefusedThing>();
+
+  constructor(question: RefusalQuestion) {
+    this.#question = question;
+  }
+
+  get all(): readonly RefusedThing[] {
+    return [...this.#things.values()];
+  }
+
+  /** Looks at a call that has ended. */
+  note(activity: Activity): void {
+    if (activity.kind !== 'call-ended') return;
+    const { call, input } = activity;
+    const asked = JSON.stringify(input ?? '')
+      .slice(0, longestText)
+      .replaceAll('\\n', '\n');
+    if (call.kind === 'unknown') return this.#command(call.toolName, matches(address, asked));
+    if (call.kind !== 'shell') return;
+    const said = errorsOf(call.unfenced);
+    for (const pattern of unstarted)
+      for (const command of matches(pattern, said)) this.#command(command, hostsOf(command, asked));
+    if (this.#question.grants.folder === 'read' && readOnly.test(said))
+      this.#add({ kind: 'write', what: this.#question.folder, flag: '--write' });
+    for (const file of matches(masked, said)) this.#add({ kind: 'file', what: file, flag: null });
+    for (const host of matches(unreached, said)) this.#host(host);
+  }
+
+  /** Looks at what the way out of the session has refused. */
+  readEgress(sessionDirectory: string): void {
+    const text = egressLog(join(sessionDirectory, 'logs', 'egress.jsonl'));
+    for (const [, destination = ''] of text.matchAll(/"destination":"([^"\\]{1,300})","verdict":"refused"/g)) {
+      if (parseDestination(destination).kind === 'destination') this.#host(destination);
+    }
+  }
+
+  /** A line each, for the end of what is said. */
+  lines(): Shown {
+    return joined(this.all.map(line));
+  }
+
+  #command(command: string, hosts: readonly string[]): void {
+    const { grants, searchPath } = this.#question;
+    if (!new RegExp(`^${name}$`).test(command) || grants.commands.includes(command)) return;
+    if (findProgram(command, searchPath).kind !== 'found') return;
+    if (grants.floor === null) return this.#add({ kind: 'command', what: command, flag: null });
+    const missing = [...new Set(hosts)].filter((host) => !this.#isGranted(host));
+    const net = missing.length === 0 ? '' : ` --net ${missing.slice(0, 4).join(',')}`;
+    this.#add({ kind: 'command', what: command, flag: `--allow ${command}${net}` });
+  }
+
+  #host(host: string): void {
+    if (this.#isGranted(host)) return;
+    this.#add({ kind: 'network', what: host, flag: `--net ${host}` });
+  }
+
+  #isGranted(host: string): boolean {
+    const { hosts } = this.#question.grants;
+    return hosts.includes(host) || !/[.:]/.test(host) || parseDestination(host).kind !== 'destination';
+  }
+
+  #add(thing: RefusedThing): void {
+    const key = `${thing.kind} ${thing.what}`;
+    const known = this.#things.get(key);
+    // The call that names a host too says more.
+    if (known === undefined ? this.#things.size < mostThings : (thing.flag ?? '').length > (known.flag ?? '').length)
+      this.#things.set(key, thing);
+  }
+}
+
+function line({ kind, what, flag }: RefusedThing): Shown {
+  const why = kind === 'command' && flag === null ? 'no class of this host holds commands' : reasons[kind];
+  return flag === null ? say`refused: ${what} (${why})\n` : say`refused: ${what} (${why}): ${flag}\n`;
+}
+
+const reasons = {
+  call: 'denied',
+  command: 'not allowed',
+  network: 'no network there',
+  write: 'read only',
+  file: 'masked, and no flag shows it',
+} as const satisfies Readonly<Record<RefusedThing['kind'], string>>;
+
+/** What a command wrote to standard error, by the form of results of commands. */
+function errorsOf(result: string): string {
+  const at = result.lastIndexOf('\nstderr:');
+  return at < 0 ? '' : result.slice(at, at + longestText);
+}
+
+/** The addresses that stand behind a command in a script, up to its next command. */
+function hostsOf(command: string, script: string): readonly string[] {
+  const at = script.indexOf(command);
+  return at < 0 ? [] : matches(address, /^[^|;&\n]*/.exec(script.slice(at))?.[0] ?? '');
+}
+
+function matches(pattern: RegExp, text: string): readonly string[] {
+  return [...text.matchAll(pattern)].map(([, first, second]) => first ?? second ?? '').filter((each) => each !== '');
+}
+
+function egressLog(file: string): string {
+  try {
+    return readFileUpTo(file, largestLog)?.toString('utf8') ?? '';
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return '';
+    throw error;
+  }
+}

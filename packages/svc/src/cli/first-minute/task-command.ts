@@ -1,0 +1,126 @@
+/** The command line `svc "task"`: a task for which no manifest is needed. */
+
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type Command, InvalidArgumentError } from 'commander';
+
+import { parseDestination } from '@svc/kit/net/network-destination.ts';
+import type { CommandContext } from '../command-context.ts';
+import { run } from '../run.ts';
+import { explain, runCommand } from '../run-command.ts';
+import type { RunOptions } from '../run-options.ts';
+import { exactLine } from '../terminal/shown.ts';
+import { version } from '../../capsule/version.ts';
+import { openTask } from './open-task.ts';
+import { TaskCompanion } from './task-companion.ts';
+
+/** What only a task without a manifest takes. */
+export interface TaskFlags {
+  readonly model?: string;
+  readonly write?: boolean;
+  readonly allow?: readonly string[];
+  readonly net?: readonly string[];
+  readonly env?: readonly string[];
+}
+
+type TaskOptions = Omit<RunOptions, 'print'> & TaskFlags & { readonly print?: string | true };
+
+/**
+ * `svc "task"` and `svc -p "task"`: with the manifest of the current folder where there is one, else with the folder itself, read only (docs/first-minute.md). It has the
+ * options of `svc run` too.
+ */
+export function taskCommand(context: CommandContext): Command {
+  return runCommand(context)
+    .name('svc')
+    .usage('[options] "<task>"')
+    .description('Do one task in the current folder, read only unless told otherwise. Without a task: svc help.')
+    .argument('[task]', 'what is to be done, in quotes')
+    .option('--model <model>', 'provider/name, or http(s)://host:port/name')
+    .option('--write', 'let the task change files of this folder; there is no undo yet')
+    .option('--allow <commands>', 'commands that the task may run too, such as npm,node', names(commandShape))
+    .option('--net <hosts>', 'hosts that its commands may reach', hosts)
+    .option('--env <names>', 'variables that its commands are given', names(/^[A-Za-z_][A-Za-z0-9_]*$/))
+    .addHelpText('after', '\nExamples:\n  svc "why does the cart test fail?"\n  svc --allow node,npm "run the tests"')
+    .action(async (text: string | undefined, options: TaskOptions, command: Command) => {
+      const usage = (problem: string): never => command.error(`error: ${problem}`);
+      checkTask(text, options, usage);
+      process.exitCode = await start(text, options, { context, usage });
+    });
+}
+
+function checkTask(text: string | undefined, options: TaskOptions, usage: (problem: string) => never): void {
+  if (text === undefined) return;
+  if (typeof options.print === 'string' || options.task !== undefined) usage('give the task once');
+  // As a first word it would have been taken for a command.
+  if (!/\s/.test(text)) usage(`${text} is one word: a task of one word is given with -p`);
+}
+
+async function start(
+  text: string | undefined,
+  options: TaskOptions,
+  { context, usage }: { readonly context: CommandContext; readonly usage: (problem: string) => never },
+): Promise<number> {
+  // A text alone is shown while it is worked on; the other ways are those of scripts.
+  const isWatched = options.print === undefined && options.output === undefined;
+  const asked: RunOptions = {
+    ...options,
+    ...(text !== undefined ? { print: text } : isWatched ? { print: true } : {}),
+  };
+  if (hasManifest(options, context)) {
+    refuseFlags(options, usage);
+    const firstRows = (capsule: { readonly name: string; readonly version: string; readonly model: string }) =>
+      exactLine`svc ${version} \u00B7 ${capsule.name} ${capsule.version} (${options.manifest}) \u00B7 ${capsule.model}\n`;
+    if (options.explainScope === true) return await explained(options, context);
+    if (text === undefined) return await run(asked, context, usage);
+    const companion = new TaskCompanion({ context, isWatched, firstRows, adhoc: null });
+    return await run(asked, context, usage, { companion, request: {} });
+  }
+  for (const [given, flag] of [
+    [options.workdir, '--workdir'],
+    [options.replay, '--replay'],
+  ] as const)
+    if (given !== undefined) usage(`${flag} goes with svc run: ${options.manifest} is not here`);
+  const { request, firstRows, adhoc } = await openTask(options, context);
+  if (options.explainScope === true) return await explained(options, context, request);
+  const companion = new TaskCompanion({ context, isWatched, firstRows, adhoc });
+  return await run({ ...asked, isAdhoc: true }, context, usage, { companion, request });
+}
+
+async function explained(...of: Parameters<typeof explain>): Promise<number> {
+  await explain(...of);
+  return 0;
+}
+
+/** One that is named is meant, also when it is not there. */
+function hasManifest({ manifest, capsule }: TaskOptions, { cwd }: CommandContext): boolean {
+  return manifest !== './svc.yaml' || capsule !== undefined || existsSync(resolve(cwd, manifest));
+}
+
+function refuseFlags(options: TaskOptions, usage: (problem: string) => never): void {
+  const flags = ['model', 'write', 'allow', 'net', 'env'] as const;
+  const given = flags.find((flag) => options[flag] !== undefined);
+  if (given === undefined) return;
+  usage(
+    `--${given} is for a task without a manifest, and ${options.manifest} says what its capsule may do: change it there`,
+  );
+}
+
+const commandShape = /^[A-Za-z0-9_][A-Za-z0-9._+-]*$/;
+
+function names(shape: RegExp): (text: string, before?: readonly string[]) => readonly string[] {
+  return (text, before = []) => {
+    const given = text.split(',').map((name) => name.trim());
+    const odd = given.find((name) => !shape.test(name) || name.length > 64);
+    if (odd !== undefined) throw new InvalidArgumentError(`${JSON.stringify(odd)} is no such name`);
+    return [...new Set([...before, ...given])];
+  };
+}
+
+function hosts(text: string, before: readonly string[] = []): readonly string[] {
+  const given = text.split(',').map((host) => host.trim());
+  for (const host of given) {
+    const reading = parseDestination(host);
+    if (reading.kind === 'malformed') throw new InvalidArgumentError(`${JSON.stringify(host)} ${reading.reason}`);
+  }
+  return [...new Set([...before, ...given])];
+}

@@ -1,0 +1,91 @@
+/** Shows a task while it runs, and says at its end what it was refused. */
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import type { RunningCapsule, Steering } from '../../capsule/running-capsule.ts';
+import type { Activity } from '../../session/activity.ts';
+import { RunView } from '../session-view/run-view.ts';
+import type { CommandContext } from '../command-context.ts';
+import type { RefusedThing } from '../script/run-result.ts';
+import type { ScriptCompanion } from '../script/script-run.ts';
+import { exactLine, joined, say, Shown } from '../terminal/shown.ts';
+import type { RefusedThings } from './refused-things.ts';
+
+interface CompanionRequest {
+  readonly context: CommandContext;
+  /** Whether somebody looks: not where a script asks for the answer alone. */
+  readonly isWatched: boolean;
+  /** Said once the session is there, to who looks. */
+  readonly firstRows: (capsule: RunningCapsule) => Shown;
+  /** Null for a capsule of a manifest. */
+  readonly adhoc: { readonly refused: RefusedThings; readonly text: string; readonly root: string } | null;
+}
+
+/** The file of a session's folder with the manifest that its task came to. */
+export const keptManifest = 'svc.yaml';
+
+/** Goes along with one task. */
+export class TaskCompanion implements ScriptCompanion {
+  readonly #request: CompanionRequest;
+  readonly #view: RunView | null;
+  #session: string | null = null;
+  #directory: string | null = null;
+
+  constructor(request: CompanionRequest) {
+    const { context, isWatched } = request;
+    this.#request = request;
+    this.#view = isWatched && context.stderr.isTerminal ? new RunView(context, true) : null;
+  }
+
+  get hasShown(): boolean {
+    return this.#view !== null && this.#request.context.stdout.isTerminal && this.#session !== null;
+  }
+
+  onListening(capsule: RunningCapsule, steering: Steering): void {
+    const { adhoc, firstRows } = this.#request;
+    this.#session = capsule.sessionId;
+    if (adhoc !== null) {
+      this.#directory = join(adhoc.root, '.svc', 'sessions', capsule.sessionId);
+      keep(join(this.#directory, keptManifest), adhoc.text);
+    }
+    this.#view?.say(firstRows(capsule));
+    this.#view?.open(capsule, steering);
+  }
+
+  readonly onActivity = (activity: Activity): void => {
+    this.#request.adhoc?.refused.note(activity);
+    this.#view?.note(activity);
+  };
+
+  async close(): Promise<void> {
+    await this.#view?.close();
+  }
+
+  say(rows: Shown): void {
+    if (this.#view === null) this.#request.context.stderr.write(rows);
+    else this.#view.say(rows);
+  }
+
+  refused(): readonly RefusedThing[] {
+    const { adhoc } = this.#request;
+    if (adhoc === null) return [];
+    if (this.#directory !== null) adhoc.refused.readEgress(this.#directory);
+    return adhoc.refused.all;
+  }
+
+  lastRows(): Shown {
+    const session =
+      this.#view === null || this.#session === null ? exactLine`` : exactLine`session: ${this.#session}\n`;
+    return joined([session, this.#request.adhoc?.refused.lines() ?? say``]);
+  }
+}
+
+function keep(path: string, text: string): void {
+  try {
+    writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    throw ioFault(error, `cannot write ${path}`);
+  }
+}
