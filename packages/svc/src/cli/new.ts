@@ -21,11 +21,16 @@ export function newCommand(context: CommandContext): Command {
     .addArgument(new Argument('<kind>', 'what it is to be').choices(newKinds))
     .argument('<name>', 'its name: lowercase letters, digits and inner hyphens')
     .option('--dir <dir>', 'the folder, instead of ./<name>')
+    .option('--from <session>', 'make the capsule that a task without a manifest came to')
     .option('--json', 'write one JSON object')
-    .action(async (kind: NewKind, name: string, options: { readonly dir?: string; readonly json?: boolean }) => {
+    .action(async (kind: NewKind, name: string, options: NewOptions, command: Command) => {
+      if (options.from !== undefined && kind !== 'capsule') command.error('error: --from makes a capsule');
       checkName(name);
       const directory = resolve(context.cwd, options.dir ?? name);
-      const files = folderFiles({ kind, name, packageRoot: findPackageRoot(import.meta.filename) });
+      const files =
+        options.from === undefined
+          ? folderFiles({ kind, name, packageRoot: findPackageRoot(import.meta.filename) })
+          : await filesOfSession(context, options.from, name);
       await writeFolder(directory, files);
       if (options.json === true) {
         context.stdout.write(jsonLine({ path: directory, name, kind, files: [...files.keys()] }));
@@ -34,6 +39,21 @@ export function newCommand(context: CommandContext): Command {
       context.stderr.write(nextSteps(kind, relative(context.cwd, directory) || '.'));
       context.stdout.write(exactLine`${directory}\n`);
     });
+}
+
+interface NewOptions {
+  readonly dir?: string;
+  readonly from?: string;
+  readonly json?: boolean;
+}
+
+async function filesOfSession(
+  context: CommandContext,
+  session: string,
+  name: string,
+): Promise<ReadonlyMap<string, string>> {
+  const { capsuleOfSession } = await import('./first-minute/capsule-of-session.ts');
+  return new Map([['svc.yaml', capsuleOfSession(context, session, name)]]);
 }
 
 function checkName(name: string): void {

@@ -13,6 +13,7 @@ import { suffixOf } from './session-names.ts';
 import { type Column, renderTable } from './table.ts';
 import { jsonLine, say } from './terminal/shown.ts';
 import {
+  adhocSessions,
   holdSession,
   manifestFlag,
   manifestHelp,
@@ -102,15 +103,18 @@ function sessionsFor(
 
 function newestFirst(context: CommandContext, options: SessionsOptions): readonly Candidate[] {
   const own = sessionsFolder(context, options);
+  const adhoc = options.all === true ? adhocSessions(context) : own;
+  const ofTasks = new Set<string>(adhoc === own ? [] : sessionIds(adhoc));
   const records = new Map<string, RunningRecord>(
     readRunningRecords(context.home).map((record) => [record.session_id, record]),
   );
-  const ids = new Set<string>([...sessionIds(own), ...records.keys()]);
+  const ids = new Set<string>([...sessionIds(own), ...ofTasks, ...records.keys()]);
   return [...ids]
     .map((id) => {
       const record = records.get(id) ?? null;
       const directory = record?.session_directory ?? null;
-      const folder = directory === null || basename(directory) !== id ? own : dirname(directory);
+      const usual = ofTasks.has(id) ? adhoc : own;
+      const folder = directory === null || basename(directory) !== id ? usual : dirname(directory);
       return { id, folder, record, startedMs: record?.started_at_ms ?? startOfSession(folder, id) };
     })
     .toSorted((a, b) => b.startedMs - a.startedMs || (a.id < b.id ? 1 : -1));

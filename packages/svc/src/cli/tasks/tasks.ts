@@ -13,6 +13,7 @@ import {
   locateSession,
   manifestFlag,
   manifestHelp,
+  folderOfSession,
   sessionsFolder,
   type WorkspaceOption,
 } from '../trace/recorded-sessions.ts';
@@ -67,7 +68,7 @@ function recordedTasks(
   wanted: string | undefined,
   options: WorkspaceOption,
 ): readonly ListedTask[] {
-  const folder = sessionsFolder(context, options);
+  const folder = folderOfSession(context, options, wanted);
   const directory = holdSession(folder, locateSession(folder, wanted));
   try {
     const tasks: ListedTask[] = [];

@@ -15,7 +15,7 @@ import { damaged, JournalReader } from '../../journal/journal-reader.ts';
 import { bodiesDirectory } from '../../journal/journal-writer.ts';
 import type { CommandContext } from '../command-context.ts';
 import { jsonLine, say } from '../terminal/shown.ts';
-import { manifestFlag, manifestHelp, sessionsFolder, thisUser, type WorkspaceOption } from './recorded-sessions.ts';
+import { manifestFlag, manifestHelp, workspaceSessions, thisUser, type WorkspaceOption } from './recorded-sessions.ts';
 import { noExport, unpackExport } from './unpack-export.ts';
 
 /** `svc trace import <file.zip>`: whole, checked to the last record, and never in the place of another. */
@@ -26,7 +26,7 @@ export function importCommand(context: CommandContext): Command {
     .option(manifestFlag, manifestHelp, './svc.yaml')
     .option('--json', 'write one JSON object')
     .action(async (file: string, options: WorkspaceOption & { readonly json?: boolean }) => {
-      const folder = sessionsFolder(context, options);
+      const folder = workspaceSessions(context, options);
       const path = resolve(context.cwd, file);
       const session = await takeIn(path, folder);
       context.stdout.write(

@@ -16,6 +16,7 @@ import type { JournalRecord } from '../../journal/records.ts';
 import { removedFile } from '../../journal/journal-writer.ts';
 import type { CommandContext } from '../command-context.ts';
 import { render } from '../render-failure.ts';
+import { adhocRoot } from '../first-minute/adhoc-root.ts';
 import { severalFit, shortestSuffix } from '../session-names.ts';
 import { shownMinute } from './shown-values.ts';
 import { unpackExport } from './unpack-export.ts';
@@ -25,6 +26,8 @@ export interface WorkspaceOption {
   readonly manifest: string;
 }
 
+/** Of a command line that names none. */
+const usualManifest = './svc.yaml';
 export const manifestFlag = '--manifest <path>';
 export const manifestHelp = 'the manifest of the workspace whose sessions are meant';
 export const sessionHelp =
@@ -37,9 +40,35 @@ export function thisUser(): number | null {
   return process.geteuid?.() ?? null;
 }
 
-/** The folder in which the sessions of a workspace are recorded. */
-export function sessionsFolder({ cwd }: CommandContext, { manifest }: WorkspaceOption): string {
+/** The folder in which the sessions of a workspace are recorded, made or not. */
+export function workspaceSessions({ cwd }: CommandContext, { manifest }: WorkspaceOption): string {
   return join(dirname(resolve(cwd, manifest)), '.svc', 'sessions');
+}
+
+/** Where tasks without a manifest are recorded, whatever their folder was. */
+export function adhocSessions({ home }: CommandContext): string {
+  return join(adhocRoot(home), '.svc', 'sessions');
+}
+
+/** The sessions of the workspace; in a folder that is none, those of tasks without a manifest. */
+export function sessionsFolder(context: CommandContext, options: WorkspaceOption): string {
+  const own = workspaceSessions(context, options);
+  const isWorkspace = existsSync(own) || existsSync(resolve(context.cwd, options.manifest));
+  return isWorkspace || options.manifest !== usualManifest ? own : adhocSessions(context);
+}
+
+/** The same for the session that is meant: that of a task without a manifest is found from everywhere. */
+export function folderOfSession(context: CommandContext, options: WorkspaceOption, wanted: string | undefined): string {
+  const own = sessionsFolder(context, options);
+  const adhoc = adhocSessions(context);
+  const holds = (folder: string): boolean => wanted !== undefined && matching(sessionIds(folder), wanted).length > 0;
+  return own === adhoc || holds(own) || !holds(adhoc) ? own : adhoc;
+}
+
+/** The ids that end as it is wanted. */
+function matching(ids: readonly string[], wanted: string): readonly string[] {
+  const suffix = wanted.replace(/^…/, '');
+  return suffix.length < shortestSuffix ? [] : ids.filter((id) => id.endsWith(suffix));
 }
 
 /** The ids of the sessions in a folder, in no order; none where there is no folder. */
@@ -110,8 +139,7 @@ export function locateSession(folder: string, wanted: string | undefined): strin
       );
     return newest.id;
   }
-  const suffix = wanted.replace(/^…/, '');
-  const matches = suffix.length < shortestSuffix ? [] : ids.filter((id) => id.endsWith(suffix));
+  const matches = matching(ids, wanted);
   const [match, another] = matches;
   if (another !== undefined) throw severalFit(wanted, matches);
   if (match === undefined) throw noSession(`no session in ${folder} is ${wanted}`, 'svc trace list lists them');
@@ -225,7 +253,7 @@ export async function openFolder(
 ): Promise<OpenFolder> {
   const path = wanted === undefined ? null : pathOf(context, wanted);
   if (path === null) {
-    const folder = sessionsFolder(context, options);
+    const folder = folderOfSession(context, options, wanted);
     const id = locateSession(folder, wanted);
     const directory = holdSession(folder, id);
     return { name: id, directory, close: () => directory.close() };

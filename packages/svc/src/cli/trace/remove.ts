@@ -13,11 +13,11 @@ import { readRunningRecords } from '../../capsule/running-record.ts';
 import type { CommandContext } from '../command-context.ts';
 import { jsonLine, say } from '../terminal/shown.ts';
 import {
+  folderOfSession,
   holdSession,
   locateSession,
   manifestFlag,
   manifestHelp,
-  sessionsFolder,
   type WorkspaceOption,
 } from './recorded-sessions.ts';
 
@@ -29,17 +29,21 @@ export function removeCommand(context: CommandContext): Command {
     .option(manifestFlag, manifestHelp, './svc.yaml')
     .option('--json', 'write one JSON object per session')
     .action(async (wanted: readonly string[], options: WorkspaceOption & { readonly json?: boolean }) => {
-      const folder = sessionsFolder(context, options);
-      const ids = [...new Set(wanted.map((each) => locateSession(folder, each)))];
+      const found = new Map(
+        wanted.map((each) => {
+          const folder = folderOfSession(context, options, each);
+          return [locateSession(folder, each), folder] as const;
+        }),
+      );
       const running = new Set<string>(readRunningRecords(context.home).map(({ session_id: id }) => id));
-      for (const id of ids) {
+      for (const [id, folder] of found) {
         // A link, or the folder of somebody else, is refused before anything is gone.
         const directory = holdSession(folder, id);
         const runs = running.has(id) || isJournalHeld(directory, systemClock.now());
         directory.close();
         if (runs) throw stillRunning(id);
       }
-      for (const id of ids) {
+      for (const [id, folder] of found) {
         await remove(folder, id);
         context.stdout.write(options.json === true ? jsonLine({ session: id }) : say`${id}\n`);
       }

@@ -1,0 +1,322 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { scriptLineSchemas } from '@svc/svc/cli/script/run-result.ts';
+import { startFakeOllama } from '@svc/testing/fake-ollama.ts';
+import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
+import { calls, says } from '@svc/testing/fake-reply.ts';
+import { FirstMinute, type TaskEnd } from '../support/first-minute.ts';
+import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
+
+let opened: FirstMinute[] = [];
+afterEach(async () => {
+  for (const each of opened.splice(0)) await each.dispose();
+});
+
+/** What is the same in every class is tried in the one that every host has. */
+function fresh(name = 'shop'): FirstMinute {
+  const minute = new FirstMinute({ name, ceiling: 'advisory' });
+  opened.push(minute);
+  return minute;
+}
+
+/** Has 200 ms, which a busy machine may not give it: so often is it tried. */
+async function untilFound(run: () => Promise<TaskEnd>): Promise<TaskEnd> {
+  for (let left = 5; ; left -= 1) {
+    const end = await run();
+    if (left === 0 || !end.stderr.includes('E-MAN-004')) return end;
+  }
+}
+
+const manifest = `name: demo
+version: 1.2.3
+inference:
+  model: scripted
+  driver: { artifact: svc-driver-script, config: { script: script.yaml } }
+`;
+const script = '- content: [{ type: text, text: From the manifest. }]\n  stop_reason: end_turn\n';
+
+describe('svc "task" in a folder without a manifest', () => {
+  it('does it with a local model, and leaves nothing in the folder', async () => {
+    const minute = fresh();
+    minute.write({ 'a.txt': 'a' });
+    await minute.plays();
+    const end = await untilFound(async () => await minute.svc(['what is this?'], { env: { SVC_MODEL: undefined } }));
+    expect(end).toEqual({ code: 0, stdout: 'Done.\n', stderr: '' });
+    expect(minute.asked.task).toBe('what is this?');
+    expect(readdirSync(minute.folder)).toEqual(['a.txt']);
+    expect(readdirSync(minute.home)).toEqual(['.svc']);
+    expect(minute.model?.requests[0]?.json).toMatchObject({ model: 'qwen3:8b' });
+  });
+
+  it('takes what is piped in too, and is the same with -p', async () => {
+    const minute = fresh();
+    await minute.plays();
+    expect(await minute.svc(['-p', 'What?'], { input: 'some data\n' })).toEqual({
+      code: 0,
+      stdout: 'Done.\n',
+      stderr: '',
+    });
+    expect(minute.asked.task).toBe('What?\n\nsome data\n');
+    const { system, tools } = minute.asked;
+    await minute.plays();
+    await minute.svc(['what is it'], { input: 'some data\n' });
+    expect(minute.asked).toEqual({ system, tools, task: 'what is it\n\nsome data\n' });
+  });
+
+  it('asks a server that SVC_MODEL names for the model that it names, without a key', async () => {
+    const minute = fresh();
+    await using server = await startFakeOpenAi([says('Hello.')]);
+    const env = {
+      SVC_MODEL: `${server.endpoint}/org/some-model`,
+      OPENAI_API_KEY: 'sk-mine',
+      ANTHROPIC_API_KEY: 'sk-other',
+    };
+    expect(await minute.svc(['say hello'], { env })).toMatchObject({ code: 0, stdout: 'Hello.\n' });
+    const [request] = server.requests;
+    expect(request?.json).toMatchObject({ model: 'org/some-model' });
+    expect(request?.headers['authorization']).toBeUndefined();
+    expect(JSON.stringify([request?.headers, request?.body])).not.toMatch(/sk-/);
+  });
+
+  it('names the three shortest ways where there is no model, and asks nothing', async () => {
+    const minute = fresh();
+    const env = { OLLAMA_HOST: '127.0.0.1:9', SVC_MODEL: undefined };
+    const { code, stdout, stderr } = await minute.svc(['say hello'], { env });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toBe(
+      'error[E-MAN-004]: no model is named, no key is set, and no model answers at http://127.0.0.1:9\n' +
+        'hint: export ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama with a model, or name one: svc --model http://localhost:8000/<model> "<task>"\n',
+    );
+    expect(existsSync(join(minute.home, '.svc', 'adhoc'))).toBe(false);
+  });
+
+  it('does not read .env, whatever it holds', async () => {
+    const minute = fresh();
+    minute.write({ '.env': 'SVC_MODEL=http://127.0.0.1:9/x\nOPENAI_API_KEY=sk-folder\n' });
+    await minute.plays();
+    expect(await minute.svc(['say hello'])).toMatchObject({ code: 0, stdout: 'Done.\n' });
+  });
+
+  it('gives no command where nothing would hold it, and says so', async () => {
+    const minute = fresh();
+    await minute.plays(calls('ls', { command: '' }));
+    const { code, stderr } = await minute.svc(['what is this?', '--allow', 'node']);
+    expect({ code, tools: minute.asked.tools }).toEqual({ code: 0, tools: [] });
+    expect(minute.asked.system).toMatch(/^You can run no commands: /m);
+    expect(stderr).toBe('refused: ls (no class of this host holds commands)\n');
+  });
+
+  it('changes files with --write, but for those that are masked, also where it has no command', async () => {
+    const minute = fresh();
+    minute.write({ 'src/a.txt': 'old', '.env': 'SECRET=1' });
+    const edit = (input: object, id: string): ReturnType<typeof calls> => calls('svc-tool-editor', input, id);
+    await minute.plays(
+      edit({ command: 'write', path: 'project/src/a.txt', content: 'new' }, 'a'),
+      edit({ command: 'read', path: 'project/.env' }, 'b'),
+      edit({ command: 'write', path: 'project/.env', content: 'mine' }, 'c'),
+      edit({ command: 'search', pattern: 'SECRET' }, 'd'),
+      edit({ command: 'read', path: 'project/../../../../../home/.svc/cache/containment.json' }, 'e'),
+    );
+    expect(await minute.svc(['--write', 'change the text'])).toMatchObject({ code: 0, stdout: 'Done.\n' });
+    expect(minute.asked.tools).toEqual(['svc-tool-editor']);
+    expect(readFileSync(join(minute.folder, 'src/a.txt'), 'utf8')).toBe('new');
+    expect(readFileSync(join(minute.folder, '.env'), 'utf8')).toBe('SECRET=1');
+    const [, read, write, search, outside] = minute.results;
+    expect(read).toBe('project/.env may not be accessed');
+    expect(write).toBe('project/.env may not be accessed');
+    expect(search).not.toMatch(/SECRET=1/);
+    expect(outside).not.toMatch(/obstacles/);
+  }, 60_000);
+
+  it.each<[flags: readonly string[], said: string]>([
+    [
+      ['--allow', 'rm -rf'],
+      `error: option '--allow <commands>' argument 'rm -rf' is invalid. "rm -rf" is no such name`,
+    ],
+    [['--allow', '../x'], `error: option '--allow <commands>' argument '../x' is invalid. "../x" is no such name`],
+    [
+      ['--net', 'http://a/b'],
+      `error: option '--net <hosts>' argument 'http://a/b' is invalid. "http://a/b" has a path`,
+    ],
+    [['--env', 'A-B'], `error: option '--env <names>' argument 'A-B' is invalid. "A-B" is no such name`],
+    [['--workdir', 'x'], 'error: --workdir goes with svc run: ./svc.yaml is not here'],
+    [['--replay'], 'error: --replay goes with svc run: ./svc.yaml is not here'],
+    [['--task', 'x'], 'error: give the task once'],
+  ])('refuses %j as a wrong command line', async (flags, said) => {
+    const minute = fresh();
+    await minute.plays();
+    const { code, stdout, stderr } = await minute.svc(['say hello', ...flags]);
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `${said}\n` });
+  });
+
+  it('keeps the manifest in its session, and makes a capsule of it that runs', async () => {
+    const minute = fresh();
+    minute.write({ 'a.txt': 'a' });
+    await minute.plays();
+    await minute.svc(['--write', '--net', 'example.com', '--env', 'LANG', 'say hello']);
+    expect(minute.ofSession('svc.yaml')).toMatch(/^name: task$/m);
+    const [id = ''] = minute.sessions;
+    const elsewhere = join(minute.base, 'elsewhere');
+    mkdirSync(elsewhere);
+    const made = await minute.svc(['new', 'capsule', 'shop', '--from', id.slice(-6)], { cwd: elsewhere });
+    expect(made).toMatchObject({ code: 0, stdout: `${elsewhere}/shop\n` });
+    const text = readFileSync(join(elsewhere, 'shop', 'svc.yaml'), 'utf8');
+    expect(text).toMatch(/^# Made of the session ses_[0-9a-f]+, a task without a manifest\.$/m);
+    expect(text).toMatch(/^name: shop$/m);
+    expect(text).toMatch(/^ {2}network: \{ allow: \["example\.com"\] \}$/m);
+    expect(text).toMatch(/^ {2}env: \{ allow: \["LANG"\] \}$/m);
+    expect(text).not.toMatch(/project\//);
+    // The model server of the task is the one of the capsule.
+    minute.model?.push(says('As a capsule.'));
+    const ran = await minute.svc(['run', '--task', 'Say hello'], { cwd: join(elsewhere, 'shop') });
+    expect(ran).toMatchObject({ code: 0, stdout: expect.stringMatching(/status: {2}ok\n$/) as string });
+    expect(await minute.svc(['new', 'tool', 'x', '--from', id])).toMatchObject({
+      code: 2,
+      stderr: 'error: --from makes a capsule\n',
+    });
+  }, 60_000);
+
+  it('makes no capsule of a session that ran a manifest', async () => {
+    const minute = fresh();
+    minute.write({ 'svc.yaml': manifest, 'script.yaml': script });
+    await minute.svc(['run', '--task', 'x']);
+    const [id = ''] = readdirSync(join(minute.folder, '.svc', 'sessions'));
+    const { code, stderr } = await minute.svc(['new', 'capsule', 'shop', '--from', id]);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^error\[E-RUN-096\]: ses_/) as string,
+    });
+  });
+
+  it('is found by svc sessions, svc trace and svc tasks from its folder, and by its id from elsewhere', async () => {
+    const minute = fresh();
+    await minute.plays();
+    await minute.svc(['say hello']);
+    const [id = ''] = minute.sessions;
+    const last = id.slice(-6);
+    const other = join(minute.base, 'other');
+    mkdirSync(other);
+    writeFileSync(join(other, 'svc.yaml'), manifest);
+    const json = async (args: readonly string[], cwd?: string): Promise<string> =>
+      (await minute.svc([...args, '--json'], cwd === undefined ? {} : { cwd })).stdout;
+    expect(JSON.parse(await json(['sessions']))).toMatchObject({ session_id: id, status: 'ok', task: 'say hello' });
+    expect(await json(['sessions'], other)).toBe('');
+    expect(JSON.parse(await json(['sessions', '--all'], other))).toMatchObject({ session_id: id });
+    for (const cwd of [undefined, other]) {
+      expect(await json(['trace', 'steps', last], cwd)).toMatch(/"qwen3:8b"|"model"/);
+      expect(JSON.parse(await json(['tasks', last], cwd))).toMatchObject({ state: 'completed', text: 'say hello' });
+    }
+    expect(await minute.svc(['trace', 'rm', last], { cwd: other })).toMatchObject({ code: 0, stdout: `${id}\n` });
+    expect(minute.sessions).toEqual([]);
+  }, 60_000);
+});
+
+describe('svc "task" in a folder with a manifest', () => {
+  it('is a task for that capsule', async () => {
+    const minute = fresh();
+    minute.write({ 'svc.yaml': manifest, 'script.yaml': script });
+    for (const args of [['say hello'], ['-p', 'Hi'], ['--output', 'text', 'say hello']])
+      expect(await minute.svc(args)).toEqual({ code: 0, stdout: 'From the manifest.\n', stderr: '' });
+    expect(existsSync(join(minute.home, '.svc', 'adhoc'))).toBe(false);
+  });
+
+  it.each(['--model', '--write', '--allow', '--net', '--env'])('does not take %s, and says why', async (flag) => {
+    const minute = fresh();
+    minute.write({ 'svc.yaml': manifest, 'script.yaml': script });
+    const { code, stdout, stderr } = await minute.svc([flag, ...(flag === '--write' ? [] : ['x']), 'say hello']);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toBe(
+      `error: ${flag} is for a task without a manifest, and ./svc.yaml says what its capsule may do: change it there\n`,
+    );
+  });
+});
+
+describe('a command line that names no command', () => {
+  it('is told how a task of one word, or without quotes, is given', async () => {
+    const minute = fresh();
+    const { code, stderr } = await minute.svc(['seach']);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: "error: unknown command 'seach'\n(Did you mean search?)\nto give it as a task: svc run --task seach\n",
+    });
+    expect((await minute.svc(['why', 'not?'])).stderr).toMatch(/\nto give it as a task: svc "why not\?"\n$/);
+  });
+
+  it('prints the help and ends with 2 where there is nothing at all', async () => {
+    const { code, stdout, stderr } = await fresh().svc([]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^Usage: svc /);
+  });
+
+  it('refuses one word behind a flag', async () => {
+    const minute = fresh();
+    expect(await minute.svc(['--write', 'word'])).toMatchObject({
+      code: 2,
+      stderr: 'error: word is one word: a task of one word is given with -p\n',
+    });
+  });
+});
+
+it('has the flags and their meaning in docs/first-minute.md', async () => {
+  const page = readFileSync(new URL('../../docs/first-minute.md', import.meta.url), 'utf8');
+  const { stdout } = await fresh().svc(['--write', '--help']);
+  for (const flag of ['--model', '--write', '--allow', '--net', '--env']) {
+    expect(stdout).toContain(`  ${flag}`);
+    expect(page).toContain(`| \`${flag}`);
+  }
+});
+
+it('gives a script the refusals with their flags', async () => {
+  const minute = fresh();
+  await minute.plays(calls('curl', { command: 'http://a.example/' }));
+  const { stdout, stderr } = await minute.svc(['-p', 'Go', '--output', 'json']);
+  const result = scriptLineSchemas.result.parse(JSON.parse(stdout)) as { refused: unknown; status: string };
+  expect(result).toMatchObject({ status: 'ok', refused: [{ kind: 'command', what: 'curl', flag: null }] });
+  expect(stderr).toBe('refused: curl (no class of this host holds commands)\n');
+});
+
+describe.skipIf(!hasPseudoTerminals())('svc "task" on a terminal (skipped without python3)', () => {
+  it('begins with what it works with and ends with what was refused', async () => {
+    const minute = fresh();
+    await minute.plays(calls('ls', { command: '' }));
+    const terminal = new TerminalProcess(minute.workspace, ['what is this?'], {
+      env: { OLLAMA_HOST: minute.model?.endpoint ?? '', SVC_MODEL: 'ollama/qwen3:8b' },
+      columns: 200,
+    });
+    expect(await terminal.ended).toBe(0);
+    const { rows } = terminal.terminal;
+    expect(rows[0]).toMatch(
+      new RegExp(
+        `^svc \\d+\\.\\d+\\.\\d+ \u00B7 qwen3:8b \\(SVC_MODEL\\) \u00B7 ./shop read only \u00B7 no network \u00B7 advisory, no commands$`,
+      ),
+    );
+    expect(rows[1]).toBe('no command can be run: this host keeps none to what it was granted (svc doctor says why)');
+    expect(rows).toContain('\u2502 Done.');
+    expect(rows.filter((row) => row === 'Done.')).toEqual([]);
+    const last = rows.filter((row) => row !== '');
+    expect(last.at(-2)).toMatch(/^session: ses_/);
+    expect(last.at(-1)).toBe('refused: ls (no class of this host holds commands)');
+  });
+
+  it('says of --write that there is no undo', async () => {
+    const minute = fresh();
+    await using ollama = await startFakeOllama(
+      [
+        { name: 'q\u202E', capabilities: ['tools'] },
+        { name: 'q', capabilities: ['tools'] },
+      ],
+      [says('Done.')],
+    );
+    const terminal = new TerminalProcess(minute.workspace, ['--write', 'say hello'], {
+      env: { OLLAMA_HOST: ollama.endpoint, SVC_MODEL: 'ollama/q' },
+      columns: 200,
+    });
+    expect(await terminal.ended).toBe(0);
+    expect(terminal.terminal.rows).toContain(
+      '--write: files of ./shop can be changed and removed, and there is no undo yet',
+    );
+  }, 60_000);
+});
