@@ -65,6 +65,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'sandbox/limits/session-limits.ts': { chance: 'unseen', timer: 'effect' },
   'sandbox/pipe-stock.ts': { timer: 'around' },
   'sandbox/program/main.ts': { environment: 'around' },
+  'sandbox/project-folder.ts': { clock: 'effect' },
   'sandbox/session-launches.ts': { timer: 'effect' },
   'svc/capsule/journal-holder.ts': { clock: 'around', timer: 'around' },
   'svc/capsule/journal-keeper.ts': { timer: 'around' },

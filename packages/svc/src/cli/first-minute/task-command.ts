@@ -62,6 +62,7 @@ async function start(
 ): Promise<number> {
   // A text alone is shown while it is worked on; the other ways are those of scripts.
   const isWatched = options.print === undefined && options.output === undefined;
+  const explains = isWatched && options.explainScope === true;
   const asked: RunOptions = {
     ...options,
     ...(text !== undefined ? { print: text } : isWatched ? { print: true } : {}),
@@ -70,7 +71,7 @@ async function start(
     refuseFlags(options, usage);
     const firstRows = (capsule: { readonly name: string; readonly version: string; readonly model: string }) =>
       exactLine`svc ${version} \u00B7 ${capsule.name} ${capsule.version} (${options.manifest}) \u00B7 ${capsule.model}\n`;
-    if (options.explainScope === true) return await explained(options, context);
+    if (explains) return await explained(options, context);
     if (text === undefined) return await run(asked, context, usage);
     const companion = new TaskCompanion({ context, isWatched, firstRows, adhoc: null });
     return await run(asked, context, usage, { companion, request: {} });
@@ -81,7 +82,7 @@ async function start(
   ] as const)
     if (given !== undefined) usage(`${flag} goes with svc run: ${options.manifest} is not here`);
   const { request, firstRows, adhoc } = await openTask(options, context);
-  if (options.explainScope === true) return await explained(options, context, request);
+  if (explains) return await explained(options, context, request);
   const companion = new TaskCompanion({ context, isWatched, firstRows, adhoc });
   return await run({ ...asked, isAdhoc: true }, context, usage, { companion, request });
 }

@@ -53,8 +53,9 @@ export function adhocSessions({ home }: CommandContext): string {
 /** The sessions of the workspace; in a folder that is none, those of tasks without a manifest. */
 export function sessionsFolder(context: CommandContext, options: WorkspaceOption): string {
   const own = workspaceSessions(context, options);
+  const adhoc = adhocSessions(context);
   const isWorkspace = existsSync(own) || existsSync(resolve(context.cwd, options.manifest));
-  return isWorkspace || options.manifest !== usualManifest ? own : adhocSessions(context);
+  return isWorkspace || options.manifest !== usualManifest || !existsSync(adhoc) ? own : adhoc;
 }
 
 /** The same for the session that is meant: that of a task without a manifest is found from everywhere. */
