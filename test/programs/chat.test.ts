@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { useCapsules } from '../support/capsule-folders.ts';
 import { asks, runs, says, script } from '../support/scripted-turns.ts';
+import { FirstMinute } from '../support/first-minute.ts';
 import { hasPseudoTerminals, TerminalProcess, type TerminalOptions } from '../support/terminal-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
@@ -228,6 +229,27 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(chat.raw).not.toContain('\u001B[?2026h');
     expect(runningIn(workspace)).toEqual([]);
   });
+
+  it('talks about the current folder where no manifest is, when svc is called alone', async () => {
+    const minute = new FirstMinute({ ceiling: 'advisory' });
+    cleanups.push(() => void minute.dispose());
+    await minute.plays();
+    const chat = terminal(minute.workspace, [], {
+      columns: 120,
+      env: { OLLAMA_HOST: minute.model?.endpoint ?? '', SVC_MODEL: 'ollama/qwen3:8b' },
+    });
+    await chat.shows(/^>$/);
+    chat.type('what is this?\r');
+    await chat.shows(/^\u2502 Done\.$/);
+    chat.type('\u0004');
+    await chat.shows(/k keep it running/);
+    chat.type('s');
+    expect(await chat.ended).toBe(0);
+    expect(chat.terminal.rows[0]).toMatch(
+      /^svc \d\S* \u00B7 qwen3:8b \(SVC_MODEL\) \u00B7 \.\/shop read only \u00B7 no network/,
+    );
+    expect(readdirSync(minute.folder)).toEqual([]);
+  }, 60_000);
 
   it('needs a terminal', async () => {
     const workspace = capsule({ script: script(says('x')) });

@@ -278,7 +278,7 @@ describe.skipIf(!hasPseudoTerminals())('on a terminal', () => {
     const workspace = capsule({ files: taskFile });
     const shown = new TerminalProcess(workspace, ['run'], { columns: 200 });
     expect(await shown.ended).toBe(0);
-    const lines = printed(shown).trimEnd().split('\n');
+    const lines = shown.terminal.rows.filter((row) => row !== '');
     expect(lines.slice(-2)).toEqual([`result: workdir/${onlySession(workspace)}/out/result.txt`, 'status:  ok']);
   });
 

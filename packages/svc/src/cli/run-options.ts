@@ -39,6 +39,7 @@ const flags: Readonly<Record<string, Partial<RunOptions>>> = {
   '--offline': { offline: true },
   '--no-env-file': { envFile: false },
   '--spawn-approval-stdin': { spawnApprovalStdin: true },
+  '--for-chat': { forChat: true },
 };
 
 /** What an option says with a value; undefined for one that the parser refuses. */

@@ -96,7 +96,7 @@ export async function run(
         changes: script?.changes ?? (options.forChat === true ? await chatChanges() : null),
         onActivity: listener(script, view),
       },
-      script ?? observer(options, context, { result, view, tell }),
+      script ?? observer(options, context, { result, view, tell, companion: own?.companion ?? null }),
     );
     await view?.close();
     if (script !== null) return await script.ended(outcome);
@@ -146,12 +146,14 @@ interface Shows {
   readonly view: RunView | null;
   /** Says rows of `svc` on standard error. */
   readonly tell: (rows: Shown) => void;
+  readonly companion: ScriptModule.ScriptCompanion | null;
 }
 
-function observer(options: RunOptions, context: CommandContext, { result, view, tell }: Shows): RunObserver {
+function observer(options: RunOptions, context: CommandContext, { result, view, tell, companion }: Shows): RunObserver {
   return {
     onWarning: (warning) => tell(render([warning], context)),
     onListening: (capsule, steering) => {
+      companion?.onListening(capsule, steering);
       context.stdout.write(options.json === true ? runLine(capsule) : lines(capsule, options));
       result?.open(capsule);
       view?.open(capsule, steering);

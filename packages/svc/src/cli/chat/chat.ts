@@ -7,6 +7,13 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { type LocatedCapsule, locateCapsule, sendTokenHelp } from '../approach-capsule.ts';
 import type { CommandContext } from '../command-context.ts';
+import {
+  hasManifest,
+  refuseFlags,
+  type TaskFlags,
+  taskFlagsAsGiven,
+  withTaskFlags,
+} from '../first-minute/task-command.ts';
 import { History } from '../keyboard/history.ts';
 import { render, usesColor } from '../render-failure.ts';
 import { SessionView } from '../session-view/session-view.ts';
@@ -18,7 +25,7 @@ import { ChatInput } from './chat-input.ts';
 import { ChatSession } from './chat-session.ts';
 import { type OwnCapsule, startCapsule } from './own-capsule.ts';
 
-export interface ChatOptions {
+export interface ChatOptions extends TaskFlags {
   readonly manifest: string;
   readonly workdir?: string;
   readonly containment?: string;
@@ -31,7 +38,7 @@ export interface ChatOptions {
 
 /** `svc chat [session]`: joins a session, or starts the capsule of the manifest for as long as the chat lasts (docs/cli.md "svc chat"). */
 export function chatCommand(context: CommandContext): Command {
-  return new Command('chat')
+  return withTaskFlags(new Command('chat'))
     .description('Talk to a capsule: to one that runs, or to that of the manifest, which is started.')
     .argument('[session]', `${runningSessionHelp}; a new session when absent`)
     .option('--manifest <path>', 'the manifest of the capsule that is started', './svc.yaml')
@@ -42,7 +49,9 @@ export function chatCommand(context: CommandContext): Command {
     .option('--no-history', 'neither read nor keep what was typed')
     .option('--plain', 'write whole lines one behind the other, and draw nothing twice')
     .option('--send-token', sendTokenHelp)
-    .action(async (wanted: string | undefined, options: ChatOptions) => {
+    .action(async (wanted: string | undefined, options: ChatOptions, command: Command) => {
+      if (wanted !== undefined || hasManifest(options, context))
+        refuseFlags(options, (problem) => command.error(`error: ${problem}`));
       process.exitCode = await chat(wanted, options, options.plain === true ? plainContext(context) : context);
     });
 }
@@ -62,8 +71,10 @@ export async function chat(wanted: string | undefined, options: ChatOptions, con
     if (view === null) context.stderr.write(rows);
     else view.say(rows);
   };
-  if (wanted === undefined) tell(say`starting the capsule of ${options.manifest}\n`);
-  const own = wanted === undefined ? await startCapsule(startArguments(options), context, tell) : null;
+  const isDescribed = hasManifest(options, context);
+  if (wanted === undefined && isDescribed) tell(say`starting the capsule of ${options.manifest}\n`);
+  const given = isDescribed ? startArguments(options) : startWithoutManifest(options);
+  const own = wanted === undefined ? await startCapsule(given, context, tell) : null;
   if (own !== null && 'exit' in own) return own.exit;
   try {
     const session = own?.sessionId ?? wanted;
@@ -131,9 +142,19 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
   }
 }
 
+/** The capsule of a folder (docs/first-minute.md). */
+function startWithoutManifest({ containment, offline, ...flags }: ChatOptions): string[] {
+  return [
+    ...taskFlagsAsGiven(flags),
+    ...(containment === undefined ? [] : ['--containment', containment]),
+    ...(offline === true ? ['--offline'] : []),
+  ];
+}
+
 function startArguments(options: ChatOptions): string[] {
   const { manifest, workdir, containment, envFile, offline } = options;
   return [
+    'run',
     '--manifest',
     manifest,
     ...(workdir === undefined ? [] : ['--workdir', workdir]),

@@ -28,7 +28,7 @@ export interface OwnCapsule {
 }
 
 /**
- * Starts `svc run` for a chat with these arguments and waits until it listens. What it says, now and later, is given to `tell`; so it has said itself why
+ * Starts a capsule for a chat with these arguments of `svc` and waits until it listens. What it says, now and later, is given to `tell`; so it has said itself why
  * it did not start, and `exit` is its exit code then. `E-RUN-120` when it ends otherwise.
  */
 export async function startCapsule(
@@ -37,7 +37,7 @@ export async function startCapsule(
   tell: (rows: Shown) => void,
 ): Promise<OwnCapsule | { readonly exit: number }> {
   const [, script = ''] = process.argv;
-  const command = [...process.execArgv, script, 'run', '--json', '--for-chat', ...args];
+  const command = [...process.execArgv, script, ...args, '--json', '--for-chat'];
   // A group of its own: what the terminal signals is for the chat.
   const child = spawn(process.execPath, command, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {

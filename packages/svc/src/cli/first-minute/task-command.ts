@@ -30,22 +30,37 @@ type TaskOptions = Omit<RunOptions, 'print'> & TaskFlags & { readonly print?: st
  * options of `svc run` too.
  */
 export function taskCommand(context: CommandContext): Command {
-  return runCommand(context)
+  return withTaskFlags(runCommand(context))
     .name('svc')
     .usage('[options] "<task>"')
     .description('Do one task in the current folder, read only unless told otherwise. Without a task: svc help.')
     .argument('[task]', 'what is to be done, in quotes')
-    .option('--model <model>', 'provider/name, or http(s)://host:port/name')
-    .option('--write', 'let the task change files of this folder; there is no undo yet')
-    .option('--allow <commands>', 'commands that the task may run too, such as npm,node', names(commandShape))
-    .option('--net <hosts>', 'hosts that its commands may reach', hosts)
-    .option('--env <names>', 'variables that its commands are given', names(/^[A-Za-z_][A-Za-z0-9_]*$/))
     .addHelpText('after', '\nExamples:\n  svc "why does the cart test fail?"\n  svc --allow node,npm "run the tests"')
     .action(async (text: string | undefined, options: TaskOptions, command: Command) => {
       const usage = (problem: string): never => command.error(`error: ${problem}`);
       checkTask(text, options, usage);
       process.exitCode = await start(text, options, { context, usage });
     });
+}
+
+/** Adds what decides about the work without a manifest. */
+export function withTaskFlags(command: Command): Command {
+  return command
+    .option('--model <model>', 'provider/name, or http(s)://host:port/name')
+    .option('--write', 'let the task change files of this folder; there is no undo yet')
+    .option('--allow <commands>', 'commands that the task may run too, such as npm,node', names(commandShape))
+    .option('--net <hosts>', 'hosts that its commands may reach', hosts)
+    .option('--env <names>', 'variables that its commands are given', names(/^[A-Za-z_][A-Za-z0-9_]*$/));
+}
+
+/** The same on the command line of another `svc`. */
+export function taskFlagsAsGiven({ model, write, allow, net, env }: TaskFlags): readonly string[] {
+  const lists = { allow, net, env };
+  return [
+    ...(model === undefined ? [] : ['--model', model]),
+    ...(write === true ? ['--write'] : []),
+    ...Object.entries(lists).flatMap(([name, given]) => (given === undefined ? [] : [`--${name}`, given.join(',')])),
+  ];
 }
 
 function checkTask(text: string | undefined, options: TaskOptions, usage: (problem: string) => never): void {
@@ -83,6 +98,12 @@ async function start(
     if (given !== undefined) usage(`${flag} goes with svc run: ${options.manifest} is not here`);
   const { request, firstRows, adhoc } = await openTask(options, context);
   if (explains) return await explained(options, context, request);
+  if (options.forChat === true) {
+    // The chat that reads this shows it.
+    context.stderr.write(firstRows());
+    const companion = new TaskCompanion({ context, isWatched: false, firstRows, adhoc });
+    return await run(options, context, null, { companion, request });
+  }
   const companion = new TaskCompanion({ context, isWatched, firstRows, adhoc });
   return await run({ ...asked, isAdhoc: true }, context, usage, { companion, request });
 }
@@ -93,11 +114,18 @@ async function explained(...of: Parameters<typeof explain>): Promise<number> {
 }
 
 /** One that is named is meant, also when it is not there. */
-function hasManifest({ manifest, capsule }: TaskOptions, { cwd }: CommandContext): boolean {
+export function hasManifest(
+  { manifest, capsule }: Pick<TaskOptions, 'manifest' | 'capsule'>,
+  { cwd }: CommandContext,
+): boolean {
   return manifest !== './svc.yaml' || capsule !== undefined || existsSync(resolve(cwd, manifest));
 }
 
-function refuseFlags(options: TaskOptions, usage: (problem: string) => never): void {
+/** `usage` refuses flags of a task without a manifest where there is one. */
+export function refuseFlags(
+  options: TaskFlags & Pick<TaskOptions, 'manifest'>,
+  usage: (problem: string) => never,
+): void {
   const flags = ['model', 'write', 'allow', 'net', 'env'] as const;
   const given = flags.find((flag) => options[flag] !== undefined);
   if (given === undefined) return;
