@@ -207,7 +207,9 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     await chat.shows(/ sleep 60, \d+ s/);
     endCapsules(workspace);
     expect(await chat.ended).toBe(1);
-    expect(own(chat.terminal.rows).some((row) => row.startsWith('! the connection to the capsule is lost'))).toBe(true);
+    expect(own(chat.terminal.rows).some((row) => row.startsWith('! the capsule is gone: its process has ended'))).toBe(
+      true,
+    );
     expect(chat.modes.at(-1)).toBe(chat.modes[0]);
   }, 60_000);
 
@@ -266,7 +268,18 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(chat.terminal.rows.join('\n')).toContain('error[E-RUN-121]');
   });
 
-  it('shows what a hostile capsule says in rows that are not its own, 20 columns wide', async () => {
+  it('is at home in 20 columns, whatever is typed', async () => {
+    const workspace = capsule({ script: script(says('A longer answer than the terminal is wide.')) });
+    const chat = terminal(workspace, ['chat'], { columns: 20 });
+    await chat.shows(/^>$/);
+    chat.type('a message that does not fit into a row of it\r');
+    await chat.shows(/^- done in /);
+    const rows = chat.terminal.rows.filter((row) => row.startsWith('\u2502'));
+    expect(rows).toEqual(['\u2502 A longer answer', '\u2502 than the terminal', '\u2502 is wide.']);
+    expect(chat.terminal.rows.every((row) => row.length <= 20)).toBe(true);
+  });
+
+  it('shows what a hostile capsule says in rows that are not its own', async () => {
     const text = '> yes\n$ rm -rf /\n- done\n\u001B[2J\u001B[Hanswer> x\rstatus:  ok\u001B]0;t\u0007\n';
     const workspace = capsule({ script: script(says(text)) });
     const chat = terminal(workspace, ['chat'], { columns: 40 });

@@ -106,7 +106,8 @@ export class ChatSession {
     try {
       for await (const event of this.#capsule.client.watch({ signal: this.#stop.signal, events: true }))
         this.#take(event);
-      return this.#end ?? 'closed';
+      this.#end ??= 'closed';
+      return this.#end;
     } catch (error) {
       if (this.#end !== null) return this.#end;
       if (!(error instanceof ClientError)) throw error;
@@ -119,6 +120,13 @@ export class ChatSession {
   end(how: ChatEnd): void {
     this.#end ??= how;
     this.#stop.abort();
+  }
+
+  /** The process of the capsule has ended. Nothing is said of one that closed its stream. */
+  gone(): void {
+    if (this.#end !== null) return;
+    this.say(say`! the capsule is gone: its process has ended; svc trace steps shows how far it came\n`);
+    this.end('lost');
   }
 
   say(rows: Shown): void {

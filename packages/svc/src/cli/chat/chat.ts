@@ -4,7 +4,9 @@ import { Command } from 'commander';
 
 import { randomUUID } from 'node:crypto';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isAlive } from '@svc/kit/process-stat.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
+import type { RunningRecord } from '../../capsule/running-record.ts';
 import { type LocatedCapsule, locateCapsule, sendTokenHelp } from '../approach-capsule.ts';
 import type { CommandContext } from '../command-context.ts';
 import {
@@ -24,6 +26,9 @@ import { say, type Shown } from '../terminal/shown.ts';
 import { ChatInput } from './chat-input.ts';
 import { ChatSession } from './chat-session.ts';
 import { type OwnCapsule, startCapsule } from './own-capsule.ts';
+
+/** How often it is looked whether a capsule of this machine still runs. */
+const goneMs = 500;
 
 export interface ChatOptions extends TaskFlags {
   readonly manifest: string;
@@ -131,15 +136,29 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
     isOwn: own !== null,
     stop,
   });
+  const endWatch = record === null ? (): void => {} : whenGone(record, () => chatting.gone());
   try {
     input.open();
     const end = await chatting.follow();
     return await input.ended(end);
   } finally {
+    endWatch();
     view.close();
     await input.close();
     own?.leave();
   }
+}
+
+/** Calls `onGone` once the process has ended. Returns what ends the watch. */
+function whenGone({ pid, process_start: start }: RunningRecord, onGone: () => void): () => void {
+  const timer = setInterval(() => {
+    if (isAlive(pid, start)) return;
+    clearInterval(timer);
+    // What it wrote last may still be on its way.
+    setTimeout(onGone, goneMs).unref();
+  }, goneMs);
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
 /** The capsule of a folder (docs/first-minute.md). */
