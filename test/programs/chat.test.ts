@@ -83,7 +83,7 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     const { rows } = chat.terminal;
     expect(own(rows)).toEqual([
       'starting the capsule of ./svc.yaml',
-      'demo 1.2.3 \u00B7 \u2026ID',
+      'demo 1.2.3 \u00B7 advisory \u00B7 \u2026ID \u00B7 scripted',
       'Ctrl+D leaves, /help says the rest',
       '> hello there',
       '- done',

@@ -8,9 +8,10 @@ import { terminalOf } from '../../packages/svc/src/cli/terminal/terminal-kind.ts
 export class ShownTerminal {
   readonly stream = Object.assign(new PassThrough(), { columns: 80, rows: 24 });
   readonly terminal: headless.Terminal;
-  readonly output = new Output(() => this.stream, terminalOf({ TERM: 'xterm-256color' }));
+  readonly output: Output;
 
-  constructor(columns = 80, rows = 24) {
+  constructor(columns = 80, rows = 24, env: Readonly<Record<string, string>> = { TERM: 'xterm-256color' }) {
+    this.output = new Output(() => this.stream, terminalOf(env));
     Object.assign(this.stream, { columns, rows });
     this.terminal = new headless.Terminal({ cols: columns, rows, scrollback: 100_000, allowProposedApi: true });
   }

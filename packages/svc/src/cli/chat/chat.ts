@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isAlive } from '@svc/kit/process-stat.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
+import type { Snapshot } from '@svc/protocol/live-events.ts';
 import type { RunningRecord } from '../../capsule/running-record.ts';
 import { type LocatedCapsule, locateCapsule, sendTokenHelp } from '../approach-capsule.ts';
 import type { CommandContext } from '../command-context.ts';
@@ -22,11 +23,13 @@ import { SessionView } from '../session-view/session-view.ts';
 import { endStopped } from '../stop.ts';
 import { OpenCapsule, runningSessionHelp } from '../tasks/open-capsule.ts';
 import { terminalOf } from '../terminal/terminal-kind.ts';
+import { inertLine } from '../terminal/inert-text.ts';
 import { say, type Shown } from '../terminal/shown.ts';
 import { ChatInput } from './chat-input.ts';
 import { ChatSession } from './chat-session.ts';
 import { type OwnCapsule, startCapsule } from './own-capsule.ts';
 
+const longestName = 200;
 /** How often it is looked whether a capsule of this machine still runs. */
 const goneMs = 500;
 
@@ -118,8 +121,8 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
   onView(view);
   chatting = new ChatSession({ context, capsule, view }, `chat-${randomUUID()}`);
   const { record } = located;
-  const title = record === null ? located.address : `${record.name} ${record.version} · …${session}`;
-  view.say(say`${title}\n`);
+  const snapshot = await capsule.ask(async (client) => await client.snapshot());
+  view.say(titleOf(snapshot, record === null ? located.address : `…${session}`));
   view.say(say`Ctrl+D leaves, /help says the rest\n`);
   const stop = async (): Promise<void> => {
     chatting.say(say`stopping the capsule\n`);
@@ -147,6 +150,13 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
     await input.close();
     own?.leave();
   }
+}
+
+/** What is talked to. A capsule of before does not say so much. */
+function titleOf(snapshot: Snapshot | null, session: string): Shown {
+  if (snapshot === null) return say`${session}\n`;
+  const { name, version, containment, model } = snapshot;
+  return say`${inertLine(`${name} ${version}`, longestName)} · ${containment} · ${session} · ${inertLine(model, longestName)}\n`;
 }
 
 /** Calls `onGone` once the process has ended. Returns what ends the watch. */

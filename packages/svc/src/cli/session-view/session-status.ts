@@ -113,7 +113,7 @@ export class SessionStatus {
     if (this.#waiting.size > 0)
       parts.push(this.#waiting.size === 1 ? '1 message waits' : `${this.#waiting.size} messages wait`);
     if (keysHint !== '' && this.#question === null) parts.push(keysHint);
-    return parts.join(this.#hasUnicode ? ' · ' : ' - ');
+    return parts.join(' · ');
   }
 
   #doing(nowMs: number): string {

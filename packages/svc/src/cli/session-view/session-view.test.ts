@@ -212,6 +212,18 @@ describe('SessionView', () => {
     expect(shown.terminal.buffer.active.length).toBeGreaterThan(40);
   });
 
+  it('draws marks of ASCII where the terminal has no others', async () => {
+    const events: SessionEvent[] = [
+      { kind: 'task-started', taskId: 'tsk_1' },
+      { kind: 'turn', taskId: 'tsk_1', turn: 1 },
+      { kind: 'task-ended', taskId: 'tsk_1', state: 'failed', reason: 'no route' },
+      { kind: 'task-started', taskId: 'tsk_2' },
+      { kind: 'text', taskId: 'tsk_2', text: 'an \u00E9' },
+    ];
+    const rows = await rowsAfter(events, new ShownTerminal(80, 24, { TERM: 'xterm', LC_ALL: 'C' }));
+    expect(rows).toEqual(['x failed in 0 ms - 1 turn: no route', '| an \u00E9', '- turn 1, 0 s - Esc cancels']);
+  });
+
   it('keeps to status and input where the screen is small', async () => {
     const events: SessionEvent[] = [
       { kind: 'task-started', taskId: 'tsk_1' },

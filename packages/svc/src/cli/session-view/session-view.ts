@@ -60,7 +60,7 @@ export class SessionView {
       () => this.#transcript.resized(),
     );
     this.#color = pc.createColors(settings.useColor);
-    this.#transcript = new Transcript(this.screen, terminal, (row) => this.#color.dim(row));
+    this.#transcript = new Transcript(this.screen, terminal, this.#color);
     this.#status = new SessionStatus(settings.nowMs, terminal.hasUnicode);
   }
 
@@ -115,7 +115,7 @@ export class SessionView {
     const rows: string[] = [];
     if (!this.screen.isSmall) rows.push(...this.#transcript.openRows, ...this.#notes);
     const status = this.#status.row(this.#settings.keysHint());
-    if (status !== null) rows.push(this.#color.dim(cutToWidth(status, this.screen.columns)));
+    if (status !== null) rows.push(this.#color.dim(this.#transcript.drawable(cutToWidth(status, this.screen.columns))));
     const input = this.#input();
     const cursor = input?.cursor ?? null;
     return {

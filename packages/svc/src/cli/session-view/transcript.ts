@@ -1,10 +1,13 @@
 /** Lays out what a session says, as rows of a transcript. */
 
+import type { Colors } from 'picocolors/types.js';
+
 import { redactHandles } from '../../resources/handle-id.ts';
 import type { Terminal } from '../terminal/output.ts';
 import { QuotedRows } from '../terminal/quoted-rows.ts';
 import type { Screen } from '../terminal/screen.ts';
-import { Shown } from '../terminal/shown.ts';
+import type { Shown } from '../terminal/shown.ts';
+import { MarkdownColours } from './markdown-colours.ts';
 
 /** Which text of a model is shown: its answer, or what it thinks. */
 export type QuoteKind = 'text' | 'thinking';
@@ -17,29 +20,31 @@ export class Transcript {
   readonly #screen: Screen;
   readonly #terminal: Terminal;
   readonly #dim: (text: string) => string;
+  readonly #colours: MarkdownColours;
   #rows: QuotedRows;
   #quoted: QuoteKind | null = null;
   /** What the quoted rows have given of the row that is not whole. */
   #begun = '';
 
-  constructor(screen: Screen, terminal: Terminal, dim: (text: string) => string) {
+  constructor(screen: Screen, terminal: Terminal, color: Pick<Colors, 'bold' | 'cyan' | 'dim'>) {
     this.#screen = screen;
     this.#terminal = terminal;
-    this.#dim = dim;
+    this.#dim = color.dim;
+    this.#colours = new MarkdownColours(color, terminal.gutter);
     this.#rows = this.#newRows();
   }
 
   /** A row, or several, of `svc`; ends the text of others first. */
   own(rows: Shown): void {
     this.endQuote();
-    const text = redactHandles(rows.text).replace(/\n$/, '');
+    const text = this.drawable(redactHandles(rows.text).replace(/\n$/, ''));
     this.#screen.append(this.#terminal.wrapped(text, this.#screen.columns).split('\n'));
   }
 
   /** A row that has been laid out for the width of the screen. */
   laidOut(row: string): void {
     this.endQuote();
-    this.#screen.append([row]);
+    this.#screen.append([this.drawable(row)]);
   }
 
   /** The next piece of a text of others. */
@@ -55,6 +60,7 @@ export class Transcript {
     if (this.#quoted === null) return;
     this.#take(this.#rows.end());
     this.#quoted = null;
+    this.#colours.end();
   }
 
   /** A whole text of others, dimmed. */
@@ -65,7 +71,8 @@ export class Transcript {
 
   /** The row that is not whole yet, which its last word may make two; none between rows. */
   get openRows(): readonly string[] {
-    return this.#quoted === null ? [] : this.#painted(this.#rows.openRows);
+    const rows = this.#quoted === null ? [] : this.#rows.openRows;
+    return rows.map((row) => (this.#quoted === 'thinking' ? this.#dim(row) : this.#colours.open(row)));
   }
 
   /** The width has changed: the row that is not whole is laid out anew. */
@@ -73,6 +80,11 @@ export class Transcript {
     if (this.#quoted === null) return;
     this.#begun = '';
     this.#take(this.#rows.relaid());
+  }
+
+  /** A row with the marks of `svc` that this terminal can draw. */
+  drawable(row: string): string {
+    return this.#terminal.hasUnicode ? row : inAscii(row);
   }
 
   #newRows(): QuotedRows {
@@ -87,10 +99,11 @@ export class Transcript {
     }
     const rows = (this.#begun + text.slice(0, feed)).split('\n');
     this.#begun = text.slice(feed + 1);
-    this.#screen.append(this.#painted(rows));
+    this.#screen.append(rows.map((row) => (this.#quoted === 'thinking' ? this.#dim(row) : this.#colours.whole(row))));
   }
+}
 
-  #painted(rows: readonly string[]): readonly string[] {
-    return this.#quoted === 'thinking' ? rows.map(this.#dim) : rows;
-  }
+/** Marks of `svc`, each as wide as before, for terminals that draw ASCII alone. */
+function inAscii(row: string): string {
+  return row.replaceAll(/[·…✗]/g, (mark) => (mark === '·' ? '-' : mark === '…' ? '~' : 'x'));
 }
