@@ -10,9 +10,20 @@ export function whyMissing(program: string, packageName: string = program): stri
   if (process.getuid?.() !== 0 || spawnSync('apt-get', ['--version']).status !== 0) return missing;
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   for (const args of [['update'], ['install', '-y', '--no-install-recommends', packageName]]) {
-    if (spawnSync('apt-get', ['-q', ...args], { env }).status !== 0) return `${missing}: apt-get ${args[0]} failed`;
+    if (!isDone(args, env)) return `${missing}: apt-get ${args[0]} failed`;
   }
   return isThere(program) ? null : missing;
+}
+
+/** Another test may install something at the same time, and holds the lock meanwhile. */
+function isDone(args: readonly string[], env: NodeJS.ProcessEnv): boolean {
+  for (let left = 10; left > 0; left -= 1) {
+    const { status, stderr } = spawnSync('apt-get', ['-q', '-o', 'DPkg::Lock::Timeout=120', ...args], { env });
+    if (status === 0) return true;
+    if (!/lock/i.test(String(stderr))) return false;
+    spawnSync('sleep', ['3']);
+  }
+  return false;
 }
 
 function isThere(program: string): boolean {
