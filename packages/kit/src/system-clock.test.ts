@@ -47,4 +47,16 @@ describe('random bytes of a start', () => {
   it('differ from one start to the next', () => {
     expect([...earlyRandom()(16)]).not.toEqual([...earlyRandom()(16)]);
   });
+
+  it('share no byte, however many are asked for', () => {
+    const random = earlyRandom();
+    const taken = new Map<ArrayBufferLike, number>();
+    for (let count = 0; count < 5000; count += 1) {
+      const { buffer, byteOffset, byteLength } = random(1 + (count % 90));
+      // Each lies behind the one before it in the same memory.
+      expect(byteOffset).toBeGreaterThanOrEqual(taken.get(buffer) ?? 0);
+      taken.set(buffer, byteOffset + byteLength);
+    }
+    expect(taken.size).toBeGreaterThan(10);
+  });
 });

@@ -22,18 +22,25 @@ export const systemClock: Clock = {
 
 /** For the ids of a start, one for the session and one for each of its first trace lines, and the names of its temporary files. */
 const earlyBytes = 512;
+/** Ids are made all the time, and a call of `node:crypto` for each would be a tenth of what a line of a trace costs. */
+const pooledBytes = 4096;
+const mostOfPool = 64;
 
 /**
  * Random bytes of the kernel. The first come from its device: `node:crypto` asks the same source, and loading it would be a twentieth of a
- * start. Everything after those, and where there is no such device, is from `node:crypto`.
+ * start. Everything after those, and where there is no such device, is from `node:crypto`, of which small requests take it in turns. No byte is given out
+ * twice.
  */
 export function earlyRandom(device = '/dev/urandom'): (size: number) => Uint8Array {
-  let early: Buffer | null = null;
+  let pool: Buffer | null = null;
   return (size) => {
-    early ??= readDevice(device);
-    if (size > early.length) return randomBytes(size);
-    const taken = early.subarray(0, size);
-    early = early.subarray(size);
+    pool ??= readDevice(device);
+    if (size > pool.length) {
+      if (size > mostOfPool) return randomBytes(size);
+      pool = randomBytes(pooledBytes);
+    }
+    const taken = pool.subarray(0, size);
+    pool = pool.subarray(size);
     return taken;
   };
 }
