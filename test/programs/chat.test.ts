@@ -193,6 +193,8 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(readFileSync(join(workspace.folder, 'answer.md'), 'utf8')).toBe('Counted.\n');
     chat.type('/save answer.md\r');
     await chat.shows(/^error\[E-IO-001\]/);
+    chat.type('/grants\r');
+    await chat.shows(/^ {2}shell_allow: sh$/);
     chat.type('/shwo\r');
     await chat.shows(/^there is no command \/shwo; did you mean \/show\?$/);
     chat.type('/sa\t');

@@ -6,7 +6,7 @@ import { resolve } from 'node:path';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { shownCall } from '../session-view/call-rows.ts';
-import { tasksOfRunning } from '../tasks/session-tasks.ts';
+import { grantsOfRunning, tasksOfRunning } from '../tasks/session-tasks.ts';
 import { say, sayLines, type Shown } from '../terminal/shown.ts';
 import { inertLine } from '../terminal/inert-text.ts';
 import { shownBytes, shownCount } from '../trace/shown-values.ts';
@@ -60,6 +60,7 @@ const commands: Readonly<Record<string, SlashCommand>> = {
   show: { usage: '/show [n]', help: 'the whole output of a call: the last one, or number n', run: showResult },
   diff: { usage: '/diff [n]', help: 'the whole change that a call made to a file', run: showChange },
   files: { usage: '/files', help: 'the files that the capsule shares, and where its folder is', run: listFiles },
+  grants: { usage: '/grants', help: 'what the capsule may touch', run: listGrants },
   tokens: {
     usage: '/tokens',
     help: 'tokens of the session so far',
@@ -111,6 +112,19 @@ function listTasks(_rest: string, { chat, context, record }: CommandScope): void
   if (tasks.length === 0) return chat.say(say`the session has had no task\n`);
   for (const { task, state, text } of tasks)
     chat.say(say`  ${task.slice(-8)}  ${state.padEnd(14)}  ${inertLine(text ?? '', previewCharacters)}\n`);
+}
+
+function listGrants(_rest: string, { chat, context, record }: CommandScope): void {
+  const grants = record === null ? null : grantsOfRunning(record, resolve(context.cwd, '.svc', 'sessions'));
+  if (grants === null) return chat.say(say`what that capsule was granted is not known here\n`);
+  for (const [name, value] of Object.entries(grants)) chat.say(say`  ${name}: ${shownGrant(value)}\n`);
+}
+
+function shownGrant(value: unknown): string {
+  if (!Array.isArray(value)) return typeof value === 'string' ? value : JSON.stringify(value);
+  return value.length === 0
+    ? 'none'
+    : value.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))).join(', ');
 }
 
 async function cancelTask(rest: string, { chat, context, record }: CommandScope): Promise<void> {

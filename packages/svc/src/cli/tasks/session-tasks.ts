@@ -43,12 +43,41 @@ export function tasksIn(directory: HeldDirectory): readonly ListedTask[] {
 
 /** The same for a session that runs. */
 export function tasksOfRunning(record: RunningRecord, sessionsFolder: string): readonly ListedTask[] {
+  return ofRunning(record, sessionsFolder, tasksIn);
+}
+
+/** What a session that runs was granted, as the start of its trace has it; null where that does not say it. */
+export function grantsOfRunning(
+  record: RunningRecord,
+  sessionsFolder: string,
+): Readonly<Record<string, unknown>> | null {
+  return ofRunning(record, sessionsFolder, (directory) => {
+    const fd = openOwn(directory, traceFile, thisUser());
+    if (fd === null) return null;
+    const file = new LineFile(fd);
+    try {
+      for (const { line } of file.lines(0)) {
+        const { effective_grants: grants } = eventOf(line.toString('utf8'));
+        return typeof grants === 'object' && grants !== null ? { ...grants } : null;
+      }
+      return null;
+    } finally {
+      file.close();
+    }
+  });
+}
+
+function ofRunning<Read>(
+  record: RunningRecord,
+  sessionsFolder: string,
+  read: (directory: HeldDirectory) => Read,
+): Read {
   const id = record.session_id;
   const known = record.session_directory ?? null;
   const folder = known === null || basename(known) !== id ? sessionsFolder : dirname(known);
   const directory = holdSession(folder, id);
   try {
-    return tasksIn(directory);
+    return read(directory);
   } finally {
     directory.close();
   }
