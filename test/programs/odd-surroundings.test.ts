@@ -50,7 +50,7 @@ it('says that it is to be installed again when a part of it is missing', async (
   const { code, stderr } = await sh(`exec "${process.execPath}" "$1/bin/svc.cjs" list`, folder);
   expect(code).toBe(70);
   expect(stderr).toMatch(
-    /^svc: a part of svc \S+ is missing, install it again: Cannot find module '\.\/late\/svc-cli-list\.cjs'\n$/,
+    /^svc: a part of svc \S+ is missing, install it again: Cannot find module '\.\/svc-cli-list\.cjs'\n$/,
   );
 });
 

@@ -39,6 +39,7 @@ function otherCheckout(round: number): string {
     'LICENSE',
     'artifacts',
     'bin',
+    'docs',
     'native',
     'scripts',
     'packages',

@@ -76,9 +76,12 @@ function meantBy(args: readonly string[]): readonly string[] {
   return args.length === 0 && isatty(0) && isTerminal(1) ? ['chat'] : args;
 }
 
-/** Every terminal is a character device; `node:tty` is loaded to ask whether one of those is a terminal. */
+/**
+ * Every terminal is a character device; `node:tty` is loaded to ask whether one of those is a terminal. Asked for big numbers: Node finds the real path of
+ * a module by the plain ones that it was told last, and takes those of a pipe for a path that ends there.
+ */
 function isTerminal(descriptor: 1 | 2): boolean {
-  return fstatSync(descriptor).isCharacterDevice() && isatty(descriptor);
+  return fstatSync(descriptor, { bigint: true }).isCharacterDevice() && isatty(descriptor);
 }
 
 /** Asked for by the commands that need it; `E-IO-001` once it has been removed. */

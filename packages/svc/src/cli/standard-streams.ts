@@ -36,7 +36,8 @@ export class StandardStreams {
     const bytes = Buffer.from(text);
     if (bytes.length > wholeAtOnce) return false;
     const written = unlessRefused(() => {
-      const kind = fstatSync(1);
+      // As `main.ts` does: plain numbers of a pipe would lead Node to wrong paths of modules.
+      const kind = fstatSync(1, { bigint: true });
       if (kind.isSocket()) return writeSync(1, bytes);
       return kind.isFIFO() ? writeUnlessFull(bytes) : 0;
     }, 0);

@@ -71,6 +71,6 @@ async function pipedInput(context: CommandContext, stop: AbortSignal): Promise<s
 }
 
 function isPiped(): boolean {
-  const found = unlessRefused(() => fstatSync(0), null);
+  const found = unlessRefused(() => fstatSync(0, { bigint: true }), null);
   return found !== null && (found.isFIFO() || found.isSocket() || found.isFile());
 }
