@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { RedactedLines } from '@svc/kit/diagnostics/redacted-lines.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import type { NameTable } from '@svc/artifacts/store/archive-entry.ts';
@@ -14,19 +15,11 @@ import type { ManifestFile } from './wit-hook.ts';
 
 /** How much is kept of what one hook writes in a session. */
 const mostBytes = 4 * 1024 * 1024;
-/** How much is held of a line that has not ended. */
-const mostHeld = 64 * 1024;
-/** What of it stays back when it is written nevertheless: the beginning of a secret may be in it. */
-const longestSecret = 8 * 1024;
-
-const lineFeed = 0x0a;
-const nothing = Buffer.alloc(0);
 
 interface OpenLog {
   readonly fd: number;
+  readonly lines: RedactedLines;
   bytes: number;
-  /** The beginning of a line whose end is still to come. */
-  held: Buffer;
 }
 
 /**
@@ -47,31 +40,16 @@ export class HookLogs {
 
   append(hookName: string, bytes: Uint8Array): void {
     const log = this.#open(hookName);
-    if (log === null) return;
-    const all = Buffer.concat([log.held, bytes]);
-    const end = all.lastIndexOf(lineFeed) + 1;
-    if (all.length - end <= mostHeld) {
-      log.held = all.subarray(end);
-      return this.#write(hookName, log, this.#clean(all.subarray(0, end)));
-    }
-    const clean = this.#clean(all);
-    log.held = clean.subarray(-longestSecret);
-    this.#write(hookName, log, clean.subarray(0, -longestSecret));
+    if (log !== null)
+      this.#write(hookName, log, log.lines.take(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)));
   }
 
   close(): void {
     for (const [name, log] of this.#logs) {
       if (log === null) continue;
-      this.#write(name, log, this.#clean(log.held));
+      this.#write(name, log, log.lines.rest());
       this.#end(name, log);
     }
-  }
-
-  /** Bytes that are no text stay as they are where there is no secret in them. */
-  #clean(bytes: Buffer): Buffer {
-    const text = bytes.toString();
-    const clean = this.#redact(text);
-    return clean === text ? bytes : Buffer.from(clean);
   }
 
   #write(hookName: string, log: OpenLog, bytes: Buffer): void {
@@ -88,7 +66,8 @@ export class HookLogs {
     let log: OpenLog | null = null;
     onDisk(() => {
       mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
-      log = { fd: openSync(join(this.#directory, `hook-${hookName}.log`), 'ax', 0o600), bytes: 0, held: nothing };
+      const fd = openSync(join(this.#directory, `hook-${hookName}.log`), 'ax', 0o600);
+      log = { fd, bytes: 0, lines: new RedactedLines(this.#redact) };
     });
     this.#logs.set(hookName, log);
     return log;
