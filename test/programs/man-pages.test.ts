@@ -79,7 +79,9 @@ describe('the manual pages', () => {
     const shown = (page: string): string =>
       withoutOverstrikes(execFileSync('man', ['-l', join(directory, page)], { env, encoding: 'utf8' }));
     const logs = shown('svc-logs.1');
-    expect(logs).toContain('svc-logs - Show the whole outputs of commands, MCP servers and hooks of a session\n');
+    expect(logs).toContain(
+      'svc-logs - Show whole outputs of commands, driver, servers, tools and hooks of a session\n',
+    );
     expect(logs).toMatch(/\n {7}-f, --follow\n {14}Goes on with what is written, until the session ends\.\n/);
     expect(logs).toContain('\u2502 not ok 3 - applies the discount\n');
     expect(logs).toMatch(/EXAMPLES\n {11}svc logs 4f1a#4\n/);

@@ -19,6 +19,14 @@ describe('the budget of all logs', () => {
     expect(told).toBe(1);
   });
 
+  it('tells nobody who no longer looks', () => {
+    let told = 0;
+    const budget = new LogBudget(10);
+    budget.observe(() => (told += 1));
+    budget.unobserve();
+    expect([budget.take(11), told]).toEqual([10, 0]);
+  });
+
   it('is 256 MiB', () => {
     expect(new LogBudget().maxBytes).toBe(268_435_456);
   });

@@ -4,8 +4,8 @@
 const mostLogBytes: number = 256 * 1024 * 1024;
 
 /**
- * Bounds what a session keeps in its `logs/`: outputs of commands, long answers of servers, what hooks write, decisions of the egress proxy. A caller takes
- * the bytes before it keeps them, and drops what it is not given.
+ * Bounds what a session keeps in its `logs/`: outputs of commands, long answers of servers, what programs behind the driver and tools complain of,
+ * what hooks write, decisions of the egress proxy. A caller takes the bytes before it keeps them, and drops what it is not given.
  */
 export class LogBudget {
   readonly maxBytes: number;
@@ -22,6 +22,11 @@ export class LogBudget {
   observe(onUsedUp: () => void): void {
     this.#onUsedUp = onUsedUp;
     if (this.#isUsedUp) onUsedUp();
+  }
+
+  /** Calls back no more: the session is over, and what its programs write as they are ended has nobody to be told to. */
+  unobserve(): void {
+    this.#onUsedUp = null;
   }
 
   /** How many of these bytes may be kept. */

@@ -233,6 +233,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   parts.onClose(() => journal.end(end));
   const writeEnd = (status: SessionStatus, reason: string | null): void => {
     refusals.settle();
+    parts.logs.unobserve();
     end = { status, reason };
     recorded.end(status, reason, session.board.accepted);
   };

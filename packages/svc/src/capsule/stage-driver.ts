@@ -10,6 +10,7 @@ import type { Driver } from '../inference/driver.ts';
 import { timedDriver } from '../inference/timed-driver.ts';
 import type { ProgramService } from '../inference/cli/cli-driver.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import type { ProgramLogs } from './program-logs.ts';
 import { capsuleProcesses, grantsOf, type StageParts } from './stage-parts.ts';
 import { recordRedaction } from '../resources/handle-id.ts';
 import { version } from './version.ts';
@@ -22,9 +23,10 @@ export async function stageDriver(parts: StageParts): Promise<Driver> {
 }
 
 async function processDriver(parts: StageParts): Promise<Driver> {
-  const [{ createProcessDriver, driverWords }, { hiddenIn, operatorFiles }] = await Promise.all([
+  const [{ createProcessDriver, driverWords }, { hiddenIn, operatorFiles }, kept] = await Promise.all([
     import('../inference/process-driver.ts'),
     import('./operator-files.ts'),
+    parts.programLogs(),
   ]);
   const { launch, processes, directories } = parts;
   const { grants, loaded } = launch;
@@ -34,9 +36,9 @@ async function processDriver(parts: StageParts): Promise<Driver> {
   return createProcessDriver({
     command: words,
     manifestDirectory: loaded.directory,
-    launcher: processes.launcher({ ...capsuleProcesses(grants), reads }),
+    launcher: kept.keeping(processes.launcher({ ...capsuleProcesses(grants), reads }), 'driver'),
     program: {
-      service: programService(parts, reads),
+      service: programService(parts, reads, kept),
       apiKey: loaded.apiKey ?? null,
       maxTurns: inference.max_turns,
       hasNetwork: grants.networkAllow.length > 0,
@@ -50,7 +52,11 @@ async function processDriver(parts: StageParts): Promise<Driver> {
 }
 
 /** What a program with a dialect of its own is served with: its token is a secret of this session like the key. */
-function programService({ launch, processes }: StageParts, reads: readonly string[]): ProgramService {
+function programService(
+  { launch, processes }: StageParts,
+  reads: readonly string[],
+  kept: ProgramLogs,
+): ProgramService {
   const token = new Secret(randomBytes(32).toString('base64url'));
   launch.redactor.register(token);
   const grants = { ...capsuleProcesses(launch.grants), reads };
@@ -58,7 +64,7 @@ function programService({ launch, processes }: StageParts, reads: readonly strin
     token,
     mintName: () => randomBytes(12).toString('base64url'),
     version,
-    launcherFor: (servicePort) => processes.launcher({ ...grants, servicePort }),
+    launcherFor: (servicePort) => kept.keeping(processes.launcher({ ...grants, servicePort }), 'driver'),
     addressFor: (servicePort) => processes.addressOf(servicePort),
     onBug: (error) => {
       process.nextTick(() => {

@@ -1,6 +1,7 @@
 /** What the tools, the hooks and the driver of a session are made of, and what their processes may do. */
 
 import type { Gate } from '../session/gate.ts';
+import type { ProgramLogs } from './program-logs.ts';
 import type { SessionProcesses } from './session-processes.ts';
 import { homeBelow } from '@svc/sandbox/contained-environment.ts';
 import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
@@ -29,6 +30,8 @@ export interface StageParts {
   readonly processes: SessionProcesses;
   /** Made when the first MCP server is met. */
   readonly servers: () => Promise<SessionServers>;
+  /** Made when the first program is met whose standard error is kept. */
+  readonly programLogs: () => Promise<ProgramLogs>;
   readonly background: BackgroundCommands;
   /** Null for a session that may not delegate. */
   readonly delegations: Delegations | null;

@@ -6,6 +6,7 @@ import { join, basename, dirname } from 'node:path';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import { toolProcesses, type StageParts, grantsOf } from './stage-parts.ts';
+import type { ProgramOwner } from './program-logs.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { hiddenIn, operatorFiles, type OperatorCommand } from './operator-files.ts';
 import { createNativeTool } from '../tools/native-tool.ts';
@@ -43,14 +44,15 @@ function namedFiles(
  * How the program of a tool is started: contained by the grants of its artifact, and told where its state stores are. `reads` are files of the host
  * that it may read besides.
  */
-function toolProcess(
-  { launch, processes }: StageParts,
-  own: ArtifactGrants,
-  reads: readonly string[] = [],
-): { readonly launcher: Launcher; readonly env: Readonly<Record<string, string>> } {
+async function toolProcess(
+  { launch, processes, programLogs }: StageParts,
+  owner: ProgramOwner,
+  { own, reads = [] }: { readonly own: ArtifactGrants; readonly reads?: readonly string[] },
+): Promise<{ readonly launcher: Launcher; readonly env: Readonly<Record<string, string>> }> {
   const stores = processes.openStores(own.stateStores);
+  const launcher = processes.launcher({ ...toolProcesses(own, launch.grants, stores), reads });
   return {
-    launcher: processes.launcher({ ...toolProcesses(own, launch.grants, stores), reads }),
+    launcher: (await programLogs()).keeping(launcher, owner),
     env: processes.environment(own.envAllow, stores),
   };
 }
@@ -63,19 +65,20 @@ export async function nativeTool(artifact: InstalledArtifact, parts: StageParts)
   const program = await stageNative(artifact, join(directories.session, 'tools'));
   const deadlineMs = grants.deadlineSecs * 1000;
   const { hiddenIn } = namedFiles(artifact, parts);
-  const process = toolProcess(parts, grants);
+  const process = await toolProcess(parts, `tool-${name}`, { own: grants });
   return createNativeTool({ name, description, inputSchema, deadlineMs, program, hiddenIn, ...process });
 }
 
 /** The tools of an artifact with `implementation: mcp`, whose server is contained as a native tool is. */
 export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): Promise<readonly Tool[]> {
   const { launch, servers } = parts;
-  const grants = grantsOf(launch, artifact.manifest.name);
+  const { name } = artifact.manifest;
+  const grants = grantsOf(launch, name);
   const { words, reads, hiddenIn } = namedFiles(artifact, parts);
   return await (
     await servers()
   ).tools(artifact, {
-    ...toolProcess(parts, grants, reads),
+    ...(await toolProcess(parts, `mcp-${name}`, { own: grants, reads })),
     command: await programOf(artifact, parts),
     args: words.slice(1),
     hiddenIn,

@@ -15,6 +15,7 @@ import type { SessionId } from '@svc/protocol/ids.ts';
 import type { Gate } from '../session/gate.ts';
 import { gatedCapsuleSteps, gatedDriver, gatedTool } from '../session/gated.ts';
 import type { PreparedLaunch } from './prepare.ts';
+import type { ProgramLogs, ProgramLogsSettings } from './program-logs.ts';
 import { SessionComponents } from './session-components.ts';
 import type { SessionDirectories } from './session-directories.ts';
 import { SessionProcesses } from './session-processes.ts';
@@ -68,12 +69,31 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   let opened: Promise<SessionServers> | null = null;
   const servers = async (): Promise<SessionServers> =>
     await (opened ??= openServers({ cacheDir, sessionDirectory: directories.session, logs, stop, onWarning }));
+  let kept: Promise<ProgramLogs> | null = null;
+  const programLogs = async (): Promise<ProgramLogs> =>
+    await (kept ??= openProgramLogs({
+      sessionDirectory: directories.session,
+      redactor: launch.redactor,
+      budget: logs,
+    }));
   const background = new BackgroundCommands(backgroundSettings(launch.loaded.manifest.lifecycle));
-  const parts = { launch, directories, logs, components, processes, servers, background, delegations, gate };
+  const parts = {
+    launch,
+    directories,
+    logs,
+    components,
+    processes,
+    servers,
+    programLogs,
+    background,
+    delegations,
+    gate,
+  };
   const close = async (): Promise<void> => {
     await (await opened)?.close();
     await components.close();
     await processes.close();
+    (await kept)?.close();
   };
   try {
     const tools = await stageTools(parts);
@@ -92,6 +112,11 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     await close();
     throw error;
   }
+}
+
+async function openProgramLogs(settings: ProgramLogsSettings): Promise<ProgramLogs> {
+  const { ProgramLogs } = await import('./program-logs.ts');
+  return new ProgramLogs(settings);
 }
 
 async function openServers(deps: SessionServersDeps): Promise<SessionServers> {

@@ -143,10 +143,26 @@ export class LogPrinter {
 }
 
 /** `== #3 sh, standard output, 64.0 KB ==` */
-function headOf({ step, source, name, output, call, bytes }: SessionLog): Shown {
-  const who = source === 'egress' ? 'connections' : source === 'hook' ? `hook ${name ?? ''}` : (name ?? '');
-  const number = step === null ? (call === null || source === 'mcp' ? '' : `command ${call} `) : `#${step} `;
+function headOf(log: SessionLog): Shown {
+  const { step, source, call, output, bytes } = log;
+  const number = step !== null ? `#${step} ` : source === 'command' ? `command ${call} ` : '';
   const what = { stdout: 'standard output', stderr: 'standard error', answer: 'answer', output: 'output' } as const;
   const kind = output === 'decisions' ? '' : `, ${what[output]}`;
-  return say`== ${number}${who}${kind}, ${shownBytes(bytes)} ==\n`;
+  return say`== ${number}${writerOf(log)}${kind}, ${shownBytes(bytes)} ==\n`;
+}
+
+function writerOf({ source, name, output }: SessionLog): string {
+  switch (source) {
+    case 'egress':
+      return 'connections';
+    case 'driver':
+      return 'driver';
+    case 'hook':
+    case 'tool':
+      return `${source} ${name ?? ''}`;
+    case 'mcp':
+      return output === 'stderr' ? `server ${name ?? ''}` : (name ?? '');
+    case 'command':
+      return name ?? '';
+  }
 }

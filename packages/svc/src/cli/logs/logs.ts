@@ -1,4 +1,4 @@
-/** The command `svc logs`: shows what commands, servers and hooks of a session wrote, whole. */
+/** The command `svc logs`: shows what commands, the driver, servers, tools and hooks of a session wrote, whole. */
 
 import { Command } from 'commander';
 
@@ -51,11 +51,11 @@ const columns: readonly Column[] = [
 /** `svc logs [session] [step]`: whole outputs from `logs/` of the session, in the order of its steps. */
 export function logsCommand(context: CommandContext): Command {
   return new Command('logs')
-    .description('Show the whole outputs of commands, MCP servers and hooks of a session.')
+    .description('Show whole outputs of commands, driver, servers, tools and hooks of a session.')
     .argument('[session]', `${sessionHelp}; <session>#<step> names both`)
     .argument('[step]', 'only of this step, as svc trace steps has it')
     .option('-f, --follow', 'go on with what is written, until the session ends')
-    .option('--stderr', 'only what commands wrote to standard error')
+    .option('--stderr', 'only what was written to standard error')
     .option('--list', 'list the logs and their sizes instead')
     .option(manifestFlag, manifestHelp, './svc.yaml')
     .option('--json', 'write one JSON object per piece of a log; with --list, per log')

@@ -8,14 +8,17 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { notOwn, openOwn } from '../../journal/line-file.ts';
 import { thisUser } from '../trace/recorded-sessions.ts';
 
-/** Who wrote a log: a command of the shell grant, an MCP server, a hook, or the proxy that all connections of a sealed session pass. */
-export type LogSource = 'command' | 'mcp' | 'hook' | 'egress';
+/**
+ * Who wrote a log: a command of the shell grant, an MCP server, a native tool, the programs behind the driver, a hook, or the proxy that all
+ * connections of a sealed session pass.
+ */
+export type LogSource = 'command' | 'mcp' | 'tool' | 'driver' | 'hook' | 'egress';
 
 /** What the name of a log says. */
 export interface LogName {
   readonly file: string;
   readonly source: LogSource;
-  /** Of the command, `<server>__<tool>`, or the hook; null of the proxy. */
+  /** Of the command, `<server>__<tool>` of an answer, else the server, the tool or the hook; null of the driver and the proxy. */
   readonly name: string | null;
   /** `answer` of a server, `output` of a hook, which is both of its streams. */
   readonly output: 'stdout' | 'stderr' | 'answer' | 'output' | 'decisions';
@@ -45,6 +48,11 @@ export function parseLogName(file: string): LogName | null {
   }
   const [, answer, tool] = /^mcp-([1-9]\d{0,8})-(.{1,200})\.log$/s.exec(file) ?? [];
   if (tool !== undefined) return { file, source: 'mcp', name: tool, output: 'answer', call: Number(answer) };
+  if (file === 'stderr-driver.log') return { file, source: 'driver', name: null, output: 'stderr', call: null };
+  const [, owner, artifact] = /^stderr-(mcp|tool)-(.{1,200})\.log$/s.exec(file) ?? [];
+  if (artifact !== undefined) {
+    return { file, source: owner as 'mcp' | 'tool', name: artifact, output: 'stderr', call: null };
+  }
   const [, hook] = /^hook-(.{1,200})\.log$/s.exec(file) ?? [];
   return hook === undefined ? null : { file, source: 'hook', name: hook, output: 'output', call: null };
 }
@@ -93,7 +101,7 @@ export function measureLog(logs: HeldDirectory, file: string): Pick<SessionLog, 
   }
 }
 
-const sources: readonly LogSource[] = ['command', 'mcp', 'hook', 'egress'];
+const sources: readonly LogSource[] = ['command', 'mcp', 'tool', 'driver', 'hook', 'egress'];
 
 /** By step, what has none last; then by who wrote it. */
 export function inOrder(a: SessionLog, b: SessionLog): number {
