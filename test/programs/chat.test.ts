@@ -143,6 +143,23 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(runningIn(workspace)).toHaveLength(1);
   });
 
+  it('sends a message of its own while a question waits, which stays open', async () => {
+    const workspace = capsule({ manifest: asker, script: script(asks('Which colour?'), says('Painted.')) });
+    const chat = terminal(workspace, ['chat']);
+    await chat.shows(/^>$/);
+    chat.type('paint it\r');
+    await chat.shows(/^answer>$/);
+    chat.type('/say sweep it\r');
+    await chat.shows(/^> sweep it$/);
+    await chat.shows(/^ {2}waiting \(1st\)$/);
+    chat.type('blue\r');
+    await chat.shows(/^answer> blue$/);
+    await chat.shows(/^\u2502 Painted\.$/);
+    // The other task has a question of its own.
+    await chat.sends(/Which colour\?[^]*Painted[^]*Which colour\?/);
+    expect(chat.terminal.rows).not.toContain('- the question was answered elsewhere');
+  });
+
   it('queues what is sent meanwhile, takes the last of it back with Esc twice, and cancels with Esc', async () => {
     const workspace = capsule({ manifest: shell, script: script(runs('sleep 60'), says('Done.')) });
     const chat = terminal(workspace, ['chat']);

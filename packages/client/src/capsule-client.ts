@@ -39,6 +39,8 @@ export interface SendOptions extends CallOptions, MessageTags {
   readonly contextId?: string | undefined;
   /** How the message reaches the capsule; absent for an ordinary message of a user. */
   readonly origin?: TaskOrigin;
+  /** True for a message that is no answer, also while a question waits. A capsule without live events takes it for one all the same. */
+  readonly isTask?: boolean;
 }
 
 export interface CapsuleFile extends DecodedFileFacts {
@@ -109,11 +111,12 @@ export class CapsuleClient {
 
   /** Starts a task, or answers the one that waits for input. A capsule with no room answers a task with state `rejected`. */
   async send(text: string, options: SendOptions = {}): Promise<TaskFacts> {
-    const { contextId, origin = { kind: 'message' }, signal } = options;
+    const { contextId, origin = { kind: 'message' }, isTask = false, signal } = options;
     this.#messages += 1;
     const message = { messageId: `message-${this.#messages}`, role: 'user', text };
     const params = encodeMessage(contextId === undefined ? message : { ...message, contextId });
-    const headers = { ...encodeTaskOrigin(origin), ...encodeMessageTags(options) };
+    const more = isTask ? askingForEvents : {};
+    const headers = { ...encodeTaskOrigin(origin), ...encodeMessageTags(options), ...more };
     return this.#taskIn(await this.call('message/send', params, { signal, headers }));
   }
 

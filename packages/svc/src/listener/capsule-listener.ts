@@ -193,7 +193,10 @@ class Dispatch {
     const lastEventId = singleHeader(headers['last-event-id']);
     switch (method) {
       case 'message/send':
-        return sendMessage(received ?? { parsed: parseMessage(params) }, headers, this.#deps);
+        return sendMessage(received ?? { parsed: parseMessage(params) }, headers, {
+          ...this.#deps,
+          namesAnswers: asksForEvents(headers),
+        });
       case 'message/stream':
         return this.#streams.submit(
           () => submitMessage(received ?? { parsed: parseMessage(params) }, headers, this.#deps),

@@ -32,13 +32,21 @@ export interface ReceivedMessage {
   readonly prepared?: PreparedText;
 }
 
-/** `message/send`: answers the task that waits for input, else starts one (docs/protocol.md "message/send"). */
-export function sendMessage(received: ReceivedMessage, headers: OriginHeaders, deps: MethodDeps): TaskObject {
+/**
+ * `message/send`: answers the task that waits for input, unless its client `namesAnswers`; else starts one (docs/protocol.md "message/send",
+ * "tasks/answer").
+ */
+export function sendMessage(
+  received: ReceivedMessage,
+  headers: OriginHeaders,
+  { namesAnswers, ...deps }: MethodDeps & { readonly namesAnswers: boolean },
+): TaskObject {
   const sourced = sourcedTask(received, headers, deps);
   const before = sentBefore(sourced, deps);
   if (before !== null) return taskObject(before);
   // A completion is nobody's answer.
-  const answered = sourced.delegation === null ? deps.session.board.answerInput(sourced.source) : null;
+  const mayAnswer = sourced.delegation === null && !namesAnswers;
+  const answered = mayAnswer ? deps.session.board.answerInput(sourced.source) : null;
   if (answered !== null) return taskObject(answered);
   const submission = submitSourced(sourced, deps);
   return submission.kind === 'accepted' ? taskObject(submission.task) : rejectedTaskObject(submission.task);

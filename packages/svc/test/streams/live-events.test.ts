@@ -415,6 +415,25 @@ describe('tasks/answer', () => {
     expect(board.accepted).toBe(1);
   });
 
+  it('leaves the question open to a message of who names answers, which is a task', async () => {
+    const door = await openDoor({ turns: [calls(['ask', {}]), says('Done.'), says('Swept.')], tools: [ask] });
+    const more = await door.watch(opted);
+    void door.fixture.session.run();
+    const { board } = door.fixture.session;
+    const { id } = board.submit(userTask).task;
+    await more.until('"wait_id":"q1"');
+    const params = { message: { messageId: '1', role: 'user', parts: [{ text: 'Sweep.' }] } };
+    const sent = JSON.parse((await (await door.call('message/send', params, opted)).until('}}')).body) as {
+      readonly result: { readonly id: string; readonly status: object };
+    };
+    expect(sent.result.status).toEqual({ state: 'submitted' });
+    expect(sent.result.id).not.toBe(id);
+    expect(board.find(id)?.inputWait?.id).toBe('q1');
+    await (await door.call('message/send', params)).until('"state":"working"');
+    await more.until('Swept.');
+    expect(board.accepted).toBe(2);
+  });
+
   it.each([
     [{ id: 'tsk_1', wait: 'q1', text: 'a' }, '{"code":-32001,"message":"Task not found: tsk_1"}'],
     [{ id: 'tsk_1', wait: 'q1' }, '{"code":-32602,"message":"Invalid params: text must be a string"}'],

@@ -193,12 +193,13 @@ export class ChatInput {
   }
 
   #submit(typed: string): void {
-    const { chat } = this.#parts;
+    const { chat, view } = this.#parts;
     if (this.#isLeaving) return this.#decideWord(typed.trim());
     if (typed.trim() === '') return;
     if (/^\/(?!\/)/.test(typed)) return this.#do(async () => await runSlashCommand(typed, this.#scope));
     const text = typed.startsWith('//') ? typed.slice(1) : typed;
-    this.#do(async () => await chat.send(text));
+    const { question } = view;
+    this.#do(async () => await chat.send(text, question));
   }
 
   /** Leaves a session that was joined at once; asks what becomes of one that was started. */

@@ -35,9 +35,12 @@ export interface KeptResult {
   readonly result: ShownResult;
 }
 
+/** Who is talked to. */
+type ChatCapsule = Pick<OpenCapsule, 'client' | 'ask'>;
+
 export interface ChatParts {
   readonly context: CommandContext;
-  readonly capsule: OpenCapsule;
+  readonly capsule: ChatCapsule;
   readonly view: SessionView;
 }
 
@@ -47,7 +50,7 @@ export interface ChatParts {
  */
 export class ChatSession {
   readonly #context: CommandContext;
-  readonly #capsule: OpenCapsule;
+  readonly #capsule: ChatCapsule;
   readonly #view: SessionView;
   readonly #events = new FrameEvents();
   readonly #stop = new AbortController();
@@ -97,7 +100,7 @@ export class ChatSession {
     return this.#answer;
   }
 
-  get capsule(): OpenCapsule {
+  get capsule(): ChatCapsule {
     return this.#capsule;
   }
 
@@ -133,12 +136,11 @@ export class ChatSession {
     this.#view.say(rows);
   }
 
-  /** Answers the question that waits, else starts a task. */
-  async send(text: string): Promise<void> {
-    const { question } = this.#view;
+  /** Answers the question that waited when the text was written, and no other that has come meanwhile; without one starts a task. */
+  async send(text: string, question: SessionView['question']): Promise<void> {
     if (question === null) return await this.message(text);
     await this.#try(async () => {
-      this.#answered.add(question.questionId);
+      this.#answered.add(`${question.taskId} ${question.questionId}`);
       await this.#answerQuestion(question.taskId, question.questionId, text);
       this.say(say`answer> ${text}\n`);
     });
@@ -157,8 +159,10 @@ export class ChatSession {
 
   /** Starts a task, also while a question waits. */
   async message(text: string): Promise<void> {
+    if (this.#snapshot === null && this.#view.question !== null)
+      return this.say(say`! this capsule would take the message for the answer: answer its question first\n`);
     await this.#try(async () => {
-      const options = { contextId: this.#contextId, idempotencyKey: randomUUID() };
+      const options = { contextId: this.#contextId, idempotencyKey: randomUUID(), isTask: true };
       const task = await this.#capsule.client.send(text, options);
       if (task.state === 'rejected') {
         this.say(say`! the capsule takes no message now: ${inertLine(task.message ?? 'it does not say why', 400)}\n`);
@@ -238,7 +242,7 @@ export class ChatSession {
         this.#results = [...this.#results.slice(1 - mostResults), { number: this.#resultCount, result: event.result }];
         return;
       case 'question-settled':
-        if (event.end === 'answered' && !this.#answered.delete(event.questionId))
+        if (event.end === 'answered' && !this.#answered.delete(`${event.taskId} ${event.questionId}`))
           this.say(say`- the question was answered elsewhere\n`);
         return;
       case 'task-ended':

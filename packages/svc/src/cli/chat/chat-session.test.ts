@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { CapsuleClient } from '@svc/client/capsule-client.ts';
+import { ShownTerminal } from '../../../../../test/support/shown-terminal.ts';
+import { SessionView } from '../session-view/session-view.ts';
+import { ChatSession } from './chat-session.ts';
+
+const servers: Server[] = [];
+const views: SessionView[] = [];
+
+afterEach(() => {
+  for (const view of views.splice(0)) view.close();
+  for (const server of servers.splice(0)) server.close();
+});
+
+interface Asked {
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+/** A chat with a server that notes what it is asked, and has every call succeed. */
+async function openChat(): Promise<{ chat: ChatSession; view: SessionView; asked: Asked[]; shown: ShownTerminal }> {
+  const asked: Asked[] = [];
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (piece: string) => (body += piece));
+    request.on('end', () => {
+      asked.push(JSON.parse(body) as Asked);
+      const result = { id: 'tsk_1', contextId: 'c', status: { state: 'working' } };
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result }));
+    });
+  });
+  servers.push(server);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const client = new CapsuleClient({ url: `127.0.0.1:${(server.address() as AddressInfo).port}`, isGated: false });
+  const shown = new ShownTerminal();
+  const settings = { useColor: false, nowMs: () => 0, keysHint: () => '', wholeOutput: () => null };
+  const view = new SessionView(shown.output, settings);
+  views.push(view);
+  const capsule = { client, ask: async <Value>(call: (of: CapsuleClient) => Promise<Value>) => await call(client) };
+  const context = { cwd: '/', home: '/', env: {}, stdout: shown.output, stderr: shown.output };
+  return { chat: new ChatSession({ context, capsule, view }, 'c'), view, asked, shown };
+}
+
+describe('a chat', () => {
+  it('answers the question that a text was written for, and not the next one', async () => {
+    const { chat, view, asked } = await openChat();
+    view.show({ kind: 'task-started', taskId: 'tsk_1' });
+    view.show({ kind: 'question', taskId: 'tsk_1', questionId: 'q1', prompt: 'Paint it?' });
+    const { question } = view;
+    view.show({ kind: 'question-settled', taskId: 'tsk_1', questionId: 'q1', end: 'timed-out' });
+    view.show({ kind: 'question', taskId: 'tsk_1', questionId: 'q2', prompt: 'Burn it?' });
+    await chat.send('yes', question);
+    expect(asked.map(({ method, params }) => [method, params])).toEqual([
+      ['tasks/answer', { id: 'tsk_1', wait: 'q1', text: 'yes' }],
+    ]);
+  });
+
+  it('sends a capsule without live events no message while a question waits, as that would be the answer', async () => {
+    const { chat, view, asked, shown } = await openChat();
+    view.show({ kind: 'question', taskId: 'tsk_1', questionId: 'q1', prompt: 'Paint it?' });
+    await chat.message('later');
+    view.screen.flush();
+    expect(asked).toEqual([]);
+    expect(await shown.rows()).toContain(
+      '! this capsule would take the message for the answer: answer its question first',
+    );
+  });
+});
