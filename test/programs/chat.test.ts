@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { useCapsules } from '../support/capsule-folders.ts';
@@ -27,6 +28,7 @@ function terminal(workspace: Workspace, args: readonly string[], options?: Termi
 interface Running {
   readonly pid: number;
   readonly session_id: string;
+  readonly session_directory: string;
   readonly process_start: string | null;
 }
 
@@ -48,6 +50,24 @@ function endCapsules(workspace: Workspace): void {
       // It has ended.
     }
   }
+}
+
+/** The processes that the program on the terminal has started. */
+async function childrenOf({ child }: TerminalProcess): Promise<number[]> {
+  const below = (pid: number): number[] => {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+    return (children.match(/\d+/g) ?? []).map(Number);
+  };
+  const [program = 0] = below(child.pid!);
+  for (;;) {
+    const found = below(program);
+    if (found.length > 0) return found;
+    await pause(5);
+  }
+}
+
+async function hasEnded(pid: number): Promise<void> {
+  while (existsSync(`/proc/${pid}`)) await pause(20);
 }
 
 /** Rows that are not of others, without what differs from run to run. */
@@ -216,6 +236,42 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     await chat.shows(/^there is no command \/shwo; did you mean \/show\?$/);
     chat.type('/sa\t');
     await chat.shows(/^> \/sa/);
+  });
+
+  it('ends the capsule that is starting with Ctrl+C', async () => {
+    const workspace = capsule({ script: script(says('x')) });
+    const chat = terminal(workspace, ['chat']);
+    await chat.shows(/^starting the capsule of/);
+    const children = await childrenOf(chat);
+    expect(children).toHaveLength(1);
+    chat.type('\u0003');
+    expect(await chat.ended).not.toBe(0);
+    await Promise.all(children.map(async (pid) => await hasEnded(pid)));
+  });
+
+  it('ends its capsule with Ctrl+C where whole lines are read', async () => {
+    const workspace = capsule({ script: script(says('x')) });
+    const chat = terminal(workspace, ['chat', '--plain']);
+    await chat.shows(/^Ctrl\+D leaves/);
+    const [running] = runningIn(workspace);
+    chat.type('\u0003');
+    await chat.ended;
+    await hasEnded(running!.pid);
+    expect(runningIn(workspace)).toEqual([]);
+  });
+
+  it('says what a command failed of, and goes on', async () => {
+    const workspace = capsule({ script: script(says('Still here.')) });
+    const chat = terminal(workspace, ['chat']);
+    await chat.shows(/^>$/);
+    const [running] = runningIn(workspace);
+    const trace = join(running!.session_directory, 'trace.jsonl');
+    renameSync(trace, `${trace}.aside`);
+    mkdirSync(trace);
+    chat.type('/tasks\r');
+    await chat.shows(/^error\[E-/);
+    chat.type('hello\r');
+    expect(await chat.shows(/^\u2502 Still here\.$/)).toContain('> hello');
   });
 
   it('says that the capsule is gone, and gives the terminal back', async () => {

@@ -8,7 +8,7 @@ import type { History } from '../keyboard/history.ts';
 import type { Key, Press } from '../keyboard/key.ts';
 import { LinePrompt } from '../keyboard/line-prompt.ts';
 import { RawTerminal } from '../keyboard/raw-terminal.ts';
-import { render } from '../render-failure.ts';
+import { render, renderFailure } from '../render-failure.ts';
 import { inputRows } from '../session-view/input-rows.ts';
 import type { SessionView } from '../session-view/session-view.ts';
 import type { LiveRows } from '../terminal/live-screen.ts';
@@ -112,9 +112,15 @@ export class ChatInput {
 
   /** A terminal that is closed, or a signal, ends a capsule that was started for the chat: nobody would know of it. */
   readonly #onSignal = (): void => {
-    if (this.#parts.isOwn) this.#do(async () => await this.#stop());
+    if (this.#parts.isOwn) this.#stopUnasked();
     else this.#parts.chat.end('left');
   };
+
+  /** Where the capsule does not end, nobody is there to choose what else to do. */
+  #stopUnasked(): void {
+    this.#do(async () => await this.#stop());
+    this.#do(async () => this.#parts.chat.end('left'));
+  }
 
   #press(keys: readonly Key[]): void {
     for (const key of keys) {
@@ -209,7 +215,7 @@ export class ChatInput {
     this.#isLeaving = true;
     chat.say(say`? stop the capsule, or keep it running?\n`);
     // At the end of the input nobody can say.
-    if (this.#lines !== null && process.stdin.readableEnded) this.#do(async () => await this.#stop());
+    if (this.#lines !== null && process.stdin.readableEnded) this.#stopUnasked();
     else if (this.#lines !== null) chat.say(say`  type stop, keep or back\n`);
   }
 
@@ -232,9 +238,13 @@ export class ChatInput {
     this.#parts.chat.end('stopped');
   }
 
-  /** One after the other, in the order in which it was asked for; a bug ends the process. */
+  /** One after the other, in the order in which it was asked for. What it failed of is said, and the chat goes on; a bug ends the process. */
   #do(work: () => Promise<void>): void {
-    this.#work = this.#work.then(work, work).catch(raise);
+    this.#work = this.#work.then(work).catch((error: unknown) => {
+      const failure = renderFailure(error, this.#parts.context);
+      if (failure === null) raise(error);
+      else this.#parts.chat.say(failure);
+    });
   }
 
   #rows(): LiveRows {
@@ -254,7 +264,7 @@ function raise(error: unknown): void {
   });
 }
 
-const endings = ['SIGTERM', 'SIGHUP'] as const;
+const endings = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 const usualRows = 24;
 
 function rowsOf({ stdout }: CommandContext): number {

@@ -142,6 +142,7 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
   const endWatch = record === null ? (): void => {} : whenGone(record, () => chatting.gone());
   try {
     input.open();
+    own?.attend();
     const end = await chatting.follow();
     return await input.ended(end);
   } finally {

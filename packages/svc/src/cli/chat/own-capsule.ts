@@ -23,6 +23,8 @@ export interface OwnCapsule {
   readonly sessionId: string;
   /** Asks it to end, and resolves once it has. `E-RUN-027` when it does not. */
   stop(): Promise<void>;
+  /** Says that somebody else hears the signals to the chat now. Until then each that ends the chat ends the capsule too. */
+  attend(): void;
   /** Leaves it running: nothing of this process is held open for it. */
   leave(): void;
 }
@@ -40,21 +42,64 @@ export async function startCapsule(
   const command = [...process.execArgv, script, ...args, '--json', '--for-chat'];
   // A group of its own: what the terminal signals is for the chat.
   const child = spawn(process.execPath, command, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const together = new EndsTogether(child);
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     tell(sayLines(text.slice(0, longestWords)));
   });
   const ended = once(child, 'exit').then(([code, signal]) => (signal === null ? Number(code) : 1));
-  const line = await firstLine(child, ended);
+  const line = await firstLine(child, ended).finally(() => {
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) together.part();
+  });
   if (line.kind === 'ended') return { exit: line.code };
   const sessionId = line.kind === 'line' ? (decodeRunLine(line.text)?.sessionId ?? null) : null;
   if (sessionId === null) {
+    together.part();
     child.kill('SIGTERM');
     const why = line.kind === 'late' ? `it was not up within ${startMs / 1000} s` : 'its first line is none of svc run';
     throw new Diagnostic('E-RUN-120', `the capsule for the chat did not start: ${why}`, {
       hint: 'start it with svc run, and join it with svc chat <session>',
     });
   }
-  return { sessionId, stop: async () => await stop(child, ended), leave: () => leave(child) };
+  return {
+    sessionId,
+    stop: async () => await stop(child, ended),
+    attend: () => together.attend(),
+    leave: () => {
+      together.part();
+      leave(child);
+    },
+  };
+}
+
+const endings = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+
+/** Has a process that is in a group of its own end with this one, as nobody would know of it. */
+class EndsTogether {
+  readonly #child: ChildProcess;
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    for (const signal of endings) process.on(signal, this.#onSignal);
+    process.on('exit', this.#onExit);
+  }
+
+  /** From now on only when this process ends by itself. */
+  attend(): void {
+    for (const signal of endings) process.off(signal, this.#onSignal);
+  }
+
+  part(): void {
+    this.attend();
+    process.off('exit', this.#onExit);
+  }
+
+  readonly #onExit = (): void => void this.#child.kill('SIGTERM');
+
+  readonly #onSignal = (signal: NodeJS.Signals): void => {
+    this.part();
+    this.#onExit();
+    process.kill(process.pid, signal);
+  };
 }
 
 type FirstLine =
