@@ -9,12 +9,18 @@ import type { LiveEvent, LiveTask, OpenQuestion, Snapshot, TokenCount } from './
 /** Readers keep ids to tell tasks, questions and calls apart: a longer one makes an event that is not read. */
 const longestId = 1024;
 
+/** Of the data of an event of one task, in characters: its longest text takes 64 KiB. */
+const longestData = 256 * 1024;
+/** Of a snapshot, which has 100 tasks. */
+const longestSnapshot = 8 * 1024 * 1024;
+
 /**
- * What an event says; null for one that is not known, whose data is no object, or that names no task where it is about one. Any other key that is
+ * What an event says; null for one that is not known, whose data is too long or no object, or that names no task where it is about one. Any other key that is
  * missing or of another form is taken for empty, unknown keys are passed over.
  */
 export function decodeLiveEvent({ event, data }: ReceivedFrame): LiveEvent | null {
   if (!known.has(event)) return null;
+  if (data.length > (event === 'snapshot' ? longestSnapshot : longestData)) return null;
   const parsed = parseJsonText(data, mostFrameValues);
   const fields = parsed.kind === 'json' ? asJsonObject(parsed.value) : null;
   if (fields === null) return null;

@@ -151,4 +151,8 @@ describe('a live event', () => {
   ])('%j of a later version says %j', (written, says) => {
     expect(decoded(written)).toEqual(says);
   });
+
+  it('of more than 256 KiB says nothing', () => {
+    expect(decoded(`event: retry\ndata: {"task_id":"t","reason":"${'x'.repeat(256 * 1024)}"}\n\n`)).toBeNull();
+  });
 });

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
+import { encodeConnectionFrame, encodeNumberedFrame } from '@svc/protocol/frames.ts';
+import type { TaskId } from '@svc/protocol/ids.ts';
 import { ShownTerminal } from '../../../../../test/support/shown-terminal.ts';
 import { SessionView } from '../session-view/session-view.ts';
 import { ChatSession } from './chat-session.ts';
@@ -16,19 +18,40 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
+const artifact = {
+  event: 'artifact',
+  taskId: 'tsk_0190a1b2c3d4e5f60718293a4b5c6d7e' as TaskId,
+  toolName: 'cat',
+  fenceSource: null,
+  toolCallId: null,
+  isError: false,
+  durationMs: 1,
+  exitCode: 0,
+  truncated: false,
+} as const;
+
 interface Asked {
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** A chat with a server that notes what it is asked, and has every call succeed. */
-async function openChat(): Promise<{ chat: ChatSession; view: SessionView; asked: Asked[]; shown: ShownTerminal }> {
+/** A chat with a server that notes what it is asked, has every call succeed, and streams these frames. */
+async function openChat(
+  frames: readonly string[] = [],
+): Promise<{ chat: ChatSession; view: SessionView; asked: Asked[]; shown: ShownTerminal }> {
   const asked: Asked[] = [];
   const server = createServer((request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (piece: string) => (body += piece));
     request.on('end', () => {
-      asked.push(JSON.parse(body) as Asked);
+      const call = JSON.parse(body) as Asked;
+      asked.push(call);
+      if (call.method === 'stream/watch') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        for (const frame of frames) response.write(frame);
+        response.end();
+        return;
+      }
       const result = { id: 'tsk_1', contextId: 'c', status: { state: 'working' } };
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result }));
@@ -69,5 +92,15 @@ describe('a chat', () => {
     expect(await shown.rows()).toContain(
       '! this capsule would take the message for the answer: answer its question first',
     );
+  });
+
+  it('keeps 16 MiB of results to show again, and the newest whatever its length', async () => {
+    const frame = (id: number): string =>
+      encodeNumberedFrame(BigInt(id), { ...artifact, content: 'x'.repeat(6 * 1024 * 1024) });
+    const ack = encodeConnectionFrame({ event: 'connection-ack', conversationMode: 'threaded' });
+    const closed = encodeConnectionFrame({ event: 'capsule-closed' });
+    const { chat } = await openChat([ack, frame(1), frame(2), frame(3), frame(4), closed]);
+    expect(await chat.follow()).toBe('closed');
+    expect(chat.results.map(({ number }) => number)).toEqual([3, 4]);
   });
 });

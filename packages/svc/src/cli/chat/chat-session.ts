@@ -239,7 +239,7 @@ export class ChatSession {
         return;
       case 'result':
         this.#resultCount += 1;
-        this.#results = [...this.#results.slice(1 - mostResults), { number: this.#resultCount, result: event.result }];
+        this.#results = lastOf([...this.#results, { number: this.#resultCount, result: event.result }]);
         return;
       case 'question-settled':
         if (event.end === 'answered' && !this.#answered.delete(`${event.taskId} ${event.questionId}`))
@@ -253,4 +253,14 @@ export class ChatSession {
         return;
     }
   }
+}
+
+/** As many as are kept; the newest one whatever its length. */
+function lastOf(results: readonly KeptResult[]): KeptResult[] {
+  let held = 0;
+  const tooMuch = results.findLastIndex(({ result }, index) => {
+    held += result.content.length;
+    return results.length - index > mostResults || (held > mostHeld && index < results.length - 1);
+  });
+  return results.slice(tooMuch + 1);
 }

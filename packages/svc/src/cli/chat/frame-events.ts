@@ -5,13 +5,22 @@ import type { LiveEvent, Snapshot } from '@svc/protocol/live-events.ts';
 import type { SessionEvent, ShownResult } from '../session-view/session-event.ts';
 import { unfenced } from '../terminal/shown.ts';
 
-/** A capsule can have no more calls at once than it can hold. */
-const mostCalls = 256;
+/** A capsule has no more calls at once; of one that says so, the oldest are forgotten. */
+const mostCalls = 64;
+/** Tasks whose ends may come twice. */
+const mostFollowed = 256;
+/** In characters, of results that wait for their `call_end`: a longer one is shown by itself. */
+const mostHeld = 16 * 1024 * 1024;
 const finalStates: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled', 'rejected']);
 
 interface StartedCall {
-  readonly name: string;
+  readonly taskId: string;
   readonly input: unknown;
+}
+
+interface NamedCall {
+  readonly taskId: string;
+  readonly toolName: string;
 }
 
 /**
@@ -19,9 +28,9 @@ interface StartedCall {
  * connection come without events, and are shown by themselves.
  */
 export class FrameEvents {
-  readonly #started = new Map<string, StartedCall>();
-  readonly #results = new Map<string, DecodedArtifact>();
-  readonly #refused = new Map<string, string>();
+  readonly #started = new Latest<StartedCall>();
+  readonly #results = new Latest<DecodedArtifact>();
+  readonly #refused = new Latest<string>();
   /** Tasks whose events come. */
   readonly #followed = new Set<string>();
 
@@ -77,7 +86,7 @@ export class FrameEvents {
       case 'call_end':
         return this.#callEnded(event);
       case 'refusal':
-        this.#refused.set(event.what, event.reason);
+        this.#refused.set(keyOf(null, { taskId, toolName: event.what }), event.reason);
         return [];
       case 'question':
         return [{ kind: 'question', taskId, questionId: event.waitId, prompt: event.prompt }];
@@ -87,12 +96,22 @@ export class FrameEvents {
       }
       case 'task_settled':
         this.#followed.delete(taskId);
+        this.#forget(taskId);
         return [{ kind: 'task-ended', taskId, state: event.state, reason: event.reason }];
     }
   }
 
   #follow(taskId: string): void {
-    if (this.#followed.size < mostCalls) this.#followed.add(taskId);
+    if (this.#followed.size < mostFollowed) this.#followed.add(taskId);
+  }
+
+  /** A call that a cancel cut off has no `call_end`. */
+  #forget(taskId: string): void {
+    for (const [key, call] of this.#started.entries) {
+      if (call.taskId !== taskId) continue;
+      this.#started.delete(key);
+      this.#results.delete(key);
+    }
   }
 
   #chunk({ event: kind, taskId, text, final }: DecodedChunk): readonly SessionEvent[] {
@@ -101,34 +120,32 @@ export class FrameEvents {
   }
 
   #artifact(frame: DecodedArtifact): readonly SessionEvent[] {
-    const { toolCallId } = frame;
-    if (toolCallId !== null && this.#started.has(toolCallId) && this.#results.size < mostCalls) {
-      this.#results.set(toolCallId, frame);
+    const key = keyOf(frame.toolCallId, frame);
+    const held = this.#results.entries.reduce((sum, [, { content }]) => sum + content.length, frame.content.length);
+    if (this.#started.get(key) !== undefined && held <= mostHeld) {
+      this.#results.set(key, frame);
       return [];
     }
     return [{ kind: 'result', result: resultOf(frame, null) }];
   }
 
   #callStarted(event: Extract<LiveEvent, { event: 'call_start' }>): readonly SessionEvent[] {
-    const { callId, toolName: name, arguments: given, argumentsText } = event;
+    const { taskId, callId, toolName: name, arguments: given, argumentsText } = event;
     const input = argumentsText ?? given;
-    if (callId !== null && this.#started.size < mostCalls) this.#started.set(callId, { name, input });
+    this.#started.set(keyOf(callId, event), { taskId, input });
     return [{ kind: 'call', callId, name, input }];
   }
 
   #callEnded(event: Extract<LiveEvent, { event: 'call_end' }>): readonly SessionEvent[] {
     const { callId, toolName: name, exitCode, isError, denied: isRefused, durationMs, step } = event;
-    const frame = callId === null ? undefined : this.#results.get(callId);
-    const input = callId === null ? undefined : this.#started.get(callId)?.input;
-    if (callId !== null) {
-      this.#results.delete(callId);
-      this.#started.delete(callId);
-    }
+    const key = keyOf(callId, event);
+    const frame = this.#results.delete(key);
+    const started = this.#started.delete(key);
+    const input = started?.input;
     if (frame !== undefined) return [{ kind: 'result', result: { ...resultOf(frame, step), input } }];
-    // The frame of a call without an id has been shown by itself.
-    if (callId === null && !isRefused) return [];
-    const content = this.#refused.get(name) ?? '';
-    this.#refused.delete(name);
+    // The frame of a call whose beginning nobody told of has been shown by itself.
+    if (started === undefined && !isRefused) return [];
+    const content = this.#refused.delete(keyOf(null, event)) ?? '';
     return [
       { kind: 'result', result: { callId, name, input, content, exitCode, isError, isRefused, durationMs, step } },
     ];
@@ -144,4 +161,36 @@ function resultOf(frame: DecodedArtifact, step: number | null): ShownResult {
   const { toolName: name, toolCallId: callId, content, fenceSource, exitCode, isError, durationMs } = frame;
   const shown = unfenced(content, fenceSource);
   return { callId, name, input: undefined, content: shown, exitCode, isError, isRefused: false, durationMs, step };
+}
+
+/** A provider need not name its calls: those of one tool come one after the other then. */
+function keyOf(callId: string | null, { taskId, toolName }: NamedCall): string {
+  return callId === null ? `of ${taskId} ${toolName}` : `id ${callId}`;
+}
+
+/** Values by keys that others chose, the last ones. */
+class Latest<Value> {
+  readonly #values = new Map<string, Value>();
+
+  get entries(): readonly (readonly [string, Value])[] {
+    return [...this.#values];
+  }
+
+  get(key: string): Value | undefined {
+    return this.#values.get(key);
+  }
+
+  set(key: string, value: Value): void {
+    this.#values.delete(key);
+    this.#values.set(key, value);
+    const [oldest] = this.#values.keys();
+    if (this.#values.size > mostCalls && oldest !== undefined) this.#values.delete(oldest);
+  }
+
+  /** What was there. */
+  delete(key: string): Value | undefined {
+    const value = this.#values.get(key);
+    this.#values.delete(key);
+    return value;
+  }
 }

@@ -10,6 +10,8 @@ const spinMs = 125;
 /** A model that says nothing for so long is said to be waited for. */
 const silenceMs = 10_000;
 const longestCall = 40;
+/** Of calls that run, and of tasks that wait: nobody counts more of them. */
+const mostCounted = 1000;
 
 interface Asked {
   readonly taskId: string;
@@ -58,7 +60,7 @@ export class SessionStatus {
     this.#lastHeardMs = this.#nowMs();
     switch (event.kind) {
       case 'said':
-        if (event.waiting > 0) this.#waiting.add(event.taskId);
+        if (event.waiting > 0 && this.#waiting.size < mostCounted) this.#waiting.add(event.taskId);
         return;
       case 'task-started':
         return this.#begin(event.taskId);
@@ -69,7 +71,8 @@ export class SessionStatus {
         return;
       case 'call':
         this.#isModelAsked = false;
-        if (event.callId !== null) this.#running.set(event.callId, shownCall(event.name, event.input).about);
+        if (event.callId !== null && this.#running.size < mostCounted)
+          this.#running.set(event.callId, cutInMiddle(shownCall(event.name, event.input).about, longestCall));
         return;
       case 'result':
         if (event.result.callId !== null) this.#running.delete(event.result.callId);
@@ -111,7 +114,7 @@ export class SessionStatus {
     const parts = [`${sign} ${this.#doing(nowMs)}`];
     if (task.tokens > 0) parts.push(`${shownCount(task.tokens)} tokens`);
     if (this.#waiting.size > 0)
-      parts.push(this.#waiting.size === 1 ? '1 message waits' : `${this.#waiting.size} messages wait`);
+      parts.push(this.#waiting.size === 1 ? '1 message waits' : `${shownCount(this.#waiting.size)} messages wait`);
     if (keysHint !== '' && this.#question === null) parts.push(keysHint);
     return parts.join(' · ');
   }
@@ -124,7 +127,7 @@ export class SessionStatus {
     const took = seconds(nowMs - task.startedMs);
     if (call !== undefined) {
       const more = others.length === 0 ? '' : ` and ${others.length} more`;
-      return `${cutInMiddle(call, longestCall)}${more}, ${took}`;
+      return `${call}${more}, ${took}`;
     }
     const silentMs = nowMs - this.#lastHeardMs;
     if (this.#isModelAsked && silentMs >= silenceMs) return `waiting for the model, ${seconds(silentMs)}`;

@@ -231,4 +231,19 @@ describe('SessionView', () => {
     ];
     expect(await rowsAfter(events, new ShownTerminal(24, 7))).toEqual(['⠋ turn 1, 0 s · Esc can…']);
   });
+
+  it('counts no more than a thousand calls and tasks of a capsule that begins them without end', async () => {
+    const many = Array.from({ length: 5000 }, (_, index) => index);
+    const rows = await rowsAfter([
+      { kind: 'task-started', taskId: 't' },
+      ...many.map((id): SessionEvent => ({
+        kind: 'call',
+        callId: `c${id}`,
+        name: 'sh',
+        input: { command: 'sleep 9' },
+      })),
+      ...many.map((id): SessionEvent => ({ kind: 'said', taskId: `w${id}`, text: 'x', by: 'user', waiting: 1 })),
+    ]);
+    expect(rows.at(-1)).toContain('sleep 9 and 999 more, 0 s \u00B7 1,000 messages wait');
+  });
 });

@@ -43,8 +43,6 @@ export class SessionView {
   readonly #transcript: Transcript;
   readonly #color: ReturnType<typeof pc.createColors>;
   readonly #status: SessionStatus;
-  /** What the calls that run were called with, by their ids. */
-  readonly #calls = new Map<string, unknown>();
   #input: () => LiveRows | null = () => null;
   /** Rows between transcript and status, such as what could be completed. */
   #notes: readonly string[] = [];
@@ -162,9 +160,6 @@ export class SessionView {
         return this.#transcript.quote(event.kind, event.text);
       case 'text-ended':
         return this.#transcript.endQuote();
-      case 'call':
-        if (event.callId !== null) this.#calls.set(event.callId, event.input);
-        return;
       case 'result':
         return this.#result(event.result);
       case 'shown-by-hook':
@@ -186,6 +181,7 @@ export class SessionView {
         return this.#ended(event);
       case 'task-started':
       case 'turn':
+      case 'call':
       case 'usage':
         return;
     }
@@ -205,11 +201,9 @@ export class SessionView {
   }
 
   #result(result: ShownResult): void {
-    const started = result.callId === null ? undefined : this.#calls.get(result.callId);
-    if (result.callId !== null) this.#calls.delete(result.callId);
     // Its question and its answer are shown as such.
     if (result.name === questionTool && !result.isError) return;
-    const call = shownCall(result.name, result.input ?? started);
+    const call = shownCall(result.name, result.input);
     const head = callHead(call, result);
     const { red, dim } = this.#color;
     const paint = head.hasFailed ? red : dim;
