@@ -1,8 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  chownSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -47,6 +49,20 @@ function open(over: { readonly writable?: boolean; readonly splits?: boolean } =
 
 function masked({ masked: places }: ProjectFolder): readonly string[] {
   return places.map(({ path, isDirectory }) => (isDirectory ? `${path}/` : path));
+}
+
+/** Does something as a user from whom the modes of files keep something. */
+function asNobody<Value>(operation: () => Value): Value {
+  if (process.getuid?.() !== 0) return operation();
+  const nobody = 65_534;
+  for (const path of [base, shop, ...readdirSync(shop).map((name) => join(shop, name))])
+    chownSync(path, nobody, nobody);
+  process.seteuid?.(nobody);
+  try {
+    return operation();
+  } finally {
+    process.seteuid?.(0);
+  }
 }
 
 function refusal(operation: () => unknown): string {
@@ -183,6 +199,21 @@ describe('the parts of a project folder', () => {
       'E-CAP-023: .env files cannot be kept from programs here: /shop holds .env, which is only kept from programs that may write beside it in class sealed',
     );
     expect(masked(open({ writable: true }))).toEqual(['.env']);
+  });
+
+  it('are no part of a folder that its owner cannot read, who could make it readable', () => {
+    write('hidden/.env', 'unsearchable/below/x', 'a');
+    chmodSync(join(shop, 'hidden'), 0o000);
+    chmodSync(join(shop, 'unsearchable'), 0o400);
+    try {
+      const folder = asNobody(() => open({ splits: true }));
+      expect(masked(folder)).toEqual(['hidden/', 'unsearchable/below/']);
+      expect(folder.parts).toEqual([join(shop, 'a')]);
+      expect(masked(asNobody(() => open()))).toEqual([]);
+      expect(masked(asNobody(() => open({ writable: true })))).toEqual(['hidden/', 'unsearchable/below/']);
+    } finally {
+      for (const name of ['hidden', 'unsearchable']) chmodSync(join(shop, name), 0o700);
+    }
   });
 
   it('are refused beyond 600', () => {

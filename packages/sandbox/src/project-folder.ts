@@ -6,6 +6,7 @@ import type { Clock } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import type { MaskedPlace, ProjectFolder } from './launch/process-grants.ts';
@@ -118,11 +119,17 @@ class WatchedFolder implements ProjectFolder {
       return this.#sorted(path, stamp, readAtMs);
     } catch (error) {
       if (path !== '' && isErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return null;
-      // Who may write could make it readable.
+      // Who may write could make it readable; its owner can where no mount keeps the modes of files.
       if (path !== '' && isErrno(error, 'EACCES', 'EPERM'))
-        return this.writable ? hiddenWhole(path, stampOf(this.#stat(path))) : null;
+        return this.writable || (this.#splits && !this.#isOfAnother(path)) ? hiddenWhole(path) : null;
       throw ioFault(error, `the folder ${this.path} cannot be read`);
     }
+  }
+
+  /** False where a folder above it does not show that. */
+  #isOfAnother(path: string): boolean {
+    const stat = unlessRefused(() => this.#stat(path), null);
+    return stat !== null && Number(stat.uid) !== process.geteuid?.();
   }
 
   #sorted(path: string, stamp: string, readAtMs: number): ReadDirectory {
@@ -207,8 +214,9 @@ class WatchedFolder implements ProjectFolder {
   }
 }
 
-function hiddenWhole(path: string, stamp: string): ReadDirectory {
-  return { stamp, readAtMs: 0, directories: [], others: [], masked: [{ path, kind: 'directory' }], count: 1 };
+/** It is read again with each look. */
+function hiddenWhole(path: string): ReadDirectory {
+  return { stamp: '', readAtMs: 0, directories: [], others: [], masked: [{ path, kind: 'directory' }], count: 1 };
 }
 
 function isOlder({ stamp, readAtMs }: ReadDirectory): boolean {
