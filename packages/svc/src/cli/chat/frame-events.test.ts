@@ -90,4 +90,36 @@ describe('FrameEvents', () => {
     });
     expect(shown).toEqual([0, 0, 1]);
   });
+
+  it('tell after a connection broke which question waits now, and that the one before does not', () => {
+    const snapshot = (waitId: string | null): LiveEvent => ({
+      event: 'snapshot',
+      sessionId: 's',
+      name: 'n',
+      version: '1.0.0',
+      model: 'm',
+      containment: 'sealed',
+      methods: [],
+      usage: { inputTokens: 0, outputTokens: 0 },
+      tasks: [
+        {
+          taskId,
+          contextId: 'c',
+          state: 'working',
+          text: 'Paint.',
+          question: waitId === null ? null : { waitId, prompt: `${waitId}?` },
+        },
+      ],
+      tasksLeftOut: 0,
+    });
+    const frames = new FrameEvents();
+    const kinds = (event: LiveEvent): string[] =>
+      frames.ofEvent(event).map((shown) => ('questionId' in shown ? `${shown.kind} ${shown.questionId}` : shown.kind));
+    expect(kinds(snapshot(null))).toEqual(['said', 'task-started']);
+    expect(kinds(snapshot('q1'))).toEqual(['question q1']);
+    expect(kinds(snapshot('q1'))).toEqual([]);
+    expect(kinds(snapshot('q2'))).toEqual(['question-settled q1', 'question q2']);
+    expect(kinds(snapshot(null))).toEqual(['question-settled q2']);
+    expect(kinds(snapshot(null))).toEqual([]);
+  });
 });

@@ -1,7 +1,7 @@
 /** What a person is shown of the frames and events of a capsule that runs in another process. */
 
 import type { DecodedArtifact, DecodedChunk, DecodedStatus } from '@svc/protocol/decode-frame.ts';
-import type { LiveEvent, Snapshot } from '@svc/protocol/live-events.ts';
+import type { LiveEvent, LiveTask, OpenQuestion, Snapshot } from '@svc/protocol/live-events.ts';
 import type { SessionEvent, ShownResult } from '../session-view/session-event.ts';
 import { unfenced } from '../terminal/shown.ts';
 
@@ -33,22 +33,39 @@ export class FrameEvents {
   readonly #refused = new Latest<string>();
   /** Tasks whose events come. */
   readonly #followed = new Set<string>();
+  /** The question that was told of and waits. */
+  #asked: { readonly taskId: string; readonly questionId: string } | null = null;
 
   /** Where the session stands as the connection opens: what waits, and what it waits for. */
   begin({ tasks }: Snapshot): readonly SessionEvent[] {
     const live = new Set(tasks.map(({ taskId }) => taskId));
     // What ended while there was no connection is told by its last frame.
     for (const taskId of this.#followed) if (!live.has(taskId)) this.#followed.delete(taskId);
-    return tasks.flatMap(({ taskId, state, text, question }): readonly SessionEvent[] => {
-      if (this.#followed.has(taskId)) return [];
-      this.#follow(taskId);
-      const said: SessionEvent = { kind: 'said', taskId, text, by: 'user', waiting: state === 'submitted' ? 1 : 0 };
-      if (state === 'submitted') return [said];
-      const started: SessionEvent = { kind: 'task-started', taskId };
-      if (question === null) return [said, started];
-      const { waitId: questionId, prompt } = question;
-      return [said, started, { kind: 'question', taskId, questionId, prompt }];
-    });
+    const isOpen = (task: LiveTask): boolean =>
+      task.taskId === this.#asked?.taskId && task.question?.waitId === this.#asked.questionId;
+    // How it ended meanwhile is not known.
+    const over: readonly SessionEvent[] =
+      this.#asked === null || tasks.some(isOpen) ? [] : [{ kind: 'question-settled', ...this.#asked, end: 'canceled' }];
+    if (over.length > 0) this.#asked = null;
+    return [...over, ...tasks.flatMap((task) => [...this.#begun(task), ...(isOpen(task) ? [] : this.#waiting(task))])];
+  }
+
+  /** Nothing of a task that was told of before. */
+  #begun({ taskId, state, text }: LiveTask): readonly SessionEvent[] {
+    if (this.#followed.has(taskId)) return [];
+    this.#follow(taskId);
+    const said: SessionEvent = { kind: 'said', taskId, text, by: 'user', waiting: state === 'submitted' ? 1 : 0 };
+    return state === 'submitted' ? [said] : [said, { kind: 'task-started', taskId }];
+  }
+
+  #waiting({ taskId, state, question }: LiveTask): readonly SessionEvent[] {
+    if (state === 'submitted' || question === null) return [];
+    return [this.#question(taskId, question)];
+  }
+
+  #question(taskId: string, { waitId: questionId, prompt }: OpenQuestion): SessionEvent {
+    this.#asked = { taskId, questionId };
+    return { kind: 'question', taskId, questionId, prompt };
   }
 
   ofFrame(frame: DecodedStatus | DecodedArtifact | DecodedChunk): readonly SessionEvent[] {
@@ -89,14 +106,16 @@ export class FrameEvents {
         this.#refused.set(keyOf(null, { taskId, toolName: event.what }), event.reason);
         return [];
       case 'question':
-        return [{ kind: 'question', taskId, questionId: event.waitId, prompt: event.prompt }];
+        return [this.#question(taskId, event)];
       case 'question_settled': {
+        this.#asked = null;
         const end = event.end === 'answered' || event.end === 'timed-out' ? event.end : 'canceled';
         return [{ kind: 'question-settled', taskId, questionId: event.waitId, end }];
       }
       case 'task_settled':
         this.#followed.delete(taskId);
         this.#forget(taskId);
+        if (this.#asked?.taskId === taskId) this.#asked = null;
         return [{ kind: 'task-ended', taskId, state: event.state, reason: event.reason }];
     }
   }
