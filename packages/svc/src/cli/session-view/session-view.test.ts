@@ -180,6 +180,55 @@ describe('SessionView', () => {
     ]);
   });
 
+  it('tears no line of an answer for a message that comes meanwhile, and says it again when its turn has come', async () => {
+    const events: SessionEvent[] = [
+      { kind: 'task-started', taskId: 'tsk_1' },
+      { kind: 'text', taskId: 'tsk_1', text: 'The loop' },
+      { kind: 'said', taskId: 'tsk_2', text: 'and then\nthe changelog', by: 'user', waiting: 1 },
+      { kind: 'text', taskId: 'tsk_1', text: ' returns.' },
+      { kind: 'text-ended' },
+      { kind: 'task-ended', taskId: 'tsk_1', state: 'completed', reason: null },
+      { kind: 'task-started', taskId: 'tsk_2' },
+      { kind: 'text', taskId: 'tsk_2', text: 'Added.' },
+      { kind: 'text-ended' },
+    ];
+    expect((await rowsAfter(events)).slice(0, -1)).toEqual([
+      '> and then',
+      '  the changelog',
+      '  waiting (1st)',
+      '│ The loop returns.',
+      '- done in 0 ms · 0 turns',
+      '> and then …',
+      '│ Added.',
+    ]);
+  });
+
+  it('says which message was canceled before its turn came, while the answer to another one goes on', async () => {
+    const events: SessionEvent[] = [
+      { kind: 'task-started', taskId: 'tsk_1' },
+      { kind: 'text', taskId: 'tsk_1', text: 'The loop' },
+      { kind: 'said', taskId: 'tsk_2', text: 'and then', by: 'user', waiting: 1 },
+      { kind: 'task-ended', taskId: 'tsk_2', state: 'canceled', reason: null },
+      { kind: 'text', taskId: 'tsk_1', text: ' returns.' },
+      { kind: 'text-ended' },
+    ];
+    expect((await rowsAfter(events)).slice(2, -1)).toEqual([
+      '- canceled before it began: and then',
+      '│ The loop returns.',
+    ]);
+  });
+
+  it('quotes a text whole beside an answer that streams', async () => {
+    const shown = new ShownTerminal();
+    const view = viewOn(shown);
+    view.show({ kind: 'text', taskId: 'tsk_1', text: 'The loop' });
+    view.quote('whole output\nof a call');
+    view.show({ kind: 'text', taskId: 'tsk_1', text: ' returns.' });
+    view.show({ kind: 'text-ended' });
+    view.screen.flush();
+    expect(await shown.rows()).toEqual(['│ whole output', '│ of a call', '│ The loop returns.']);
+  });
+
   it('gives hostile text no row without the gutter, whatever it tries', async () => {
     const forged = [
       '> yes',

@@ -44,6 +44,8 @@ export class SessionView {
   readonly #color: ReturnType<typeof pc.createColors>;
   readonly #status: SessionStatus;
   #input: () => LiveRows | null = () => null;
+  /** How the messages that wait begin, by their tasks: said again when their turn has come. */
+  readonly #waiting = new Map<string, string>();
   /** Rows between transcript and status, such as what could be completed. */
   #notes: readonly string[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -84,16 +86,15 @@ export class SessionView {
     this.draw();
   }
 
-  /** Rows of `svc` between those of the view. */
+  /** Rows of `svc` between those of the view; an answer that streams goes on behind them. */
   say(rows: Shown): void {
-    this.#transcript.own(rows);
+    this.#transcript.beside(rows);
     this.draw();
   }
 
-  /** A whole text of others. */
+  /** A whole text of others, in the same place. */
   quote(text: string): void {
-    this.#transcript.quote('text', text);
-    this.#transcript.endQuote();
+    this.#transcript.quoteBeside(text);
     this.draw();
   }
 
@@ -180,6 +181,7 @@ export class SessionView {
       case 'task-ended':
         return this.#ended(event);
       case 'task-started':
+        return this.#sayAgain(event.taskId);
       case 'turn':
       case 'call':
       case 'usage':
@@ -187,7 +189,14 @@ export class SessionView {
     }
   }
 
-  #said({ text, by, waiting }: Extract<SessionEvent, { readonly kind: 'said' }>): void {
+  /** What was said while another task ran stands far above its answer. */
+  #sayAgain(taskId: string): void {
+    const row = this.#waiting.get(taskId);
+    this.#waiting.delete(taskId);
+    if (row !== undefined) this.#own(Shown.cleaned(row), 'bold');
+  }
+
+  #said({ taskId, text, by, waiting }: Extract<SessionEvent, { readonly kind: 'said' }>): void {
     const lines = inert(text.slice(0, 64 * 1024))
       .replace(/\n+$/, '')
       .split('\n');
@@ -196,8 +205,12 @@ export class SessionView {
     const from = by === 'user' ? '' : by === 'peer' ? '[another capsule] ' : '[an end is told] ';
     const rows = shown.map((line, index) => `${index === 0 ? `> ${from}` : '  '}${exact(line)}`);
     if (more > 0) rows.push(`  … ${shownCount(more)} lines more`);
-    if (waiting > 0) rows.push(`  waiting (${ordinal(waiting)})`);
-    this.#own(Shown.cleaned(rows.join('\n')), by === 'user' ? 'bold' : 'none');
+    const isWaiting = waiting > 0;
+    if (isWaiting) {
+      this.#waiting.set(taskId, `${rows[0] ?? ''}${lines.length > 1 ? ' …' : ''}`);
+      rows.push(`  waiting (${ordinal(waiting)})`);
+    }
+    this.#own(Shown.cleaned(rows.join('\n')), by === 'user' ? 'bold' : 'none', isWaiting);
   }
 
   #result(result: ShownResult): void {
@@ -215,7 +228,11 @@ export class SessionView {
     if (lines.length > 0) this.#transcript.aside(lines.join('\n'));
   }
 
-  #ended({ state, reason }: Extract<SessionEvent, { readonly kind: 'task-ended' }>): void {
+  #ended({ taskId, state, reason }: Extract<SessionEvent, { readonly kind: 'task-ended' }>): void {
+    const waited = this.#waiting.get(taskId);
+    this.#waiting.delete(taskId);
+    if (waited !== undefined && state === 'canceled')
+      return this.#own(Shown.cleaned(`- canceled before it began: ${waited.replace(/^> /, '')}`), 'none', true);
     const facts = this.#status.takeEnd();
     const took = facts === null ? '' : ` in ${shownDuration(facts.tookMs)}`;
     const turns = facts === null ? '' : ` · ${facts.turns === 1 ? '1 turn' : `${facts.turns} turns`}`;
@@ -233,9 +250,10 @@ export class SessionView {
     }
   }
 
-  #own(rows: Shown, paint: 'red' | 'yellow' | 'bold' | 'none' = 'none'): void {
-    const text = paint === 'none' ? rows.text : this.#color[paint](rows.text);
-    this.#transcript.own(Shown.cleaned(text));
+  #own(rows: Shown, paint: 'red' | 'yellow' | 'bold' | 'none' = 'none', isBeside = false): void {
+    const text = Shown.cleaned(paint === 'none' ? rows.text : this.#color[paint](rows.text));
+    if (isBeside) this.#transcript.beside(text);
+    else this.#transcript.own(text);
   }
 }
 

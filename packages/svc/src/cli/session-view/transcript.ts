@@ -37,8 +37,20 @@ export class Transcript {
   /** A row, or several, of `svc`; ends the text of others first. */
   own(rows: Shown): void {
     this.endQuote();
+    this.beside(rows);
+  }
+
+  /** Rows of `svc` that do not end the text of others: they stand above its row that is not whole, so that no line of it is torn. */
+  beside(rows: Shown): void {
     const text = this.drawable(redactHandles(rows.text).replace(/\n$/, ''));
     this.#screen.append(this.#terminal.wrapped(text, this.#screen.columns).split('\n'));
+  }
+
+  /** The same of a whole text of others. */
+  quoteBeside(text: string): void {
+    const rows = this.#newRows();
+    const laid = rows.push(redactHandles(text)) + rows.end();
+    if (laid !== '') this.#screen.append(laid.replace(/\n$/, '').split('\n'));
   }
 
   /** A row that has been laid out for the width of the screen. */

@@ -133,6 +133,30 @@ describe('LiveScreen', () => {
     screen.close();
   });
 
+  it('erases nothing behind a live row that is as wide as the screen: tmux would erase its last column', async () => {
+    const shown = new ShownTerminal(20, 12);
+    const screen = new Drawn(shown);
+    screen.show(['short'], null);
+    screen.flush();
+    await shown.rows();
+    screen.show(['twenty columns wide.'], null);
+    screen.flush();
+    expect(String(shown.stream.read())).toBe('\u001B[?2026h\u001B[?7l\rtwenty columns wide.\r\u001B[?7h\u001B[?2026l');
+    screen.close();
+  });
+
+  it('leaves nothing of the live rows behind when they are drawn again and the transcript grows at once', async () => {
+    const shown = new ShownTerminal();
+    const screen = new Drawn(shown);
+    screen.show(['status', '> '], { row: 1, column: 2 });
+    screen.flush();
+    screen.redraw();
+    screen.append(['> said']);
+    screen.flush();
+    expect(await shown.rows()).toEqual(['> said', 'status', '> ']);
+    screen.close();
+  });
+
   it('gives the screen away without a live row, and draws them again behind what was written meanwhile', async () => {
     const shown = new ShownTerminal();
     const screen = new Drawn(shown);

@@ -130,9 +130,9 @@ export class LiveScreen {
     this.#output.write(Shown.cleaned(askPosition, 'exact'));
   }
 
-  /** Draws the live rows again where the cursor is. */
+  /** Draws the live rows again where they stand. */
   redraw(): void {
-    this.#forget();
+    this.#write(this.#erased());
     this.changed();
   }
 
@@ -193,7 +193,8 @@ export class LiveScreen {
       const last = Math.max(0, this.#drawn.length - 1, this.#at.row);
       text += index > last ? verticalMove(this.#at.row, last) + '\r\n'.repeat(index - last) : '';
       text += index > last ? '' : verticalMove(this.#at.row, index);
-      text += `\r${row}${eraseRight}`;
+      // In the last column the cursor stands on what was written there.
+      text += `\r${row}${widthOf(plainOf(row)) < this.columns ? eraseRight : ''}`;
       this.#at = { row: index, column: -1 };
       this.#drawn = [...this.#drawn.slice(0, index), row, ...this.#drawn.slice(index + 1)];
     }
