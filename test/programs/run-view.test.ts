@@ -95,6 +95,20 @@ describe.skipIf(skipped)('the view of svc run (skipped without python3)', () => 
     for (const cleared of ['\u001B[2J', '\u001B[3J']) expect(running.raw).not.toContain(cleared);
   });
 
+  it('leaves no row of the status behind after Ctrl+C of svc "task"', async () => {
+    const slow = script(runs('sleep 30'), says('Done.'));
+    const running = run(capsule({ manifest: 'capabilities: { shell: { allow: [sh] } }\n', script: slow }), [
+      'sleep well',
+    ]);
+    await running.shows(/ sleep 30, \d+ s/);
+    running.type('\u0003');
+    expect(await running.ended).toBe(1);
+    const { rows } = running.terminal;
+    expect(rows.filter((row) => / sleep 30, |Esc cancels/.test(row))).toEqual([]);
+    const own = rows.filter((row) => row !== '').map((row) => row.replace(/ in .*| ses_.*/, ''));
+    expect(own.slice(-3)).toEqual(['stopping; once more to end at once', '- canceled', 'session:']);
+  });
+
   it('shows no live row and no colour where it must not', async () => {
     const workspace = capsule({ manifest: asker, script: question, files: taskFile });
     const running = run(workspace, ['run'], { env: { ACCESSIBLE: '1' } });

@@ -57,15 +57,16 @@ export async function run(
 ): Promise<number> {
   const stopWithinMs = options.stopWithin ?? usualEndMs;
   let view: RunView | null = null;
+  let script: OpenScript | null = null;
   const tell = (rows: Shown): void => {
-    if (view === null) context.stderr.write(rows);
-    else view.say(rows);
+    if (script !== null) script.say(rows);
+    else if (view !== null) view.say(rows);
+    else context.stderr.write(rows);
   };
   const stop = stopOnSignals(context, stopWithinMs, tell);
   const choice = { flag: undefined, signal: stop.signal };
   let endWatch = (): void => {};
   const result = options.json !== true && context.stdout.isTerminal ? await resultPlace() : null;
-  let script: OpenScript | null = null;
   try {
     if (usage !== null) script = await openScript(options, { context, stop, usage, companion: own?.companion ?? null });
     if (options.spawnedBy !== undefined) {

@@ -142,7 +142,7 @@ class ScriptRun implements RunObserver {
   }
 
   onWarning(warning: Diagnostic): void {
-    this.#say(render([warning], this.#context));
+    this.say(render([warning], this.#context));
   }
 
   onListening(capsule: RunningCapsule, steering: Steering): void {
@@ -248,13 +248,16 @@ class ScriptRun implements RunObserver {
     this.#isReported = true;
     clearTimeout(this.#timer);
     if (this.#output.isUnread) return;
-    if (shown.length > 0) this.#say(render(shown, this.#context));
+    // Who canceled it on the terminal has read so in the row of its end.
+    const isTold = this.#companion?.hasShown === true && reason?.code === 'E-RUN-056';
+    if (shown.length > 0 && !isTold) this.say(render(shown, this.#context));
     const result = this.#resultOf(reason, status);
     if (this.#companion?.hasShown !== true) this.#output.result(result);
-    if (this.#companion !== null) this.#say(this.#companion.lastRows());
+    if (this.#companion !== null) this.say(this.#companion.lastRows());
   }
 
-  #say(rows: Shown): void {
+  /** Rows of standard error. */
+  say(rows: Shown): void {
     if (this.#companion === null) this.#context.stderr.write(rows);
     else this.#companion.say(rows);
   }
