@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { asks, runs, says, script } from '../support/scripted-turns.ts';
 import { FirstMinute } from '../support/first-minute.ts';
+import { startCapsule } from '../support/svc-process.ts';
 import { hasPseudoTerminals, TerminalProcess, type TerminalOptions } from '../support/terminal-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
@@ -200,6 +201,37 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(await chat.ended).toBe(0);
   });
 
+  it('gives back a message that the capsule does not take', async () => {
+    const workspace = capsule({
+      manifest: `${shell}lifecycle: { task_acceptance: queue, after_task: sleep, queue_depth: 0 }\n`,
+      script: script(runs('sleep 60'), says('Done.')),
+    });
+    const { line } = await startCapsule(workspace);
+    const chat = terminal(workspace, ['chat', line.session_id]);
+    await chat.shows(/^>$/);
+    chat.type('work\r');
+    await chat.shows(/ sleep 60, \d+ s/);
+    chat.type('and then this\r');
+    await chat.shows(/^! the capsule takes no message now/);
+    await chat.shows(/^> and then this$/);
+  });
+
+  it('takes what is typed on while a task runs', async () => {
+    const workspace = capsule({ manifest: shell, script: script(runs('sleep 60'), says('Done.')) });
+    const chat = terminal(workspace, ['chat']);
+    await chat.shows(/^>$/);
+    chat.type('work\r');
+    await chat.shows(/ sleep 60, \d+ s/);
+    for (const [text, place] of [
+      ['one', '1st'],
+      ['two', '2nd'],
+      ['three', '3rd'],
+    ] as const) {
+      chat.type(`${text}\r`);
+      await chat.shows(new RegExp(`^ {2}waiting \\(${place}\\)$`));
+    }
+  });
+
   it('sends a paste of several lines as one message, and only when Enter is pressed', async () => {
     const workspace = capsule({ script: script(says('Read.')) });
     const chat = terminal(workspace, ['chat']);
@@ -224,7 +256,9 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     await chat.shows(/^- done in /);
     expect(chat.terminal.rows).not.toContain('\u2502 3');
     chat.type('/show 1\r');
-    await chat.shows(/^\u2502 3$/);
+    expect(await chat.shows(/^\u2502 3$/)).toContain('/show 1');
+    chat.type('/diff\r');
+    await chat.shows(/^no call has changed a file with the editor yet$/);
     chat.type('/save answer.md\r');
     await chat.shows(/^wrote .*answer\.md$/);
     expect(readFileSync(join(workspace.folder, 'answer.md'), 'utf8')).toBe('Counted.\n');

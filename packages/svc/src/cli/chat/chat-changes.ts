@@ -2,6 +2,9 @@
 
 import type { RunChanges } from '../../capsule/running-capsule.ts';
 
+/** Who types on while a task runs shall not be turned away; a manifest may allow more. */
+const mostWaiting = 16;
+
 /** It takes one message after the other, remembers what was said, and ends when it is told to. It begins without a task. */
 export const chatChanges: RunChanges = {
   settle: (manifest) => ({
@@ -9,6 +12,7 @@ export const chatChanges: RunChanges = {
     lifecycle: {
       ...manifest.lifecycle,
       task_acceptance: 'queue',
+      queue_depth: Math.max(mostWaiting, manifest.lifecycle.queue_depth),
       after_task: 'sleep',
       conversation: 'threaded',
     },

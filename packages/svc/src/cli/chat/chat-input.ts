@@ -12,12 +12,14 @@ import { render, renderFailure } from '../render-failure.ts';
 import { inputRows } from '../session-view/input-rows.ts';
 import type { SessionView } from '../session-view/session-view.ts';
 import type { LiveRows } from '../terminal/live-screen.ts';
+import { inertLine } from '../terminal/inert-text.ts';
 import { say } from '../terminal/shown.ts';
 import { completeLine } from './complete-line.ts';
-import type { ChatEnd, ChatSession } from './chat-session.ts';
+import type { ChatEnd, ChatSession, SentMessage } from './chat-session.ts';
 import { type CommandScope, runSlashCommand } from './slash-commands.ts';
 
 const mostInputRows = 5;
+const longestCommand = 400;
 /** Ctrl+C twice, or Esc twice, within this time. */
 const twiceMs = 1000;
 /** A connection whose answers take longer gets fewer frames. */
@@ -47,6 +49,8 @@ export class ChatInput {
   #isLeaving = false;
   #lastInterruptMs = -twiceMs;
   #lastEscapeMs = -twiceMs;
+  /** The last message that waited when Esc was pressed first: the cancel may have had its turn come. */
+  #lastWaiting: SentMessage | null = null;
   #askedPositionMs = 0;
   /** What was begun and is waited for before the chat ends. */
   #work: Promise<void> = Promise.resolve();
@@ -173,19 +177,26 @@ export class ChatInput {
     else if (key.name === 'l') view.screen.redraw();
   }
 
-  /** Cancels the task that runs; the second one takes the last message that waits back into the line. */
+  /** Cancels the task that runs; the second one takes the last message that waited at the first back into the line. */
   #escape(): void {
     const { chat, view } = this.#parts;
     const nowMs = performance.now();
     const isSecond = nowMs - this.#lastEscapeMs < twiceMs;
     this.#lastEscapeMs = isSecond ? -twiceMs : nowMs;
-    if (isSecond && chat.waiting.length > 0) {
+    const waited = this.#lastWaiting;
+    this.#lastWaiting = isSecond ? null : (chat.waiting.at(-1) ?? null);
+    if (isSecond && waited !== null) {
       this.#do(async () => {
-        const text = await chat.takeBack();
-        if (text !== null && this.#prompt.isEmpty) this.#prompt.set(text);
-        view.draw();
+        await chat.cancel(waited.taskId);
+        this.#giveBack(waited.text);
       });
     } else if (view.runningTask !== null) this.#do(async () => await chat.cancel());
+  }
+
+  /** A text that nothing comes of: into the line, unless something else was typed there meanwhile. */
+  #giveBack(text: string): void {
+    if (this.#prompt.isEmpty) this.#prompt.set(text);
+    this.#parts.view.draw();
   }
 
   #interrupt(): void {
@@ -202,10 +213,16 @@ export class ChatInput {
     const { chat, view } = this.#parts;
     if (this.#isLeaving) return this.#decideWord(typed.trim());
     if (typed.trim() === '') return;
-    if (/^\/(?!\/)/.test(typed)) return this.#do(async () => await runSlashCommand(typed, this.#scope));
+    if (/^\/(?!\/)/.test(typed)) {
+      // What it says would stand without its question; whole lines have been echoed by the terminal.
+      if (view.screen.isLive) chat.say(say`${inertLine(typed, longestCommand)}\n`);
+      return this.#do(async () => await runSlashCommand(typed, this.#scope));
+    }
     const text = typed.startsWith('//') ? typed.slice(1) : typed;
     const { question } = view;
-    this.#do(async () => await chat.send(text, question));
+    this.#do(async () => {
+      if (!(await chat.send(text, question)) && view.screen.isLive) this.#giveBack(typed);
+    });
   }
 
   /** Leaves a session that was joined at once; asks what becomes of one that was started. */

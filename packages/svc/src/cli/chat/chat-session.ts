@@ -136,10 +136,13 @@ export class ChatSession {
     this.#view.say(rows);
   }
 
-  /** Answers the question that waited when the text was written, and no other that has come meanwhile; without one starts a task. */
-  async send(text: string, question: SessionView['question']): Promise<void> {
+  /**
+   * Answers the question that waited when the text was written, and no other that has come meanwhile; without one starts a task. False where the capsule
+   * has not taken it.
+   */
+  async send(text: string, question: SessionView['question']): Promise<boolean> {
     if (question === null) return await this.message(text);
-    await this.#try(async () => {
+    return await this.#try(async () => {
       this.#answered.add(`${question.taskId} ${question.questionId}`);
       await this.#answerQuestion(question.taskId, question.questionId, text);
       this.say(say`answer> ${text}\n`);
@@ -157,17 +160,22 @@ export class ChatSession {
     }
   }
 
-  /** Starts a task, also while a question waits. */
-  async message(text: string): Promise<void> {
-    if (this.#snapshot === null && this.#view.question !== null)
-      return this.say(say`! this capsule would take the message for the answer: answer its question first\n`);
-    await this.#try(async () => {
+  /** Starts a task, also while a question waits; false where the capsule has not taken it. */
+  async message(text: string): Promise<boolean> {
+    if (this.#snapshot === null && this.#view.question !== null) {
+      this.say(say`! this capsule would take the message for the answer: answer its question first\n`);
+      return false;
+    }
+    let isTaken = true;
+    const isSent = await this.#try(async () => {
       const options = { contextId: this.#contextId, idempotencyKey: randomUUID(), isTask: true };
       const task = await this.#capsule.client.send(text, options);
       if (task.state === 'rejected') {
+        isTaken = false;
         this.say(say`! the capsule takes no message now: ${inertLine(task.message ?? 'it does not say why', 400)}\n`);
       } else if (isLive(task.state)) this.#sent = [...this.#sent, { taskId: task.id, text }];
     });
+    return isSent && isTaken;
   }
 
   /** Cancels a task; the running one without an id. */
@@ -179,22 +187,16 @@ export class ChatSession {
     });
   }
 
-  /** Cancels the last message that waits, and gives its text back; null where none does. */
-  async takeBack(): Promise<string | null> {
-    const last = this.waiting.at(-1);
-    if (last === undefined) return null;
-    await this.cancel(last.taskId);
-    return last.text;
-  }
-
-  /** Runs what may fail at the other side, and says what it failed of. */
-  async #try(action: () => Promise<void>): Promise<void> {
+  /** Runs what may fail at the other side, and says what it failed of; whether it did not. */
+  async #try(action: () => Promise<void>): Promise<boolean> {
     try {
       await this.#capsule.ask(action);
+      return true;
     } catch (error) {
       if (!(error instanceof Diagnostic || error instanceof DiagnosticList)) throw error;
       const shown = renderFailure(error, this.#context);
       if (shown !== null) this.say(shown);
+      return false;
     }
   }
 

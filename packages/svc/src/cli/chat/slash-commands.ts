@@ -132,7 +132,9 @@ async function cancelTask(rest: string, { chat, context, record }: CommandScope)
   const known = record === null ? [] : tasksOfRunning(record, resolve(context.cwd, '.svc', 'sessions'));
   const [id, another] = known.map(({ task }) => task).filter((task) => task.endsWith(rest.replace(/^…/, '')));
   if (id === undefined || another !== undefined)
-    return chat.say(say`${id === undefined ? 'no task' : 'more than one task'} is ${inertLine(rest, longestWord)}\n`);
+    return chat.say(
+      say`${id === undefined ? 'no task' : 'more than one task'} ends with ${inertLine(rest, longestWord)}: /tasks lists them\n`,
+    );
   await chat.cancel(id);
 }
 
@@ -149,21 +151,25 @@ async function dropWaiting(rest: string, { chat }: CommandScope): Promise<void> 
   await chat.cancel(message.taskId);
 }
 
-function resultNamed(rest: string, { chat }: CommandScope, fits: (kept: KeptResult) => boolean): KeptResult | null {
+function resultNamed(
+  rest: string,
+  { chat }: CommandScope,
+  { fits, none }: { readonly fits: (kept: KeptResult) => boolean; readonly none: string },
+): KeptResult | null {
   const kept = chat.results.filter(fits);
   const found = rest === '' ? kept.at(-1) : kept.find(({ number }) => String(number) === rest);
   if (found !== undefined) return found;
   const first = kept[0]?.number;
   chat.say(
     kept.length === 0
-      ? say`there is none yet\n`
-      : say`there is no ${inertLine(rest, longestWord)}: those from ${first ?? 0} to ${kept.at(-1)?.number ?? 0} are kept\n`,
+      ? say`${none}\n`
+      : say`there is no ${inertLine(rest, longestWord)}: name one from ${first ?? 0} to ${kept.at(-1)?.number ?? 0}\n`,
   );
   return null;
 }
 
 function showResult(rest: string, scope: CommandScope): void {
-  const kept = resultNamed(rest, scope, () => true);
+  const kept = resultNamed(rest, scope, { fits: () => true, none: 'no call has ended yet' });
   if (kept === null) return;
   const { result } = kept;
   scope.chat.say(say`${shownCall(result.name, result.input).about}\n`);
@@ -173,7 +179,10 @@ function showResult(rest: string, scope: CommandScope): void {
 function showChange(rest: string, scope: CommandScope): void {
   const changesOf = ({ result }: KeptResult): readonly string[] =>
     shownCall(result.name, result.input).changes?.lines ?? [];
-  const kept = resultNamed(rest, scope, (each) => changesOf(each).length > 0);
+  const kept = resultNamed(rest, scope, {
+    fits: (each) => changesOf(each).length > 0,
+    none: 'no call has changed a file with the editor yet',
+  });
   if (kept !== null) scope.quote(changesOf(kept).join('\n'));
 }
 
