@@ -249,6 +249,20 @@ describe('a command line that names no command', () => {
     const { code, stdout, stderr } = await fresh().svc([]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^Usage: svc /);
+    expect(stderr).toContain('\nTo begin:\n  svc "why does the cart test fail?" ');
+  });
+
+  it('says where a command of which something is missing says what it takes, and of no task', async () => {
+    const minute = fresh();
+    expect(await minute.svc(['explain'])).toMatchObject({
+      code: 2,
+      stderr: "error: missing required argument 'code'\nsvc explain --help shows what it takes\n",
+    });
+    expect(await minute.svc(['trace', 'shwo'])).toMatchObject({
+      code: 2,
+      stderr: "error: unknown command 'shwo'\n(Did you mean show?)\nsvc trace --help lists its commands\n",
+    });
+    expect(await minute.svc([''])).toMatchObject({ code: 2, stderr: "error: unknown command ''\n" });
   });
 
   it('refuses one word behind a flag', async () => {
@@ -267,6 +281,18 @@ it('has the flags and their meaning in docs/first-minute.md', async () => {
     expect(stdout).toContain(`  ${flag}`);
     expect(page).toContain(`| \`${flag}`);
   }
+});
+
+it('is pruned from a folder that is no workspace, as it is listed there', async () => {
+  const minute = fresh();
+  await minute.plays();
+  expect((await minute.svc(['-p', 'say hello'])).code).toBe(0);
+  const { stdout } = await minute.svc(['prune', '--keep', '0', '--dry-run', '--json']);
+  const listed = JSON.parse(stdout) as { kind: string; paths: readonly string[] };
+  expect(listed.kind).toBe('session');
+  expect(
+    readdirSync(join(minute.home, '.svc', 'adhoc', '.svc', 'sessions')).map((id) => `.svc/sessions/${id}`),
+  ).toEqual([listed.paths[0]]);
 });
 
 it('gives a script the refusals with their flags', async () => {
@@ -299,6 +325,14 @@ describe.skipIf(!hasPseudoTerminals())('svc "task" on a terminal (skipped withou
     const last = rows.filter((row) => row !== '');
     expect(last.at(-2)).toMatch(/^session: ses_/);
     expect(last.at(-1)).toBe('refused: ls (no class of this host holds commands)');
+  });
+
+  it('wants a task behind flags, and names the chat', async () => {
+    const terminal = new TerminalProcess(fresh().workspace, ['--write'], { env: { SVC_MODEL: 'ollama/q' } });
+    expect(await terminal.ended).toBe(2);
+    expect(terminal.terminal.rows[0]).toBe(
+      'error: there is no task: svc [options] "<task>" does one, svc chat [options]',
+    );
   });
 
   it('says of --write that there is no undo', async () => {

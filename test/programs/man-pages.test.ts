@@ -99,7 +99,11 @@ describe('the manual pages', () => {
     expect(stdout).toBe(readFileSync(join(directory, 'svc-run.1'), 'utf8'));
     expect((await svc(workspace, ['help', '--man'])).stdout).toBe(readFileSync(join(directory, 'svc.1'), 'utf8'));
     const none = await svc(workspace, ['help', '--man', 'nothing']);
-    expect(none).toMatchObject({ code: 2, stdout: '', stderr: 'error: there is no command nothing\n' });
+    expect(none).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: 'error: there is no command nothing; svc help lists them\n',
+    });
     context.skip(man !== null || !hasPseudoTerminals(), man ?? 'needs python3');
     const env = { MANPAGER: 'cat', PAGER: 'cat' };
     const terminal = new TerminalProcess(workspace, ['help', '--man', 'explain'], { env });

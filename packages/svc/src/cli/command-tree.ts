@@ -4,7 +4,7 @@ import { Command } from 'commander';
 
 import type { CommandContext } from './command-context.ts';
 import { commands } from './commands.ts';
-import { addExamples } from './help/examples.ts';
+import { addExamples, addFirstSteps } from './help/examples.ts';
 import { isHidden } from './placed-commands.ts';
 
 /** The program with every command. What begins with `__` is for programs alone. */
@@ -12,6 +12,7 @@ export async function commandTree(context: CommandContext): Promise<Command> {
   const root = new Command('svc')
     .description('Runs AI agents as capsules.')
     .option('-V, --version', 'print the version');
+  addFirstSteps(root);
   for (const { load } of commands) {
     const command = (await load())(context);
     if (isHidden(command)) continue;

@@ -15,7 +15,10 @@ export function explainCommand(context: CommandContext): Command {
     .option('--json', 'write one JSON object')
     .action((code: string, options: { readonly json?: boolean }, command: Command) => {
       const entry = (catalogue as Readonly<Record<string, CatalogueEntry>>)[code.toUpperCase()];
-      if (entry === undefined) command.error(`error: there is no code ${code}`);
+      if (entry === undefined)
+        command.error(
+          `error: there is no code ${code}; it looks like E-MAN-003, and stands in brackets behind error or warning`,
+        );
       else if (options.json === true) context.stdout.write(jsonLine({ code: code.toUpperCase(), ...entry }));
       else context.stdout.write(say`${code.toUpperCase()}: ${entry.title}\n\n${entry.explanation}\n`);
     });

@@ -24,8 +24,8 @@ export async function runProgram(line: readonly string[], context: CommandContex
     if (!(error instanceof CommanderError)) throw error;
     // Commander has printed its own message, or the help that was asked for.
     process.exitCode = error.exitCode === 0 ? 0 : usageError;
-    if (error.code === 'commander.unknownCommand')
-      context.stderr.write((await import('./first-minute/as-a-task.ts')).asTask(line));
+    if (error.exitCode !== 0)
+      context.stderr.write((await import('./first-minute/as-a-task.ts')).nextStep(error.code, line));
   }
 }
 
@@ -46,6 +46,7 @@ async function program(args: readonly string[], context: CommandContext): Promis
     return (await import('./first-minute/task-command.ts')).taskCommand(context).copyInheritedSettings(root);
   const asked = commands.filter(({ name }) => name === first);
   const wanted = asked.length > 0 || versionFlags.has(first) ? asked : commands;
+  if (wanted === commands) (await import('./help/examples.ts')).addFirstSteps(root);
   const makers = await Promise.all(wanted.map(async ({ load }) => await load()));
   for (const make of makers) {
     const command = make(context).copyInheritedSettings(root);

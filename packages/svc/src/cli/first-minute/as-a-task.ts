@@ -1,10 +1,28 @@
-/** Says how words that are no command are given as a task. */
+/** Says what somebody can do next whose command line was wrong. */
 
 import { redactHandles } from '../../resources/handle-id.ts';
-import { exactLine, type Shown } from '../terminal/shown.ts';
+import { commands } from '../commands.ts';
+import { exactLine, say, type Shown } from '../terminal/shown.ts';
 
-/** A line for somebody who wrote a task without quotes, or one of a single word. */
-export function asTask(words: readonly string[]): Shown {
+/** Mistakes about what a command takes; anything else has been said in full. */
+const aboutArguments: ReadonlySet<string> = new Set([
+  'commander.missingArgument',
+  'commander.excessArguments',
+  'commander.optionMissingArgument',
+  'commander.unknownOption',
+]);
+
+/** A row of standard error behind what the parser has said; empty where that is enough. */
+export function nextStep(code: string, words: readonly string[]): Shown {
+  const [first = ''] = words;
+  const isCommand = commands.some(({ name }) => name === first);
+  if (isCommand && code === 'commander.unknownCommand') return say`svc ${first} --help lists its commands\n`;
+  if (isCommand && aboutArguments.has(code)) return say`svc ${first} --help shows what it takes\n`;
+  return code === 'commander.unknownCommand' && first.trim() !== '' ? asTask(words) : say``;
+}
+
+/** For somebody who wrote a task without quotes, or one of a single word. */
+function asTask(words: readonly string[]): Shown {
   const [word = '', ...more] = words.map(redactHandles);
   return more.length === 0
     ? exactLine`to give it as a task: svc run --task ${word}\n`

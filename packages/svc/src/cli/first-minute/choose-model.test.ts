@@ -104,14 +104,8 @@ describe('the model of a task without a manifest', () => {
       'no model is named, no key is set, and no model answers at http://localhost:11434',
     ],
     [{ flag: 'openai/gpt' }, '--model names "openai/gpt", whose provider wants a key, and OPENAI_API_KEY is not set'],
-    [
-      { env: { SVC_MODEL: 'gpt' } },
-      'SVC_MODEL is "gpt", which is neither <provider>/<model> with a provider of anthropic, openai, ollama nor http(s)://<host>/<model>',
-    ],
-    [
-      { flag: 'mistral/x' },
-      '--model is "mistral/x", which is neither <provider>/<model> with a provider of anthropic, openai, ollama nor http(s)://<host>/<model>',
-    ],
+    [{ env: { SVC_MODEL: 'gpt' } }, 'SVC_MODEL is "gpt", which does not say whose model it is'],
+    [{ flag: 'mistral/x' }, '--model is "mistral/x", which does not say whose model it is'],
     [{ flag: 'ollama/${HOME}' }, '--model names the model "${HOME}", which is no name of a model'],
     [
       { flag: 'http://localhost:8000/' },
@@ -132,5 +126,13 @@ describe('the model of a task without a manifest', () => {
     ],
   ])('is refused for %j', async (given, message) => {
     expect(await refusal(given)).toBe(`E-MAN-004: ${message}`);
+  });
+
+  it.each<[string, string]>([
+    ['gpt-5', 'write anthropic/<model>, openai/<model>, ollama/<model> or http://<host>:<port>/<model>'],
+    ['openai/gpt-5', 'export OPENAI_API_KEY=<your key>, or name a model that needs none: ollama/<model>'],
+  ])('says how --model %s is mended', async (flag, hint) => {
+    const refused = await chooseModel({ flag, env: {}, askOllama: async () => null }).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: 'E-MAN-004', hint });
   });
 });

@@ -52,7 +52,10 @@ function namedModel(text: string, from: string, env: ModelQuestion['env']): Chos
   if (!modelShape.test(chosen.model))
     throw noModel(`${from} names the model ${quoted(chosen.model)}, which is no name of a model`);
   if (chosen.keyVariable !== null && !isSet(env, chosen.keyVariable))
-    throw noModel(`${from} names ${quoted(text)}, whose provider wants a key, and ${chosen.keyVariable} is not set`);
+    throw noModel(
+      `${from} names ${quoted(text)}, whose provider wants a key, and ${chosen.keyVariable} is not set`,
+      `export ${chosen.keyVariable}=<your key>, or name a model that needs none: ollama/<model>`,
+    );
   return chosen;
 }
 
@@ -62,7 +65,8 @@ function modelOf(text: string, from: string, env: ModelQuestion['env']): ChosenM
   const provider = providers.find((each) => each.name === name);
   if (slash < 1 || model === '' || (provider === undefined && name !== 'ollama'))
     throw noModel(
-      `${from} is ${quoted(text)}, which is neither <provider>/<model> with a provider of ${known} nor http(s)://<host>/<model>`,
+      `${from} is ${quoted(text)}, which does not say whose model it is`,
+      `write ${known} or http://<host>:<port>/<model>`,
     );
   if (provider !== undefined) return { ...wayTo(provider), model, from };
   const address = ollamaAddress(env);
@@ -71,7 +75,7 @@ function modelOf(text: string, from: string, env: ModelQuestion['env']): ChosenM
   return { ...atAddress(address), model, from };
 }
 
-const known = [...providers.map(({ name }) => name), 'ollama'].join(', ');
+const known = [...providers.map(({ name }) => name), 'ollama'].map((name) => `${name}/<model>`).join(', ');
 
 /** The key of a provider that is known by this very address goes along, and no other. */
 function modelAt(text: string, from: string): ChosenModel {
@@ -107,8 +111,9 @@ function isSet(env: ModelQuestion['env'], name: string): boolean {
   return (env[name] ?? '') !== '';
 }
 
-function noModel(problem: string): Diagnostic {
-  return new Diagnostic('E-MAN-004', problem, {
-    hint: 'export ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama with a model, or name one: svc --model http://localhost:8000/<model> "<task>"',
-  });
+const anyModel =
+  'export ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama with a model, or name one: svc --model http://localhost:8000/<model> "<task>"';
+
+function noModel(problem: string, hint: string = anyModel): Diagnostic {
+  return new Diagnostic('E-MAN-004', problem, { hint });
 }

@@ -96,6 +96,9 @@ async function start(
     [options.replay, '--replay'],
   ] as const)
     if (given !== undefined) usage(`${flag} goes with svc run: ${options.manifest} is not here`);
+  const isGiven = text !== undefined || options.task !== undefined || options.forChat === true;
+  if (!isGiven && isWatched && !explains && process.stdin.isTTY)
+    usage('there is no task: svc [options] "<task>" does one, svc chat [options] talks');
   const { request, firstRows, adhoc } = await openTask(options, context);
   if (explains) return await explained(options, context, request);
   if (options.forChat === true) {

@@ -34,7 +34,7 @@ export function helpCommand(context: CommandContext): Command {
       const tree = await commandTree(context);
       const path = words.join(' ');
       const found = commandsBelow(tree).find((each) => each.path === path);
-      if (found === undefined) self.error(`error: there is no command ${path}`);
+      if (found === undefined) self.error(`error: there is no command ${path}; svc help lists them`);
       else if (options.json === true) context.stdout.write(jsonLine(factsOf(tree, path, options)));
       else if (options.man !== true) context.stdout.write(sayLines(helpOf(found.command)));
       else if (options.out !== undefined) writePages(pagesOf(tree), resolve(context.cwd, options.out), context);
