@@ -139,7 +139,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     let shown = '';
     child.stdout.on('data', (chunk: Buffer) => (shown += chunk.toString()));
     expect(await once(child, 'close')).toEqual([0, null]);
-    expect(shown).toMatch(/session {2}2025-10-09 .*\r\nremove 1 thing, \d\.\d KB\? \[y\/N\] /);
+    expect(shown).toMatch(/session {2}2025-10-09 .*\r\nremove 1 thing, \d\.\d KB of \S+\? \[y\/N\] /);
     expect(shown).toContain(answer === 'y' ? 'removed 1 of 1' : 'nothing was removed');
     expect(namesIn(workspace, '.svc/sessions')).toHaveLength(left);
   });

@@ -4,10 +4,11 @@ import { Command } from 'commander';
 
 import { readRunningRecords } from '../capsule/running-record.ts';
 import type { CommandContext } from './command-context.ts';
+import { suffixOf } from './session-names.ts';
 import { type Column, renderTable } from './table.ts';
 import { jsonLine, say } from './terminal/shown.ts';
 
-/** What the others leave a workdir in 80 columns is its start, which says little: `--json` has it whole. */
+/** What the others leave a workdir in 80 columns may be its start alone: `--json` has it whole. */
 const columns: readonly Column[] = [
   { title: 'SESSION' },
   { title: 'CAPSULE', keeps: 8 },
@@ -31,8 +32,11 @@ export function psCommand(context: CommandContext): Command {
         context.stderr.write(say`no capsule is running\n`);
         return;
       }
+      const ids = records.map(({ session_id: id }) => id);
+      // On a terminal the end of an id names the session, and leaves room for the rest.
+      const isCut = context.stdout.columns !== null;
       const rows = records.map((record) => [
-        record.session_id,
+        isCut ? `…${suffixOf(record.session_id, ids)}` : record.session_id,
         `${record.name} v${record.version}`,
         record.url,
         String(record.pid),

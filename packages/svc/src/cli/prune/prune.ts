@@ -1,7 +1,7 @@
 /** The command `svc prune`: removes what is kept of sessions that have ended. */
 
 import { createInterface } from 'node:readline';
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -14,7 +14,7 @@ import type { CommandContext } from '../command-context.ts';
 import { render } from '../render-failure.ts';
 import { type Column, renderTable } from '../table.ts';
 import { jsonLine, say } from '../terminal/shown.ts';
-import { manifestFlag, manifestHelp, type WorkspaceOption } from '../trace/recorded-sessions.ts';
+import { manifestFlag, manifestHelp, sessionsFolder, type WorkspaceOption } from '../trace/recorded-sessions.ts';
 import { shownBytes, shownMinute } from '../trace/shown-values.ts';
 import { ProgressLine } from '../transfer-view.ts';
 import { findPrunable, openPlace, type Prunable, type PruneRequest, workdirFolder } from './find-prunable.ts';
@@ -62,7 +62,7 @@ export function pruneCommand(context: CommandContext): Command {
         context.stderr.write(say`there is nothing to remove in ${request.root}\n`);
       } else if (options.dryRun === true) {
         list(found, context, options);
-      } else if (await isWanted(found, context, options)) {
+      } else if (await isWanted(found, request.root, { context, options })) {
         await remove(found, request, { context, line, isJson: options.json === true });
       }
     });
@@ -76,7 +76,8 @@ function wholeNumber(text: string): number {
 function requestOf(context: CommandContext, options: PruneOptions, line: ProgressLine): PruneRequest {
   const nowMs = systemClock.now();
   return {
-    root: dirname(resolve(context.cwd, options.manifest)),
+    // In a folder that is no workspace, that of tasks without a manifest, as svc sessions lists them.
+    root: dirname(dirname(sessionsFolder(context, options))),
     home: context.home,
     keep: options.keep,
     beforeMs: options.older === undefined ? Infinity : nowMs - ageOf('--older', options.older),
@@ -104,7 +105,11 @@ function objectOf({ kind, name, places, bytes, atMs }: Prunable, outcome: Outcom
 }
 
 /** Asks on a terminal. `E-RUN-126` without `--yes` where nobody can be asked. */
-async function isWanted(found: readonly Prunable[], context: CommandContext, options: PruneOptions): Promise<boolean> {
+async function isWanted(
+  found: readonly Prunable[],
+  root: string,
+  { context, options }: { readonly context: CommandContext; readonly options: PruneOptions },
+): Promise<boolean> {
   if (options.yes === true) return true;
   const what = `${found.length === 1 ? '1 thing' : `${found.length} things`}, ${shownBytes(sizeOf(found))}`;
   if (!process.stdin.isTTY || !context.stderr.isTerminal) {
@@ -113,7 +118,7 @@ async function isWanted(found: readonly Prunable[], context: CommandContext, opt
     });
   }
   context.stderr.write(renderTable(columns, found.map(rowOf), context.stderr));
-  context.stderr.write(say`remove ${what}? [y/N] `);
+  context.stderr.write(say`remove ${what} of ${root}? [y/N] `);
   const lines = createInterface({ input: process.stdin, terminal: false });
   try {
     for await (const answer of lines) {
