@@ -229,6 +229,18 @@ describe('SessionView', () => {
     expect(await shown.rows()).toEqual(['│ whole output', '│ of a call', '│ The loop returns.']);
   });
 
+  it('shows the call that was cut off when its task was canceled', async () => {
+    const events: SessionEvent[] = [
+      { kind: 'task-started', taskId: 'tsk_1' },
+      { kind: 'call', callId: 'c1', name: 'sh', input: { command: 'npm test' } },
+      { kind: 'task-ended', taskId: 'tsk_1', state: 'canceled', reason: null },
+    ];
+    expect(await rowsAfter(events)).toEqual([
+      '$ npm test                                                              canceled',
+      '- canceled in 0 ms \u00B7 0 turns',
+    ]);
+  });
+
   it('gives hostile text no row without the gutter, whatever it tries', async () => {
     const forged = [
       '> yes',

@@ -16,6 +16,8 @@ import { SessionStatus } from './session-status.ts';
 import { Transcript } from './transcript.ts';
 
 const longestReason = 400;
+/** Calls whose rows are written when a cancel has cut them off. */
+const mostCalls = 100;
 /** Of what a person said. */
 const mostSaidLines = 10;
 /** A spinner turns, and seconds pass. */
@@ -43,6 +45,8 @@ export class SessionView {
   readonly #transcript: Transcript;
   readonly #color: ReturnType<typeof pc.createColors>;
   readonly #status: SessionStatus;
+  /** The first of the calls that run, by their ids. */
+  readonly #calls = new Map<string, { readonly name: string; readonly input: unknown }>();
   #input: () => LiveRows | null = () => null;
   /** How the messages that wait begin, by their tasks: said again when their turn has come. */
   readonly #waiting = new Map<string, string>();
@@ -161,6 +165,9 @@ export class SessionView {
         return this.#transcript.quote(event.kind, event.text);
       case 'text-ended':
         return this.#transcript.endQuote();
+      case 'call':
+        if (event.callId !== null && this.#calls.size < mostCalls) this.#calls.set(event.callId, event);
+        return;
       case 'result':
         return this.#result(event.result);
       case 'shown-by-hook':
@@ -214,6 +221,7 @@ export class SessionView {
   }
 
   #result(result: ShownResult): void {
+    if (result.callId !== null) this.#calls.delete(result.callId);
     // Its question and its answer are shown as such.
     if (result.name === questionTool && !result.isError) return;
     const call = shownCall(result.name, result.input);
@@ -234,6 +242,7 @@ export class SessionView {
     if (waited !== undefined && state === 'canceled')
       return this.#own(Shown.cleaned(`- canceled before it began: ${waited.replace(/^> /, '')}`), 'none', true);
     const facts = this.#status.takeEnd();
+    if (facts !== null) this.#cutOff();
     const took = facts === null ? '' : ` in ${shownDuration(facts.tookMs)}`;
     const turns = facts === null ? '' : ` · ${facts.turns === 1 ? '1 turn' : `${facts.turns} turns`}`;
     const tokens = facts === null || facts.tokens === 0 ? '' : ` · ${shownCount(facts.tokens)} tokens`;
@@ -248,6 +257,17 @@ export class SessionView {
           'red',
         );
     }
+  }
+
+  /** Calls that the end of their task has cut off. */
+  #cutOff(): void {
+    for (const { name, input } of this.#calls.values()) {
+      if (name === questionTool) continue;
+      const { mark, about } = shownCall(name, input);
+      const head = { left: `${mark} ${about}`, right: 'canceled', hasFailed: true };
+      this.#transcript.laidOut(redactHandles(headRow(head, this.screen.columns, this.#color.red)));
+    }
+    this.#calls.clear();
   }
 
   #own(rows: Shown, paint: 'red' | 'yellow' | 'bold' | 'none' = 'none', isBeside = false): void {
