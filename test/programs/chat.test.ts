@@ -212,8 +212,8 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     chat.type('work\r');
     await chat.shows(/ sleep 60, \d+ s/);
     chat.type('and then this\r');
-    await chat.shows(/^! the capsule takes no message now/);
-    await chat.shows(/^> and then this$/);
+    const rows = await chat.shows(/^> and then this$/);
+    expect(rows).toContain('! the capsule takes no message now: task rejected: capsule is busy');
   });
 
   it('takes what is typed on while a task runs', async () => {
@@ -230,6 +230,7 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
       chat.type(`${text}\r`);
       await chat.shows(new RegExp(`^ {2}waiting \\(${place}\\)$`));
     }
+    expect(chat.terminal.rows.filter((row) => row.startsWith('!'))).toEqual([]);
   });
 
   it('sends a paste of several lines as one message, and only when Enter is pressed', async () => {

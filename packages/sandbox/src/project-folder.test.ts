@@ -44,7 +44,14 @@ function write(...paths: readonly string[]): void {
 
 function open(over: { readonly writable?: boolean; readonly splits?: boolean } = {}): ProjectFolder {
   const clock = { now: () => nowMs };
-  return openProjectFolder({ path: shop, writable: false, splits: false, clock, ...over });
+  return openProjectFolder({
+    path: shop,
+    writable: false,
+    splits: false,
+    clock,
+    uid: process.geteuid?.() ?? 0,
+    ...over,
+  });
 }
 
 function masked({ masked: places }: ProjectFolder): readonly string[] {

@@ -18,6 +18,8 @@ interface ProjectRequest {
   /** Whether masked places have to be left out by naming the others, as in `scoped`; mounts cover them elsewhere. */
   readonly splits: boolean;
   readonly clock: Pick<Clock, 'now'>;
+  /** Whose programs see it. */
+  readonly uid: number;
 }
 
 const mostEntries = 1_000_000;
@@ -55,15 +57,17 @@ class WatchedFolder implements ProjectFolder {
   parts: readonly string[] | null = null;
   readonly #splits: boolean;
   readonly #clock: ProjectRequest['clock'];
+  readonly #uid: number;
   readonly #root: string;
   readonly #identity: string;
   #known = new Map<string, ReadDirectory>();
 
-  constructor({ path, writable, splits, clock }: ProjectRequest) {
+  constructor({ path, writable, splits, clock, uid }: ProjectRequest) {
     this.path = path;
     this.writable = writable;
     this.#splits = splits;
     this.#clock = clock;
+    this.#uid = uid;
     this.#root = Buffer.from(path).toString('latin1');
     this.#identity = this.#identityNow();
   }
@@ -129,7 +133,7 @@ class WatchedFolder implements ProjectFolder {
   /** False where a folder above it does not show that. */
   #isOfAnother(path: string): boolean {
     const stat = unlessRefused(() => this.#stat(path), null);
-    return stat !== null && Number(stat.uid) !== process.geteuid?.();
+    return stat !== null && Number(stat.uid) !== this.#uid;
   }
 
   #sorted(path: string, stamp: string, readAtMs: number): ReadDirectory {

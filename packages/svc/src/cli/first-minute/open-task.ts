@@ -44,9 +44,16 @@ export async function openTask(flags: TaskFlags, context: CommandContext): Promi
   const ceiling = parseCeiling(env['SVC_CONTAINMENT_CEILING']);
   // One after the other: a host is tried in this very thread, and an answer that comes meanwhile would come too late.
   const model = await chooseModel({ flag: flags.model, env, askOllama });
-  const { achieved } = await hostContainment(hostFacts({ home, packageRoot, ceiling }));
+  const facts = hostFacts({ home, packageRoot, ceiling });
+  const { achieved } = await hostContainment(facts);
   const writable = flags.write === true;
-  const project = openProjectFolder({ path, writable, splits: achieved === 'scoped', clock: systemClock });
+  const project = openProjectFolder({
+    path,
+    writable,
+    splits: achieved === 'scoped',
+    clock: systemClock,
+    uid: facts.uid,
+  });
   const grants = grantsOf(flags, achieved, env['PATH'] ?? '');
   const root = adhocRoot(home);
   const folder = folderName(path);

@@ -11,7 +11,7 @@ import type { Key } from '../keyboard/key.ts';
 import { LineEditor } from '../keyboard/line-editor.ts';
 import { RawTerminal } from '../keyboard/raw-terminal.ts';
 import { usesColor } from '../render-failure.ts';
-import { say, Shown } from '../terminal/shown.ts';
+import { say, type Shown } from '../terminal/shown.ts';
 import { eventsOf } from './activity-events.ts';
 import type { LiveRows } from '../terminal/live-screen.ts';
 import { inputRows } from './input-rows.ts';
@@ -81,10 +81,10 @@ export class RunView {
     for (const event of eventsOf(activity, isReasonTold)) this.#view?.show(event);
   }
 
-  /** Rows of `svc`, between those of the session once it is shown: there they begin a row by themselves. */
+  /** Rows of `svc`, between those of the session once it is shown. */
   say(rows: Shown): void {
     if (this.#view === null) this.#context.stderr.write(rows);
-    else this.#view.say(Shown.cleaned(rows.text.replace(/^\n/, '')));
+    else this.#view.say(rows);
   }
 
   async close(): Promise<void> {

@@ -42,7 +42,8 @@ export class Transcript {
 
   /** Rows of `svc` that do not end the text of others: they stand above its row that is not whole, so that no line of it is torn. */
   beside(rows: Shown): void {
-    const text = this.drawable(redactHandles(rows.text).replace(/\n$/, ''));
+    // They begin a row by themselves.
+    const text = this.drawable(redactHandles(rows.text).replaceAll(/^\n|\n$/g, ''));
     this.#screen.append(this.#terminal.wrapped(text, this.#screen.columns).split('\n'));
   }
 
