@@ -190,7 +190,6 @@ export class SessionView {
       case 'task-started':
         return this.#sayAgain(event.taskId);
       case 'turn':
-      case 'call':
       case 'usage':
         return;
     }
