@@ -10,14 +10,15 @@ import { exact, say, Shown } from '../terminal/shown.ts';
 import { inert, inertLine } from '../terminal/inert-text.ts';
 import { cutToWidth, terminalOf } from '../terminal/terminal-kind.ts';
 import { shownCount, shownDuration } from '../trace/shown-values.ts';
-import { callBody, callHead, headRow, shownCall } from './call-rows.ts';
+import { callBody, callHead, cutInMiddle, headRow, shownCall } from './call-rows.ts';
 import type { SessionEvent, ShownResult } from './session-event.ts';
 import { SessionStatus } from './session-status.ts';
 import { Transcript } from './transcript.ts';
 
 const longestReason = 400;
-/** Calls whose rows are written when a cancel has cut them off. */
-const mostCalls = 100;
+/** Calls that run, and messages that wait; of more, and of longer ones, less is shown at their end. */
+const mostKept = 256;
+const longestKept = 400;
 /** Of what a person said. */
 const mostSaidLines = 10;
 /** A spinner turns, and seconds pass. */
@@ -45,8 +46,8 @@ export class SessionView {
   readonly #transcript: Transcript;
   readonly #color: ReturnType<typeof pc.createColors>;
   readonly #status: SessionStatus;
-  /** The first of the calls that run, by their ids. */
-  readonly #calls = new Map<string, { readonly name: string; readonly input: unknown }>();
+  /** The rows of the calls that run, by their ids. */
+  readonly #calls = new Map<string, string>();
   #input: () => LiveRows | null = () => null;
   /** How the messages that wait begin, by their tasks: said again when their turn has come. */
   readonly #waiting = new Map<string, string>();
@@ -166,8 +167,7 @@ export class SessionView {
       case 'text-ended':
         return this.#transcript.endQuote();
       case 'call':
-        if (event.callId !== null && this.#calls.size < mostCalls) this.#calls.set(event.callId, event);
-        return;
+        return this.#began(event);
       case 'result':
         return this.#result(event.result);
       case 'shown-by-hook':
@@ -213,10 +213,17 @@ export class SessionView {
     if (more > 0) rows.push(`  … ${shownCount(more)} lines more`);
     const isWaiting = waiting > 0;
     if (isWaiting) {
-      this.#waiting.set(taskId, `${rows[0] ?? ''}${lines.length > 1 ? ' …' : ''}`);
+      const row = cutToWidth(rows[0] ?? '', longestKept);
+      if (this.#waiting.size < mostKept) this.#waiting.set(taskId, lines.length > 1 ? `${row} …` : row);
       rows.push(`  waiting (${ordinal(waiting)})`);
     }
     this.#own(Shown.cleaned(rows.join('\n')), by === 'user' ? 'bold' : 'none', isWaiting);
+  }
+
+  #began({ callId, name, input }: Extract<SessionEvent, { readonly kind: 'call' }>): void {
+    if (callId === null || name === questionTool || this.#calls.size >= mostKept) return;
+    const { mark, about } = shownCall(name, input);
+    this.#calls.set(callId, cutInMiddle(`${mark} ${about}`, longestKept));
   }
 
   #result(result: ShownResult): void {
@@ -260,10 +267,8 @@ export class SessionView {
 
   /** Calls that the end of their task has cut off. */
   #cutOff(): void {
-    for (const { name, input } of this.#calls.values()) {
-      if (name === questionTool) continue;
-      const { mark, about } = shownCall(name, input);
-      const head = { left: `${mark} ${about}`, right: 'canceled', hasFailed: true };
+    for (const left of this.#calls.values()) {
+      const head = { left, right: 'canceled', hasFailed: true };
       this.#transcript.laidOut(redactHandles(headRow(head, this.screen.columns, this.#color.red)));
     }
     this.#calls.clear();
