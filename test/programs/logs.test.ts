@@ -189,7 +189,7 @@ describe('svc logs', () => {
     expect(await svc(workspace, ['logs', '4f1a'])).toMatchObject({
       code: 0,
       stdout: '',
-      stderr: `the session ses_${'4f1a'.padStart(32, '0')} has no such log: shorter outputs are whole in svc trace show\n`,
+      stderr: `the session ses_${'4f1a'.padStart(32, '0')} has no log: shorter outputs are whole in svc trace show\n`,
     });
     writeFileSync(join(session.folder, 'logs', '1-sh-stdout.log'), line.repeat(200_000));
     const reading = new SvcProcess(workspace, ['logs', '4f1a']);

@@ -151,7 +151,8 @@ function readManifestText(file: string): string {
   const reading = readSmallText(file);
   if (reading.kind === 'text') return reading.text;
   if (reading.kind === 'unreadable') throw new DiagnosticList([unreadableFile(file, reading)]);
-  const hint = 'go to the folder of the capsule, or name its manifest with --manifest';
+  const hint =
+    'go to the folder of the capsule, name its manifest with --manifest, or make one with svc new capsule; a task in quotes needs none: svc "…"';
   throw new DiagnosticList([new Diagnostic('E-IO-001', `cannot read ${file}: no such file`, { hint })]);
 }
 

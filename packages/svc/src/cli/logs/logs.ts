@@ -128,7 +128,7 @@ function logsOf(
 function list(logs: readonly SessionLog[], { stdout, stderr }: CommandContext, isJson: boolean): void {
   if (isJson) for (const log of logs) stdout.write(jsonLine(log));
   else if (logs.length > 0) stdout.write(renderTable(columns, logs.map(rowOf), stdout));
-  else stderr.write(say`the session has no such log\n`);
+  else stderr.write(say`the session has no log\n`);
 }
 
 function rowOf({ step, source, name, output, bytes, modified_at_ms: at, file }: SessionLog): readonly string[] {
@@ -140,7 +140,7 @@ async function show({ found, steps, wanted }: Showing, context: CommandContext, 
   const first = logsOf(found, steps, wanted);
   if (first.logs.length === 0 && !follows) {
     if (wanted.step !== null) throw noLog(found.name, wanted);
-    context.stderr.write(say`the session ${found.name} has no such log: shorter outputs are whole in svc trace show\n`);
+    context.stderr.write(say`the session ${found.name} has no log: shorter outputs are whole in svc trace show\n`);
     return;
   }
   if (first.more > 0) context.stderr.write(say`${first.more} more logs are not shown\n`);
