@@ -114,7 +114,7 @@ export interface RunningCapsule {
   readonly skills: number;
 }
 
-/** What whoever sits at the terminal of a session may do to it. */
+/** What the person at the terminal of a session may do to it. */
 export interface Steering {
   /** Answers that question; false when the task does not ask it any more. */
   answer(taskId: string, questionId: string, text: string): boolean;

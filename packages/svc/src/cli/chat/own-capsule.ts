@@ -13,7 +13,7 @@ import { sayLines, type Shown } from '../terminal/shown.ts';
 /** Installing and compiling may come before the first line. */
 const startMs = 180_000;
 const longestLine = 64 * 1024;
-/** What it says of itself is said by the chat; more than this at once is none of it. */
+/** The chat repeats what the capsule says; of more than this at once, only the beginning. */
 const longestWords = 64 * 1024;
 /** What `svc run` takes at most after a signal (docs/cli.md "svc run"). */
 const endMs = 20_000;
@@ -55,7 +55,7 @@ export async function startCapsule(
   if (sessionId === null) {
     together.part();
     child.kill('SIGTERM');
-    const why = line.kind === 'late' ? `it was not up within ${startMs / 1000} s` : 'its first line is none of svc run';
+    const why = line.kind === 'late' ? `it was not up within ${startMs / 1000} s` : 'its first line is not the one that svc run writes';
     throw new Diagnostic('E-RUN-120', `the capsule for the chat did not start: ${why}`, {
       hint: 'start it with svc run, and join it with svc chat <session>',
     });

@@ -50,7 +50,7 @@ export function adhocSessions({ home }: CommandContext): string {
   return join(adhocRoot(home), '.svc', 'sessions');
 }
 
-/** The sessions of the workspace; in a folder that is none, those of tasks without a manifest. */
+/** The sessions of the workspace; outside a workspace, those of tasks without a manifest. */
 export function sessionsFolder(context: CommandContext, options: WorkspaceOption): string {
   const own = workspaceSessions(context, options);
   const adhoc = adhocSessions(context);
