@@ -285,7 +285,7 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     await chat.ended;
     clearInterval(presses);
     await Promise.all(children.map(async (pid) => await hasEnded(pid)));
-  });
+  }, 120_000);
 
   it('ends its capsule with Ctrl+C where whole lines are read', async () => {
     const workspace = capsule({ script: script(says('x')) });
