@@ -40,9 +40,11 @@ export async function startCapsule(
 ): Promise<OwnCapsule | { readonly exit: number }> {
   const [, script = ''] = process.argv;
   const command = [...process.execArgv, script, ...args, '--json', '--for-chat'];
+  // Before there is a process: a signal while it is made would end the chat alone.
+  const together = new EndsTogether();
   // A group of its own: what the terminal signals is for the chat.
   const child = spawn(process.execPath, command, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
-  const together = new EndsTogether(child);
+  together.child = child;
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     tell(sayLines(text.slice(0, longestWords)));
   });
@@ -55,7 +57,10 @@ export async function startCapsule(
   if (sessionId === null) {
     together.part();
     child.kill('SIGTERM');
-    const why = line.kind === 'late' ? `it was not up within ${startMs / 1000} s` : 'its first line is not the one that svc run writes';
+    const why =
+      line.kind === 'late'
+        ? `it was not up within ${startMs / 1000} s`
+        : 'its first line is not the one that svc run writes';
     throw new Diagnostic('E-RUN-120', `the capsule for the chat did not start: ${why}`, {
       hint: 'start it with svc run, and join it with svc chat <session>',
     });
@@ -75,10 +80,9 @@ const endings = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
 /** Has a process that is in a group of its own end with this one, as nobody would know of it. */
 class EndsTogether {
-  readonly #child: ChildProcess;
+  child: ChildProcess | null = null;
 
-  constructor(child: ChildProcess) {
-    this.#child = child;
+  constructor() {
     for (const signal of endings) process.on(signal, this.#onSignal);
     process.on('exit', this.#onExit);
   }
@@ -93,7 +97,7 @@ class EndsTogether {
     process.off('exit', this.#onExit);
   }
 
-  readonly #onExit = (): void => void this.#child.kill('SIGTERM');
+  readonly #onExit = (): void => void this.child?.kill('SIGTERM');
 
   readonly #onSignal = (signal: NodeJS.Signals): void => {
     this.part();
