@@ -1,5 +1,6 @@
 /** Says in a row what was called with what and what came of it, and in a few more what it gave. */
 
+import { isShell } from '../../tools/shell-command.ts';
 import type { ShownResult } from './session-event.ts';
 import { lineChanges, type LineChanges } from './line-changes.ts';
 import { exact } from '../terminal/shown.ts';
@@ -36,7 +37,7 @@ export function shownCall(name: string, input: unknown): ShownCall {
     return editorCall(values, exact(path.slice(0, longestAbout)));
   const keys = Object.keys(values);
   if (keys.length === 1 && typeof command === 'string') {
-    const line = shells.has(name) ? command : `${name} ${command}`;
+    const line = isShell(name) ? command : `${name} ${command}`;
     return { mark: '$', about: spelt(line), changes: null };
   }
   const [only = ''] = keys;
@@ -44,9 +45,6 @@ export function shownCall(name: string, input: unknown): ShownCall {
   const value = keys.length === 1 && typeof given === 'string' ? given : jsonOf(input);
   return { mark: '*', about: `${shownName}${value === '' ? '' : ` ${spelt(value)}`}`, changes: null };
 }
-
-/** Those whose `command` is a command line of their own; of the others it is arguments. */
-const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh', 'ash', 'ksh']);
 
 function editorCall(values: Readonly<Record<string, unknown>>, path: string): ShownCall {
   const text = (name: string): string => (typeof values[name] === 'string' ? values[name] : '');
