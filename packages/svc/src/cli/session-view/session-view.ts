@@ -117,6 +117,7 @@ export class SessionView {
 
   #liveRows(): LiveRows {
     const rows: string[] = [];
+    this.#transcript.layOut();
     if (!this.screen.isSmall) rows.push(...this.#transcript.openRows, ...this.#notes);
     const status = this.#status.row(this.#settings.keysHint());
     if (status !== null) rows.push(this.#color.dim(this.#transcript.drawable(cutToWidth(status, this.screen.columns))));

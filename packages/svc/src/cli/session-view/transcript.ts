@@ -12,6 +12,9 @@ import { MarkdownColours } from './markdown-colours.ts';
 /** Which text of a model is shown: its answer, or what it thinks. */
 export type QuoteKind = 'text' | 'thinking';
 
+/** So much text may wait for the next frame to be laid out as one piece. */
+const mostWaiting = 16 * 1024;
+
 /**
  * Rows of `svc`, and text of others behind the gutter, in the order in which they come. A row goes to the screen when it is whole; the one that text
  * has begun and not ended is in `openRows`, for the live rows.
@@ -23,6 +26,8 @@ export class Transcript {
   readonly #colours: MarkdownColours;
   #rows: QuotedRows;
   #quoted: QuoteKind | null = null;
+  /** Pieces of the text that are not laid out yet: those of one frame are laid out together, where there are frames. */
+  #waiting = '';
   /** What the quoted rows have given of the row that is not whole. */
   #begun = '';
 
@@ -42,6 +47,7 @@ export class Transcript {
 
   /** Rows of `svc` that do not end the text of others: they stand above its row that is not whole, so that no line of it is torn. */
   beside(rows: Shown): void {
+    this.layOut();
     // They begin a row by themselves.
     const text = this.drawable(redactHandles(rows.text).replaceAll(/^\n|\n$/g, ''));
     this.#screen.append(this.#terminal.wrapped(text, this.#screen.columns).split('\n'));
@@ -49,6 +55,7 @@ export class Transcript {
 
   /** The same of a whole text of others. */
   quoteBeside(text: string): void {
+    this.layOut();
     const rows = this.#newRows();
     const laid = rows.push(redactHandles(text)) + rows.end();
     if (laid !== '') this.#screen.append(laid.replace(/\n$/, '').split('\n'));
@@ -65,12 +72,22 @@ export class Transcript {
     if (piece === '') return;
     if (this.#quoted !== kind) this.endQuote();
     this.#quoted = kind;
-    this.#take(this.#rows.push(redactHandles(piece)));
+    this.#waiting += piece;
+    if (!this.#screen.isLive || this.#waiting.length > mostWaiting) this.layOut();
+  }
+
+  /** Hands what has come of a text to the screen: to be called before a frame is drawn. */
+  layOut(): void {
+    if (this.#waiting === '') return;
+    const text = redactHandles(this.#waiting);
+    this.#waiting = '';
+    this.#take(this.#rows.push(text));
   }
 
   /** The end of such a text, and of its last row. */
   endQuote(): void {
     if (this.#quoted === null) return;
+    this.layOut();
     this.#take(this.#rows.end());
     this.#quoted = null;
     this.#colours.end();
@@ -91,6 +108,7 @@ export class Transcript {
   /** The width has changed: the row that is not whole is laid out anew. */
   resized(): void {
     if (this.#quoted === null) return;
+    this.layOut();
     this.#begun = '';
     this.#take(this.#rows.relaid());
   }

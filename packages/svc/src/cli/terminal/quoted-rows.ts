@@ -68,11 +68,8 @@ export class QuotedRows {
     let shown = '';
     for (let at = 0; at < text.length;) {
       const first = text[at];
-      // No more of a long line than could fit is looked at.
-      const ahead = text.slice(at, at + this.#room() + 1);
-      const feed = ahead.indexOf('\n');
-      const line = feed === -1 ? ahead : ahead.slice(0, feed);
-      if (line !== '' && this.#fits(line)) {
+      const line = this.#fitting(text, at);
+      if (line !== '') {
         shown += this.#addFitting(line);
         at += line.length;
       } else if (first === '\n') {
@@ -92,9 +89,15 @@ export class QuotedRows {
     return shown;
   }
 
-  /** Most text does: it is plain, and goes into the row as it is. */
-  #fits(line: string): boolean {
-    return plain.test(line) && (this.#wide ?? 0) + this.#blanks + this.#wordCells + line.length <= this.#room();
+  /** How the line goes on from `at`, up to its end or a blank, as far as it is plain and the row has room: most text does. */
+  #fitting(text: string, at: number): string {
+    const left = this.#room() - (this.#wide ?? 0) - this.#blanks - this.#wordCells;
+    if (left <= 0) return '';
+    const ahead = text.slice(at, at + left + 1);
+    const feed = ahead.indexOf('\n');
+    const end = feed === -1 ? ahead.length : feed;
+    const line = ahead.slice(0, end <= left ? end : ahead.lastIndexOf(' ', left - 1) + 1);
+    return plain.test(line) ? line : '';
   }
 
   #addFitting(line: string): string {
