@@ -20,6 +20,7 @@ import { FrameStore } from '../session/frame-store.ts';
 import { Session, type SessionStatus } from '../session/session.ts';
 import { SpendMeter } from '../inference/spend-meter.ts';
 import { TaskBoard } from '../session/task-board.ts';
+import type { FailedTask } from '../session/task.ts';
 import { taskFrames } from '../session/task-frames.ts';
 import { WorkdirSize } from '../session/workdir-size.ts';
 import { Inventory } from '../tools/inventory.ts';
@@ -53,7 +54,7 @@ export interface OpenSessionRequest {
   /** `host:port` for the card. */
   readonly url: string;
   readonly onFrame: (frame: NumberedFrame, id: EventId) => void;
-  readonly onTaskFailed: (reason: string) => void;
+  readonly onTaskFailed: (failed: FailedTask) => void;
   readonly onWarning: (warning: Diagnostic) => void;
   readonly onRetained: (retained: Retained) => void;
 }
@@ -361,7 +362,7 @@ function buildSession(
     runner: {
       ...settings.runner,
       driver: staged.driver,
-      onFailed: (reason) => onTaskFailed(redact(reason)),
+      onFailed: (failed) => onTaskFailed({ ...failed, words: redact(failed.words) }),
       inventory,
       hooks,
       spend,

@@ -7,6 +7,7 @@ import type { ActivityListener } from '../session/activity.ts';
 import type { InitialTask } from './initial-task.ts';
 import type { Retained } from './journal-retention.ts';
 import type { SessionOutcome } from '../session/session.ts';
+import type { FailedTask } from '../session/task.ts';
 import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/locate.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
@@ -128,8 +129,8 @@ export interface RunObserver {
   /** Called once, as soon as the port is bound and before the agent loop. */
   onListening(capsule: RunningCapsule, steering: Steering): void;
   onFrame(frame: NumberedFrame, id: EventId): void;
-  /** Why a task failed, in the words of the trace, before the task's last frame. */
-  onTaskFailed(reason: string): void;
+  /** Called before the task's last frame. */
+  onTaskFailed(failed: FailedTask): void;
   /** Journals of earlier sessions were beyond `trace.keep`. */
   onRetained(retained: Retained): void;
 }

@@ -6,7 +6,6 @@ import { runCapsule } from '../capsule/run-capsule.ts';
 import type { Retained } from '../capsule/journal-retention.ts';
 import type { RunChanges, RunningCapsule, RunObserver, RunOutcome } from '../capsule/running-capsule.ts';
 import type { ScopeRequest } from '../capsule/scope-of-launch.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ActivityListener } from '../session/activity.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { FetchObserver, ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
@@ -19,6 +18,7 @@ import type { RunOptions } from './run-options.ts';
 import type * as ScriptModule from './script/script-run.ts';
 import { render } from './render-failure.ts';
 import { stopOnSignals, usualEndMs } from './stop-signals.ts';
+import { taskFailed } from './task-failed.ts';
 import { exactLine, joined, jsonText, say, Shown } from './terminal/shown.ts';
 
 /** What `svc "task"` adds to a run. */
@@ -163,7 +163,8 @@ function observer(options: RunOptions, context: CommandContext, { result, view, 
       context.onStarted?.();
     },
     onFrame: (frame) => result?.note(frame),
-    onTaskFailed: (reason) => tell(render([taskFailed(reason)], context)),
+    // In one line, in the words of the trace (ADR 0083).
+    onTaskFailed: ({ words }) => tell(render([taskFailed(words)], context)),
     onRetained: (retained) => {
       if (options.verbose === true) tell(retainedRow(retained));
     },
@@ -184,11 +185,6 @@ async function runView(options: RunOptions, context: CommandContext): Promise<Ru
   const { RunView } = await import('./session-view/run-view.ts');
   const isInputTaken = options.task === '-' || options.spawnApprovalStdin === true;
   return new RunView(context, !isInputTaken);
-}
-
-/** In one line, in the words of the trace (ADR 0083). */
-function taskFailed(reason: string): Diagnostic {
-  return new Diagnostic('E-RUN-059', `the task failed: ${reason}`);
 }
 
 function isLive(options: RunOptions, context: CommandContext): boolean {

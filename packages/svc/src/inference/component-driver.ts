@@ -63,7 +63,7 @@ async function infer(
   settings: ComponentDriverSettings,
 ): Promise<DriverOutcome> {
   const { component, deadlineMs, requests } = settings;
-  const endListening = requests.listen(call);
+  const heard = requests.listen(call);
   try {
     const answer = await component.call({
       export: inferExport,
@@ -76,21 +76,22 @@ async function infer(
       signal: call.signal,
       ...(call.imports === undefined ? {} : { imports: call.imports }),
     });
-    return outcomeOf(answer);
+    return outcomeOf(answer, heard.retryable());
   } catch (error) {
     if (error instanceof ComponentFault) return faultOutcome(error, deadlineMs);
     throw error;
   } finally {
-    endListening();
+    heard.end();
   }
 }
 
-function outcomeOf(answer: unknown): DriverOutcome {
+function outcomeOf(answer: unknown, retryable: boolean | null): DriverOutcome {
   if (isError(answer)) {
     const { val } = answer;
     return {
       kind: 'failed',
       error: typeof val === 'string' && val !== '' ? val : 'the driver failed without a reason',
+      ...(retryable === null ? {} : { retryable }),
     };
   }
   const response = decodeWitResponse(answer);
@@ -150,17 +151,32 @@ export class KeptMessages {
 
 type Listener = Pick<InferenceCall, 'onSign' | 'onRetry'>;
 
+/** How a request ended, as far as is seen of it. */
+type RequestEnd = Exclude<ExchangeSign, { kind: 'bytes' }>;
+
+/** What is heard of the requests of one call. */
+interface HeardRequests {
+  /** Whether the last one may be answered when it is made again; null where that is not known. */
+  retryable(): boolean | null;
+  /** The call is over. */
+  end(): void;
+}
+
 /**
  * What is seen from outside of the requests that a driver's component makes: each is a sign of life, and one after another within a call is a
  * retry, whatever the component says of it. Its calls are carried out in the order in which they are made.
  */
 export class DriverRequests {
-  readonly #calls = new Map<Listener, { last: string | null }>();
+  readonly #calls = new Map<Listener, { last: RequestEnd | null }>();
 
-  /** A call has been made; the returned function ends it. */
-  listen(call: Listener): () => void {
-    this.#calls.set(call, { last: null });
-    return () => this.#calls.delete(call);
+  /** A call has been made. */
+  listen(call: Listener): HeardRequests {
+    const seen: { last: RequestEnd | null } = { last: null };
+    this.#calls.set(call, seen);
+    return {
+      retryable: () => (seen.last === null ? null : mayPass(seen.last)),
+      end: () => void this.#calls.delete(call),
+    };
   }
 
   readonly tell = (sign: ExchangeSign): void => {
@@ -169,13 +185,13 @@ export class DriverRequests {
     const [current] = this.#calls;
     if (current === undefined) return;
     const [call, seen] = current;
-    if (sign.kind === 'started' && seen.last !== null) call.onRetry?.(seen.last);
-    if (sign.kind !== 'bytes') seen.last = reasonOf(sign);
+    if (sign.kind === 'started' && seen.last !== null) call.onRetry?.(reasonOf(seen.last));
+    if (sign.kind !== 'bytes') seen.last = sign;
   };
 }
 
 /** Why a request may be made again after this. */
-function reasonOf(sign: Exclude<ExchangeSign, { kind: 'bytes' }>): string {
+function reasonOf(sign: RequestEnd): string {
   switch (sign.kind) {
     case 'started':
       return 'the request before came to nothing';
@@ -183,5 +199,21 @@ function reasonOf(sign: Exclude<ExchangeSign, { kind: 'bytes' }>): string {
       return sign.status === 200 ? 'the response broke off' : `the provider answered ${sign.status}`;
     case 'failed':
       return sign.error.replaceAll('-', ' ');
+  }
+}
+
+/** Statuses below 500 that go away by themselves. */
+const busy: ReadonlySet<number> = new Set([408, 425, 429]);
+/** Error codes of `wasi:http` that the same request would meet again. */
+const lasting = /^(?:HTTP-request-|TLS-certificate-error$)/;
+
+function mayPass(sign: RequestEnd): boolean | null {
+  switch (sign.kind) {
+    case 'started':
+      return null;
+    case 'answered':
+      return sign.status === 200 ? null : sign.status >= 500 || busy.has(sign.status);
+    case 'failed':
+      return !lasting.test(sign.error);
   }
 }

@@ -2,11 +2,19 @@ import { describe, expect, it } from 'vitest';
 
 import { DriverRequests } from './component-driver.ts';
 
-function heard(): { readonly requests: DriverRequests; readonly lines: string[]; readonly end: () => void } {
+interface Heard extends ReturnType<DriverRequests['listen']> {
+  readonly requests: DriverRequests;
+  readonly lines: string[];
+}
+
+function heard(): Heard {
   const requests = new DriverRequests();
   const lines: string[] = [];
-  const end = requests.listen({ onSign: () => lines.push('sign'), onRetry: (reason) => lines.push(reason) });
-  return { requests, lines, end };
+  const { end, retryable } = requests.listen({
+    onSign: () => lines.push('sign'),
+    onRetry: (reason) => lines.push(reason),
+  });
+  return { requests, lines, end, retryable };
 }
 
 describe('requests of a driver', () => {
@@ -21,6 +29,28 @@ describe('requests of a driver', () => {
     requests.tell({ kind: 'bytes' });
     requests.tell({ kind: 'started' });
     expect(lines).toEqual(['sign', 'sign', 'sign', 'sign', reason]);
+  });
+
+  it.each([
+    [{ kind: 'answered', status: 429 }, true],
+    [{ kind: 'answered', status: 500 }, true],
+    [{ kind: 'answered', status: 401 }, false],
+    [{ kind: 'answered', status: 307 }, false],
+    [{ kind: 'answered', status: 200 }, null],
+    [{ kind: 'started' }, null],
+    [{ kind: 'failed', error: 'HTTP-response-incomplete' }, true],
+    [{ kind: 'failed', error: 'DNS-error' }, true],
+    [{ kind: 'failed', error: 'TLS-certificate-error' }, false],
+    [{ kind: 'failed', error: 'HTTP-request-denied' }, false],
+  ] as const)('whose last one came to %j may succeed later: %s', (sign, expected) => {
+    const { requests, retryable } = heard();
+    expect(retryable()).toBe(null);
+    requests.tell({ kind: 'started' });
+    requests.tell({ kind: 'answered', status: 503 });
+    requests.tell({ kind: 'started' });
+    requests.tell(sign);
+    requests.tell({ kind: 'bytes' });
+    expect(retryable()).toBe(expected);
   });
 
   it('of the next call are no retry', () => {

@@ -1,6 +1,7 @@
 /** What a driver is asked and what it answers. */
 
 import type { CallImports } from '@svc/components/import-log.ts';
+import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
 
 /** One piece of a message. `input` of a tool call is the parsed JSON the model gave. */
 export type ContentBlock =
@@ -55,12 +56,26 @@ export type DriverOutcome = { readonly kind: 'response'; readonly response: Infe
  * Only `malformed` does so without a final frame (D1 "Task states" 2).
  */
 export type DriverFailure =
-  /** The driver ran and failed: a provider error, an exit before the response, a wrong one; `trapped` when its component broke off. */
-  | { readonly kind: 'failed'; readonly error: string; readonly trapped?: boolean }
+  /** The driver ran and failed: a provider error, an exit before the response, a wrong one. */
+  | {
+      readonly kind: 'failed';
+      readonly error: string;
+      /** Its component broke off. */
+      readonly trapped?: boolean;
+      /** What `error` begins with, when `svc` itself ended the call. */
+      readonly code?: DiagnosticCode;
+      /** Whether the same request may be answered later; absent where that is not known. */
+      readonly retryable?: boolean;
+    }
   /** The driver could not be called at all: it cannot be loaded or started. */
   | { readonly kind: 'unavailable'; readonly error: string }
   /** A line of a process driver that is not JSON. */
   | { readonly kind: 'malformed'; readonly error: string };
+
+/** A failure that has a code, by which an operator finds what to do about it. */
+export function codedFailure(code: DiagnosticCode, message: string): DriverFailure {
+  return { kind: 'failed', error: `${code}: ${message}`, code };
+}
 
 /** What a call of the model came to, as the model is to read it. */
 export interface ToolAnswer {

@@ -49,7 +49,7 @@ describe('a model', () => {
     setting.clock.advance(29_999);
     expect(setting.call?.signal.aborted).toBe(false);
     setting.clock.advance(1);
-    expect(await setting.outcome).toEqual({ kind: 'failed', error: silent });
+    expect(await setting.outcome).toEqual({ kind: 'failed', error: silent, code: 'E-RUN-064' });
   });
 
   it.each<[string, (call: InferenceCall) => void]>([
@@ -65,7 +65,7 @@ describe('a model', () => {
     setting.clock.advance(3999);
     expect(setting.call?.signal.aborted).toBe(false);
     setting.clock.advance(1);
-    expect(await setting.outcome).toEqual({ kind: 'failed', error: long });
+    expect(await setting.outcome).toEqual({ kind: 'failed', error: long, code: 'E-RUN-064' });
   });
 
   it('that answers in time is heard as it is, and no limit passes afterwards', async () => {
@@ -97,7 +97,7 @@ describe('a model', () => {
     setting.clock.advance(29_999);
     expect(setting.call?.signal.aborted).toBe(false);
     setting.clock.advance(1);
-    expect(await setting.outcome).toEqual({ kind: 'failed', error: silent });
+    expect(await setting.outcome).toEqual({ kind: 'failed', error: silent, code: 'E-RUN-064' });
   });
 
   it('is stopped by a cancel as before', async () => {

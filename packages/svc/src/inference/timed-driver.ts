@@ -1,7 +1,14 @@
 /** Ends calls of a driver that take too long. */
 
 import type { Clock } from '@svc/kit/clock.ts';
-import type { Driver, DriverOutcome, DriverTask, InferenceCall, InferenceRequest } from './driver.ts';
+import {
+  codedFailure,
+  type Driver,
+  type DriverOutcome,
+  type DriverTask,
+  type InferenceCall,
+  type InferenceRequest,
+} from './driver.ts';
 
 /** How long a model may take: `inference.timeout_secs`. */
 interface InferenceLimits {
@@ -14,7 +21,7 @@ interface InferenceLimits {
 type LimitClock = Pick<Clock, 'monotonicMs' | 'after'>;
 
 /**
- * A driver whose calls end at the limits: such a call is aborted, and its outcome is `failed` with the limit and its key. While a call of
+ * A driver whose calls end at the limits: such a call is aborted, and its outcome is `failed` with `E-RUN-064`, the limit and its key. While a call of
  * the model is carried out in the middle of an inference both clocks stand still.
  */
 export function timedDriver(driver: Driver, limits: InferenceLimits, clock: LimitClock): Driver {
@@ -66,7 +73,7 @@ async function inferInTime(
       onSign: () => limits.sign(),
       ...(call.onRetry === undefined ? {} : { onRetry: call.onRetry }),
     });
-    return limits.passed === null ? outcome : { kind: 'failed', error: limits.passed };
+    return limits.passed === null ? outcome : codedFailure('E-RUN-064', limits.passed);
   } finally {
     limits.stop();
     call.signal.removeEventListener('abort', onAbort);
@@ -138,7 +145,7 @@ class CallLimits {
   }
 
   #pass(limit: string): void {
-    this.passed = `E-RUN-064: ${limit}`;
+    this.passed = limit;
     this.#onPassed();
   }
 }

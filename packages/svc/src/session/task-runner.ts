@@ -5,13 +5,21 @@ import { toUSVString } from 'node:util';
 import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HookedTask, TaskEnd } from '../hooks/session-hooks.ts';
-import type { Message } from '../inference/driver.ts';
+import { codedFailure, type Message } from '../inference/driver.ts';
 import { fenceUntrusted } from '../tools/untrusted-fence.ts';
 import { runAttempt, type AgentLoopDeps, type AttemptEnd, type AttemptResult } from './agent-loop.ts';
 import { Attempt } from './attempt.ts';
 import type { Conversations } from './conversations.ts';
 import { waitForInput } from './input-wait.ts';
-import { TaskCanceled, type Task, step, type TaskEvent, type TaskFailure, type TaskState } from './task.ts';
+import {
+  type FailedTask,
+  TaskCanceled,
+  type Task,
+  step,
+  type TaskEvent,
+  type TaskFailure,
+  type TaskState,
+} from './task.ts';
 
 export interface TaskRunnerDeps extends Omit<AgentLoopDeps, 'requestInput' | 'hooked' | 'turnsUsed'> {
   /** Null where every task starts from nothing (`lifecycle.conversation: stateless`). */
@@ -22,8 +30,8 @@ export interface TaskRunnerDeps extends Omit<AgentLoopDeps, 'requestInput' | 'ho
   readonly inputTimeoutMs: number | null;
   /** Puts `out/result.txt` into the workdir, whole or not at all. */
   readonly writeResult: (text: string) => void;
-  /** Called before the last frame of a task that failed, with the reason that its `task_end` gives. */
-  readonly onFailed: (reason: string) => void;
+  /** Called before the last frame of a task that failed. */
+  readonly onFailed: (failed: FailedTask) => void;
 }
 
 /** What an attempt begins with. */
@@ -209,7 +217,7 @@ class AttemptRun {
     if (unreadable !== null) {
       // A task that fails before its first turn has worked for a moment: the table knows no other way.
       this.#attempt.announce({ kind: 'turn-started', turn: 1 });
-      return { end: failed(unreadable), messages: [] };
+      return { end: codedFailure(unreadable.code, unreadable.message), messages: [] };
     }
     await hooks.taskStarted(this.hooked, this.#start.text);
     this.#attempt.throwIfCanceled();
@@ -236,7 +244,7 @@ class AttemptRun {
    */
   async #complete(end: Extract<AttemptEnd, { kind: 'completed' }>, messages: readonly Message[]): Promise<string> {
     const refused = this.#writeResult(end.reply) ?? this.#save(messages);
-    if (refused !== null) return this.#fail(failed(refused));
+    if (refused !== null) return this.#fail(codedFailure(refused.code, refused.message));
     const { activity, hooks } = this.#deps;
     const task = this.#task;
     if (end.reply !== '' && !end.replyWasStreamed) activity.emit({ kind: 'whole-reply', task, text: end.reply });
@@ -285,15 +293,15 @@ class AttemptRun {
     activity.emit({ kind: 'attempt-ended', task, state, message, error, turns, usage, durationMs });
     if (state === 'failed') {
       task.failure = error ?? message;
-      onFailed(task.failure);
+      onFailed({ words: task.failure, ...factsOf(event) });
     }
     this.#attempt.announce(event);
   }
 }
 
-/** With the code, by which an operator finds what to do about it. */
-function failed({ code, message }: Diagnostic): TaskFailure {
-  return { kind: 'failed', error: `${code}: ${message}` };
+function factsOf(event: TaskEvent): Omit<FailedTask, 'words'> {
+  if (event.kind !== 'failed') return { code: null, retryable: null };
+  return { code: event.code ?? null, retryable: event.retryable ?? null };
 }
 
 function endState(state: TaskState): TaskEnd['state'] {

@@ -3,6 +3,7 @@
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import type { MessageTags } from '@svc/protocol/message-tags.ts';
 import type { PreparedText } from '../trace/events.ts';
+import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
 import type { DriverFailure, Usage } from '../inference/driver.ts';
 import { refusalSentence, type SpendRefusal } from '../inference/spend-meter.ts';
 
@@ -170,6 +171,15 @@ export type TaskFailure =
   | DriverFailure
   | { readonly kind: 'turns-exhausted'; readonly maxTurns: number }
   | { readonly kind: 'spend-refused'; readonly refusal: SpendRefusal };
+
+/** A task that failed, for who reports it. */
+export interface FailedTask {
+  /** Why, as the trace says it: `code` and a colon first where there is a code. */
+  readonly words: string;
+  readonly code: DiagnosticCode | null;
+  /** Whether the same task may succeed later, with nothing changed; null where that is not known. */
+  readonly retryable: boolean | null;
+}
 
 /** What a transition says on the wire. `final` is decided here and nowhere else. */
 export interface Announcement {

@@ -11,7 +11,7 @@ import { durationShape, longestTimerMs, secondsOf, wholeMs } from '@svc/kit/unit
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { RunChanges, RunningCapsule, Steering, RunObserver, RunOutcome } from '../../capsule/running-capsule.ts';
 import type { Activity } from '../../session/activity.ts';
-import type { Task } from '../../session/task.ts';
+import type { FailedTask, Task } from '../../session/task.ts';
 import type { CommandContext } from '../command-context.ts';
 import { diagnosticsIn, render } from '../render-failure.ts';
 import { encodeReason, failureReason } from './failure-reason.ts';
@@ -115,7 +115,7 @@ class ScriptRun implements RunObserver {
   #task: Task | null = null;
   #turns = 0;
   #usage = { inputTokens: 0, outputTokens: 0 };
-  #failure: string | null = null;
+  #failure: FailedTask | null = null;
   #isSpent = false;
   /** Why svc itself ended the task. */
   #cutOff: Diagnostic | null = null;
@@ -157,8 +157,8 @@ class ScriptRun implements RunObserver {
     this.#output.frame(frame, id);
   }
 
-  onTaskFailed(reason: string): void {
-    this.#failure = reason;
+  onTaskFailed(failed: FailedTask): void {
+    this.#failure = failed;
   }
 
   onRetained(): void {}
@@ -286,7 +286,7 @@ class ScriptRun implements RunObserver {
       status,
       state: stateOf(task),
       answer: isDone ? task.result : null,
-      reason: reason === null ? null : encodeReason(reason),
+      reason: reason === null ? null : encodeReason(reason, this.#failure),
       turns: this.#turns,
       usage: {
         input_tokens: this.#usage.inputTokens,

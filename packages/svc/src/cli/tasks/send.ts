@@ -6,6 +6,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TaskFacts } from '@svc/protocol/task-object.ts';
 import { sendTokenHelp } from '../approach-capsule.ts';
 import type { CommandContext } from '../command-context.ts';
+import { taskFailed } from '../task-failed.ts';
 import { readTaskInput } from '../task-input.ts';
 import { quoted } from '../terminal/page.ts';
 import { jsonLine, say } from '../terminal/shown.ts';
@@ -75,7 +76,8 @@ function failureOf({ id, state, message }: TaskFacts): Diagnostic | null {
       hint: 'svc tasks lists what it works on; lifecycle.queue_depth of its manifest says how many tasks may wait',
     });
   if (state !== 'failed' && state !== 'canceled') return null;
-  return new Diagnostic('E-RUN-059', `${id} ${state}: ${message ?? 'the capsule did not say why'}`, {
+  return taskFailed(message ?? 'the capsule did not say why', {
+    what: `${id} ${state}`,
     hint: 'svc trace steps shows what it did',
   });
 }
