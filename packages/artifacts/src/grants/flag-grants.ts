@@ -9,18 +9,26 @@ type Row = {
 }[Section];
 
 /**
- * Each grant that is given or not, by the key of `capabilities` that asks for it. A new one is a row here, and a line in
- * `scope-object.ts`, which shows the grants, and in `spawn-envelope.ts`, which compares them.
+ * Each grant that is given or not, by the key of `capabilities` that asks for it. What shows, compares or passes on grants has a new one
+ * from its row here, in the order of the rows of its section.
  */
 const rows = {
   workdirExec: { section: 'filesystem', key: 'workdir_exec' },
   unixSockets: { section: 'network', key: 'unix_sockets' },
 } as const satisfies Readonly<Record<string, Row>>;
 
-export type FlagGrant = keyof typeof rows;
+type Rows = typeof rows;
+
+export type FlagGrant = keyof Rows;
+
+/** Those that are asked for in one section. */
+type FlagOf<S extends Section> = { [F in FlagGrant]: Rows[F]['section'] extends S ? F : never }[FlagGrant];
 
 /** What of the grants is given or not. */
 export type FlagGrants = Readonly<Record<FlagGrant, boolean>>;
+
+/** The same, named as in a manifest. */
+export type FlagFields<S extends Section = Section> = Readonly<Record<Rows[FlagOf<S>]['key'], boolean>>;
 
 /** A value for each of them. */
 export function eachFlag<Value>(of: (flag: FlagGrant) => Value): Readonly<Record<FlagGrant, Value>> {
@@ -28,9 +36,31 @@ export function eachFlag<Value>(of: (flag: FlagGrant) => Value): Readonly<Record
   return Object.fromEntries(flags.map((flag) => [flag, of(flag)])) as Record<FlagGrant, Value>;
 }
 
+/** A value for each of one section. */
+export function eachFlagOf<S extends Section, Value>(
+  section: S,
+  of: (flag: FlagGrant) => Value,
+): Readonly<Record<FlagOf<S>, Value>> {
+  return Object.fromEntries(flagsIn(section).map((flag) => [flag, of(flag)])) as Record<FlagOf<S>, Value>;
+}
+
+function flagsIn(section: Section): readonly FlagGrant[] {
+  return (Object.keys(rows) as readonly FlagGrant[]).filter((flag) => rows[flag].section === section);
+}
+
 /** The flags of grants that hold more. */
 export function flagsOf(grants: FlagGrants): FlagGrants {
   return eachFlag((flag) => grants[flag]);
+}
+
+/** Those of one section, named as in a manifest. */
+export function flagFields<S extends Section>(grants: FlagGrants, section: S): FlagFields<S> {
+  return Object.fromEntries(flagsIn(section).map((flag) => [rows[flag].key, grants[flag]])) as FlagFields<S>;
+}
+
+/** The keys of one section, as a manifest spells them. */
+export function flagKeys<S extends Section>(section: S): readonly (keyof FlagFields<S>)[] {
+  return flagsIn(section).map((flag) => rows[flag].key) as (keyof FlagFields<S>)[];
 }
 
 /** Where in `capabilities` it is asked for. */

@@ -5,6 +5,7 @@ import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import type { ArtifactGrants } from './artifact-grants.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
+import { type FlagFields, flagFields } from './flag-grants.ts';
 
 /** What the host answers to the floors that were declared (D1 "Scope report", Containment). */
 export interface ContainmentReport {
@@ -29,7 +30,7 @@ export interface PreopenLine {
 }
 
 /** What `--explain-scope --json` prints and `session_start` records as `effective_grants` (D1 "Scope report"). */
-export interface ScopeObject {
+export interface ScopeObject extends FlagFields {
   readonly containment: {
     readonly declared: ContainmentClass;
     readonly achieved: ContainmentClass;
@@ -38,11 +39,9 @@ export interface ScopeObject {
     readonly userns_grant: string;
   };
   readonly filesystem_scope: string | null;
-  readonly workdir_exec: boolean;
   readonly read_only: boolean;
   readonly preopens: readonly PreopenLine[];
   readonly network_allow: readonly string[];
-  readonly unix_sockets: boolean;
   readonly shell_allow: readonly string[];
   readonly spawn_allow: readonly string[];
   readonly env_allow: readonly string[];
@@ -75,11 +74,11 @@ export function encodeScope(
       userns_grant: containment.usernsGrant,
     },
     filesystem_scope: grants.filesystemScope,
-    workdir_exec: grants.workdirExec,
+    ...flagFields(grants, 'filesystem'),
     read_only: grants.readOnly,
     preopens: [...grants.artifacts.map(preopenOf), ...processDriverOf(grants)],
     network_allow: grants.networkAllow.map(formatDestination),
-    unix_sockets: grants.unixSockets,
+    ...flagFields(grants, 'network'),
     shell_allow: grants.shellAllow,
     spawn_allow: grants.spawnAllow,
     env_allow: grants.envAllow,

@@ -6,7 +6,7 @@ import type { Reference } from '../manifest/references.ts';
 import { normalizeWorkdirPath, isWithin } from '../manifest/workdir-path.ts';
 import { isAtLeast } from '@svc/protocol/containment-class.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
-import { eachFlag, type FlagGrant, type FlagGrants, flagPath, flagsOf } from './flag-grants.ts';
+import { eachFlag, eachFlagOf, type FlagGrant, type FlagGrants, flagPath, flagsOf } from './flag-grants.ts';
 
 /** Axes on which the grants of two capsules are compared as they are, beside those that are given or not. */
 type GrantAxis =
@@ -100,13 +100,13 @@ type Comparison = (pair: Pair) => EnvelopeExcess | null;
 /** In the order of D2's table. */
 const comparisons: Readonly<Record<Axis, Comparison>> = {
   networkAllow: (pair) => uncovered(pair, 'networkAllow'),
-  unixSockets: (pair) => unheld(pair, 'unixSockets'),
+  ...eachFlagOf('network', heldAlike),
   peerFetchAllow: (pair) => uncovered(pair, 'peerFetchAllow'),
   shellAllow: (pair) => unlisted(pair, 'shellAllow'),
   spawnAllow: (pair) => unlisted(pair, 'spawnAllow'),
   envAllow: (pair) => unlisted(pair, 'envAllow'),
   filesystemScope: (pair) => beyondScope(pair),
-  workdirExec: (pair) => unheld(pair, 'workdirExec'),
+  ...eachFlagOf('filesystem', heldAlike),
   stateStores: (pair) => unlisted(pair, 'stateStores'),
   containmentFloor: (pair) => belowFloor(pair),
 };
@@ -139,9 +139,11 @@ function unlisted({ parent, child }: Pair, axis: NameAxis): EnvelopeExcess | nul
   return excessOf(axis, declared, clause);
 }
 
-function unheld({ parent, child }: Pair, axis: FlagGrant): EnvelopeExcess | null {
-  if (parent[axis] || !child[axis]) return null;
-  return excessOf(axis, 'true', 'the child declares true, which the parent does not');
+function heldAlike(axis: FlagGrant): Comparison {
+  return ({ parent, child }) => {
+    if (parent[axis] || !child[axis]) return null;
+    return excessOf(axis, 'true', 'the child declares true, which the parent does not');
+  };
 }
 
 function beyondScope({ parent, child }: Pair): EnvelopeExcess | null {

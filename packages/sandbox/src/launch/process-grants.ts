@@ -1,5 +1,6 @@
 /** What a contained process may do. */
 
+import { eachFlag, type FlagGrants } from '@svc/artifacts/grants/flag-grants.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 
 /** A state store: a directory outside the workdir that a process may read and write, and not run programs of. */
@@ -40,15 +41,16 @@ export interface ProjectFolder {
   look(): void;
 }
 
-/** What a contained process and everything it starts may do. */
-export interface ProcessGrants {
+/**
+ * What a contained process and everything it starts may do. `workdirExec` is about files of the workdir and of `writes`; what sockets
+ * `unixSockets` stands for depends on the class.
+ */
+export interface ProcessGrants extends FlagGrants {
   /** Bare names of `capabilities.shell.allow`: what it may execute beside the program that is started. */
   readonly commands: readonly string[];
   /** The part of the workdir it sees: a path below it in its normal spelling, `.` for all of it. */
   readonly scope: string;
   readonly writable: boolean;
-  /** May execute files of the workdir, and of `writes`. */
-  readonly workdirExec: boolean;
   readonly stores: readonly StoreDirectory[];
   /** Files and directories of the host that it may read beside what its programs need; none when absent. */
   readonly reads?: readonly string[];
@@ -65,7 +67,6 @@ export interface ProcessGrants {
   readonly networkAllow: readonly NetworkDestination[];
   /** A port of this host's loopback at which the runtime itself serves the process; none when absent. */
   readonly servicePort?: number;
-  readonly unixSockets: boolean;
   readonly limits: ResourceLimits;
 }
 
@@ -74,10 +75,9 @@ export const leastGrants: ProcessGrants = {
   commands: [],
   scope: '.',
   writable: true,
-  workdirExec: false,
+  ...eachFlag(() => false),
   stores: [],
   networkAllow: [],
-  unixSockets: false,
   limits: {
     processes: 128,
     open_files: 1024,

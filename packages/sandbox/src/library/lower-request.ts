@@ -12,7 +12,7 @@ import { formatDestination, type NetworkDestination, parseDestination } from '@s
 import { longestTimerMs } from '@svc/kit/units.ts';
 import { containedEnvironment, searchPathOutside } from '../contained-environment.ts';
 import { findProgram } from '../find-program.ts';
-import type { ProcessGrants, ResourceLimits } from '../launch/process-grants.ts';
+import { leastGrants, type ProcessGrants, type ResourceLimits } from '../launch/process-grants.ts';
 import type { Surroundings } from './own-host.ts';
 import type { Grants, Limits, SandboxClass, SandboxRequest } from './requests.ts';
 import { StartRefusal } from './start-refusal.ts';
@@ -73,11 +73,9 @@ export function lowerRequest(request: SandboxRequest, surroundings: Surroundings
     timeMs,
     outputBytes,
     grants: {
+      ...leastGrants,
       commands: (grants.run ?? []).map((other) => namedProgram(other, env['PATH'] ?? searchPath)),
-      scope: '.',
-      writable: true,
       workdirExec: grants.runWritten ?? false,
-      stores: [],
       reads: [...reads.filter((path) => !kept.includes(path)), ...(grants.run === undefined ? systemLinks : [])],
       trees: grants.run === undefined ? systemTrees : [],
       writes,

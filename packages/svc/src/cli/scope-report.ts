@@ -5,6 +5,7 @@ import { arch, platform } from 'node:process';
 import { notStopped } from './not-stopped.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { flagKeys } from '@svc/artifacts/grants/flag-grants.ts';
 import type { PreopenLine, ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
@@ -45,13 +46,13 @@ function containmentFields({ containment }: ScopeObject): readonly Field[] {
 function grantFields(scope: ScopeObject): readonly Field[] {
   return [
     ['filesystem scope', [scope.filesystem_scope ?? wholeWorkdir]],
-    ['workdir exec', [yesOrNo(scope.workdir_exec)]],
+    ...flags(scope, 'filesystem'),
     ['read_only', [yesOrNo(scope.read_only)]],
     ['preopens', preopenLines(scope.preopens)],
     ...commandReads(scope),
     ...projectFolder(scope),
     ['network allow', [listed(scope.network_allow)]],
-    ['unix sockets', [yesOrNo(scope.unix_sockets)]],
+    ...flags(scope, 'network'),
     ['shell allow', [listed(scope.shell_allow)]],
     ['spawn allow', [listed(scope.spawn_allow)]],
     ['env allow', [listed(scope.env_allow)]],
@@ -59,6 +60,10 @@ function grantFields(scope: ScopeObject): readonly Field[] {
     ['interpreter runtime', [listed(scope.interpreter_runtime)]],
     ['staged runtime', [listed(scope.staged_runtime)]],
   ];
+}
+
+function flags(scope: ScopeObject, section: 'filesystem' | 'network'): readonly Field[] {
+  return flagKeys(section).map((key) => [key.replaceAll('_', ' '), [yesOrNo(scope[key])]]);
 }
 
 /** Only for a driver that is a program, and whose command names a file. */
