@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { noFlags } from '@svc/artifacts/grants/flag-grants.ts';
 import { identityRefusal } from './refusals.ts';
 import { judgeAsking, type Asking } from './decisions.ts';
 
@@ -7,13 +8,12 @@ const asking: Asking = {
   name: 'scout',
   envelope: {
     networkAllow: [],
-    unixSockets: false,
     peerFetchAllow: [],
     shellAllow: [],
     spawnAllow: ['scout'],
     envAllow: [],
     filesystemScope: null,
-    workdirExec: false,
+    ...noFlags,
     stateStores: [],
     containmentFloor: null,
   },

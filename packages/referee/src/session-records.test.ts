@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
+import { noFlags } from '@svc/artifacts/grants/flag-grants.ts';
 import type { ResolvedCapsule } from './capsule-registry.ts';
 import { SessionRecords, type SessionRecord } from './session-records.ts';
 
@@ -10,13 +11,12 @@ const capsule: ResolvedCapsule = {
   sha256: 'a'.repeat(64),
   envelope: {
     networkAllow: [],
-    unixSockets: false,
     peerFetchAllow: [],
     shellAllow: [],
     spawnAllow: ['lead'],
     envAllow: [],
     filesystemScope: null,
-    workdirExec: false,
+    ...noFlags,
     stateStores: [],
     containmentFloor: null,
   },

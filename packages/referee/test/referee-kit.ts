@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 import { onTestFinished } from 'vitest';
 
+import { noFlags } from '@svc/artifacts/grants/flag-grants.ts';
 import type { SpawnEnvelope } from '@svc/artifacts/grants/spawn-envelope.ts';
 import type { CapsuleRegistry, Resolution, ResolvedCapsule } from '../src/capsule-registry.ts';
 import type { Clock } from '@svc/kit/clock.ts';
@@ -71,13 +72,12 @@ export class MemoryRegistry implements CapsuleRegistry {
 
 const nothing: SpawnEnvelope = {
   networkAllow: [],
-  unixSockets: false,
   peerFetchAllow: [],
   shellAllow: [],
   spawnAllow: [],
   envAllow: [],
   filesystemScope: null,
-  workdirExec: false,
+  ...noFlags,
   stateStores: [],
   containmentFloor: null,
 };

@@ -6,6 +6,7 @@ import {
   type NetworkDestination,
   isCovered,
 } from '@svc/kit/net/network-destination.ts';
+import { noFlags } from './flag-grants.ts';
 import type { ArtifactCapabilities } from '../manifest/schema.ts';
 import { narrowGrants, type ArtifactGrants, type CapsuleGrants, type Narrowed } from './artifact-grants.ts';
 import { isWithin } from '../manifest/workdir-path.ts';
@@ -20,9 +21,8 @@ const capsule: CapsuleGrants = {
   capsuleName: 'researcher',
   scope: 'out',
   readOnly: false,
-  workdirExec: false,
+  ...noFlags,
   networkAllow: ['a.example', 'b.example:8080'].map(destination),
-  unixSockets: false,
   envAllow: ['LANG', 'TERM'],
   stateStores: [],
   maxMemoryBytes: 1000,

@@ -48,6 +48,9 @@ function flagsIn(section: Section): readonly FlagGrant[] {
   return (Object.keys(rows) as readonly FlagGrant[]).filter((flag) => rows[flag].section === section);
 }
 
+/** None of them is given. */
+export const noFlags: FlagGrants = eachFlag(() => false);
+
 /** The flags of grants that hold more. */
 export function flagsOf(grants: FlagGrants): FlagGrants {
   return eachFlag((flag) => grants[flag]);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { noFlags } from '@svc/artifacts/grants/flag-grants.ts';
 import { composePlan, type Enforcement, type PlanRequest } from './compose-plan.ts';
 import { encodeLaunchPlan } from './launch-plan.ts';
 import type { ProcessGrants, ProjectFolder } from './process-grants.ts';
@@ -8,10 +9,9 @@ const grants: ProcessGrants = {
   commands: ['sh'],
   scope: '.',
   writable: true,
-  workdirExec: false,
+  ...noFlags,
   stores: [],
   networkAllow: [],
-  unixSockets: false,
   limits: {
     processes: 128,
     open_files: 1024,

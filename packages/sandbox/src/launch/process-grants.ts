@@ -1,6 +1,6 @@
 /** What a contained process may do. */
 
-import { eachFlag, type FlagGrants } from '@svc/artifacts/grants/flag-grants.ts';
+import { type FlagGrants, noFlags } from '@svc/artifacts/grants/flag-grants.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 
 /** A state store: a directory outside the workdir that a process may read and write, and not run programs of. */
@@ -75,7 +75,7 @@ export const leastGrants: ProcessGrants = {
   commands: [],
   scope: '.',
   writable: true,
-  ...eachFlag(() => false),
+  ...noFlags,
   stores: [],
   networkAllow: [],
   limits: {

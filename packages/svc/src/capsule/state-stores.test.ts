@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { noFlags } from '@svc/artifacts/grants/flag-grants.ts';
 import type { ComponentHost } from '@svc/components/component-host.ts';
 import type { ComponentGrants } from '@svc/components/component.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
@@ -146,9 +147,8 @@ function grants(own: Pick<ArtifactGrants, 'runtime' | 'preopen' | 'stateStores'>
   return {
     name: 'a',
     version: '1.0.0',
-    workdirExec: false,
+    ...noFlags,
     networkAllow: [],
-    unixSockets: false,
     envAllow: [],
     maxMemoryBytes: 1,
     deadlineSecs: 1,
