@@ -144,7 +144,7 @@ const cases: readonly Case[] = [
     ...done,
     name: 'the answer breaks off',
     given: async () => await provided([{ ...says('The answer', ' is'), breakAfter: 2 }]),
-    says: 'the task failed: the connection broke: ',
+    says: 'the task failed: the connection broke before the response was whole: the other side closed it',
     retryable: true,
   },
   {

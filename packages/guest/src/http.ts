@@ -13,7 +13,7 @@ import {
 import type { InputStream } from 'wasi:io/streams@0.2.12';
 
 import { isObject } from './json.ts';
-import { connectionFailure, RequestFailure } from './request-failure.ts';
+import { brokenResponse, connectionFailure } from './request-failure.ts';
 import { payloadOf } from './wit-error.ts';
 
 export { RequestFailure } from './request-failure.ts';
@@ -206,7 +206,7 @@ function readSome(stream: InputStream): Uint8Array | null {
     if (!isErrorCode(payload)) throw error;
     if (payload.tag === 'closed') return null;
     const reason = isDebuggable(payload.val) ? payload.val.toDebugString() : payload.tag;
-    throw new RequestFailure(`the connection broke: ${reason}`, { transient: true });
+    throw brokenResponse(reason);
   }
 }
 

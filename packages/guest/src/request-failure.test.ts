@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { connectionFailure } from './request-failure.ts';
+import { brokenResponse, connectionFailure } from './request-failure.ts';
 
 it.each([
   [{ tag: 'connection-refused' }, 'cannot reach http://h: connection refused', true],
@@ -15,4 +15,14 @@ it.each([
   [{ tag: 'connection-read-timeout' }, 'cannot reach http://h: connection read timeout', true],
 ])('says why there is no connection: %j', (code, message, transient) => {
   expect(connectionFailure('http://h', code)).toMatchObject({ message, transient });
+});
+
+it.each([
+  ['the HTTP exchange failed: HTTP-response-incomplete', 'the other side closed it'],
+  ['the HTTP exchange failed: connection-read-timeout', 'nothing more came for too long'],
+  ['HTTP-protocol-error', 'what came is not HTTP'],
+  ['something else', 'something else'],
+])('says why a response is not whole: %s', (said, reason) => {
+  const message = `the connection broke before the response was whole: ${reason}`;
+  expect(brokenResponse(said)).toMatchObject({ message, transient: true });
 });

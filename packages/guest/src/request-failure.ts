@@ -47,8 +47,24 @@ const sentences: ReadonlyMap<string, string> = new Map([
   ['connection-timeout', 'connection timed out'],
 ]);
 
+/** Why a response did not come to its end. */
+const cutOff: ReadonlyMap<string, string> = new Map([
+  ['HTTP-response-incomplete', 'the other side closed it'],
+  ['connection-terminated', 'the other side closed it'],
+  ['connection-read-timeout', 'nothing more came for too long'],
+  ['HTTP-response-timeout', 'nothing more came for too long'],
+  ['HTTP-protocol-error', 'what came is not HTTP'],
+]);
+
 /** What would fail in the same way again. */
 const lasting = /^(HTTP-request-|TLS-certificate-error|configuration-error|loop-detected|destination-IP-prohibited)/;
+
+/** Why a response that had begun is not whole. `said` is what the stream says of itself; runtimes end it with an `error-code` of `wasi:http`. */
+export function brokenResponse(said: string): RequestFailure {
+  const [tag = ''] = /[A-Za-z]+(?:-[A-Za-z]+)+$/.exec(said) ?? [];
+  const reason = cutOff.get(tag) ?? said;
+  return new RequestFailure(`the connection broke before the response was whole: ${reason}`, { transient: true });
+}
 
 /** Why no response came from `origin`. */
 export function connectionFailure(origin: string, code: HttpErrorCode): RequestFailure {
