@@ -81,6 +81,17 @@ describe('svc "task" in a folder without a manifest', () => {
     expect(JSON.stringify([request?.headers, request?.body])).not.toMatch(/sk-/);
   });
 
+  it('says what can be done where the provider does not take the key', async () => {
+    const minute = fresh();
+    await using server = await startFakeOpenAi([], { key: 'sk-right' });
+    const env = { SVC_MODEL: `${server.endpoint}/some-model` };
+    const { code, stderr } = await minute.svc(['say hello'], { env });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^error\[E-RUN-059\]: the task failed: provider answered 401: [^\n]*\nhint: it wants a key, and a model that is named by its address gets none: [^\n]*\n$/,
+    );
+  });
+
   it('names the three shortest ways where there is no model, and asks nothing', async () => {
     const minute = fresh();
     const env = { OLLAMA_HOST: '127.0.0.1:9', SVC_MODEL: undefined };

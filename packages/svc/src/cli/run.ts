@@ -75,6 +75,7 @@ export async function run(
     }
     const approval = options.spawnApprovalStdin === true ? await approvalOfParent() : null;
     if (script === null && isLive(options, context)) view = await runView(options, context);
+    const hintOf = script === null ? await failureHints(options, context, own) : null;
     const outcome = await runCapsule(
       {
         ...scopeRequest(options, context),
@@ -97,7 +98,7 @@ export async function run(
         changes: script?.changes ?? (options.forChat === true ? await chatChanges() : null),
         onActivity: listener(script, view),
       },
-      script ?? observer(options, context, { result, view, tell, companion: own?.companion ?? null }),
+      script ?? observer(options, context, { result, view, tell, companion: own?.companion ?? null, hintOf }),
     );
     await view?.close();
     if (script !== null) return await script.ended(outcome);
@@ -148,9 +149,26 @@ interface Shows {
   /** Says rows of `svc` on standard error. */
   readonly tell: (rows: Shown) => void;
   readonly companion: ScriptModule.ScriptCompanion | null;
+  /** What can be done about the failure of a task; null where nobody reads along. */
+  readonly hintOf: ((reason: string) => string | null) | null;
 }
 
-function observer(options: RunOptions, context: CommandContext, { result, view, tell, companion }: Shows): RunObserver {
+/** Piped, the reason is all that is said (ADR 0083). */
+async function failureHints(
+  options: RunOptions,
+  context: CommandContext,
+  own: TaskRun | null,
+): Promise<Shows['hintOf']> {
+  if (!isLive(options, context) && options.forChat !== true) return null;
+  const { hintsFor } = await import('./script/provider-hint.ts');
+  return hintsFor(options, context.cwd, own?.companion.manifestText ?? null);
+}
+
+function observer(
+  options: RunOptions,
+  context: CommandContext,
+  { result, view, tell, companion, hintOf }: Shows,
+): RunObserver {
   return {
     onWarning: (warning) => tell(render([warning], context)),
     onListening: (capsule, steering) => {
@@ -164,7 +182,7 @@ function observer(options: RunOptions, context: CommandContext, { result, view, 
     },
     onFrame: (frame) => result?.note(frame),
     // In one line, in the words of the trace (ADR 0083).
-    onTaskFailed: ({ words }) => tell(render([taskFailed(words)], context)),
+    onTaskFailed: ({ words }) => tell(render([taskFailed(words, { hint: hintOf?.(words) ?? null })], context)),
     onRetained: (retained) => {
       if (options.verbose === true) tell(retainedRow(retained));
     },

@@ -5,7 +5,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 /** `E-RUN-059`: `what` happened to the task, and why. */
 export function taskFailed(
   why: string,
-  { what = 'the task failed', hint }: { what?: string; hint?: string } = {},
+  { what = 'the task failed', hint = null }: { what?: string; hint?: string | null } = {},
 ): Diagnostic {
-  return new Diagnostic('E-RUN-059', `${what}: ${why}`, hint === undefined ? {} : { hint });
+  return new Diagnostic('E-RUN-059', `${what}: ${why}`, hint === null ? {} : { hint });
 }

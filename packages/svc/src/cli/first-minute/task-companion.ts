@@ -39,6 +39,10 @@ export class TaskCompanion implements ScriptCompanion {
     this.#view = isWatched && context.stderr.isTerminal ? new RunView(context, true) : null;
   }
 
+  get manifestText(): string | null {
+    return this.#request.adhoc?.text ?? null;
+  }
+
   get hasShown(): boolean {
     return this.#view !== null && this.#request.context.stdout.isTerminal && this.#session !== null;
   }

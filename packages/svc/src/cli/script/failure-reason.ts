@@ -5,13 +5,18 @@ import type { FailedTask } from '../../session/task.ts';
 import { taskFailed } from '../task-failed.ts';
 import type { ResultReason } from './run-result.ts';
 
-/** What the trace says of a failed task, under its own code, or else under `E-RUN-059`. */
-export function failureReason({ words, code }: FailedTask, { isSpent }: { readonly isSpent: boolean }): Diagnostic {
+/** What the trace says of a failed task, under its own code, or else under `E-RUN-059` with what can be done about it. */
+export function failureReason(
+  { words, code }: FailedTask,
+  { isSpent, hintOf }: { readonly isSpent: boolean; readonly hintOf: (words: string) => string | null },
+): Diagnostic {
   if (isSpent)
     return new Diagnostic('E-RUN-081', words, {
       hint: 'give more with --max-tokens, up to inference.max_session_tokens of the manifest, or a smaller task',
     });
-  return code === null ? taskFailed(words) : new Diagnostic(code, words.slice(`${code}: `.length));
+  return code === null
+    ? taskFailed(words, { hint: hintOf(words) })
+    : new Diagnostic(code, words.slice(`${code}: `.length));
 }
 
 /** A diagnostic as `reason` of the result has it; `failed` is the task that it is about, null when it is about none. */

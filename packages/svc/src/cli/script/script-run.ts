@@ -15,6 +15,7 @@ import type { FailedTask, Task } from '../../session/task.ts';
 import type { CommandContext } from '../command-context.ts';
 import { diagnosticsIn, render } from '../render-failure.ts';
 import { encodeReason, failureReason } from './failure-reason.ts';
+import { hintsFor } from './provider-hint.ts';
 import type { OutputFormat, RefusedThing, RunResult } from './run-result.ts';
 import type { Shown } from '../terminal/shown.ts';
 import { ScriptOutput } from './script-output.ts';
@@ -43,6 +44,8 @@ export interface ScriptOptions {
 /** Who goes along with a run, to show and to say more of it than a script wants. */
 export interface ScriptCompanion extends Pick<RunObserver, 'onListening'> {
   readonly onActivity: (activity: Activity) => void;
+  /** The manifest that was made for the task; null where a file has it. */
+  readonly manifestText: string | null;
   /** Whether the answer has been shown already. */
   readonly hasShown: boolean;
   /** Gives the terminal back; called before anything is said of the end. */
@@ -231,7 +234,11 @@ class ScriptRun implements RunObserver {
     if (status === 'ok' && state === 'completed') return null;
     if (this.#cutOff !== null && state !== 'completed') return this.#cutOff;
     if (trap !== null) return trap;
-    if (this.#failure !== null) return failureReason(this.#failure, { isSpent: this.#isSpent });
+    if (this.#failure !== null)
+      return failureReason(this.#failure, {
+        isSpent: this.#isSpent,
+        hintOf: hintsFor(this.#options, this.#context.cwd, this.#companion?.manifestText ?? null),
+      });
     if (status === 'trapped') return new Diagnostic('E-RUN-082', 'a component of the driver or of a hook broke off');
     return new Diagnostic(
       'E-RUN-056',

@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { hintsFor, providerHint } from './provider-hint.ts';
+
+const file = { file: './svc.yaml', keyVariable: 'TEAM_KEY' };
+const task = { file: null, keyVariable: 'OPENAI_API_KEY' };
+
+describe('the hint for what a provider failed of', () => {
+  it.each([
+    [
+      'provider answered 401: invalid api key',
+      file,
+      'it does not take the key in TEAM_KEY, which inference.api_key of ./svc.yaml names: set it to another one, in the environment or in .env beside that file',
+    ],
+    [
+      'provider answered 401',
+      { ...file, keyVariable: null },
+      'it wants a key: name the variable that holds it in ./svc.yaml, inference: { api_key: ${NAME} }',
+    ],
+    [
+      'provider answered 401: no',
+      task,
+      'it does not take the key in OPENAI_API_KEY: export OPENAI_API_KEY=<another key>',
+    ],
+    [
+      'provider answered 401: no',
+      { ...task, keyVariable: null },
+      'it wants a key, and a model that is named by its address gets none: anthropic/<model> and openai/<model> do',
+    ],
+    ['provider answered 402', task, 'the account at the provider has no credit: look at its billing'],
+    [
+      'provider answered 403: not yours',
+      file,
+      'the provider knows the key, and does not allow it this: look at its permissions there, and at inference.model of ./svc.yaml',
+    ],
+    [
+      'provider answered 404: model not found',
+      file,
+      'the provider has no such model, or nothing is at that address: look at inference.model and inference.endpoint of ./svc.yaml',
+    ],
+    [
+      'provider answered 404: model not found',
+      task,
+      'the provider has no such model, or nothing is at that address: look at --model',
+    ],
+    [
+      'provider answered 429: slow down (after 4 attempts)',
+      file,
+      'too many requests, or the quota of the account is used up: wait, or look at its limits at the provider',
+    ],
+    ['provider answered 529', file, 'the provider has a failure of its own: give the task again later'],
+    [
+      'provider answered 400: what?',
+      file,
+      'the provider does not take the request: look at inference.model of ./svc.yaml',
+    ],
+    [
+      'provider answered without an event stream: <html>',
+      file,
+      'what answers is no provider of models, but a web page or a proxy: look at inference.endpoint of ./svc.yaml',
+    ],
+    [
+      'cannot reach http://127.0.0.1:9: connection refused (after 4 attempts)',
+      file,
+      'nothing listens there: start the server of the model, or look at inference.endpoint of ./svc.yaml',
+    ],
+    [
+      'cannot reach https://h: the name does not resolve',
+      task,
+      'look at the network, and at the address that --model names',
+    ],
+    [
+      'the connection broke before the response was whole: the other side closed it',
+      file,
+      'give the task again: what it has done stays done; when it happens each time, the provider or a proxy before it cuts long answers off',
+    ],
+    ['the model is on holiday', file, null],
+    ['the tool said: provider answered 401', file, null],
+  ])('%s', (words, place, hint) => {
+    expect(providerHint(words, place)).toBe(hint);
+  });
+
+  it.each([
+    ['inference:\n  api_key: ${TEAM_KEY}    # of the team\n', 'TEAM_KEY'],
+    ['inference:\n  model: m\n  api_key: "${TEAM_KEY}"\n', 'TEAM_KEY'],
+    ['inference: { model: m, api_key: ${TEAM_KEY} }\n', 'TEAM_KEY'],
+    ['inference:\n  # api_key: ${OLD_KEY}\n  model: m\n', null],
+    ['inference: { model: m }\n', null],
+  ])('names the variable of the manifest %j', (text, variable) => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-hint-'));
+    writeFileSync(join(folder, 'svc.yaml'), text);
+    const hint = hintsFor({ manifest: './svc.yaml' }, folder, null)('provider answered 401');
+    rmSync(folder, { recursive: true });
+    if (variable === null) expect(hint).toMatch(/^it wants a key: /);
+    else expect(hint).toContain(`the key in ${variable}, which`);
+  });
+
+  it('reads no file where the manifest was made for the task', () => {
+    const made = 'inference:\n  model: "m"\n  api_key: ${OPENAI_API_KEY}    # the variable\n';
+    const hint = hintsFor({ manifest: './svc.yaml' }, '/nowhere', made)('provider answered 401');
+    expect(hint).toBe('it does not take the key in OPENAI_API_KEY: export OPENAI_API_KEY=<another key>');
+  });
+});

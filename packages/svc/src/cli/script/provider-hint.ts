@@ -1,0 +1,89 @@
+/** Says what a person can do about a task that the provider of its model has failed. */
+
+import { resolve } from 'node:path';
+
+import { readSmallText } from '@svc/kit/files/read-text.ts';
+
+/** Where it is decided which model is asked, and with which key. */
+export interface ModelPlace {
+  /** The manifest, for a person; null of a task without one. */
+  readonly file: string | null;
+  /** The variable that the key comes from; null where none goes along, and where nothing says it. */
+  readonly keyVariable: string | null;
+}
+
+interface ModelChoice {
+  readonly manifest: string;
+  /** Of a store, instead of a manifest that is a file. */
+  readonly capsule?: string;
+}
+
+/** `providerHint` for a run. `made` is the manifest of a task that has none of its own, which is no file; the file is only read for a failure. */
+export function hintsFor(choice: ModelChoice, cwd: string, made: string | null): (words: string) => string | null {
+  return (words) =>
+    providerHint(words, made === null ? placeOf(choice, cwd) : { file: null, keyVariable: keyVariableIn(made) });
+}
+
+function placeOf({ manifest: file, capsule }: ModelChoice, cwd: string): ModelPlace {
+  if (capsule !== undefined) return { file: 'its manifest', keyVariable: null };
+  const reading = readSmallText(resolve(cwd, file));
+  return { file, keyVariable: reading.kind === 'text' ? keyVariableIn(reading.text) : null };
+}
+
+function keyVariableIn(manifest: string): string | null {
+  return /^[ \t{,]*(?:inference: *\{[^\n]*?)?api_key: *["']?\$\{([A-Za-z_]\w{0,99})\}/m.exec(manifest)?.[1] ?? null;
+}
+
+/** The hint for a failure in the words of the trace; null for one that is not of the provider. */
+export function providerHint(words: string, place: ModelPlace): string | null {
+  const [, status] = /^provider answered (\d{3})\b/.exec(words) ?? [];
+  if (status !== undefined) return statusHint(Number(status), place);
+  if (words.startsWith('provider answered without an event stream'))
+    return `what answers is no provider of models, but a web page or a proxy: look at ${addressIn(place)}`;
+  if (/^cannot reach \S+: connection refused/.test(words))
+    return `nothing listens there: start the server of the model, or look at ${addressIn(place)}`;
+  if (words.startsWith('cannot reach ')) return `look at the network, and at ${addressIn(place)}`;
+  if (/^(?:the connection broke|the provider ended its reply)/.test(words))
+    return 'give the task again: what it has done stays done; when it happens each time, the provider or a proxy before it cuts long answers off';
+  return null;
+}
+
+function statusHint(status: number, place: ModelPlace): string | null {
+  switch (status) {
+    case 401:
+      return keyHint(place);
+    case 402:
+      return 'the account at the provider has no credit: look at its billing';
+    case 403:
+      return `the provider knows the key, and does not allow it this: look at its permissions there, and at ${modelIn(place)}`;
+    case 404:
+      return `the provider has no such model, or nothing is at that address: look at ${bothIn(place)}`;
+    case 429:
+      return 'too many requests, or the quota of the account is used up: wait, or look at its limits at the provider';
+    default:
+      if (status >= 500) return 'the provider has a failure of its own: give the task again later';
+      return status >= 400 ? `the provider does not take the request: look at ${modelIn(place)}` : null;
+  }
+}
+
+function keyHint({ file, keyVariable }: ModelPlace): string {
+  if (file === null)
+    return keyVariable === null
+      ? 'it wants a key, and a model that is named by its address gets none: anthropic/<model> and openai/<model> do'
+      : `it does not take the key in ${keyVariable}: export ${keyVariable}=<another key>`;
+  return keyVariable === null
+    ? `it wants a key: name the variable that holds it in ${file}, inference: { api_key: \${NAME} }`
+    : `it does not take the key in ${keyVariable}, which inference.api_key of ${file} names: set it to another one, in the environment or in .env beside that file`;
+}
+
+function modelIn({ file }: ModelPlace): string {
+  return file === null ? '--model' : `inference.model of ${file}`;
+}
+
+function bothIn({ file }: ModelPlace): string {
+  return file === null ? '--model' : `inference.model and inference.endpoint of ${file}`;
+}
+
+function addressIn({ file }: ModelPlace): string {
+  return file === null ? 'the address that --model names' : `inference.endpoint of ${file}`;
+}
