@@ -1,6 +1,7 @@
 /** Keeps what goes on in a session now, for the row that says so. */
 
 import { shownCount, shownDuration } from '../trace/shown-values.ts';
+import { widthOf } from '../terminal/terminal-kind.ts';
 import { cutInMiddle, shownCall } from './call-rows.ts';
 import type { SessionEvent } from './session-event.ts';
 
@@ -10,6 +11,9 @@ const spinMs = 125;
 /** A model that says nothing for so long is said to be waited for. */
 const silenceMs = 10_000;
 const longestCall = 40;
+const separator = ' · ';
+/** Less of what goes on says nothing. */
+const fewestCells = 8;
 /** Of calls that run, and of tasks that wait: nobody counts more of them. */
 const mostCounted = 1000;
 
@@ -104,19 +108,27 @@ export class SessionStatus {
     return { tookMs: Math.round(this.#nowMs() - task.startedMs), turns: task.turn, tokens: task.tokens };
   }
 
-  /** Null where nothing goes on. */
-  row(keysHint: string): string | null {
+  /**
+   * Null where nothing goes on. What does not fit into so many columns is left out: tokens and messages that wait first, then the middle of what goes on. What
+   * the keys do is said at any width that holds it.
+   */
+  row(keysHint: string, columns = Infinity): string | null {
     const task = this.#task;
     if (task === null) return null;
     const nowMs = this.#nowMs();
     const turning = this.#hasUnicode ? spinner : asciiSpinner;
     const sign = turning[Math.floor(nowMs / spinMs) % turning.length] ?? '';
-    const parts = [`${sign} ${this.#doing(nowMs)}`];
-    if (task.tokens > 0) parts.push(`${shownCount(task.tokens)} tokens`);
-    if (this.#waiting.size > 0)
-      parts.push(this.#waiting.size === 1 ? '1 message waits' : `${shownCount(this.#waiting.size)} messages wait`);
-    if (keysHint !== '' && this.#question === null) parts.push(keysHint);
-    return parts.join(' · ');
+    const doing = `${sign} ${this.#doing(nowMs)}`;
+    const hint = keysHint === '' || this.#question !== null ? [] : [keysHint];
+    const tokens = task.tokens > 0 ? [`${shownCount(task.tokens)} tokens`] : [];
+    const waiting = this.#waiting.size > 0 ? [waitingOf(this.#waiting.size)] : [];
+    for (const between of [[...tokens, ...waiting], waiting, []]) {
+      const row = [doing, ...between, ...hint].join(separator);
+      if (widthOf(row) <= columns) return row;
+    }
+    const end = [separator, ...hint].join('');
+    const room = columns - widthOf(end);
+    return hint.length > 0 && room >= fewestCells ? cutInMiddle(doing, room) + end : cutInMiddle(doing, columns);
   }
 
   #doing(nowMs: number): string {
@@ -147,6 +159,10 @@ export class SessionStatus {
     this.#running.clear();
     this.#isModelAsked = false;
   }
+}
+
+function waitingOf(count: number): string {
+  return count === 1 ? '1 message waits' : `${shownCount(count)} messages wait`;
 }
 
 /** Whole seconds: the row changes no oftener than that for it. */

@@ -123,6 +123,23 @@ describe('SessionView', () => {
     ]);
   });
 
+  it.each([
+    [120, '⠋ npm run build && npm run c…ry-long-place, 0 s · 4,310 tokens · 1 message waits · Esc cancels'],
+    [80, '⠋ npm run build && npm run c…ry-long-place, 0 s · 1 message waits · Esc cancels'],
+    [72, '⠋ npm run build && npm run c…ry-long-place, 0 s · Esc cancels'],
+    [44, '⠋ npm run build && n…lace, 0 s · Esc cancels'],
+    [20, '⠋ npm run bui…e, 0 s'],
+  ])('says in %i columns what a key does, before it says how many tokens went', async (columns, row) => {
+    const command = 'npm run build && npm run check -- --all tests/a-very-long-place';
+    const events: SessionEvent[] = [
+      { kind: 'task-started', taskId: 'tsk_1' },
+      { kind: 'said', taskId: 'tsk_2', text: 'next', by: 'user', waiting: 1 },
+      { kind: 'usage', tokens: 4310 },
+      { kind: 'call', callId: 'c1', name: 'sh', input: { command } },
+    ];
+    expect((await rowsAfter(events, new ShownTerminal(columns))).at(-1)).toBe(row);
+  });
+
   it('says after ten seconds of silence that the model is waited for', async () => {
     const shown = new ShownTerminal();
     nowMs = 1000;
@@ -290,7 +307,7 @@ describe('SessionView', () => {
       { kind: 'task-started', taskId: 'tsk_1' },
       { kind: 'text', taskId: 'tsk_1', text: 'not whole' },
     ];
-    expect(await rowsAfter(events, new ShownTerminal(24, 7))).toEqual(['⠋ turn 1, 0 s · Esc can…']);
+    expect(await rowsAfter(events, new ShownTerminal(24, 7))).toEqual(['⠋ turn…0 s · Esc cancels']);
   });
 
   it('counts no more than a thousand calls and tasks of a capsule that begins them without end', async () => {

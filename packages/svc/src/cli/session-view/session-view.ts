@@ -119,8 +119,8 @@ export class SessionView {
     const rows: string[] = [];
     this.#transcript.layOut();
     if (!this.screen.isSmall) rows.push(...this.#transcript.openRows, ...this.#notes);
-    const status = this.#status.row(this.#settings.keysHint());
-    if (status !== null) rows.push(this.#color.dim(this.#transcript.drawable(cutToWidth(status, this.screen.columns))));
+    const status = this.#status.row(this.#settings.keysHint(), this.screen.columns);
+    if (status !== null) rows.push(this.#color.dim(this.#transcript.drawable(status)));
     const input = this.#input();
     const cursor = input?.cursor ?? null;
     return {
