@@ -43,7 +43,7 @@ describe('svc sessions', () => {
     expect(there).toEqual([expect.objectContaining({ session_id: line.session_id, tasks: 1, status: 'running' })]);
     const { stdout } = await svc(workspace, ['sessions'], home);
     expect(stdout).toMatch(
-      /^SESSION {2}CAPSULE {2}STARTED {11}STATE {4}TASKS {2}TOKENS {2}TASK\n….{4} {4}demo {5}\S{10} \S{5} {2}running {2}1 .* Say that you are \\u\{202e\}done\.\n…4f1a /,
+      /^SESSION {2}CAPSULE {2}STARTED {11}STATUS {3}TASKS {2}TOKENS {2}TASK\n….{4} {4}demo {5}\S{10} \S{5} {2}running {2}1 .* Say that you are \\u\{202e\}done\.\n…4f1a /,
     );
     const narrow = await svc(workspace, ['sessions'], { env: { ...home.env, COLUMNS: '60' } });
     expect(Math.max(...narrow.stdout.split('\n').map((row) => row.length))).toBeLessThanOrEqual(60);

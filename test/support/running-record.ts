@@ -13,6 +13,7 @@ export function liveRecord(over: Partial<RunningRecord> = {}): RunningRecord {
     version: '1.0.0',
     workdir: '/w',
     session_directory: undefined,
+    project_folder: undefined,
     started_at_ms: 1,
     ...over,
   };

@@ -25,6 +25,8 @@ const isRecord = isObjectOf({
   workdir: isText,
   /** Of its trace, journal and logs; absent in records of older versions. */
   session_directory: orNothing(isText),
+  /** That a task without a manifest was given; absent of every other session. */
+  project_folder: orNothing(isText),
   started_at_ms: isWhole,
 });
 

@@ -2,9 +2,9 @@
 
 import { Command } from 'commander';
 
-import { readRunningRecords } from '../capsule/running-record.ts';
+import { readRunningRecords, type RunningRecord } from '../capsule/running-record.ts';
 import type { CommandContext } from './command-context.ts';
-import { suffixOf } from './session-names.ts';
+import { capsuleCell, suffixOf } from './session-names.ts';
 import { type Column, renderTable } from './table.ts';
 import { jsonLine, say } from './terminal/shown.ts';
 
@@ -37,11 +37,16 @@ export function psCommand(context: CommandContext): Command {
       const isCut = context.stdout.columns !== null;
       const rows = records.map((record) => [
         isCut ? `…${suffixOf(record.session_id, ids)}` : record.session_id,
-        `${record.name} v${record.version}`,
+        nameOf(record),
         record.url,
         String(record.pid),
         record.workdir,
       ]);
       context.stdout.write(renderTable(columns, rows, context.stdout));
     });
+}
+
+/** Nobody gave a task without a manifest its version. */
+function nameOf({ name, version, project_folder: folder = null }: RunningRecord): string {
+  return folder === null ? `${name} v${version}` : capsuleCell({ capsule: name, folder });
 }

@@ -1,4 +1,6 @@
-/** The ends of ids by which people name sessions. */
+/** How people name sessions, and what they are sessions of. */
+
+import { basename } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 
@@ -12,6 +14,18 @@ export function suffixOf(id: string, ids: readonly string[]): string {
     if (ids.filter((each) => each.endsWith(suffix)).length === 1) return suffix;
   }
   return id;
+}
+
+/** What a list calls the capsule of a session: one without a manifest by its folder too, as `task ./shop`. */
+export function capsuleCell({
+  capsule,
+  folder,
+}: {
+  readonly capsule: string | null;
+  readonly folder: string | null;
+}): string {
+  if (capsule === null) return '-';
+  return folder === null ? capsule : `${capsule} ./${basename(folder)}`;
 }
 
 /** `E-RUN-091`, which ends a command with the exit code of a wrong command line. */

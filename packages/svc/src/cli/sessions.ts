@@ -9,7 +9,7 @@ import { readRunningRecords, type RunningRecord } from '../capsule/running-recor
 import { ageOf } from './age.ts';
 import type { CommandContext } from './command-context.ts';
 import { render } from './render-failure.ts';
-import { suffixOf } from './session-names.ts';
+import { capsuleCell, suffixOf } from './session-names.ts';
 import { type Column, renderTable } from './table.ts';
 import { jsonLine, say } from './terminal/shown.ts';
 import {
@@ -42,7 +42,7 @@ const columns: readonly Column[] = [
   { title: 'SESSION' },
   { title: 'CAPSULE', keeps: 8 },
   { title: 'STARTED', keeps: 10 },
-  { title: 'STATE' },
+  { title: 'STATUS' },
   { title: 'TASKS' },
   { title: 'TOKENS' },
   { title: 'TASK', keeps: 4 },
@@ -142,6 +142,7 @@ function factsOfRecord(record: RunningRecord): ListedSession {
     session_id: record.session_id,
     capsule: record.name,
     version: record.version,
+    folder: record.project_folder ?? null,
     started_at_ms: record.started_at_ms,
     status: 'running',
     tasks: null,
@@ -156,7 +157,7 @@ function factsOfRecord(record: RunningRecord): ListedSession {
 function rowOf(facts: ListedSession, ids: readonly string[]): readonly string[] {
   return [
     `…${suffixOf(facts.session_id, ids)}`,
-    facts.capsule ?? '-',
+    capsuleCell(facts),
     facts.started_at_ms === null ? '-' : shownMinute(facts.started_at_ms),
     facts.status,
     facts.tasks === null ? '-' : String(facts.tasks),

@@ -6,7 +6,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readRunningRecords } from '../../capsule/running-record.ts';
 import type { CommandContext } from '../command-context.ts';
 import { render } from '../render-failure.ts';
-import { suffixOf } from '../session-names.ts';
+import { capsuleCell, suffixOf } from '../session-names.ts';
 import { type Column, renderTable } from '../table.ts';
 import { jsonLine, say } from '../terminal/shown.ts';
 import {
@@ -85,7 +85,7 @@ function rowOf(facts: SessionFacts, ids: readonly string[]): readonly string[] {
   const { journal, steps } = facts;
   return [
     `…${suffixOf(facts.session_id, ids)}`,
-    facts.capsule ?? '-',
+    capsuleCell(facts),
     facts.started_at_ms === null ? '-' : shownMinute(facts.started_at_ms),
     facts.status,
     String(facts.tasks),

@@ -12,6 +12,8 @@ export interface SessionFacts {
   readonly session_id: string;
   readonly capsule: string | null;
   readonly version: string | null;
+  /** That a task without a manifest was given; null of every other session. */
+  readonly folder: string | null;
   /** Unix milliseconds; null where nothing says it. */
   readonly started_at_ms: number | null;
   /** `running`, the status at its end, or `crashed` for one that has not come to an end and does not run. */
@@ -32,10 +34,15 @@ const longestTask = 200;
 interface Counted {
   capsule: string | null;
   version: string | null;
+  folder: string | null;
   status: string | null;
   tasks: number;
   tokens: number;
   task: string | null;
+}
+
+function nothingCounted(): Counted {
+  return { capsule: null, version: null, folder: null, status: null, tasks: 0, tokens: 0, task: null };
 }
 
 /** Reads its trace, which is short; of its journal only the beginning and the end, unless it has no trace. */
@@ -50,6 +57,7 @@ export function factsOf(id: string, directory: HeldDirectory, isRunning: boolean
       session_id: id,
       capsule: counted.capsule,
       version: counted.version,
+      folder: counted.folder,
       started_at_ms: at === 0 ? null : at,
       status: isRunning || isJournalHeld(directory, systemClock.now()) ? 'running' : (counted.status ?? 'crashed'),
       tasks: counted.tasks,
@@ -82,7 +90,7 @@ function countTrace(directory: HeldDirectory): Counted | null {
   const fd = openOwn(directory, traceFile, thisUser());
   if (fd === null) return null;
   const file = new LineFile(fd);
-  const counted: Counted = { capsule: null, version: null, status: null, tasks: 0, tokens: 0, task: null };
+  const counted = nothingCounted();
   try {
     for (const { line } of file.lines(0)) {
       const [, type = ''] = /^\{"event_type":"([a-z_]+)"/.exec(line.toString('latin1', 0, 64)) ?? [];
@@ -103,6 +111,8 @@ function countLine(line: Buffer, type: string, counted: Counted): void {
     const { name, version } = (event['capsule'] ?? {}) as { name?: unknown; version?: unknown };
     counted.capsule = typeof name === 'string' ? name : null;
     counted.version = typeof version === 'string' ? version : null;
+    const { project_folder: project } = (event['effective_grants'] ?? {}) as { project_folder?: { path?: unknown } };
+    counted.folder = typeof project?.path === 'string' ? project.path : null;
   }
   if (type === 'task_received' && typeof event['text'] === 'string') counted.task = event['text'].slice(0, longestTask);
   if (type === 'session_end') counted.status = typeof event['status'] === 'string' ? event['status'] : null;
@@ -125,7 +135,7 @@ function objectOf(text: string): Record<string, unknown> {
 }
 
 function countJournal(reader: JournalReader | null): Counted {
-  const counted: Counted = { capsule: null, version: null, status: null, tasks: 0, tokens: 0, task: null };
+  const counted = nothingCounted();
   for (const { record } of reader?.scan(['open', 'task', 'end', 'close']).records() ?? []) {
     if (record.k === 'open') Object.assign(counted, { capsule: record.capsule.name, version: record.capsule.version });
     if (record.k === 'task') counted.tasks += 1;
