@@ -91,6 +91,28 @@ describe('svc send', () => {
     ]);
   });
 
+  it('says whether the message was the answer to a question', async () => {
+    const { run, end, session } = await started(
+      asker + staysUp,
+      script(asks('Which \u001B[31mcolour?'), says('Painted.')),
+    );
+    const first = await run('send', session, '--json', 'Paint the door.');
+    const { task, is_answer: isAnswer } = objectIn(first);
+    expect([isAnswer, first.stderr]).toEqual([false, '']);
+    let state = '';
+    while (state !== 'input-required') state = String(objectIn(await run('tasks', session, '--json'))['state']);
+    const second = await run('send', session, '--json', 'blue');
+    expect(objectIn(second)).toMatchObject({ task, is_answer: true });
+    expect(second).toMatchObject({
+      code: 0,
+      stderr: `the message is the answer to the question that ${String(task)} waited with: Which colour?\n`,
+    });
+    while (state !== 'completed') state = String(objectIn(await run('tasks', session, '--json'))['state']);
+    const third = await run('send', session, '--json', 'Paint the gate.');
+    expect([objectIn(third)['is_answer'], third.stderr]).toEqual([false, '']);
+    await end();
+  });
+
   it('is told by a capsule that has no room', async () => {
     const { run, end, session } = await started(staysUp.replace('queue,', 'queue, queue_depth: 0,'), hangs);
     await run('send', session, 'Hang.');

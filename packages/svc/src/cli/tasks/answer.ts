@@ -28,7 +28,9 @@ export function answerCommand(context: CommandContext): Command {
       const asked = await openQuestion(capsule);
       const answer = text === undefined || text === '-' ? await readAnswer(context, text, asked.prompt) : text;
       const task = await given(answer, asked, capsule);
-      context.stdout.write(options.json === true ? jsonLine(objectOf(capsule, task)) : say`${task.id} ${task.state}\n`);
+      context.stdout.write(
+        options.json === true ? jsonLine(objectOf(capsule, task, true)) : say`${task.id} ${task.state}\n`,
+      );
     });
 }
 

@@ -28,7 +28,9 @@ export function cancelCommand(context: CommandContext): Command {
       const before = await capsule.ask((client) => client.task(id));
       if (!isLive(before.state)) throw nothingToCancel(`${id} is ${before.state}`);
       const task = await capsule.ask((client) => client.cancel(id));
-      context.stdout.write(options.json === true ? jsonLine(objectOf(capsule, task)) : say`${task.id} ${task.state}\n`);
+      context.stdout.write(
+        options.json === true ? jsonLine(objectOf(capsule, task, false)) : say`${task.id} ${task.state}\n`,
+      );
     });
 }
 

@@ -9,8 +9,11 @@ import type { CommandContext } from '../command-context.ts';
 import { taskFailed } from '../task-failed.ts';
 import { readTaskInput } from '../task-input.ts';
 import { quoted } from '../terminal/page.ts';
-import { jsonLine, say } from '../terminal/shown.ts';
+import { inertLine } from '../terminal/inert-text.ts';
+import { jsonLine, say, type Shown } from '../terminal/shown.ts';
 import { type CapsuleOptions, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
+
+const longestPrompt = 200;
 
 /** `svc send <session> <text>`: starts a task, or answers the one that waits for input (docs/cli.md "svc send"). */
 export function sendCommand(context: CommandContext): Command {
@@ -27,8 +30,12 @@ export function sendCommand(context: CommandContext): Command {
       const isWaiting = options.wait === true;
       const method = isWaiting ? 'stream/watch' : 'message/send';
       const capsule = await OpenCapsule.open(context, wanted, { ...options, method });
+      const running = await taskBefore(capsule);
       const task = await (isWaiting ? taskToItsEnd(capsule, message) : capsule.ask((client) => client.send(message)));
-      if (options.json === true) context.stdout.write(jsonLine(objectOf(capsule, task)));
+      // A message that begins a task gets a task of its own.
+      const isAnswer = running?.id === task.id;
+      if (isAnswer) context.stderr.write(answerTo(running));
+      if (options.json === true) context.stdout.write(jsonLine(objectOf(capsule, task, isAnswer)));
       else if (!isWaiting && task.state !== 'rejected') context.stdout.write(say`${task.id} ${task.state}\n`);
       else if (task.state === 'completed') context.stdout.write(quoted(context.stdout, task.response ?? ''));
       const failure = failureOf(task);
@@ -64,10 +71,29 @@ function asksBack(prompt: string, task: string, session: string | null): Diagnos
   });
 }
 
-/** One object of `--json`. */
-export function objectOf({ session }: OpenCapsule, task: TaskFacts): Readonly<Record<string, string | null>> {
+/** The task that runs, or the last one; null where there is none, and of a capsule that does not tell. */
+async function taskBefore(capsule: OpenCapsule): Promise<TaskFacts | null> {
+  try {
+    return await capsule.currentTask();
+  } catch (error) {
+    if (error instanceof Diagnostic) return null;
+    throw error;
+  }
+}
+
+function answerTo({ id, prompt }: TaskFacts): Shown {
+  const question = prompt === null ? '' : `: ${inertLine(prompt, longestPrompt)}`;
+  return say`the message is the answer to the question that ${id} waited with${question}\n`;
+}
+
+/** One object of `--json`. `isAnswer` when a question got the text, and no task began with it. */
+export function objectOf(
+  { session }: OpenCapsule,
+  task: TaskFacts,
+  isAnswer: boolean,
+): Readonly<Record<string, string | boolean | null>> {
   const { id, contextId, state, message, prompt, response } = task;
-  return { session, task: id, context: contextId, state, message, prompt, response };
+  return { session, task: id, context: contextId, state, is_answer: isAnswer, message, prompt, response };
 }
 
 function failureOf({ id, state, message }: TaskFacts): Diagnostic | null {
