@@ -150,7 +150,7 @@ export function snapshot(question: { waitId: string; prompt: string } | null): s
     containment: 'sealed',
     methods: ['tasks/answer'],
     usage: { inputTokens: 1, outputTokens: 2 },
-    tasks: [{ taskId, contextId: 'ctx_1', state: 'input-required', text: 'Paint.', question }],
+    tasks: [{ taskId, contextId: 'ctx_1', state: 'input-required', origin: 'message', text: 'Paint.', question }],
     tasksLeftOut: 0,
   });
 }

@@ -52,7 +52,7 @@ describe('a snapshot', () => {
     });
     const read = await new CapsuleClient({ url: capsule.url, limits: quick }).snapshot();
     expect(read?.tasks).toEqual([
-      { taskId: 'tsk_1', contextId: 'ctx_1', state: 'input-required', text: 'Paint.', question },
+      { taskId: 'tsk_1', contextId: 'ctx_1', state: 'input-required', origin: 'message', text: 'Paint.', question },
     ]);
     expect(read?.methods).toEqual(['tasks/answer']);
     expect(capsule.watchers.map(({ lastEventId }) => lastEventId)).toEqual(['18446744073709551615']);

@@ -94,7 +94,8 @@ function decodeOfTask(event: string, taskId: string, fields: JsonObject): LiveEv
     }
     case 'question_settled': {
       const waitId = idIn(fields, 'wait_id');
-      return waitId === null ? null : { event, taskId, waitId, end: textIn(fields, 'end') };
+      if (waitId === null) return null;
+      return { event, taskId, waitId, end: textIn(fields, 'end'), answer: stringOr(fields['answer'], null) };
     }
     case 'task_settled':
       return {
@@ -134,6 +135,7 @@ function decodeLiveTask(fields: JsonObject | null): LiveTask | null {
     taskId,
     contextId: textIn(fields, 'context_id'),
     state: textIn(fields, 'state'),
+    origin: textIn(fields, 'origin'),
     text: textIn(fields, 'text'),
     question: decodeQuestion(asJsonObject(fields['question'])),
   };

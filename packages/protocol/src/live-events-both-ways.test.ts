@@ -34,6 +34,7 @@ const events: fc.Arbitrary<LiveEvent> = fc.oneof(
         taskId: task,
         contextId: context,
         state: fc.constantFrom('submitted', 'working', 'input-required'),
+        origin: text,
         text,
         question: fc.option(fc.record(wait)),
       }),
@@ -91,6 +92,7 @@ const events: fc.Arbitrary<LiveEvent> = fc.oneof(
     taskId: task,
     waitId: text,
     end: fc.constantFrom('answered', 'timed-out', 'canceled'),
+    answer: optional,
   }),
   fc.record({
     event: fc.constant('task_settled' as const),
@@ -125,6 +127,10 @@ describe('a live event', () => {
     ['event: question\ndata: {"task_id":"t","prompt":"p"}\n\n', null],
     ['event: question_settled\ndata: {"task_id":"t","end":"answered"}\n\n', null],
     [
+      'event: question_settled\ndata: {"task_id":"t","wait_id":"q1","end":"answered"}\n\n',
+      { event: 'question_settled', taskId: 't', waitId: 'q1', end: 'answered', answer: null },
+    ],
+    [
       'event: usage\ndata: {"task_id":"t","input_tokens":"5","total":null}\n\n',
       { event: 'usage', taskId: 't', turn: 0, model: '', ...none, durationMs: 0, total: none },
     ],
@@ -143,7 +149,7 @@ describe('a live event', () => {
         containment: '',
         methods: [],
         usage: none,
-        tasks: [{ taskId: 't', contextId: '', state: '', text: '', question: null }],
+        tasks: [{ taskId: 't', contextId: '', state: '', origin: '', text: '', question: null }],
         tasksLeftOut: 0,
       },
     ],

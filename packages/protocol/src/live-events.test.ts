@@ -22,14 +22,15 @@ describe('a live event is written without an id as', () => {
             taskId,
             contextId: 'house',
             state: 'input-required',
+            origin: 'peer',
             text: 'Paint',
             question: { waitId: 'q1', prompt: 'Which?' },
           },
-          { taskId: 'tsk_2', contextId: 'ctx_2', state: 'submitted', text: '', question: null },
+          { taskId: 'tsk_2', contextId: 'ctx_2', state: 'submitted', origin: 'message', text: '', question: null },
         ],
         tasksLeftOut: 4,
       },
-      'event: snapshot\ndata: {"session_id":"ses_1","name":"painter","version":"1.0.0","model":"m","containment":"sealed","methods":["tasks/answer"],"usage":{"input_tokens":7,"output_tokens":3},"tasks":[{"task_id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","context_id":"house","state":"input-required","text":"Paint","question":{"wait_id":"q1","prompt":"Which?"}},{"task_id":"tsk_2","context_id":"ctx_2","state":"submitted","text":"","question":null}],"tasks_left_out":4}\n\n',
+      'event: snapshot\ndata: {"session_id":"ses_1","name":"painter","version":"1.0.0","model":"m","containment":"sealed","methods":["tasks/answer"],"usage":{"input_tokens":7,"output_tokens":3},"tasks":[{"task_id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","context_id":"house","state":"input-required","origin":"peer","text":"Paint","question":{"wait_id":"q1","prompt":"Which?"}},{"task_id":"tsk_2","context_id":"ctx_2","state":"submitted","origin":"message","text":"","question":null}],"tasks_left_out":4}\n\n',
     ],
     [
       {
@@ -90,8 +91,12 @@ describe('a live event is written without an id as', () => {
       'event: question\ndata: {"task_id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","wait_id":"q1","prompt":"Which?"}\n\n',
     ],
     [
-      { event: 'question_settled', taskId, waitId: 'q1', end: 'timed-out' },
-      'event: question_settled\ndata: {"task_id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","wait_id":"q1","end":"timed-out"}\n\n',
+      { event: 'question_settled', taskId, waitId: 'q1', end: 'timed-out', answer: null },
+      'event: question_settled\ndata: {"task_id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","wait_id":"q1","end":"timed-out","answer":null}\n\n',
+    ],
+    [
+      { event: 'question_settled', taskId, waitId: 'q2', end: 'answered', answer: 'Blue.' },
+      'event: question_settled\ndata: {"task_id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","wait_id":"q2","end":"answered","answer":"Blue."}\n\n',
     ],
     [
       {

@@ -17,6 +17,8 @@ export interface LiveTask {
   readonly taskId: string;
   readonly contextId: string;
   readonly state: string;
+  /** How it reached the capsule, as `task_received` has it; empty where a capsule does not say. */
+  readonly origin: string;
   /** How its text begins: at most 200 characters. */
   readonly text: string;
   readonly question: OpenQuestion | null;
@@ -51,7 +53,7 @@ interface OfTurn extends OfTask {
 }
 
 interface OfCall extends OfTurn {
-  /** The provider's, null where it gave none. */
+  /** The provider's; null where it gave none, or one of more than 1,024 characters, which no reader takes of a frame either. */
   readonly callId: string | null;
   readonly toolName: string;
 }
@@ -103,8 +105,14 @@ export type LiveEvent =
   /** A call was refused; `what` names its tool, `reason` is what the model was told. */
   | ({ readonly event: 'refusal'; readonly what: string; readonly reason: string } & OfTask)
   | ({ readonly event: 'question' } & OfTask & OpenQuestion)
-  /** `answered`, `timed-out` or `canceled`. */
-  | ({ readonly event: 'question_settled'; readonly waitId: string; readonly end: string } & OfTask)
+  | ({
+      readonly event: 'question_settled';
+      readonly waitId: string;
+      /** `answered`, `timed-out` or `canceled`. */
+      readonly end: string;
+      /** Null where there was none, or a capsule does not say it. */
+      readonly answer: string | null;
+    } & OfTask)
   /** The task is over for good: no hook reopens it. */
   | ({
       readonly event: 'task_settled';
@@ -156,7 +164,7 @@ function dataOf(event: LiveEvent): Readonly<Record<string, unknown>> {
     case 'question':
       return { task_id, ...questionData(event) };
     case 'question_settled':
-      return { task_id, wait_id: event.waitId, end: event.end };
+      return { task_id, wait_id: event.waitId, end: event.end, answer: event.answer };
     case 'task_settled': {
       const { state, reason, turns, usage, durationMs: duration_ms } = event;
       return { task_id, state, reason, turns, usage: tokens(usage), duration_ms };
@@ -174,9 +182,9 @@ function snapshotData(snapshot: Snapshot): Readonly<Record<string, unknown>> {
     containment,
     methods,
     usage: tokens(usage),
-    tasks: tasks.map(({ taskId: task_id, contextId: context_id, state, text, question }) => {
+    tasks: tasks.map(({ taskId: task_id, contextId: context_id, state, origin, text, question }) => {
       const asked = question === null ? null : questionData(question);
-      return { task_id, context_id, state, text, question: asked };
+      return { task_id, context_id, state, origin, text, question: asked };
     }),
     tasks_left_out: snapshot.tasksLeftOut,
   };

@@ -93,14 +93,20 @@ describe('the activity of a session', () => {
     await fixture.session.run();
     const asked = activities.flatMap((activity) =>
       activity.kind === 'question' || activity.kind === 'question-settled'
-        ? [[activity.question.id, activity.question.prompt, activity.kind === 'question' ? 'open' : activity.end]]
+        ? [
+            [
+              activity.question.id,
+              activity.question.prompt,
+              ...(activity.kind === 'question' ? ['open'] : [activity.end, activity.answer]),
+            ],
+          ]
         : [],
     );
     expect(asked).toEqual([
       ['q1', 'Which one?', 'open'],
-      ['q1', 'Which one?', 'answered'],
+      ['q1', 'Which one?', 'answered', 'the red one'],
       ['q2', 'Sure?', 'open'],
-      ['q2', 'Sure?', 'timed-out'],
+      ['q2', 'Sure?', 'timed-out', null],
     ]);
   });
 

@@ -68,6 +68,8 @@ export type Activity =
       readonly task: Task;
       readonly question: Question;
       readonly end: QuestionEnd;
+      /** Null unless it was answered. */
+      readonly answer: string | null;
       /** What clients are told; null of a canceled question. */
       readonly announcement: Announcement | null;
       readonly durationMs: number;

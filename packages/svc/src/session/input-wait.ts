@@ -57,7 +57,8 @@ function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<
       const end = answer.kind;
       const announcement = end === 'canceled' ? null : announced(task, stepAfter[end]);
       const durationMs = elapsedMs(clock, startedMs);
-      activity.emit({ kind: 'question-settled', task, question, end, announcement, durationMs });
+      const text = answer.kind === 'answered' ? answer.text : null;
+      activity.emit({ kind: 'question-settled', task, question, end, answer: text, announcement, durationMs });
       if (answer.kind === 'canceled') reject(new TaskCanceled());
       else resolve(answer);
     });

@@ -43,8 +43,10 @@ const longestText = 64 * 1024;
 const longestArguments = 16 * 1024;
 /** Of a reason. */
 const longestReason = 4096;
-/** Of a name, an id that others gave, and a principal. */
+/** Of a name and a principal. */
 const longestName = 1024;
+/** In characters: as readers take it of the frame of the same call. A part of a longer one would name another call. */
+const longestCallId = 1024;
 /** Characters of a task's text in a snapshot. */
 const longestStart = 200;
 const mostSnapshotTasks = 100;
@@ -104,12 +106,12 @@ export class LiveEvents {
   }
 
   #liveTask(task: Task): LiveTask {
-    const { id: taskId, toldState: state, inputWait } = task;
+    const { id: taskId, toldState: state, origin, inputWait } = task;
     const start = this.#starts.get(task) ?? startOf(this.#shown(task.text, longestText).text);
     this.#starts.set(task, start);
     const prompt = inputWait === null ? '' : this.#shown(inputWait.prompt, longestText).text;
     const question = inputWait === null ? null : { waitId: inputWait.id, prompt };
-    return { taskId, contextId: this.#contextOf(task), state, text: start, question };
+    return { taskId, contextId: this.#contextOf(task), state, origin, text: start, question };
   }
 
   #hear(activity: Activity): void {
@@ -143,7 +145,8 @@ export class LiveEvents {
       }
       case 'question-settled': {
         const { task, question, end } = activity;
-        return [{ event: 'question_settled', taskId: task.id, waitId: question.id, end }];
+        const answer = activity.answer === null ? null : this.#shown(activity.answer, longestText).text;
+        return [{ event: 'question_settled', taskId: task.id, waitId: question.id, end, answer }];
       }
       case 'task-settled':
         return [this.#settled(activity.task)];
@@ -180,7 +183,7 @@ export class LiveEvents {
   }
 
   #callStart({ task, turn, call }: Extract<Activity, { kind: 'call-started' }>): LiveEvent {
-    const callId = call.id === '' ? null : this.#name(call.id);
+    const callId = this.#callId(call.id);
     const given = this.#arguments(call.input);
     return { event: 'call_start', taskId: task.id, turn, callId, toolName: this.#name(call.name), ...given };
   }
@@ -189,7 +192,7 @@ export class LiveEvents {
     const { exitCode, isError, denied, durationMs } = call;
     const taskId = task.id;
     const toolName = this.#name(call.toolName);
-    const callId = call.callId === null ? null : this.#name(call.callId);
+    const callId = this.#callId(call.callId ?? '');
     const ended = { taskId, turn, callId, toolName, exitCode, isError, denied, durationMs, step };
     const reason = denied ? this.#shown(call.unfenced, longestReason).text : '';
     const refusal = { event: 'refusal', taskId, what: toolName, reason } as const;
@@ -214,6 +217,10 @@ export class LiveEvents {
     }
     const { redact } = this.#options;
     return { arguments: redact(encoded) === encoded ? input : redactedJson(input, redact), argumentsText: null };
+  }
+
+  #callId(id: string): string | null {
+    return id === '' || id.length > longestCallId ? null : toUSVString(this.#options.redact(id));
   }
 
   /** One that a client named is its own text. */

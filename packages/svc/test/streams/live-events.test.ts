@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
+import { decodeFrame } from '@svc/protocol/decode-frame.ts';
+import { decodeLiveEvent } from '@svc/protocol/decode-live-event.ts';
+import { FrameReader } from '@svc/protocol/frame-reader.ts';
 import { calls, hangs, says, type Turn } from '../../../../test/support/fake-driver.ts';
 import { fakeTool, passed } from '../../../../test/support/session-fixture.ts';
 import { ack, callBytes, canary, textBytes, useStreamDoors, type StreamDoor } from './stream-door.ts';
@@ -80,7 +83,8 @@ async function painted(door: StreamDoor): Promise<{ plain: StreamReader; more: S
   void door.fixture.session.run();
   const { task } = door.fixture.session.board.submit({ ...userTask, text: `Paint, ${canary}.` });
   await more.until('event: question\n');
-  const answer = await door.call('tasks/answer', { id: task.id, wait: 'q1', text: 'blue' }, opted);
+  const text = `blue, not ${canary}`;
+  const answer = await door.call('tasks/answer', { id: task.id, wait: 'q1', text }, opted);
   await answer.until('"state":"working"');
   await more.until('event: task_settled\n');
   await plain.until('"state":"completed"');
@@ -153,7 +157,11 @@ describe('a connection that asks for events', () => {
     expect(dataOf(more, 'task_received')).toMatchObject({ text: 'Paint, [secret].', text_cut: false, queued: 0 });
     expect(dataOf(more, 'retry')).toMatchObject({ turn: 1, reason: '429 for [secret]' });
     expect(dataOf(more, 'question')).toMatchObject({ wait_id: 'q1', prompt: 'Which colour, [secret]?' });
-    expect(dataOf(more, 'question_settled')).toMatchObject({ wait_id: 'q1', end: 'answered' });
+    expect(dataOf(more, 'question_settled')).toMatchObject({
+      wait_id: 'q1',
+      end: 'answered',
+      answer: 'blue, not [secret]',
+    });
   });
 
   it('hears what a task has used, and what the session has', async () => {
@@ -196,8 +204,9 @@ describe('a connection that asks for events', () => {
     const { board } = door.fixture.session;
     board.submit({ ...userTask, text: `Paint, ${canary}.` });
     await plain.until('"state":"input-required"');
+    board.submit({ text: 'Sweep.', origin: 'peer', trust: 'untrusted' });
     const long = `${'d'.repeat(195)}${'😀'.repeat(10)}`;
-    for (let more = 0; more < 130; more += 1) board.submit({ ...userTask, text: long });
+    for (let more = 0; more < 129; more += 1) board.submit({ ...userTask, text: long });
     const reader = await door.watch(opted);
     await reader.until('event: snapshot\n');
     const snapshot = dataOf(reader, 'snapshot');
@@ -208,10 +217,12 @@ describe('a connection that asks for events', () => {
       task_id: board.current()?.id,
       context_id: board.current()?.contextId,
       state: 'input-required',
+      origin: 'user',
       text: 'Paint, [secret].',
       question: { wait_id: 'q1', prompt: 'Which colour, [secret]?' },
     });
-    expect(tasks[1]).toMatchObject({ state: 'submitted', question: null, text: `${'d'.repeat(195)}😀😀` });
+    expect(tasks[1]).toMatchObject({ state: 'submitted', origin: 'peer', question: null, text: 'Sweep.' });
+    expect(tasks[2]).toMatchObject({ state: 'submitted', origin: 'user', text: `${'d'.repeat(195)}😀😀` });
     expect(specifiedOf(reader.body)).toBe(plain.body.replace(/id: 0\n[^]*?\n\n/, ''));
   });
 
@@ -232,6 +243,26 @@ describe('a connection that asks for events', () => {
       ['message', 'local', 1],
     ]);
     expect(dataOf(more, 'task_settled')).toMatchObject({ state: 'failed', reason: 'the provider knows [secret]' });
+  });
+
+  it('names a call as its frame does for whoever reads both, whatever its provider called it', async () => {
+    const ids = ['c'.repeat(1024), 'é'.repeat(1024), 'c'.repeat(1025), 'c'.repeat(4096)];
+    const named: Turn = {
+      ...calls(),
+      content: ids.map((id) => ({ type: 'tool_call', id, name: 'look', input: {} })),
+    };
+    const door = await openDoor({ turns: [named, says('Done.')], tools: [look] });
+    const more = await door.watch(opted);
+    void door.fixture.session.run();
+    door.fixture.session.board.submit(userTask);
+    await more.until('event: task_settled\n');
+    const read = [...new FrameReader().read(Buffer.from(framesOf(more.body).join('')))];
+    const ofFrames = read.map(decodeFrame).flatMap((frame) => (frame?.event === 'artifact' ? [frame.toolCallId] : []));
+    const ofEvents = (event: string): unknown[] =>
+      read.map(decodeLiveEvent).flatMap((live) => (live?.event === event && 'callId' in live ? [live.callId] : []));
+    expect(ofFrames).toEqual([ids[0], ids[1], null, null]);
+    expect(ofEvents('call_start')).toEqual(ofFrames);
+    expect(ofEvents('call_end')).toEqual(ofFrames);
   });
 
   it('hears of a call that a hook refused, which has no frame', async () => {

@@ -75,7 +75,7 @@ describe('a chat', () => {
     view.show({ kind: 'task-started', taskId: 'tsk_1' });
     view.show({ kind: 'question', taskId: 'tsk_1', questionId: 'q1', prompt: 'Paint it?' });
     const { question } = view;
-    view.show({ kind: 'question-settled', taskId: 'tsk_1', questionId: 'q1', end: 'timed-out' });
+    view.show({ kind: 'question-settled', taskId: 'tsk_1', questionId: 'q1', end: 'timed-out', answer: null });
     view.show({ kind: 'question', taskId: 'tsk_1', questionId: 'q2', prompt: 'Burn it?' });
     await chat.send('yes', question);
     expect(asked.map(({ method, params }) => [method, params])).toEqual([

@@ -61,11 +61,8 @@ export class ChatSession {
   #resultCount = 0;
   #results: KeptResult[] = [];
   #sent: SentMessage[] = [];
-  /** The answer to the last task, as it streamed. */
-  #answer = '';
-  #streamed = '';
-  /** Answers from here, whose questions are not said to be answered again. */
-  readonly #answered = new Set<string>();
+  #answer: KeptAnswer = noAnswer;
+  #streamed: KeptAnswer = noAnswer;
 
   constructor({ context, capsule, view }: ChatParts, contextId: string) {
     this.#context = context;
@@ -143,7 +140,7 @@ export class ChatSession {
   async send(text: string, question: SessionView['question']): Promise<boolean> {
     if (question === null) return await this.message(text);
     return await this.#try(async () => {
-      this.#answered.add(`${question.taskId} ${question.questionId}`);
+      this.#view.answering(question);
       await this.#answerQuestion(question.taskId, question.questionId, text);
       this.say(say`answer> ${text}\n`);
     });
@@ -242,10 +239,6 @@ export class ChatSession {
       case 'result':
         this.#resultCount += 1;
         this.#results = lastOf([...this.#results, { number: this.#resultCount, result: event.result }]);
-        return;
-      case 'question-settled':
-        if (event.end === 'answered' && !this.#answered.delete(`${event.taskId} ${event.questionId}`))
-          this.say(say`- the question was answered elsewhere\n`);
         return;
       case 'task-ended':
         this.#sent = this.#sent.filter(({ taskId }) => taskId !== event.taskId);

@@ -35,6 +35,18 @@ const settled: LiveEvent = {
   durationMs: 1,
 };
 
+const standing = {
+  event: 'snapshot',
+  sessionId: 's',
+  name: 'n',
+  version: '1.0.0',
+  model: 'm',
+  containment: 'sealed',
+  methods: [],
+  usage: { inputTokens: 0, outputTokens: 0 },
+  tasksLeftOut: 0,
+} as const;
+
 function artifact(toolCallId: string | null, content: string): DecodedArtifact {
   const fenced = { fenceSource: null, truncated: false };
   return { event: 'artifact', taskId, toolName: 'sh', toolCallId, content, ...came, ...fenced };
@@ -91,26 +103,32 @@ describe('FrameEvents', () => {
     expect(shown).toEqual([0, 0, 1]);
   });
 
+  it('say of a task that was there before the connection whose it is', () => {
+    const tasks = ['message', 'peer', 'completion', ''].map((origin) => ({
+      taskId: `of ${origin}`,
+      contextId: 'c',
+      state: 'submitted',
+      origin,
+      text: 'Paint.',
+      question: null,
+    }));
+    const said = new FrameEvents().ofEvent({ ...standing, tasks });
+    expect(said.map((event) => event.kind === 'said' && event.by)).toEqual(['user', 'peer', 'completion', 'user']);
+  });
+
   it('tell after a connection broke which question waits now, and that the one before does not', () => {
     const snapshot = (waitId: string | null): LiveEvent => ({
-      event: 'snapshot',
-      sessionId: 's',
-      name: 'n',
-      version: '1.0.0',
-      model: 'm',
-      containment: 'sealed',
-      methods: [],
-      usage: { inputTokens: 0, outputTokens: 0 },
+      ...standing,
       tasks: [
         {
           taskId,
           contextId: 'c',
           state: 'working',
+          origin: 'message',
           text: 'Paint.',
           question: waitId === null ? null : { waitId, prompt: `${waitId}?` },
         },
       ],
-      tasksLeftOut: 0,
     });
     const frames = new FrameEvents();
     const kinds = (event: LiveEvent): string[] =>

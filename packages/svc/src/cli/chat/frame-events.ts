@@ -45,16 +45,19 @@ export class FrameEvents {
       task.taskId === this.#asked?.taskId && task.question?.waitId === this.#asked.questionId;
     // How it ended meanwhile is not known.
     const over: readonly SessionEvent[] =
-      this.#asked === null || tasks.some(isOpen) ? [] : [{ kind: 'question-settled', ...this.#asked, end: 'canceled' }];
+      this.#asked === null || tasks.some(isOpen)
+        ? []
+        : [{ kind: 'question-settled', ...this.#asked, end: 'canceled', answer: null }];
     if (over.length > 0) this.#asked = null;
     return [...over, ...tasks.flatMap((task) => [...this.#begun(task), ...(isOpen(task) ? [] : this.#waiting(task))])];
   }
 
   /** Nothing of a task that was told of before. */
-  #begun({ taskId, state, text }: LiveTask): readonly SessionEvent[] {
+  #begun({ taskId, state, origin, text }: LiveTask): readonly SessionEvent[] {
     if (this.#followed.has(taskId)) return [];
     this.#follow(taskId);
-    const said: SessionEvent = { kind: 'said', taskId, text, by: 'user', waiting: state === 'submitted' ? 1 : 0 };
+    const waiting = state === 'submitted' ? 1 : 0;
+    const said: SessionEvent = { kind: 'said', taskId, text, by: speakerOf(origin), waiting };
     return state === 'submitted' ? [said] : [said, { kind: 'task-started', taskId }];
   }
 
@@ -87,8 +90,7 @@ export class FrameEvents {
     switch (event.event) {
       case 'task_received': {
         const { origin, text, queued: waiting } = event;
-        const by = origin === 'peer' || origin === 'completion' ? origin : 'user';
-        return [{ kind: 'said', taskId, text, by, waiting }];
+        return [{ kind: 'said', taskId, text, by: speakerOf(origin), waiting }];
       }
       case 'task_started':
         return [{ kind: 'task-started', taskId }];
@@ -110,7 +112,7 @@ export class FrameEvents {
       case 'question_settled': {
         this.#asked = null;
         const end = event.end === 'answered' || event.end === 'timed-out' ? event.end : 'canceled';
-        return [{ kind: 'question-settled', taskId, questionId: event.waitId, end }];
+        return [{ kind: 'question-settled', taskId, questionId: event.waitId, end, answer: event.answer }];
       }
       case 'task_settled':
         this.#followed.delete(taskId);
@@ -174,6 +176,10 @@ export class FrameEvents {
     if (this.#followed.has(taskId) || !final || !finalStates.has(state)) return [];
     return [{ kind: 'task-ended', taskId, state, reason: state === 'completed' ? null : message }];
   }
+}
+
+function speakerOf(origin: string): Extract<SessionEvent, { readonly kind: 'said' }>['by'] {
+  return origin === 'peer' || origin === 'completion' ? origin : 'user';
 }
 
 function resultOf(frame: DecodedArtifact, step: number | null): ShownResult {

@@ -45,6 +45,7 @@ export function eventsOf(activity: Activity, isReasonTold: boolean): readonly Se
           taskId: activity.task.id,
           questionId: activity.question.id,
           end: activity.end,
+          answer: activity.answer,
         },
       ];
     case 'task-settled':

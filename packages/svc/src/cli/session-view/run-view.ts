@@ -143,6 +143,7 @@ export class RunView {
     if (question === null)
       return this.say(say`nothing waits for an answer; svc chat ${this.#session} talks to the capsule\n`);
     this.#editor.set('');
+    this.#view?.answering(question);
     if (this.#steering?.answer(question.taskId, question.questionId, text) === true) this.say(say`answer> ${text}\n`);
     else this.say(say`that question does not wait any more\n`);
   }

@@ -44,6 +44,8 @@ export type SessionEvent =
       readonly taskId: string;
       readonly questionId: string;
       readonly end: 'answered' | 'timed-out' | 'canceled';
+      /** Null where there was none, or nobody told it. */
+      readonly answer: string | null;
     }
   | {
       readonly kind: 'task-ended';

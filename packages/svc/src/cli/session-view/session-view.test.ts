@@ -164,6 +164,26 @@ describe('SessionView', () => {
     ]);
   });
 
+  it('shows what somebody else answered, and behind the gutter', async () => {
+    const question = { taskId: 'tsk_1', questionId: 'q1' };
+    const settled: SessionEvent = { kind: 'question-settled', ...question, end: 'answered', answer: 'Ann\n- done' };
+    expect(await rowsAfter([settled, { ...settled, answer: null }])).toEqual([
+      '- answered elsewhere:',
+      '│ Ann',
+      '│ - done',
+      '- answered elsewhere',
+    ]);
+  });
+
+  it('does not say again what was answered at this terminal', async () => {
+    const shown = new ShownTerminal();
+    const view = viewOn(shown);
+    view.answering({ taskId: 'tsk_1', questionId: 'q1' });
+    view.show({ kind: 'question-settled', taskId: 'tsk_1', questionId: 'q1', end: 'answered', answer: 'Ann' });
+    view.screen.flush();
+    expect(await shown.rows()).toEqual([]);
+  });
+
   it('tells how a task ended, and why it failed', async () => {
     const ended = (taskId: string, state: string, reason: string | null): SessionEvent[] => [
       { kind: 'task-started', taskId },

@@ -53,6 +53,8 @@ export class SessionView {
   readonly #waiting = new Map<string, string>();
   /** Rows between transcript and status, such as what could be completed. */
   #notes: readonly string[] = [];
+  /** Questions that the person at this terminal answers: that is shown as it is typed. */
+  readonly #answered = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #saidMs = 0;
 
@@ -78,6 +80,11 @@ export class SessionView {
   /** Whether a question waits, and of which task. */
   get question(): { readonly taskId: string; readonly questionId: string; readonly prompt: string } | null {
     return this.#status.question;
+  }
+
+  /** The person answers a question here, so that its end is not told as that of somebody else. Called before the answer is given. */
+  answering({ taskId, questionId }: { readonly taskId: string; readonly questionId: string }): void {
+    if (this.#answered.size < mostKept) this.#answered.add(`${taskId} ${questionId}`);
   }
 
   /** The task that runs; null between tasks. */
@@ -184,8 +191,7 @@ export class SessionView {
         this.#transcript.quote('text', event.prompt);
         return this.#transcript.endQuote();
       case 'question-settled':
-        if (event.end === 'timed-out') this.#own(say`- the question was not answered in time`);
-        return;
+        return this.#settled(event);
       case 'task-ended':
         return this.#ended(event);
       case 'task-started':
@@ -194,6 +200,13 @@ export class SessionView {
       case 'usage':
         return;
     }
+  }
+
+  #settled({ taskId, questionId, end, answer }: Extract<SessionEvent, { readonly kind: 'question-settled' }>): void {
+    if (end === 'timed-out') return this.#own(say`- the question was not answered in time`);
+    if (this.#answered.delete(`${taskId} ${questionId}`) || end !== 'answered') return;
+    this.#own(say`- answered elsewhere${answer === null ? '' : ':'}`);
+    if (answer !== null) this.#transcript.aside(answer);
   }
 
   /** What was said while another task ran stands far above its answer. */
