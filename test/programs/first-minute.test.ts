@@ -273,7 +273,12 @@ describe('a command line that names no command', () => {
       code: 2,
       stderr: "error: unknown command 'shwo'\n(Did you mean show?)\nsvc trace --help lists its commands\n",
     });
-    expect(await minute.svc([''])).toMatchObject({ code: 2, stderr: "error: unknown command ''\n" });
+    for (const empty of ['', '  ', '\n']) {
+      expect(await minute.svc([empty])).toMatchObject({
+        code: 2,
+        stderr: 'error: the task is empty: svc "<task>" says what is to be done, svc help lists the commands\n',
+      });
+    }
   });
 
   it('refuses one word behind a flag', async () => {

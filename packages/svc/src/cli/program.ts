@@ -41,8 +41,8 @@ async function program(args: readonly string[], context: CommandContext): Promis
     })
     .exitOverride();
   const [first = ''] = args;
-  // No command begins with a dash or has a blank in it: this is a task, or a flag of one.
-  if (/^-|\s/.test(first) && !rootFlags.has(first))
+  // No command is empty, begins with a dash or has a blank in it: this is a task, or a flag of one.
+  if (args.length > 0 && /^$|^-|\s/.test(first) && !rootFlags.has(first))
     return (await import('./first-minute/task-command.ts')).taskCommand(context).copyInheritedSettings(root);
   const asked = commands.filter(({ name }) => name === first);
   const wanted = asked.length > 0 || versionFlags.has(first) ? asked : commands;

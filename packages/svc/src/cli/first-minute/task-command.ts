@@ -66,6 +66,7 @@ export function taskFlagsAsGiven({ model, write, allow, net, env }: TaskFlags): 
 function checkTask(text: string | undefined, options: TaskOptions, usage: (problem: string) => never): void {
   if (text === undefined) return;
   if (typeof options.print === 'string' || options.task !== undefined) usage('give the task once');
+  if (text.trim() === '') usage('the task is empty: svc "<task>" says what is to be done, svc help lists the commands');
   // As a first word it would have been taken for a command.
   if (!/\s/.test(text)) usage(`${text} is one word: a task of one word is given with -p`);
 }
