@@ -22,7 +22,7 @@ import { snapshot } from '../support/folder-snapshot.ts';
 import { forgedJournal } from '../support/forged-journal.ts';
 import { hookCapsule } from '../support/hook-capsule.ts';
 import { calls, runs, says, script } from '../support/scripted-turns.ts';
-import { svc, type SvcEnd } from '../support/svc-process.ts';
+import { startCapsule, svc, type SvcEnd } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 
 const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
@@ -434,6 +434,22 @@ describe('svc test --record', () => {
     expect(readdirSync(join(workspace.folder, 'tests'))).toEqual(before);
     expect(await test(workspace, '--session', 'x')).toMatchObject({ code: 2 });
     expect(await test(workspace, '--record', 'x', '--update')).toMatchObject({ code: 2 });
+  });
+
+  it('refuses a session that took no step, and leaves no test behind', async () => {
+    const workspace = await tested();
+    write(workspace, { more: 'lifecycle: { task_acceptance: queue, after_task: sleep }\n' });
+    const { process: running, line } = await startCapsule(workspace, ['--capture', 'content']);
+    running.child.kill('SIGTERM');
+    await running.ended;
+    expect(await test(workspace, '--record', 'idle')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining(
+        `error[E-RUN-136]: ${line.session_id} took no step, so a test of it would pass whatever happens\nhint: svc sessions lists others; svc test --record <name> --session <session> takes one of them\n`,
+      ),
+    });
+    expect(readdirSync(join(workspace.folder, 'tests'))).toEqual(['fine']);
   });
 
   it('refuses a session whose journal is damaged, and leaves no test behind', async () => {

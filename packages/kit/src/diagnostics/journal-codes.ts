@@ -69,6 +69,11 @@ export const journalCodes = {
     explanation:
       'svc test --record never replaces a test. Take another name, or remove the folder of the old one first; with git, a look at git diff then shows what has changed.',
   },
+  'E-RUN-136': {
+    title: 'a session without a step is no test',
+    explanation:
+      'A test runs a session again over what was answered to its steps: calls of the model, of tools and of commands. That session took none, as one that was stopped before its first task; the test would pass whatever the project does. Record one that did something.',
+  },
   'W-RUN-064': {
     title: 'a recorded test names folders of this machine',
     explanation:

@@ -47,7 +47,7 @@ const nameShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 /**
  * Makes the folder of a test as a whole or not at all: the session as an archive, and an `expect.yaml` that says how its tasks ended. Throws
  * `E-RUN-066` where there is a test of that name, whatever its case, `E-RUN-063` for a name that cannot be one, `E-RUN-078` for a session that was not
- * recorded to its end, `E-RUN-069` for one that holds a secret of today, and what opening a session throws.
+ * recorded to its end, `E-RUN-136` for one that took no step, `E-RUN-069` for one that holds a secret of today, and what opening a session throws.
  */
 export async function recordTest(request: RecordRequest, context: CommandContext): Promise<MadeTest> {
   const { name, directory, shownDirectory, session: wanted } = request;
@@ -63,10 +63,11 @@ export async function recordTest(request: RecordRequest, context: CommandContext
       refuseSecrets(files, session, request.redact);
       await replaceFile(recording, packArchive(files, exportLimits), { mode: 0o644 });
       const whole = await openRecording(recording, session);
+      const steps = whole.recording.crossings.filter(({ kind }) => kind === 'start').length;
+      if (steps === 0) throw noStep(session);
       writeFileSync(join(staging, expectationFile), expectationOf(whole, request.redact));
       refuseExisting(test, directory);
       renameSync(staging, test.path);
-      const steps = whole.recording.crossings.filter(({ kind }) => kind === 'start').length;
       return { test, session, steps, warnings: warningsOf(whole, test, foldersOf(request, context)) };
     } catch (error) {
       if (isErrno(error, 'EEXIST', 'ENOTEMPTY')) throw isThere(test.shown);
@@ -122,6 +123,12 @@ function refuseSecrets(files: Exported['files'], session: string, redact: (text:
   if (!isIn) return;
   throw new Diagnostic('E-RUN-069', `the recording of ${session} holds a secret of this project in plain`, {
     hint: 'it was not known as one when that session ran: run it again, which records [secret] in its place, and record that',
+  });
+}
+
+function noStep(session: string): Diagnostic {
+  return new Diagnostic('E-RUN-136', `${session} took no step, so a test of it would pass whatever happens`, {
+    hint: 'svc sessions lists others; svc test --record <name> --session <session> takes one of them',
   });
 }
 
