@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -317,6 +318,27 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
 
   it('says that the capsule is gone, and gives the terminal back', async () => {
     const workspace = capsule({ manifest: shell + staysUp, script: script(runs('sleep 60'), says('Done.')) });
+  it.skipIf(process.getuid?.() !== 0)(
+    'saves no part of an answer on a full disk (needs root, to mount one)',
+    async () => {
+      const workspace = capsule({ script: script(says('x'.repeat(100_000))) });
+      const small = join(workspace.folder, 'small');
+      mkdirSync(small);
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', small]);
+      try {
+        const chat = terminal(workspace, ['chat']);
+        await chat.shows(/^>$/);
+        chat.type('go\r');
+        await chat.shows(/^- done in /);
+        chat.type('/save small/answer.md\r');
+        await chat.shows(/no space left on the device/);
+        expect(readdirSync(small)).toEqual([]);
+      } finally {
+        execFileSync('umount', [small]);
+      }
+    },
+  );
+
     const chat = terminal(workspace, ['chat']);
     await chat.shows(/^>$/);
     chat.type('work\r');

@@ -1,11 +1,20 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { replacementContract } from '../../../../test/support/replacement-contract.ts';
-import { replaceFile, replaceFileSync, TemporaryFile, writeTemporary } from './replace-file.ts';
+import { replaceFile, replaceFileSync, TemporaryFile, writeNewFileSync, writeTemporary } from './replace-file.ts';
 
 const file = { path: 'file', mode: 0o640 };
 
@@ -51,6 +60,17 @@ describe('a temporary file', () => {
     mkdirSync(join(directory, 'file/work'), { recursive: true });
     expect(() => replaceFileSync(join(directory, 'file'), Buffer.from('text'))).toThrow('EISDIR');
     expect(readdirSync(directory)).toEqual(['file']);
+  });
+
+  it('takes a name that is free, and no other', () => {
+    const path = join(directory, 'file');
+    writeNewFileSync(path, Buffer.from('first'), 0o640);
+    expect(() => writeNewFileSync(path, Buffer.from('second'))).toThrow('EEXIST');
+    symlinkSync('nowhere', join(directory, 'link'));
+    expect(() => writeNewFileSync(join(directory, 'link'), Buffer.from('third'))).toThrow('EEXIST');
+    expect(readFileSync(path, 'utf8')).toBe('first');
+    expect(statSync(path).mode & 0o777).toBe(0o640);
+    expect(readdirSync(directory)).toEqual(['file', 'link']);
   });
 
   it('is gone when its bytes did not come', async () => {

@@ -1,9 +1,10 @@
 /** Replaces files as a whole: what is new gets a temporary name beside the old file, and takes its place once it is whole. */
 
-import { closeSync, fsync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fsync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { isErrno } from '../diagnostics/system-reason.ts';
 import { writeAll } from './read-up-to.ts';
 import { ioFault } from './io-fault.ts';
 import { makeDirectory } from './make-directories.ts';
@@ -37,6 +38,19 @@ export class TemporaryFile {
     this.#release();
     renameSync(this.path, path);
     this.#isKept = true;
+  }
+
+  /** The same where nothing has the name; `EEXIST` where something has. */
+  keepAsNew(path: string): void {
+    this.#release();
+    try {
+      linkSync(this.path, path);
+    } catch (error) {
+      // A file system without links: the name is taken first, by a file that gives way.
+      if (!isErrno(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP')) throw error;
+      closeSync(openSync(path, 'wx'));
+      this.keepAs(path);
+    }
   }
 
   close(): void {
@@ -73,6 +87,19 @@ export function replaceFileSync(
     file.close();
   }
   if (isDurable) syncDirectorySync(dirname(path));
+}
+
+/** Writes a file where none is: after a crash at any moment it is whole or not there. Throws the refusal of the operating system, `EEXIST` where one is. */
+export function writeNewFileSync(path: string, bytes: Uint8Array, mode?: number): void {
+  const file = new TemporaryFile(dirname(path), mode);
+  try {
+    writeFileSync(file.fd, bytes);
+    fsyncSync(file.fd);
+    file.keepAsNew(path);
+  } finally {
+    file.close();
+  }
+  syncDirectorySync(dirname(path));
 }
 
 /** The same without keeping the thread waiting for the disk, and with the directory made where it is missing; `E-IO-001` for a refusal. */

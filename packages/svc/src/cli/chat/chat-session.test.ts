@@ -18,9 +18,10 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
+const taskOf = 'tsk_0190a1b2c3d4e5f60718293a4b5c6d7e' as TaskId;
 const artifact = {
   event: 'artifact',
-  taskId: 'tsk_0190a1b2c3d4e5f60718293a4b5c6d7e' as TaskId,
+  taskId: taskOf,
   toolName: 'cat',
   fenceSource: null,
   toolCallId: null,
@@ -81,6 +82,23 @@ describe('a chat', () => {
     expect(asked.map(({ method, params }) => [method, params])).toEqual([
       ['tasks/answer', { id: 'tsk_1', wait: 'q1', text: 'yes' }],
     ]);
+  });
+
+  it('says of an answer of more than 16 MiB that it holds the beginning alone', async () => {
+    const text = 'x'.repeat(1024 * 1024);
+    const ack = encodeConnectionFrame({ event: 'connection-ack', conversationMode: 'threaded' });
+    const closed = encodeConnectionFrame({ event: 'capsule-closed' });
+    const end = { event: 'status', taskId: taskOf, state: 'completed', message: '', final: true } as const;
+    const answerOf = async (count: number): Promise<readonly [number, boolean]> => {
+      const chunks = Array.from({ length: count }, (_, at) =>
+        encodeNumberedFrame(BigInt(at + 1), { event: 'text', taskId: taskOf, text, final: false }),
+      );
+      const { chat } = await openChat([ack, ...chunks, encodeNumberedFrame(99n, end), closed]);
+      await chat.follow();
+      return [chat.answer.text.length, chat.answer.isCut];
+    };
+    expect(await answerOf(18)).toEqual([16 * 1024 * 1024, true]);
+    expect(await answerOf(2)).toEqual([2 * 1024 * 1024, false]);
   });
 
   it('sends a capsule without live events no message while a question waits, as that would be the answer', async () => {

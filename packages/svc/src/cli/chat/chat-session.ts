@@ -29,6 +29,14 @@ export interface SentMessage {
   readonly text: string;
 }
 
+/** The answer to a task, as it streamed: all of it, or its beginning. */
+export interface KeptAnswer {
+  readonly text: string;
+  readonly isCut: boolean;
+}
+
+const noAnswer: KeptAnswer = { text: '', isCut: false };
+
 /** A result, and the number under which it is shown again. */
 export interface KeptResult {
   readonly number: number;
@@ -93,7 +101,8 @@ export class ChatSession {
     return this.#sent.filter(({ taskId }) => taskId !== this.#view.runningTask);
   }
 
-  get answer(): string {
+  /** To the last task that completed. */
+  get answer(): KeptAnswer {
     return this.#answer;
   }
 
@@ -228,21 +237,22 @@ export class ChatSession {
   #note(event: SessionEvent): void {
     switch (event.kind) {
       case 'task-started':
-        this.#streamed = '';
-        return;
       case 'turn':
-        this.#streamed = '';
+        this.#streamed = noAnswer;
         return;
-      case 'text':
-        if (this.#streamed.length < mostHeld) this.#streamed += event.text;
+      case 'text': {
+        const { text, isCut } = this.#streamed;
+        const isRoom = text.length + event.text.length <= mostHeld;
+        this.#streamed = isRoom && !isCut ? { text: text + event.text, isCut } : { text, isCut: true };
         return;
+      }
       case 'result':
         this.#resultCount += 1;
         this.#results = lastOf([...this.#results, { number: this.#resultCount, result: event.result }]);
         return;
       case 'task-ended':
         this.#sent = this.#sent.filter(({ taskId }) => taskId !== event.taskId);
-        if (event.state === 'completed' && this.#streamed !== '') this.#answer = this.#streamed;
+        if (event.state === 'completed' && this.#streamed.text !== '') this.#answer = this.#streamed;
         return;
       default:
         return;

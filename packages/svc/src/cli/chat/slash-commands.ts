@@ -1,10 +1,9 @@
 /** The commands that a person types into a chat. */
 
-import { closeSync, openSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
 import { shownCall } from '../session-view/call-rows.ts';
 import { grantsOfRunning, tasksOfRunning } from '../tasks/session-tasks.ts';
 import { say, sayLines, type Shown } from '../terminal/shown.ts';
@@ -199,18 +198,16 @@ async function listFiles(_rest: string, { chat, record, context }: CommandScope)
   }
 }
 
-function saveAnswer(rest: string, { chat, context }: CommandScope): void {
+function saveAnswer(rest: string, { chat, context, record }: CommandScope): void {
   if (rest === '') return chat.say(say`name a file: /save answer.md\n`);
-  if (chat.answer === '') return chat.say(say`there is no answer yet\n`);
+  if (chat.answer.text === '') return chat.say(say`there is no answer yet\n`);
   const path = resolve(context.cwd, rest);
+  const { text, isCut } = chat.answer;
   try {
-    const fd = openSync(path, 'wx', 0o644);
-    try {
-      writeSync(fd, chat.answer.endsWith('\n') ? chat.answer : `${chat.answer}\n`);
-    } finally {
-      unlessRefused(() => closeSync(fd), undefined);
-    }
-    chat.say(say`wrote ${path}\n`);
+    writeNewFileSync(path, Buffer.from(text.endsWith('\n') ? text : `${text}\n`));
+    if (!isCut) return chat.say(say`wrote ${path}\n`);
+    const place = record === null ? 'of the capsule' : `in ${record.workdir}`;
+    chat.say(say`! wrote ${path}, with the beginning of the answer alone: out/result.txt ${place} has all of it\n`);
   } catch (error) {
     const fault = ioFault(error, `${path} cannot be written`);
     const shown = renderFailure(fault, context);
