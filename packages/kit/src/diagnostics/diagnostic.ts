@@ -46,6 +46,13 @@ export class DiagnosticList extends Error {
   }
 }
 
+/** A bug that no caller waits for: it ends the process as an uncaught exception. */
+export function raise(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}
+
 /** The Diagnostic that `work` throws; null when it does not. Anything else is thrown on. */
 export function diagnosticOf(work: () => void): Diagnostic | null {
   try {

@@ -3,7 +3,7 @@
 import { processStart } from '@svc/kit/process-stat.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { elapsedMs } from '@svc/kit/clock.ts';
-import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic, diagnosticOf, raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HookSet } from '../hooks/hook-set.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
 import { capsuleRoutes, type CapsuleDoor } from '../listener/capsule-listener.ts';
@@ -241,10 +241,3 @@ function steeringOf({ session: { board } }: OpenSession): Steering {
 
 /** Whoever may type there may do all that the operator may. */
 const atTheTerminal: Sender = { principal: 'operator', tags: {} };
-
-/** A bug that no caller waits for: it ends the process as an uncaught exception. */
-function raise(error: unknown): void {
-  process.nextTick(() => {
-    throw error;
-  });
-}

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 
+import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Component } from '@svc/components/component.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
@@ -66,11 +67,7 @@ function programService(
     version,
     launcherFor: (servicePort) => kept.keeping(processes.launcher({ ...grants, servicePort }), 'driver'),
     addressFor: (servicePort) => processes.addressOf(servicePort),
-    onBug: (error) => {
-      process.nextTick(() => {
-        throw error;
-      });
-    },
+    onBug: raise,
   };
 }
 

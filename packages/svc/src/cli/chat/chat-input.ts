@@ -2,6 +2,7 @@
 
 import { createInterface, type Interface } from 'node:readline';
 
+import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { RunningRecord } from '../../capsule/running-record.ts';
 import type { CommandContext } from '../command-context.ts';
 import type { History } from '../keyboard/history.ts';
@@ -272,13 +273,6 @@ export class ChatInput {
     const most = Math.min(mostInputRows, Math.max(1, mostLiveRows - 1));
     return inputRows(label, this.#prompt.layout(columns - label.length - 1, most));
   }
-}
-
-/** A bug that no caller waits for: it ends the process as an uncaught exception. */
-function raise(error: unknown): void {
-  process.nextTick(() => {
-    throw error;
-  });
 }
 
 const endings = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
