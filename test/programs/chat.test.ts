@@ -150,6 +150,40 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     const [running] = runningIn(workspace);
     const second = terminal(workspace, ['chat', running!.session_id]);
     await second.shows(/^>$/);
+  it('has its capsule found after it was killed: in the lists, and by the next chat of the folder', async () => {
+    const workspace = capsule({ script: script(says('One.')) });
+    const chat = terminal(workspace, ['chat', '--no-history']);
+    await chat.shows(/^>$/);
+    const [running] = runningIn(workspace);
+    process.kill(programOn(chat), 'SIGKILL');
+    await chat.ended;
+    const end = running!.session_id.slice(-4);
+    expect((await svc(workspace, ['sessions'])).stdout).toMatch(new RegExp(`\n.${end} +demo .* running `));
+    expect((await svc(workspace, ['ps'])).stdout).toContain(`\n${running!.session_id}`);
+    const next = terminal(workspace, ['chat', '--no-history'], { columns: 160 });
+    await next.shows(/^>$/);
+    expect(next.terminal.rows[0]).toMatch(
+      new RegExp(
+        `^demo .${end} of this folder runs already, since \\S+ \\S+: svc chat ${end} joins it, svc stop ${end} ends it$`,
+      ),
+    );
+  });
+
+  it('keeps what is typed for the next chat, but no answer', async () => {
+    const workspace = capsule({ manifest: asker, script: script(asks('Which password?'), says('Painted.')) });
+    const chat = terminal(workspace, ['chat']);
+    await chat.shows(/^>$/);
+    chat.type('paint it\r');
+    await chat.shows(/^answer>$/);
+    chat.type('/queue\r');
+    await chat.shows(/^no message waits$/);
+    chat.type('hunter2\r');
+    await chat.shows(/^\u2502 Painted\.$/);
+    chat.type('thanks\r');
+    await chat.sends(/> thanks/);
+    expect(readFileSync(join(workspace.home, '.svc', 'history'), 'utf8')).toBe('"paint it"\n"/queue"\n"thanks"\n');
+  });
+
     first.type('paint it\r');
     await first.shows(/^answer>$/);
     await second.shows(/^answer>$/);

@@ -163,8 +163,9 @@ export class ChatInput {
   #submitLine(): void {
     const { text } = this.#prompt;
     this.#prompt.set('');
-    const { context, chat, history } = this.#parts;
-    const warning = history.add(text);
+    const { context, chat, view, history } = this.#parts;
+    // A question may ask for a secret, and the history is a file.
+    const warning = view.question === null || isCommand(text) ? history.add(text) : null;
     if (warning !== null) chat.say(render([warning], context));
     this.#submit(text);
   }
@@ -214,7 +215,7 @@ export class ChatInput {
     const { chat, view } = this.#parts;
     if (this.#isLeaving) return this.#decideWord(typed.trim());
     if (typed.trim() === '') return;
-    if (/^\/(?!\/)/.test(typed)) {
+    if (isCommand(typed)) {
       // What it says would stand without its question; whole lines have been echoed by the terminal.
       if (view.screen.isLive) chat.say(say`${inertLine(typed, longestCommand)}\n`);
       return this.#do(async () => await runSlashCommand(typed, this.#scope));
@@ -273,6 +274,11 @@ export class ChatInput {
     const most = Math.min(mostInputRows, Math.max(1, mostLiveRows - 1));
     return inputRows(label, this.#prompt.layout(columns - label.length - 1, most));
   }
+}
+
+/** A text that begins with two slashes is one that begins with a slash. */
+function isCommand(typed: string): boolean {
+  return /^\/(?!\/)/.test(typed);
 }
 
 const endings = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
