@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { asks, runs, says, script } from '../support/scripted-turns.ts';
 import { FirstMinute } from '../support/first-minute.ts';
-import { startCapsule } from '../support/svc-process.ts';
+import { startCapsule, svc } from '../support/svc-process.ts';
 import { hasPseudoTerminals, TerminalProcess, type TerminalOptions } from '../support/terminal-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
@@ -54,13 +54,20 @@ function endCapsules(workspace: Workspace): void {
   }
 }
 
-/** The processes that the program on the terminal has started. */
-async function childrenOf({ child }: TerminalProcess): Promise<number[]> {
-  const below = (pid: number): number[] => {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
-    return (children.match(/\d+/g) ?? []).map(Number);
-  };
+function below(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return (children.match(/\d+/g) ?? []).map(Number);
+}
+
+/** The program on the terminal. */
+function programOn({ child }: TerminalProcess): number {
   const [program = 0] = below(child.pid!);
+  return program;
+}
+
+/** The processes that the program on the terminal has started. */
+async function childrenOf(terminalProcess: TerminalProcess): Promise<number[]> {
+  const program = programOn(terminalProcess);
   for (;;) {
     const found = below(program);
     if (found.length > 0) return found;
@@ -143,13 +150,6 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(readdirSync(join(workspace.home, '.svc'))).not.toContain('history');
   });
 
-  it('shows two who chat the same, and takes one answer to a question', async () => {
-    const workspace = capsule({ manifest: asker, script: script(asks('Which colour?'), says('Painted.')) });
-    const first = terminal(workspace, ['chat']);
-    await first.shows(/^>$/);
-    const [running] = runningIn(workspace);
-    const second = terminal(workspace, ['chat', running!.session_id]);
-    await second.shows(/^>$/);
   it('has its capsule found after it was killed: in the lists, and by the next chat of the folder', async () => {
     const workspace = capsule({ script: script(says('One.')) });
     const chat = terminal(workspace, ['chat', '--no-history']);
@@ -184,6 +184,13 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(readFileSync(join(workspace.home, '.svc', 'history'), 'utf8')).toBe('"paint it"\n"/queue"\n"thanks"\n');
   });
 
+  it('shows two who chat the same, and takes one answer to a question', async () => {
+    const workspace = capsule({ manifest: asker, script: script(asks('Which colour?'), says('Painted.')) });
+    const first = terminal(workspace, ['chat']);
+    await first.shows(/^>$/);
+    const [running] = runningIn(workspace);
+    const second = terminal(workspace, ['chat', running!.session_id]);
+    await second.shows(/^>$/);
     first.type('paint it\r');
     await first.shows(/^answer>$/);
     await second.shows(/^answer>$/);
@@ -311,6 +318,27 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     await chat.shows(/^> \/sa/);
   });
 
+  it.skipIf(process.getuid?.() !== 0)(
+    'saves no part of an answer on a full disk (needs root, to mount one)',
+    async () => {
+      const workspace = capsule({ script: script(says('x'.repeat(100_000))) });
+      const small = join(workspace.folder, 'small');
+      mkdirSync(small);
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', small]);
+      try {
+        const chat = terminal(workspace, ['chat']);
+        await chat.shows(/^>$/);
+        chat.type('go\r');
+        await chat.shows(/^- done in /);
+        chat.type('/save small/answer.md\r');
+        await chat.shows(/no space left on the device/);
+        expect(readdirSync(small)).toEqual([]);
+      } finally {
+        execFileSync('umount', [small]);
+      }
+    },
+  );
+
   it('ends the capsule that is starting with Ctrl+C', async () => {
     const workspace = capsule({ script: script(says('x')) });
     const chat = terminal(workspace, ['chat']);
@@ -352,27 +380,6 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
 
   it('says that the capsule is gone, and gives the terminal back', async () => {
     const workspace = capsule({ manifest: shell + staysUp, script: script(runs('sleep 60'), says('Done.')) });
-  it.skipIf(process.getuid?.() !== 0)(
-    'saves no part of an answer on a full disk (needs root, to mount one)',
-    async () => {
-      const workspace = capsule({ script: script(says('x'.repeat(100_000))) });
-      const small = join(workspace.folder, 'small');
-      mkdirSync(small);
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', small]);
-      try {
-        const chat = terminal(workspace, ['chat']);
-        await chat.shows(/^>$/);
-        chat.type('go\r');
-        await chat.shows(/^- done in /);
-        chat.type('/save small/answer.md\r');
-        await chat.shows(/no space left on the device/);
-        expect(readdirSync(small)).toEqual([]);
-      } finally {
-        execFileSync('umount', [small]);
-      }
-    },
-  );
-
     const chat = terminal(workspace, ['chat']);
     await chat.shows(/^>$/);
     chat.type('work\r');
@@ -422,6 +429,9 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(chat.terminal.rows[0]).toMatch(
       /^svc \d\S* \u00B7 qwen3:8b \(SVC_MODEL\) \u00B7 \.\/shop read only \u00B7 no network/,
     );
+    // What that row has said is not said again.
+    expect(chat.terminal.rows.slice(1, 8)).toContainEqual(expect.stringMatching(/^\u2026[0-9a-f]{4}$/));
+    expect(chat.terminal.rows.filter((row) => row.includes('qwen3:8b'))).toHaveLength(1);
     expect(readdirSync(minute.folder)).toEqual([]);
   }, 60_000);
 

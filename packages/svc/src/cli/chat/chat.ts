@@ -3,11 +3,14 @@
 import { Command } from 'commander';
 
 import { randomUUID } from 'node:crypto';
+import { realpathSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isAlive } from '@svc/kit/process-stat.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Snapshot } from '@svc/protocol/live-events.ts';
-import type { RunningRecord } from '../../capsule/running-record.ts';
+import { readRunningRecords, type RunningRecord } from '../../capsule/running-record.ts';
 import { type LocatedCapsule, locateCapsule, sendTokenHelp } from '../approach-capsule.ts';
 import type { CommandContext } from '../command-context.ts';
 import {
@@ -19,12 +22,14 @@ import {
 } from '../first-minute/task-command.ts';
 import { History } from '../keyboard/history.ts';
 import { render, usesColor } from '../render-failure.ts';
+import { suffixOf } from '../session-names.ts';
 import { SessionView } from '../session-view/session-view.ts';
 import { endStopped } from '../stop.ts';
 import { OpenCapsule, runningSessionHelp } from '../tasks/open-capsule.ts';
 import { terminalOf } from '../terminal/terminal-kind.ts';
 import { inertLine } from '../terminal/inert-text.ts';
 import { say, type Shown } from '../terminal/shown.ts';
+import { shownMinute } from '../trace/shown-values.ts';
 import { ChatInput } from './chat-input.ts';
 import { ChatSession } from './chat-session.ts';
 import { type OwnCapsule, startCapsule } from './own-capsule.ts';
@@ -80,6 +85,7 @@ export async function chat(wanted: string | undefined, options: ChatOptions, con
     else view.say(rows);
   };
   const isDescribed = hasManifest(options, context);
+  if (wanted === undefined) tell(runningHere(context, isDescribed ? options.manifest : null));
   if (wanted === undefined && isDescribed) tell(say`starting the capsule of ${options.manifest}\n`);
   const given = isDescribed ? startArguments(options) : startWithoutManifest(options);
   const own = wanted === undefined ? await startCapsule(given, context, tell) : null;
@@ -89,7 +95,8 @@ export async function chat(wanted: string | undefined, options: ChatOptions, con
     const located = locateCapsule(context.home, session);
     const { sendToken = false } = options;
     const capsule = await OpenCapsule.open(context, session, { method: 'stream/watch', sendToken });
-    return await talk({ context, capsule, located, own, history }, (made) => {
+    const isTold = own !== null && !isDescribed;
+    return await talk({ context, capsule, located, own, isTold, history }, (made) => {
       view = made;
       if (warning !== null) made.say(render([warning], context));
     });
@@ -105,6 +112,8 @@ interface Talk {
   readonly located: LocatedCapsule;
   /** Null for a session that was joined. */
   readonly own: OwnCapsule | null;
+  /** Whether its first row, which names model, folder and class, has been said as it started. */
+  readonly isTold: boolean;
   readonly history: History;
 }
 
@@ -121,8 +130,9 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
   onView(view);
   chatting = new ChatSession({ context, capsule, view }, `chat-${randomUUID()}`);
   const { record } = located;
-  const snapshot = await capsule.ask(async (client) => await client.snapshot());
-  view.say(titleOf(snapshot, record === null ? located.address : `…${session}`));
+  const name = record === null ? located.address : `…${session}`;
+  const snapshot = parts.isTold ? null : await capsule.ask(async (client) => await client.snapshot());
+  view.say(titleOf(snapshot, name));
   view.say(say`Ctrl+D leaves, /help says the rest\n`);
   const stop = async (): Promise<void> => {
     chatting.say(say`stopping the capsule\n`);
@@ -151,6 +161,28 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
     await input.close();
     own?.leave();
   }
+}
+
+/**
+ * Says which capsules of this folder run: a chat that was killed leaves its own behind (ADR 0132), and nothing else would tell of it here. `manifest` is null
+ * for a folder without one.
+ */
+function runningHere({ cwd, home }: CommandContext, manifest: string | null): Shown {
+  const here = real(manifest === null ? cwd : dirname(resolve(cwd, manifest)));
+  const isOfHere = ({ session_directory: session = null, project_folder: folder = null }: RunningRecord): boolean =>
+    manifest === null ? folder === here : session !== null && real(join(session, '..', '..', '..')) === here;
+  const running = readRunningRecords(home).filter(isOfHere);
+  const [newest, ...more] = running;
+  if (newest === undefined) return say``;
+  const ids = running.map(({ session_id: id }) => id);
+  const end = suffixOf(newest.session_id, ids);
+  const since = shownMinute(newest.started_at_ms);
+  const others = more.length === 0 ? say`` : say`; ${more.length} more of this folder run: svc ps lists them`;
+  return say`${inertLine(newest.name, longestName)} …${end} of this folder runs already, since ${since}: svc chat ${end} joins it, svc stop ${end} ends it${others}\n`;
+}
+
+function real(path: string): string {
+  return unlessRefused(() => realpathSync(path), path);
 }
 
 /** What is talked to. A capsule of before does not say so much. */
