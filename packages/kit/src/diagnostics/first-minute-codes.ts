@@ -8,6 +8,11 @@ export const firstMinuteCodes = {
     explanation:
       'svc "task" takes the first of these: --model, SVC_MODEL, the key of ANTHROPIC_API_KEY or of OPENAI_API_KEY, a model of an Ollama that answers at localhost:11434. A model is named as provider/name, with the provider anthropic, openai or ollama, or as http(s)://host:port/name for what serves Chat Completions. A key goes to its own provider only, and only from the environment: a .env file is not read.',
   },
+  'E-MAN-005': {
+    title: 'the model that answers is of another user of this machine',
+    explanation:
+      'Where neither a model nor a key is set, svc "task" asks an Ollama at localhost:11434. Any user of a machine may listen on a port that is free, and would get the task and what the model is shown of the folder. So the kernel is asked whose program listens there: it has to be this user, root or a service of the machine. --model and SVC_MODEL name a model whoever runs it.',
+  },
   'E-CAP-022': {
     title: 'this folder is not given to an agent',
     explanation:

@@ -8,10 +8,12 @@ interface Given {
   readonly env?: Readonly<Record<string, string>>;
   /** What Ollama answers. */
   readonly there?: string | null;
+  /** Whose it is. */
+  readonly stranger?: number;
 }
 
-async function chosen({ flag, env = {}, there = null }: Given): Promise<ChosenModel> {
-  return await chooseModel({ flag, env, askOllama: async () => there });
+async function chosen({ flag, env = {}, there = null, stranger }: Given): Promise<ChosenModel> {
+  return await chooseModel({ flag, env, askOllama: async () => there, strangerAt: () => stranger ?? null });
 }
 
 async function refusal(given: Given): Promise<string> {
@@ -42,6 +44,19 @@ const here: Omit<ChosenModel, 'model' | 'from'> = {
 };
 
 describe('the model of a task without a manifest', () => {
+  it('is none of another user unless it is named', async () => {
+    const there = { there: 'qwen3:8b', stranger: 1001 };
+    expect(await refusal(there)).toBe(
+      'E-MAN-005: the task is not given to what answers at http://localhost:11434: another user of this machine runs it, number 1001',
+    );
+    expect(await refusal({ stranger: 1001 })).toMatch(/^E-MAN-004/);
+    expect(await chosen({ ...there, flag: 'ollama/qwen3:8b' })).toEqual({
+      ...here,
+      model: 'qwen3:8b',
+      from: '--model',
+    });
+  });
+
   it.each<[what: string, given: Given, chosen: ChosenModel]>([
     [
       '--model, ahead of everything',
@@ -132,7 +147,9 @@ describe('the model of a task without a manifest', () => {
     ['gpt-5', 'write anthropic/<model>, openai/<model>, ollama/<model> or http://<host>:<port>/<model>'],
     ['openai/gpt-5', 'export OPENAI_API_KEY=<your key>, or name a model that needs none: ollama/<model>'],
   ])('says how --model %s is mended', async (flag, hint) => {
-    const refused = await chooseModel({ flag, env: {}, askOllama: async () => null }).catch((error: unknown) => error);
+    const refused = await chooseModel({ flag, env: {}, askOllama: async () => null, strangerAt: () => null }).catch(
+      (error: unknown) => error,
+    );
     expect(refused).toMatchObject({ code: 'E-MAN-004', hint });
   });
 });

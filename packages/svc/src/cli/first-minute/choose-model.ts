@@ -24,13 +24,15 @@ interface ModelQuestion {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The name of a model that is there at this address; null when nothing answers in time, or has none. */
   readonly askOllama: (address: string) => Promise<string | null>;
+  /** Another person of this machine whose program answers there; null where there is none. */
+  readonly strangerAt: (address: string) => number | null;
 }
 
 /**
  * The first that is set: `--model`, `SVC_MODEL`, the key of a provider, a model of an Ollama that answers (ADR 0127). `E-MAN-004` when
- * there is none, or the one that is named cannot be asked. Only the process environment counts: a folder must not choose where keys go.
+ * there is none, or the one that is named cannot be asked; `E-MAN-005` when what answers is another person's and nobody has named it. Only the process environment counts: a folder must not choose where keys go.
  */
-export async function chooseModel({ flag, env, askOllama }: ModelQuestion): Promise<ChosenModel> {
+export async function chooseModel({ flag, env, askOllama, strangerAt }: ModelQuestion): Promise<ChosenModel> {
   if (flag !== undefined) return namedModel(flag, '--model', env);
   const { SVC_MODEL: variable = '' } = env;
   if (variable !== '') return namedModel(variable, 'SVC_MODEL', env);
@@ -39,6 +41,8 @@ export async function chooseModel({ flag, env, askOllama }: ModelQuestion): Prom
   const address = ollamaAddress(env);
   const fault = endpointFault(address);
   const model = fault === undefined ? await askOllama(address) : null;
+  const stranger = model === null ? null : strangerAt(address);
+  if (model !== null && stranger !== null) throw notOwn(address, model, stranger);
   if (model !== null && modelShape.test(model)) return { ...atAddress(address), model, from: new URL(address).host };
   throw noModel(`no model is named, no key is set, and no model answers at ${address}`);
 }
@@ -109,6 +113,18 @@ function atAddress(endpoint: string): Omit<ChosenModel, 'model' | 'from'> {
 
 function isSet(env: ModelQuestion['env'], name: string): boolean {
   return (env[name] ?? '') !== '';
+}
+
+/** A task may hold what is for nobody else, and any user of a machine may listen on a port that is free. */
+function notOwn(address: string, model: string, uid: number): Diagnostic {
+  const named = modelShape.test(model) ? model : '<model>';
+  return new Diagnostic(
+    'E-MAN-005',
+    `the task is not given to what answers at ${address}: another user of this machine runs it, number ${uid}`,
+    {
+      hint: `start an Ollama of your own, or say that you want this one: svc --model ollama/${named} "<task>"`,
+    },
+  );
 }
 
 const anyModel =

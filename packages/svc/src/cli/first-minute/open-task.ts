@@ -20,6 +20,7 @@ import { askOllama } from './ask-ollama.ts';
 import { adhocName, capsuleText, type TaskGrants } from './capsule-text.ts';
 import { chooseModel, type ChosenModel } from './choose-model.ts';
 import { folderName, givenFolder } from './given-folder.ts';
+import { strangerAt } from './listener-owner.ts';
 import { RefusedThings } from './refused-things.ts';
 import type { TaskFlags } from './task-command.ts';
 
@@ -43,8 +44,13 @@ export async function openTask(flags: TaskFlags, context: CommandContext): Promi
   const packageRoot = findPackageRoot(import.meta.filename);
   const ceiling = parseCeiling(env['SVC_CONTAINMENT_CEILING']);
   // One after the other: a host is tried in this very thread, and an answer that comes meanwhile would come too late.
-  const model = await chooseModel({ flag: flags.model, env, askOllama });
   const facts = hostFacts({ home, packageRoot, ceiling });
+  const model = await chooseModel({
+    flag: flags.model,
+    env,
+    askOllama,
+    strangerAt: (address) => strangerAt(address, facts.uid),
+  });
   const { achieved } = await hostContainment(facts);
   const writable = flags.write === true;
   const project = openProjectFolder({
