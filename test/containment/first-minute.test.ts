@@ -20,7 +20,7 @@ import { afterEach, describe, expect, it, type TestContext } from 'vitest';
 
 import { calls, says, type FakeReply } from '@svc/testing/fake-reply.ts';
 import { FirstMinute, type TaskEnd } from '../support/first-minute.ts';
-import { scoped, sealed, type Setup } from './contained-capsule.ts';
+import { giveAway, scoped, sealed, type Setup } from './contained-capsule.ts';
 import { hasProgram, needsPrograms } from './use-capsule.ts';
 
 const setups: readonly Setup[] = [...sealed, ...scoped];
@@ -319,7 +319,82 @@ describe.each(sealed)('--write in $name', (setup) => {
   });
 });
 
+/** A repository of the user whose commands are given, with a commit in it. */
+function repository(minute: FirstMinute, setup: Setup): void {
+  const git = (...args: readonly string[]): void => {
+    const user = ['-c', 'user.name=Ann', '-c', 'user.email=ann@example.com', '-c', 'safe.directory=*'];
+    execFileSync('git', [...user, ...args], { cwd: minute.folder, stdio: 'pipe' });
+  };
+  minute.write({ 'a.txt': 'old\n' });
+  git('init', '-q', '-b', 'main', '.');
+  for (const [key, value] of [
+    ['user.name', 'Ann'],
+    ['user.email', 'ann@example.com'],
+    ['safe.directory', '*'],
+  ] as const)
+    git('config', key, value);
+  git('add', '.');
+  git('commit', '-qm', 'First');
+  if (setup.uid !== null) giveAway(minute.base, setup.uid);
+}
+
+const withGit = ['--write', '--allow', 'git,mv,cp,rm,mkdir,chmod'];
+
+describe.each(sealed)('the repository of a folder in $name', (setup) => {
+  it('is worked in by git, and what git runs stays as it is', async (context) => {
+    needsPrograms(context, 'git');
+    const minute = fresh(setup);
+    repository(minute, setup);
+    const config = readFileSync(join(minute.folder, '.git/config'), 'utf8');
+    const { stderr } = await task(
+      context,
+      minute,
+      [
+        'echo new > a.txt; git status --short; git commit -qam Second && git log --oneline | wc -l',
+        'git switch -qc side && echo b > b.txt && git add b.txt && git commit -qm Third && git switch -q main && git merge -q side && git gc -q && git status --short',
+        'echo evil > .git/hooks/pre-commit; cp a.txt .git/hooks/post-commit; rm -rf .git/hooks; mv .git/hooks h; mv .git g',
+        'git config core.fsmonitor evil; echo evil >> .git/config; rm .git/config; mv a.txt .git/config; cp a.txt .git/config',
+        'ls -a; ls .git/hooks | grep -v sample; cat .git/config | grep evil',
+      ],
+      withGit,
+    );
+    const [status, branches, ...attempts] = told(minute);
+    expect(status).toBe(output('M a.txt\n2'.replace('M', ' M')));
+    expect(branches).toMatch(/^exit code: 0\n/);
+    expect(attempts[0]).toMatch(/Read-only file system[^]*busy/);
+    expect(attempts[1]).toMatch(/could not write config file[^]*Read-only file system/);
+    expect(readFileSync(join(minute.folder, '.git/config'), 'utf8')).toBe(config);
+    expect(readdirSync(join(minute.folder, '.git/hooks')).filter((name) => !name.endsWith('.sample'))).toEqual([]);
+    expect(stderr).toBe('refused: .git/hooks and .git/config (read only): --write-git\n');
+  });
+
+  it('is opened by --write-git', async (context) => {
+    needsPrograms(context, 'git');
+    const minute = fresh(setup);
+    repository(minute, setup);
+    await task(
+      context,
+      minute,
+      ['echo mine > .git/hooks/pre-commit; git config core.pager mine'],
+      ['--write-git', '--allow', 'git'],
+    );
+    expect(readFileSync(join(minute.folder, '.git/hooks/pre-commit'), 'utf8')).toBe('mine\n');
+    expect(readFileSync(join(minute.folder, '.git/config'), 'utf8')).toContain('pager = mine');
+  });
+});
+
 describe.each(scoped)('--write in $name', (setup) => {
+  it('is refused in a repository whose hooks it could not keep, unless they are opened', async (context) => {
+    const minute = fresh(setup);
+    minute.write({ 'a.txt': 'old', '.git/HEAD': 'ref: refs/heads/main\n' });
+    await minute.plays();
+    const { code, stderr } = await minute.svc(['--write', 'look around']);
+    expect({ code, asked: minute.model?.requests }).toEqual({ code: 1, asked: [] });
+    expect(stderr).toMatch(/^error\[E-CAP-024\]: .* in class sealed\nhint: --write-git /);
+    await task(context, minute, ['echo new > a.txt'], ['--write-git']);
+    expect(readFileSync(join(minute.folder, 'a.txt'), 'utf8')).toBe('new\n');
+  });
+
   it('is refused beside a masked file, which it could not keep', async () => {
     const minute = fresh(setup);
     minute.write({ 'a.txt': 'old', '.env': 'SECRET' });

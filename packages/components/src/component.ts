@@ -11,6 +11,8 @@ export interface Preopen {
   readonly writable: boolean;
   /** Present, names that are masked (`isMaskedName`) are refused, and so are these files and directories, `<device>:<inode>` each. */
   readonly masked?: readonly string[];
+  /** More names that are refused where `masked` is present, in lower case. */
+  readonly maskedNames?: readonly string[];
 }
 
 /** What is seen of an outbound request. */

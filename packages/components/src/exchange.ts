@@ -23,6 +23,7 @@ export interface GivenDirectory {
   readonly place: number | string;
   /** As of `Preopen`. */
   readonly masked?: readonly string[];
+  readonly maskedNames?: readonly string[];
 }
 
 /** What the process needs to make the instance. */

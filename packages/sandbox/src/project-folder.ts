@@ -9,12 +9,15 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
-import type { MaskedPlace, ProjectFolder } from './launch/process-grants.ts';
+import { keptGit } from './kept-git.ts';
+import type { KeptPlace, MaskedPlace, ProjectFolder } from './launch/process-grants.ts';
 
 interface ProjectRequest {
   /** Links resolved. */
   readonly path: string;
   readonly writable: boolean;
+  /** Whether programs that may write leave what git runs as it is. */
+  readonly keepsGit: boolean;
   /** Whether masked places have to be left out by naming the others, as in `scoped`; mounts cover them elsewhere. */
   readonly splits: boolean;
   readonly clock: Pick<Clock, 'now'>;
@@ -42,7 +45,7 @@ interface ReadDirectory {
 
 /**
  * The folder at `path`, looked through once. Directories that have not changed since are not read again. Throws `E-CAP-023` for a folder
- * whose masked places cannot be kept from programs, `E-IO-001` for one that cannot be read.
+ * whose masked places cannot be kept from programs, `E-CAP-024` for one whose repository cannot be kept as it is, `E-IO-001` for one that cannot be read.
  */
 export function openProjectFolder(request: ProjectRequest): ProjectFolder {
   const folder = new WatchedFolder(request);
@@ -54,7 +57,9 @@ class WatchedFolder implements ProjectFolder {
   readonly path: string;
   readonly writable: boolean;
   masked: readonly MaskedPlace[] = [];
+  kept: readonly KeptPlace[] = [];
   parts: readonly string[] | null = null;
+  readonly keepsGit: boolean;
   readonly #splits: boolean;
   readonly #clock: ProjectRequest['clock'];
   readonly #uid: number;
@@ -62,9 +67,10 @@ class WatchedFolder implements ProjectFolder {
   readonly #identity: string;
   #known = new Map<string, ReadDirectory>();
 
-  constructor({ path, writable, splits, clock, uid }: ProjectRequest) {
+  constructor({ path, writable, keepsGit, splits, clock, uid }: ProjectRequest) {
     this.path = path;
     this.writable = writable;
+    this.keepsGit = writable && keepsGit;
     this.#splits = splits;
     this.#clock = clock;
     this.#uid = uid;
@@ -80,6 +86,7 @@ class WatchedFolder implements ProjectFolder {
     const masked = this.#maskedIn(known);
     if (masked.length > mostMasked) throw unmaskable(`${this.path} holds more than ${mostMasked} masked files`);
     this.masked = masked.map(({ path, isDirectory }) => ({ path: this.#text(path), isDirectory }));
+    this.kept = this.keepsGit ? keptGit(this.path, !this.#splits) : [];
     this.parts = this.#splits && masked.length > 0 ? this.#partsBeside(masked, known) : null;
     if (this.parts !== null && this.writable) {
       const [first] = this.masked;

@@ -23,6 +23,11 @@ export const firstMinuteCodes = {
     explanation:
       'Files whose names begin with .env, and folders named .ssh and .svc, are not shown to an agent. The folder holds too many of them or too much to be looked through, or the containment class of this host cannot cover them while the agent may write. docs/first-minute.md, "What the agent sees", says what each class can do.',
   },
+  'E-CAP-024': {
+    title: 'what git runs cannot be kept from a task that may write',
+    explanation:
+      'Git runs the programs in .git/hooks and those that .git/config names, as you, with your next command. With --write a task may change the files of a folder, and these are kept as they are: in class sealed they are mounted read only. This host has a weaker class, or one of them is a link. --write-git lets the task change them too; then look at both before you use git there again.',
+  },
   'E-RUN-096': {
     title: 'a session has no manifest of its own',
     explanation:

@@ -308,6 +308,8 @@ describe('a project folder', () => {
       { path: '.env', isDirectory: false },
       { path: 'api/.env.d', isDirectory: true },
     ],
+    keepsGit: false,
+    kept: [],
     parts: null,
     look: () => {},
   };
@@ -335,6 +337,19 @@ describe('a project folder', () => {
       'cwd /tmp/work/project',
       'allow 30142 /tmp/work/project',
       'allow 49158 /dev/null',
+    ]);
+  });
+
+  it('has what is kept of it mounted once more, so that it cannot be renamed, and read-only where it is not to change', () => {
+    const kept = [
+      { path: '.git', writable: true },
+      { path: '.git/hooks', writable: false },
+    ];
+    const grants = { project: { ...project, writable: true, masked: [], keepsGit: true, kept } };
+    expect(about(words({ enforcement: sealed, grants })).slice(1, 4)).toEqual([
+      'bind 14 /home/user/shop /tmp/work/project',
+      'bind 14 /home/user/shop/.git /tmp/work/project/.git',
+      'bind 15 /home/user/shop/.git/hooks /tmp/work/project/.git/hooks',
     ]);
   });
 

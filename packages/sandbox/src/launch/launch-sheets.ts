@@ -103,7 +103,7 @@ export class LaunchSheets {
 
   #retireOutdated(): void {
     const { project } = this.#options.grants;
-    const shown = project === undefined ? '' : JSON.stringify([project.masked, project.parts]);
+    const shown = project === undefined ? '' : JSON.stringify([project.masked, project.kept, project.parts]);
     if (shown === this.#shown) return;
     this.#shown = shown;
     this.#retired.push(...[...this.#plans.values()].map(({ plan }) => plan));

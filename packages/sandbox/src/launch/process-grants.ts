@@ -28,6 +28,14 @@ export interface MaskedPlace {
   readonly isDirectory: boolean;
 }
 
+/** A part of a project folder that may be written and is kept where it is, so that nothing else takes its name. */
+export interface KeptPlace {
+  /** As of `MaskedPlace`. */
+  readonly path: string;
+  /** Whether what is in it may be changed. */
+  readonly writable: boolean;
+}
+
 /** A folder of the host that programs see as `project/` of their workdir, where they start. */
 export interface ProjectFolder {
   /** On the host, links resolved. */
@@ -35,9 +43,13 @@ export interface ProjectFolder {
   readonly writable: boolean;
   /** What of it no program may read, none inside another. */
   readonly masked: readonly MaskedPlace[];
+  /** Whether what git runs stays as it is for who may write. */
+  readonly keepsGit: boolean;
+  /** What is kept for that, where mounts keep it; those above others first. */
+  readonly kept: readonly KeptPlace[];
   /** Where nothing can be mounted over those: the places that may be read instead of the whole, absolute; null for the whole. */
   readonly parts: readonly string[] | null;
-  /** Brings `masked` and `parts` up to date, for the next launch. Throws the Diagnostic of a folder that cannot be masked. */
+  /** Brings `masked`, `kept` and `parts` up to date, for the next launch. Throws the Diagnostic of a folder that cannot be masked. */
   look(): void;
 }
 

@@ -46,7 +46,8 @@ export class GivenFolder implements GivenProject {
     held.push(directory);
     const objects = masked.flatMap((each) => objectAt(join(path, each.path)));
     const isWritable = writable && this.#folder.writable;
-    return [{ guestPath: `/${projectName}`, hostPath: directory.path, writable: isWritable, masked: objects }];
+    const place = { guestPath: `/${projectName}`, hostPath: directory.path, writable: isWritable };
+    return [{ ...place, masked: objects, ...(isWritable && this.#folder.keepsGit ? { maskedNames: ['.git'] } : {}) }];
   }
 }
 

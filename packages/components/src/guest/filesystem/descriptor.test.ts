@@ -53,13 +53,18 @@ afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 function open(
   guard: FilesystemGuard,
-  options: { readonly writable?: boolean; readonly hostPath?: string; readonly masked?: readonly string[] } = {},
+  options: {
+    readonly writable?: boolean;
+    readonly hostPath?: string;
+    readonly masked?: readonly string[];
+    readonly maskedNames?: readonly string[];
+  } = {},
 ): Descriptor {
   const hostPath = options.hostPath ?? inside;
   const place =
     guard === 'descriptor-walk' ? openSync(hostPath, O_PATH | constants.O_DIRECTORY) : realpathSync(hostPath);
-  const { writable = true, masked } = options;
-  const given = { guestPath: '/', place, writable, ...(masked === undefined ? {} : { masked }) };
+  const { writable = true, masked, maskedNames = [] } = options;
+  const given = { guestPath: '/', place, writable, ...(masked === undefined ? {} : { masked, maskedNames }) };
   const preopens = filesystem([given], room)['wasi:filesystem/preopens'] as unknown as Preopens;
   const [entry] = preopens.getDirectories();
   if (entry === undefined) throw new Error('no directory');
@@ -356,6 +361,17 @@ describe.each<FilesystemGuard>(['descriptor-walk', 'realpath-check'])('a masked 
     ];
     expect(changes.map(refusal)).toEqual(changes.map(() => 'access'));
     expect(readFileSync(join(inside, '.env'), 'utf8')).toBe('.env');
+  });
+
+  it('keeps other names from it too, at any depth and in any case', () => {
+    const root = open(guard, { masked: [], maskedNames: ['.git'] });
+    const ways = ['.git', '.Git', 'sub/.git', '.git/hooks/pre-commit', 'sub/../.git/config'];
+    expect(ways.map((path) => refusal(() => root.openAt(follow, path, { create: true }, write)))).toEqual(
+      ways.map(() => 'access'),
+    );
+    expect(refusal(() => root.createDirectoryAt('sub/.git'))).toBe('access');
+    expect(refusal(() => root.renameAt('note', root, '.git'))).toBe('access');
+    expect(content(root, 'sub/seen')).toBe('sub/seen');
   });
 
   it('keeps masked files and directories from it under all their names', () => {

@@ -16,9 +16,9 @@ export function filesystem(
   room: WaitingRoom,
 ): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
   const budget = new DescriptorBudget();
-  const roots = directories.map(({ guestPath, place, writable, masked }) => ({
+  const roots = directories.map(({ guestPath, place, writable, masked, maskedNames }) => ({
     guestPath,
-    mount: { writable, budget, room, mask: masked === undefined ? null : new Mask(masked) },
+    mount: { writable, budget, room, mask: masked === undefined ? null : new Mask(masked, maskedNames) },
     directory: typeof place === 'number' ? HeldDirectory.of(place) : HeldDirectory.checked(place),
   }));
   return {

@@ -9,15 +9,17 @@ import { refuse } from './error-code.ts';
 /** What of a directory a component is refused: names, and objects that have other names too. */
 export class Mask {
   readonly #objects: ReadonlySet<string>;
+  readonly #names: ReadonlySet<string>;
 
-  /** `objects` are `<device>:<inode>` each. */
-  constructor(objects: readonly string[]) {
+  /** `objects` are `<device>:<inode>` each; `names` are masked beside the usual ones, in any case. */
+  constructor(objects: readonly string[], names: readonly string[] = []) {
     this.#objects = new Set(objects);
+    this.#names = new Set(names);
   }
 
   /** Ends the call of the component with `access` for a name that is masked. */
   checkName(name: string): void {
-    if (isMaskedName(name)) refuse('access');
+    if (isMaskedName(name) || this.#names.has(name.toLowerCase())) refuse('access');
   }
 
   checkDirectory({ path }: HeldDirectory): void {

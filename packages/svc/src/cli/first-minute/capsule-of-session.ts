@@ -59,6 +59,7 @@ function partsOf({ inference, capabilities, artifacts }: CapsuleManifest): Param
       hosts: capabilities.network?.allow ?? [],
       variables: capabilities.env?.allow ?? [],
       folder: null,
+      keepsGit: false,
       floor: containment === 'advisory' ? null : (containment ?? null),
       hasEditor: artifacts.some((artifact) => artifact.name === editor),
     },

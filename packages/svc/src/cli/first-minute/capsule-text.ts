@@ -11,6 +11,8 @@ export interface TaskGrants {
   readonly variables: readonly string[];
   /** What may be done with the folder; null where there is none, as in a capsule of its own. */
   readonly folder: 'read' | 'write' | null;
+  /** Whether what git runs stays as it is in a folder that may be written. */
+  readonly keepsGit: boolean;
   /** The least class in which it is what it is said to be; null where commands have none. */
   readonly floor: 'scoped' | 'sealed' | null;
   readonly hasEditor: boolean;
@@ -88,7 +90,7 @@ function systemPrompt(grants: TaskGrants): readonly string[] {
   ];
 }
 
-function folderLines({ folder, commands, hasEditor }: TaskGrants): readonly string[] {
+function folderLines({ folder, keepsGit, commands, hasEditor }: TaskGrants): readonly string[] {
   if (commands.length === 0 && !hasEditor) return ['You can look at no file.'];
   const scratch = 'Files of your own go to $HOME or $TMPDIR.';
   if (folder === null) return commands.length === 0 ? [] : [`Commands start in your working directory. ${scratch}`];
@@ -108,6 +110,7 @@ function folderLines({ folder, commands, hasEditor }: TaskGrants): readonly stri
           'The folder of that person is project/. You may change its files, and nothing undoes that: change what the task needs, and no more.',
           ...start,
           masked,
+          ...(keepsGit ? ['.git/hooks and .git/config stay as they are, so git cannot be configured.'] : []),
         ].join(' '),
       ];
 }

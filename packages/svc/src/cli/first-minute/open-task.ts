@@ -52,10 +52,11 @@ export async function openTask(flags: TaskFlags, context: CommandContext): Promi
     strangerAt: (address) => strangerAt(address, facts.uid),
   });
   const { achieved } = await hostContainment(facts);
-  const writable = flags.write === true;
+  const writable = isWritable(flags);
   const project = openProjectFolder({
     path,
     writable,
+    keepsGit: flags.writeGit !== true,
     splits: achieved === 'scoped',
     clock: systemClock,
     uid: facts.uid,
@@ -77,15 +78,20 @@ export async function openTask(flags: TaskFlags, context: CommandContext): Promi
   };
 }
 
+function isWritable({ write, writeGit }: TaskFlags): boolean {
+  return write === true || writeGit === true;
+}
+
 function grantsOf(flags: TaskFlags, achieved: ContainmentClass, searchPath: string): TaskGrants {
   const isHeld = achieved !== 'advisory';
   const usual = usualCommands.filter((name) => findProgram(name, searchPath).kind === 'found');
-  const writes = flags.write === true;
+  const writes = isWritable(flags);
   return {
     commands: isHeld ? [...new Set([...usual, ...(flags.allow ?? [])])] : [],
     hosts: flags.net ?? [],
     variables: flags.env ?? [],
     folder: writes ? 'write' : 'read',
+    keepsGit: writes && flags.writeGit !== true,
     floor: isHeld ? 'scoped' : null,
     hasEditor: writes,
   };

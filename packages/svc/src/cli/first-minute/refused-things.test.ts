@@ -13,6 +13,7 @@ const grants: TaskGrants = {
   hosts: [],
   variables: [],
   folder: 'read',
+  keepsGit: false,
   floor: 'scoped',
   hasEditor: false,
 };
@@ -38,6 +39,16 @@ function lines(calls: readonly Activity[], over: Partial<TaskGrants> = {}): stri
 }
 
 describe('what a task is said to have been refused', () => {
+  it.each([
+    'sh: 1: cannot create .git/hooks/pre-commit: Read-only file system',
+    "mv: cannot move '.git/hooks' to 'x': Device or resource busy",
+    'error: could not write config file .git/config: Device or resource busy',
+  ])('is what git runs, where that is kept: %s', (stderr) => {
+    const writes = { folder: 'write', keepsGit: true } as const;
+    expect(lines([said(stderr)], writes)).toBe('refused: .git/hooks and .git/config (read only): --write-git\n');
+    expect(lines([said(stderr)], { folder: 'write' })).toBe('');
+  });
+
   it.each<[stderr: string, command: string, line: string]>([
     [
       'sh: 1: curl: not found',

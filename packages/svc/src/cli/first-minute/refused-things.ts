@@ -36,6 +36,9 @@ const unstarted = [
     'g',
   ),
 ];
+/** A command, or git itself, met what git runs. */
+const gitKept =
+  /\.git\/(?:hooks|config|modules)\b[^\n]{0,300}(?:Read-only file system|busy)|could not (?:write|lock) config file[^\n]{0,300}(?:Read-only|busy)/;
 const readOnly =
   /Read-only file system|\bEROFS\b|can(?:no|')t (?:create|touch|remove|make|overwrite|open for writing)[^\n]{0,300}Permission denied/;
 const masked =
@@ -71,6 +74,8 @@ export class RefusedThings {
       for (const command of matches(pattern, said)) this.#command(command, hostsOf(command, asked));
     if (this.#question.grants.folder === 'read' && readOnly.test(said))
       this.#add({ kind: 'write', what: this.#question.folder, flag: '--write' });
+    if (this.#question.grants.keepsGit && gitKept.test(said))
+      this.#add({ kind: 'write', what: '.git/hooks and .git/config', flag: '--write-git' });
     for (const file of matches(masked, said)) this.#add({ kind: 'file', what: file, flag: null });
     for (const host of matches(unreached, said)) this.#host(host);
   }

@@ -18,6 +18,7 @@ import { TaskCompanion } from './task-companion.ts';
 export interface TaskFlags {
   readonly model?: string;
   readonly write?: boolean;
+  readonly writeGit?: boolean;
   readonly allow?: readonly string[];
   readonly net?: readonly string[];
   readonly env?: readonly string[];
@@ -48,17 +49,19 @@ export function withTaskFlags(command: Command): Command {
   return command
     .option('--model <model>', 'provider/name, or http(s)://host:port/name')
     .option('--write', 'let the task change files of this folder; there is no undo yet')
+    .option('--write-git', 'as --write, and .git/hooks and .git/config too, which git runs as you')
     .option('--allow <commands>', 'commands that the task may run too, such as npm,node', names(commandShape))
     .option('--net <hosts>', 'hosts that its commands may reach', hosts)
     .option('--env <names>', 'variables that its commands are given', names(/^[A-Za-z_][A-Za-z0-9_]*$/));
 }
 
 /** The same on the command line of another `svc`. */
-export function taskFlagsAsGiven({ model, write, allow, net, env }: TaskFlags): readonly string[] {
+export function taskFlagsAsGiven({ model, write, writeGit, allow, net, env }: TaskFlags): readonly string[] {
   const lists = { allow, net, env };
   return [
     ...(model === undefined ? [] : ['--model', model]),
     ...(write === true ? ['--write'] : []),
+    ...(writeGit === true ? ['--write-git'] : []),
     ...Object.entries(lists).flatMap(([name, given]) => (given === undefined ? [] : [`--${name}`, given.join(',')])),
   ];
 }
@@ -130,11 +133,11 @@ export function refuseFlags(
   options: TaskFlags & Pick<TaskOptions, 'manifest'>,
   usage: (problem: string) => never,
 ): void {
-  const flags = ['model', 'write', 'allow', 'net', 'env'] as const;
+  const flags = ['model', 'write', 'writeGit', 'allow', 'net', 'env'] as const;
   const given = flags.find((flag) => options[flag] !== undefined);
   if (given === undefined) return;
   usage(
-    `--${given} is for a task without a manifest, and ${options.manifest} says what its capsule may do: change it there`,
+    `--${given === 'writeGit' ? 'write-git' : given} is for a task without a manifest, and ${options.manifest} says what its capsule may do: change it there`,
   );
 }
 
