@@ -90,7 +90,6 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'svc/listener/event-connection.ts': { timer: 'around' },
   'svc/listener/event-streams.ts': { duration: 'around', timer: 'around' },
   'svc/resources/peer-handles.ts': { chance: 'effect' },
-  'svc/resources/refused-requests.ts': { duration: 'around', timer: 'around' },
   // The size of a workdir is looked at meanwhile; what came of it is asked of the gate.
   'svc/session/agent-loop.ts': { duration: 'durations', timer: 'effect' },
   'svc/session/compaction.ts': { duration: 'durations' },
@@ -113,6 +112,8 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'svc/tools/plan/plan-run.ts': { duration: 'durations', race: 'gate' },
   'svc/tools/plan/submit-plan-tool.ts': { duration: 'durations' },
   'svc/tools/schema-thread.ts': { timer: 'effect' },
+  // The lines it bounds are those that a replay does not repeat.
+  'svc/trace/bounded-lines.ts': { duration: 'around', timer: 'around' },
 };
 
 describe('what a session reads of the world', () => {
