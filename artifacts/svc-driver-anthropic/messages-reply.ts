@@ -1,4 +1,5 @@
 import type { ContentBlock, DriverResponse, StopReason, Usage } from '@svc/guest/driver.ts';
+import type { CachedTokens } from '@svc/guest/provider/driver-notes.ts';
 import type { ReplySink } from '@svc/guest/provider/driver-ports.ts';
 import type { ServerSentEvent } from '@svc/guest/provider/event-source.ts';
 import { oneLine, RequestFailure } from '@svc/guest/request-failure.ts';
@@ -76,6 +77,10 @@ export class MessagesReply implements ReplyReader {
     return { content, stopReason, usage: this.#usage.total(), continuationId: null };
   }
 
+  cached(): CachedTokens | null {
+    return this.#usage.cached();
+  }
+
   #startBlock(event: JsonObject): void {
     const start = objectIn(event, 'content_block') ?? {};
     const block: PartialBlock = { type: textIn(start, 'type'), start, text: '', signature: textIn(start, 'signature') };
@@ -135,6 +140,14 @@ class TokenCounts {
       const count = countIn(usage ?? {}, key);
       if (count !== null) this.#latest.set(key, count);
     }
+  }
+
+  /** Null where none was read and none was put there. */
+  cached(): CachedTokens | null {
+    const read = this.#latest.get('cache_read_input_tokens');
+    const write = this.#latest.get('cache_creation_input_tokens');
+    if (read === undefined && write === undefined) return null;
+    return { ...(read === undefined ? {} : { read }), ...(write === undefined ? {} : { write }) };
   }
 
   total(): Usage | null {

@@ -1,4 +1,5 @@
 import type { ContentBlock, DriverResponse, StopReason, Usage } from '@svc/guest/driver.ts';
+import type { CachedTokens } from '@svc/guest/provider/driver-notes.ts';
 import type { ReplySink } from '@svc/guest/provider/driver-ports.ts';
 import type { ServerSentEvent } from '@svc/guest/provider/event-source.ts';
 import { oneLine, RequestFailure } from '@svc/guest/request-failure.ts';
@@ -16,6 +17,7 @@ export class ChatReply implements ReplyReader {
   #text = '';
   #finishReason = '';
   #usage: Usage | null = null;
+  #cached: CachedTokens | null = null;
 
   constructor(sink: ReplySink, names: ToolNames) {
     this.#sink = sink;
@@ -38,6 +40,7 @@ export class ChatReply implements ReplyReader {
       throw new RequestFailure(`provider reported an error: ${messageIn(chunk)}`, { transient: isTransient(chunk) });
     }
     this.#usage = usageIn(chunk) ?? this.#usage;
+    this.#cached = cachedIn(chunk) ?? this.#cached;
     // Behind the first choice there are only those that nobody asked for.
     const [choice] = listIn(chunk, 'choices');
     if (isObject(choice)) this.#acceptChoice(choice);
@@ -57,6 +60,10 @@ export class ChatReply implements ReplyReader {
       }
     }
     return { content, stopReason, usage: this.#usage, continuationId: null };
+  }
+
+  cached(): CachedTokens | null {
+    return this.#cached;
   }
 
   #acceptChoice(choice: JsonObject): void {
@@ -107,4 +114,14 @@ function usageIn(chunk: JsonObject): Usage | null {
   const outputTokens = countIn(usage, 'completion_tokens');
   if (inputTokens === null && outputTokens === null) return null;
   return { inputTokens: inputTokens ?? 0, outputTokens: outputTokens ?? 0 };
+}
+
+/** What was read from a cache is part of the prompt's tokens; some servers name it beside them. */
+function cachedIn(chunk: JsonObject): CachedTokens | null {
+  const usage = objectIn(chunk, 'usage');
+  if (usage === null) return null;
+  const read =
+    countIn(objectIn(usage, 'prompt_tokens_details') ?? {}, 'cached_tokens') ??
+    countIn(usage, 'prompt_cache_hit_tokens');
+  return read === null ? null : { read };
 }

@@ -1,5 +1,6 @@
 import type { DriverRequest } from '@svc/guest/driver.ts';
 import type { HttpResponse, PostRequest } from '@svc/guest/http.ts';
+import type { DriverNote } from '@svc/guest/provider/driver-notes.ts';
 import type { DriverPorts } from '@svc/guest/provider/driver-ports.ts';
 import { RequestFailure } from '@svc/guest/request-failure.ts';
 
@@ -18,6 +19,7 @@ export interface ScriptedResponse {
 export class ScriptedPorts implements DriverPorts {
   readonly requests: PostRequest[] = [];
   readonly slept: number[] = [];
+  readonly notes: DriverNote[] = [];
   /** Emitted pieces in order, thinking marked by `~`. */
   readonly emitted: string[] = [];
   /** Connections that were opened and not closed. */
@@ -44,6 +46,10 @@ export class ScriptedPorts implements DriverPorts {
         closed = true;
       },
     };
+  }
+
+  note(note: DriverNote): void {
+    this.notes.push(note);
   }
 
   sleep(milliseconds: number): void {

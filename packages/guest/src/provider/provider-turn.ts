@@ -2,6 +2,7 @@
 
 import type { DriverResponse } from '../driver.ts';
 import type { HttpResponse, PostRequest } from '../http.ts';
+import type { CachedTokens } from './driver-notes.ts';
 import type { DriverPorts, ReplySink } from './driver-ports.ts';
 import { serverSentEvents, type ServerSentEvent } from './event-source.ts';
 import { RequestFailure } from '../request-failure.ts';
@@ -18,6 +19,8 @@ export interface ReplyReader {
   /** The provider has said why it stopped. */
   readonly finished: boolean;
   response(): DriverResponse;
+  /** Null where the provider said nothing of a cache. */
+  cached(): CachedTokens | null;
 }
 
 export interface ProviderTurn {
@@ -38,7 +41,10 @@ export function runProviderTurn(turn: ProviderTurn, ports: DriverPorts): DriverR
     return withRetries(() => attempt(turn, sink, ports), {
       maxRetries: turn.maxRetries,
       mayRetry: () => sink.emitted === 0,
-      sleep: (milliseconds) => ports.sleep(milliseconds),
+      wait: (milliseconds, attempt) => {
+        ports.note({ retry: { wait_ms: Math.ceil(milliseconds), attempt, of: turn.maxRetries } });
+        ports.sleep(milliseconds);
+      },
       now: () => ports.now(),
     });
   } catch (error) {
@@ -78,7 +84,11 @@ function attempt(turn: ProviderTurn, sink: ReplySink, ports: DriverPorts): Drive
   try {
     if (response.status !== 200) throw refusal(response, ports.now());
     if (/json|html/i.test(response.header('content-type') ?? '')) throw notAStream(response);
-    return readReply(response, turn.openReader(sink));
+    const reader = turn.openReader(sink);
+    const reply = readReply(response, reader);
+    const cache = reader.cached();
+    if (cache !== null) ports.note({ cache });
+    return reply;
   } finally {
     response.close();
   }

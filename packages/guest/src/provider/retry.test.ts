@@ -25,7 +25,7 @@ function run({ failures, maxRetries = 3, mayRetry = () => true }: Trial): {
   };
   try {
     return {
-      outcome: withRetries(attempt, { maxRetries, mayRetry, sleep: (ms) => slept.push(ms), now: () => 0 }),
+      outcome: withRetries(attempt, { maxRetries, mayRetry, wait: (ms) => slept.push(ms), now: () => 0 }),
       slept,
     };
   } catch (error) {

@@ -11,7 +11,8 @@ export interface RetryPolicy {
   readonly maxRetries: number;
   /** False as soon as something of the reply has been shown: a second attempt would show it twice. */
   readonly mayRetry: () => boolean;
-  readonly sleep: (milliseconds: number) => void;
+  /** Waits before the `attempt`-th repetition, from 1. */
+  readonly wait: (milliseconds: number, attempt: number) => void;
   readonly now: () => number;
 }
 
@@ -25,7 +26,7 @@ export function withRetries<T>(attempt: () => T, policy: RetryPolicy): T {
       const again = error.transient && failures < policy.maxRetries && policy.mayRetry();
       if (!again) throw failures === 0 ? error : tried(error, failures + 1);
       if ((error.retryAfterMs ?? 0) > longestRetryAfterMs) throw tooLong(error);
-      policy.sleep(error.retryAfterMs ?? backOff(failures, policy.now()));
+      policy.wait(error.retryAfterMs ?? backOff(failures, policy.now()), failures + 1);
     }
   }
 }

@@ -1,0 +1,21 @@
+/** Notes what a driver's answer has no place for, for the host that it runs in (docs/drivers.md "Notes"). */
+
+import { log } from '../log.ts';
+
+/** What is noted. A host that does not know a note passes over it. */
+export type DriverNote =
+  /** The driver waits now, and asks again then: for the `attempt`-th time of `of`. */
+  | { readonly retry: { readonly wait_ms: number; readonly attempt: number; readonly of: number } }
+  /** Of the input tokens, those that the provider had in its cache and those that it has put there, where it says so. */
+  | { readonly cache: CachedTokens };
+
+/** Tokens of a cache that a provider counted. */
+export interface CachedTokens {
+  readonly read?: number;
+  readonly write?: number;
+}
+
+/** Writes a note as a line of standard error. */
+export function writeNote(note: DriverNote): void {
+  log(`svc-note: ${JSON.stringify(note)}`);
+}
