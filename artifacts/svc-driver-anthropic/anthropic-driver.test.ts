@@ -194,8 +194,9 @@ describe('a streamed reply', () => {
 
   it('counts tokens of the cache as input', () => {
     const cached = { input_tokens: 1, cache_creation_input_tokens: 20, cache_read_input_tokens: 300, output_tokens: 1 };
-    const { response } = played({ type: 'message_start', message: { usage: cached } }, ended('end_turn'), end);
+    const { ports, response } = played({ type: 'message_start', message: { usage: cached } }, ended('end_turn'), end);
     expect(response.usage).toEqual({ inputTokens: 321, outputTokens: 4 });
+    expect(ports.notes).toEqual([{ cache: { read: 300, write: 20 } }]);
   });
 
   it.each([

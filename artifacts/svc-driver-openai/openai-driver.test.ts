@@ -176,6 +176,18 @@ describe('a streamed reply', () => {
     expect(played(delta({ content: 'x' }), stop).response.usage).toBeNull();
   });
 
+  it.each([
+    [{ prompt_tokens_details: { cached_tokens: 64 } }, [{ cache: { read: 64 } }]],
+    [{ prompt_cache_hit_tokens: 7 }, [{ cache: { read: 7 } }]],
+    [{ prompt_tokens_details: { cached_tokens: 'many' } }, []],
+    [{}, []],
+  ])('notes what a cache had of it where the server says so: %j', (told, notes) => {
+    const usage = { prompt_tokens: 100, completion_tokens: 2, ...told };
+    const { ports, response } = played(delta({ content: 'x' }), stop, { choices: [], usage });
+    expect(ports.notes).toEqual(notes);
+    expect(response.usage).toEqual({ inputTokens: 100, outputTokens: 2 });
+  });
+
   it('keeps its reply when only the token counts are lost', () => {
     const ports = new ScriptedPorts({
       pieces: [...events(delta({ content: 'x' }), stop), new RequestFailure('broke', { transient: true })],

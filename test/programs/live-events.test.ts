@@ -85,7 +85,8 @@ describe('a running capsule that is watched with and without events', () => {
       expect(beside.join('')).not.toMatch(/canary/);
       const names = beside.map((frame) => /^event: (.*)$/m.exec(frame)?.[1]);
       expect(names).toEqual(events.map(({ event }) => event));
-      expect(names).toHaveLength(22);
+      expect(names).toHaveLength(23);
+      expect(dataOf(all, 'output').map(({ text }) => text)).toEqual(['[secret]\n']);
       expect(dataOf(all, 'call_start').map((call) => [call['tool_name'], call['arguments']])).toEqual([
         ['sh', { command: 'echo [secret]; exit 3' }],
         ['nothing', { '[secret]': ['[secret]', '{"lines":"[secret]"}'] }],

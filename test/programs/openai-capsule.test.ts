@@ -89,12 +89,13 @@ describe('a capsule with the OpenAI driver', () => {
     const text = readFileSync(join(workspace.folder, '.svc', 'sessions', session, 'trace.jsonl'), 'utf8');
     expect(text).not.toContain(key);
     const trace = readTrace(join(workspace.folder, '.svc', 'sessions', session, 'trace.jsonl'));
-    expect(trace.map(settled)).toEqual(expectedTrace(session));
+    expect(trace.map(settled)).toEqual(expectedTrace(session, provider.endpoint));
     expect(parents(trace)).toEqual([
       null,
       'session_start',
       'session_start',
-      ...Array.from({ length: 7 }, () => 'task_start'),
+      ...Array.from({ length: 8 }, () => 'task_start'),
+      'session_start',
       'session_start',
     ]);
   });
@@ -174,10 +175,11 @@ const conversation = [
 
 /** A line without what differs from run to run: ids, times and durations, whose shapes are checked here. */
 function settled(line: Record<string, unknown>): Record<string, unknown> {
-  const { event_id: eventId, parent_id: _parent, timestamp, duration_ms: durationMs, ...rest } = line;
+  const { event_id: eventId, parent_id: _parent, timestamp, duration_ms: durationMs, ...told } = line;
+  const { start_ms: startMs, ttfb_ms: firstMs, ...rest } = told;
   expect(eventId).toMatch(/^evt_[0-9a-f]{32}$/);
   expect(Number.isInteger(timestamp)).toBe(true);
-  if (durationMs !== undefined) expect(Number.isInteger(durationMs)).toBe(true);
+  for (const ms of [durationMs, startMs, firstMs]) if (ms !== undefined) expect(Number.isInteger(ms)).toBe(true);
   for (const key of ['task_id', 'context_id']) {
     if (key in rest) rest[key] = /^(tsk|ctx)_[0-9a-f]{32}$/.test(String(rest[key])) ? key : rest[key];
   }
@@ -190,7 +192,8 @@ function parents(trace: readonly Record<string, unknown>[]): unknown[] {
   return trace.map((line) => (line['parent_id'] === null ? null : types.get(line['parent_id'])));
 }
 
-function expectedTrace(session: string): unknown[] {
+function expectedTrace(session: string, endpoint: string): unknown[] {
+  const { host: provider, hostname, port } = new URL(endpoint);
   const task = { session_id: session, task_id: 'task_id' };
   const turn = (number: number, stopReason: string): unknown => ({
     event_type: 'inference',
@@ -200,6 +203,7 @@ function expectedTrace(session: string): unknown[] {
     outcome: 'response',
     stop_reason: stopReason,
     usage: { input_tokens: 10, output_tokens: 5 },
+    host: provider,
   });
   const containment = {
     declared: 'advisory',
@@ -249,6 +253,15 @@ function expectedTrace(session: string): unknown[] {
     { event_type: 'task_start', ...task, attempt: 1 },
     turn(1, 'tool_call'),
     {
+      event_type: 'file_change',
+      ...task,
+      tool_name: 'svc-tool-editor',
+      path: 'notes/one.txt',
+      change: 'created',
+      before: null,
+      after: { sha256: 'b640e840b19d378660b32fb51ae18d67dccb4a8596a29e7bd72c1b2ae5928f41', bytes: 6 },
+    },
+    {
       event_type: 'tool_call',
       ...task,
       turn: 1,
@@ -293,6 +306,30 @@ function expectedTrace(session: string): unknown[] {
       turns: 3,
       usage: { input_tokens: 30, output_tokens: 15 },
     },
-    { event_type: 'session_end', session_id: session, status: 'ok', tasks: 1 },
+    {
+      event_type: 'egress',
+      session_id: session,
+      host: hostname,
+      port: Number(port),
+      allowed: true,
+      by: 'svc-driver-openai',
+      connections: 3,
+      bytes_in: expect.any(Number),
+      bytes_out: expect.any(Number),
+    },
+    {
+      event_type: 'session_end',
+      session_id: session,
+      status: 'ok',
+      tasks: 1,
+      grant_evidence: {
+        commands: { sh: { used: 1, refused: 0 } },
+        tools: { 'house-style': { used: 1, refused: 0 }, 'svc-tool-editor': { used: 1, refused: 0 } },
+        hosts: { [provider]: { used: 3, refused: 0 } },
+        capsules: {},
+        hooks: {},
+        unknown_calls: 0,
+      },
+    },
   ];
 }

@@ -73,7 +73,7 @@ describe('the plan of the guide', () => {
       steps,
       record: 'plans/1-count.json, beside the trace, out of reach of tools',
     });
-    const step = { event_type: 'plan_step', plan_id: 'count', attempts: 1, duration_ms: 'number' };
+    const step = { event_type: 'plan_step', plan_id: 'count', attempts: 1, start_ms: 'number', duration_ms: 'number' };
     expect(planLines(capsule)).toEqual([
       { event_type: 'plan_start', plan_id: 'count', steps: 4 },
       {

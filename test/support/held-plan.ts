@@ -32,7 +32,7 @@ export class HeldWork implements PlanWork {
     return this.cancel.signal;
   }
 
-  readonly clock = { monotonicMs: (): number => 0 };
+  readonly clock = { monotonicMs: (): number => 0, now: (): number => 0 };
 
   readonly attempt = ({ id }: PlanStep): Promise<StepOutcome> => {
     this.log.push(`start ${id}`);

@@ -37,5 +37,6 @@ export function planLines({ trace }: StreamedCapsule): readonly Fields[] {
 
 function comparable(line: Fields): Fields {
   const { event_id: _id, session_id: _session, timestamp: _at, parent_id: _parent, task_id: _task, ...own } = line;
-  return 'duration_ms' in own ? { ...own, duration_ms: typeof own['duration_ms'] } : own;
+  const times = ['start_ms', 'duration_ms'].filter((key) => key in own).map((key) => [key, typeof own[key]]);
+  return { ...own, ...Object.fromEntries(times) };
 }

@@ -9,7 +9,7 @@ import { createSubmitPlanTool } from '@svc/svc/tools/plan/submit-plan-tool.ts';
 import type { Tool, ToolKind, ToolOutcome, DispatchedCall } from '@svc/svc/tools/tool.ts';
 import type { TraceEvent } from '@svc/svc/trace/events.ts';
 
-const clock = { monotonicMs: (): number => 0 };
+const clock = { monotonicMs: (): number => 0, now: (): number => 1000 };
 
 export interface BenchOptions {
   readonly tools?: readonly Tool[];

@@ -17,7 +17,8 @@ export interface Preopen {
 
 /** What is seen of an outbound request. */
 export type ExchangeSign =
-  | { readonly kind: 'started' }
+  /** `host` has the port where that is not the scheme's own. */
+  | { readonly kind: 'started'; readonly host: string }
   | { readonly kind: 'answered'; readonly status: number }
   /** Some of the response has come. */
   | { readonly kind: 'bytes' }
@@ -42,6 +43,10 @@ export interface ComponentGrants {
   readonly credential?: { readonly origin: string; readonly placeholder: string; readonly secret: Secret };
   /** Told what becomes of each request that goes out, while it does. */
   readonly onExchange?: (sign: ExchangeSign) => void;
+  /** Told of each request that went out, once it is over: how many bytes its body and that of its answer had, as far as they went. */
+  readonly onTraffic?: (exchange: { readonly url: URL; readonly bytesIn: number; readonly bytesOut: number }) => void;
+  /** Told of each request that did not go out since its destination is not granted. */
+  readonly onRefused?: (url: URL) => void;
   readonly maxMemoryBytes: number;
   /** True tells `wasi:cli/output#write` of each call the bytes that the guest writes to stdout and stderr; else nobody hears of them. */
   readonly tellsOutput?: boolean;

@@ -15,6 +15,9 @@ export const frameLimitBytes: number = valueLimitBytes + 4 * 1024 * 1024;
 /** Told the bytes that a component writes to stdout and stderr, where its grants say so. */
 export const outputFunction = 'wasi:cli/output#write';
 
+/** Told the path and the error code of a file operation that is not permitted. */
+export const refusedFileFunction = 'wasi:filesystem/types#refused';
+
 /** A directory as the process gets it. */
 export interface GivenDirectory {
   readonly guestPath: string;

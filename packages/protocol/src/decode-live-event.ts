@@ -4,7 +4,7 @@ import { mostFrameValues } from './decode-frame.ts';
 import type { ReceivedFrame } from './frame-reader.ts';
 import { asJsonObject, asStrings, type JsonObject, stringOr } from './json-object.ts';
 import { parseJsonText } from './json-text.ts';
-import type { LiveEvent, LiveTask, OpenQuestion, Snapshot, TokenCount } from './live-events.ts';
+import type { LiveEvent, LiveTask, OpenQuestion, RetryWaiting, Snapshot, TokenCount } from './live-events.ts';
 
 /** Readers keep ids to tell tasks, questions and calls apart: a longer one makes an event that is not read. */
 const longestId = 1024;
@@ -37,6 +37,7 @@ const known: ReadonlySet<string> = new Set([
   'retry',
   'usage',
   'call_start',
+  'output',
   'call_end',
   'refusal',
   'question',
@@ -63,7 +64,7 @@ function decodeOfTask(event: string, taskId: string, fields: JsonObject): LiveEv
     case 'waiting_for_model':
       return { event, taskId, turn };
     case 'retry':
-      return { event, taskId, turn, reason: textIn(fields, 'reason') };
+      return { event, taskId, turn, reason: textIn(fields, 'reason'), wait: waitIn(fields) };
     case 'usage': {
       const durationMs = countIn(fields, 'duration_ms');
       const total = tokensIn(asJsonObject(fields['total']));
@@ -74,6 +75,15 @@ function decodeOfTask(event: string, taskId: string, fields: JsonObject): LiveEv
       const given = argumentsText === null ? (fields['arguments'] ?? null) : null;
       return { event, taskId, turn, ...callIn(fields), arguments: given, argumentsText };
     }
+    case 'output':
+      return {
+        event,
+        taskId,
+        turn,
+        ...callIn(fields),
+        text: textIn(fields, 'text'),
+        leftOut: countIn(fields, 'left_out'),
+      };
     case 'call_end':
       return {
         event,
@@ -144,6 +154,16 @@ function decodeLiveTask(fields: JsonObject | null): LiveTask | null {
 function decodeQuestion(fields: JsonObject | null): OpenQuestion | null {
   const waitId = fields === null ? null : idIn(fields, 'wait_id');
   return fields === null || waitId === null ? null : { waitId, prompt: textIn(fields, 'prompt') };
+}
+
+function waitIn(fields: JsonObject): RetryWaiting | null {
+  if (wholeOrNull(fields['wait_ms']) === null) return null;
+  return {
+    status: wholeOrNull(fields['status']),
+    waitMs: countIn(fields, 'wait_ms'),
+    attempt: countIn(fields, 'attempt'),
+    of: countIn(fields, 'of'),
+  };
 }
 
 function callIn(fields: JsonObject): { readonly callId: string | null; readonly toolName: string } {

@@ -54,7 +54,12 @@ const events: fc.Arbitrary<LiveEvent> = fc.oneof(
   }),
   fc.record({ event: fc.constant('task_started' as const), taskId: task, attempt: count }),
   fc.record({ event: fc.constant('waiting_for_model' as const), ...ofTurn }),
-  fc.record({ event: fc.constant('retry' as const), ...ofTurn, reason: text }),
+  fc.record({
+    event: fc.constant('retry' as const),
+    ...ofTurn,
+    reason: text,
+    wait: fc.option(fc.record({ status: fc.option(count), waitMs: count, attempt: count, of: count })),
+  }),
   fc.record({
     event: fc.constant('usage' as const),
     ...ofTurn,
@@ -76,6 +81,7 @@ const events: fc.Arbitrary<LiveEvent> = fc.oneof(
     arguments: fc.constant(null),
     argumentsText: text,
   }),
+  fc.record({ event: fc.constant('output' as const), ...ofCall, text, leftOut: count }),
   fc.record({
     event: fc.constant('call_end' as const),
     ...ofCall,

@@ -54,7 +54,7 @@ describe('a live event is written without an id as', () => {
       'event: waiting_for_model\ndata: {"task_id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","turn":1}\n\n',
     ],
     [
-      { event: 'retry', taskId, turn: 1, reason: '429' },
+      { event: 'retry', taskId, turn: 1, reason: '429', wait: null },
       'event: retry\ndata: {"task_id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","turn":1,"reason":"429"}\n\n',
     ],
     [
@@ -77,6 +77,14 @@ describe('a live event is written without an id as', () => {
     [
       { event: 'call_start', ...call, callId: null, arguments: null, argumentsText: '{"command":"lo' },
       'event: call_start\ndata: {"task_id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","turn":2,"call_id":null,"tool_name":"git","arguments_text":"{\\"command\\":\\"lo"}\n\n',
+    ],
+    [
+      { event: 'retry', taskId, turn: 1, reason: '429', wait: { status: 429, waitMs: 500, attempt: 1, of: 3 } },
+      'event: retry\ndata: {"task_id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","turn":1,"reason":"429","status":429,"wait_ms":500,"attempt":1,"of":3}\n\n',
+    ],
+    [
+      { event: 'output', ...call, text: 'ok 1\nok 2\n', leftOut: 7 },
+      'event: output\ndata: {"task_id":"tsk_0190a1b2c3d4e5f60718293a4b5c6d7e","turn":2,"call_id":"call_1","tool_name":"git","text":"ok 1\\nok 2\\n","left_out":7}\n\n',
     ],
     [
       { event: 'call_end', ...call, exitCode: 2, isError: false, denied: false, durationMs: 12, step: 3 },

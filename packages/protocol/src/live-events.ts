@@ -58,6 +58,16 @@ interface OfCall extends OfTurn {
   readonly toolName: string;
 }
 
+/** How long a driver waits before it asks the model again. */
+export interface RetryWaiting {
+  /** Of the answer that it was refused with; null where there was none. */
+  readonly status: number | null;
+  readonly waitMs: number;
+  /** Which of the repetitions it will be, from 1, and how many there may be. */
+  readonly attempt: number;
+  readonly of: number;
+}
+
 /** One thing that happens; texts are without secrets and have bounds. Durations are whole milliseconds. */
 export type LiveEvent =
   | Snapshot
@@ -75,8 +85,8 @@ export type LiveEvent =
   /** The first attempt is 1. */
   | ({ readonly event: 'task_started'; readonly attempt: number } & OfTask)
   | ({ readonly event: 'waiting_for_model' } & OfTurn)
-  /** The driver asks the model again. */
-  | ({ readonly event: 'retry'; readonly reason: string } & OfTurn)
+  /** The driver asks the model again, at once or after `wait`. */
+  | ({ readonly event: 'retry'; readonly reason: string; readonly wait: RetryWaiting | null } & OfTurn)
   | ({
       readonly event: 'usage';
       readonly model: string;
@@ -91,6 +101,13 @@ export type LiveEvent =
       readonly arguments: unknown;
       /** The beginning of arguments that are too long, as JSON text; else null. */
       readonly argumentsText: string | null;
+    } & OfCall)
+  /** What a command writes while its call lasts: the end of what came since the piece before. */
+  | ({
+      readonly event: 'output';
+      readonly text: string;
+      /** Bytes in front of it that are not told. */
+      readonly leftOut: number;
     } & OfCall)
   | ({
       readonly event: 'call_end';
@@ -144,7 +161,7 @@ function dataOf(event: LiveEvent): Readonly<Record<string, unknown>> {
     case 'waiting_for_model':
       return { task_id, turn: event.turn };
     case 'retry':
-      return { task_id, turn: event.turn, reason: event.reason };
+      return { task_id, turn: event.turn, reason: event.reason, ...waitData(event.wait) };
     case 'usage': {
       const { turn, model, durationMs: duration_ms, total } = event;
       return { task_id, turn, model, ...tokens(event), duration_ms, total: tokens(total) };
@@ -153,6 +170,10 @@ function dataOf(event: LiveEvent): Readonly<Record<string, unknown>> {
       const { turn, callId: call_id, toolName: tool_name, argumentsText: arguments_text } = event;
       const given = arguments_text === null ? { arguments: event.arguments } : { arguments_text };
       return { task_id, turn, call_id, tool_name, ...given };
+    }
+    case 'output': {
+      const { turn, callId: call_id, toolName: tool_name, text, leftOut: left_out } = event;
+      return { task_id, turn, call_id, tool_name, text, left_out };
     }
     case 'call_end': {
       const { turn, callId: call_id, toolName: tool_name, denied, step } = event;
@@ -188,6 +209,10 @@ function snapshotData(snapshot: Snapshot): Readonly<Record<string, unknown>> {
     }),
     tasks_left_out: snapshot.tasksLeftOut,
   };
+}
+
+function waitData(wait: RetryWaiting | null): Readonly<Record<string, number | null>> {
+  return wait === null ? {} : { status: wait.status, wait_ms: wait.waitMs, attempt: wait.attempt, of: wait.of };
 }
 
 function tokens({

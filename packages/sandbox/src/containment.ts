@@ -1,5 +1,8 @@
 /** What this machine contains processes with: nothing, or its kernel in the strongest class that it was seen to enforce. */
 
+import type { Socket } from 'node:net';
+
+import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { EgressDecision } from './egress/egress-rules.ts';
@@ -35,6 +38,8 @@ export interface SessionPlace {
   readonly logs?: LogBudget;
   /** Told of each decision on where a process wanted to connect, beside the log. */
   readonly onDecision?: (decision: EgressDecision) => void;
+  /** Given each connection that a process was let through to. */
+  readonly onConnection?: (to: NetworkDestination, socket: Socket) => void;
 }
 
 export interface ContainmentPlace extends SessionPlace {

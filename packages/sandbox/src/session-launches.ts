@@ -155,7 +155,7 @@ export function launchMachinery({
 
 function openEgress(
   { networkAllow, servicePort }: ProcessGrants,
-  { privateDirectory, logs: budget, onDecision }: ContainmentPlace,
+  { privateDirectory, logs: budget, onDecision, onConnection }: ContainmentPlace,
 ): EgressDoor {
   const logs = join(privateDirectory, 'logs');
   mkdirSync(logs, { recursive: true, mode: 0o700 });
@@ -167,6 +167,7 @@ function openEgress(
       log.write(decision);
       onDecision?.(decision);
     },
+    ...(onConnection === undefined ? {} : { onConnection }),
     ...(servicePort === undefined ? {} : { service: { proxyPort: egressPort, port: servicePort } }),
   });
   return {

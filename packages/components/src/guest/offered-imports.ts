@@ -1,6 +1,6 @@
 /** Lists everything that a component may import, made for its grants: variables, streams and random numbers among them. */
 
-import type { GivenDirectory } from '../exchange.ts';
+import { type GivenDirectory, refusedFileFunction } from '../exchange.ts';
 import { monotonicClock, wallClock } from './clocks.ts';
 import { filesystem } from './filesystem/filesystem.ts';
 import { http } from './http/http.ts';
@@ -37,9 +37,20 @@ export function offeredImports(mailbox: Mailbox, { directories, env, seed, outpu
     'wasi:random/insecure': insecure,
     'wasi:random/insecure-seed': { ...insecureSeed(seed) },
     ...commandLine(env, output, room),
-    ...filesystem(directories, room),
+    ...filesystem(directories, room, refusals(mailbox)),
     ...http(mailbox, room),
     ...runtimeImports(mailbox),
+  };
+}
+
+/** A component may ask as often as it likes: what it is refused beyond this is not told. */
+const mostRefusalsTold = 256;
+
+function refusals(mailbox: Mailbox): (path: string, code: string) => void {
+  let told = 0;
+  return (path, code) => {
+    told += 1;
+    if (told <= mostRefusalsTold) mailbox.post(refusedFileFunction, [path, code]);
   };
 }
 

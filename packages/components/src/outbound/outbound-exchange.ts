@@ -1,7 +1,7 @@
 /** Carries out one HTTP request for a component, on the side of the session. */
 
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
-import type { ExchangeSign } from '../component.ts';
+import type { ComponentGrants, ExchangeSign } from '../component.ts';
 import {
   httpErrorCode,
   type HttpErrorCode,
@@ -23,6 +23,14 @@ const noBytes: Buffer = Buffer.alloc(0);
 /** Starts a request on a connection of the right kind. */
 type SendRequest = (url: URL, options: RequestOptions) => ClientRequest;
 
+/** Who is told of a request. */
+type ExchangeWatch = {
+  readonly [Name in 'onExchange' | 'onTraffic' | 'onRefused']?: ComponentGrants[Name] | undefined;
+};
+
+/** What a request fails with whose destination is not granted, or whose name leads to an address that is not. */
+const notGranted: ReadonlySet<string> = new Set(['HTTP-request-denied', 'destination-IP-prohibited']);
+
 type Timeouts = Pick<RequestHead, 'connectTimeoutMs' | 'firstByteTimeoutMs' | 'betweenBytesTimeoutMs'>;
 
 /**
@@ -41,14 +49,16 @@ export class OutboundExchange {
   readonly #plan: RequestPlan | null;
   readonly #timeouts: Timeouts;
   readonly #watch: TextWatch | null;
-  readonly #tell: (sign: ExchangeSign) => void;
+  readonly #watched: ExchangeWatch;
+  #receivedBytes = 0;
+  #isTold = false;
   readonly #mask: SecretMask | null;
   readonly #listeners = new Set<() => void>();
 
-  private constructor(plan: RequestPlan | null, timeouts: Timeouts, tell: (sign: ExchangeSign) => void = () => {}) {
+  private constructor(plan: RequestPlan | null, timeouts: Timeouts, watch: ExchangeWatch = {}) {
     this.#plan = plan;
     this.#timeouts = timeouts;
-    this.#tell = tell;
+    this.#watched = watch;
     this.#watch = plan?.forbiddenText == null ? null : new TextWatch(plan.forbiddenText);
     this.#mask = plan?.secret == null ? null : new SecretMask(plan.secret.reveal());
   }
@@ -67,22 +77,26 @@ export class OutboundExchange {
       timeouts,
       body,
       send,
-      onExchange,
+      watch,
     }: {
       readonly timeouts: Timeouts;
       readonly body: RequestBodyStart;
       readonly send: SendRequest;
-      readonly onExchange?: (sign: ExchangeSign) => void;
+      readonly watch?: ExchangeWatch;
     },
   ): OutboundExchange {
-    const exchange = new OutboundExchange(plan, timeouts, onExchange);
+    const exchange = new OutboundExchange(plan, timeouts, watch);
     if (exchange.#watch?.sees(body.bytes) === true) exchange.#failure = { tag: 'HTTP-request-denied' };
     else exchange.#send(plan, body, send);
     return exchange;
   }
 
+  #tell(sign: ExchangeSign): void {
+    this.#watched.onExchange?.(sign);
+  }
+
   #send(plan: RequestPlan, body: RequestBodyStart, send: SendRequest): void {
-    this.#tell({ kind: 'started' });
+    this.#tell({ kind: 'started', host: plan.url.host });
     const request = send(plan.url, {
       method: plan.method,
       path: `${plan.url.pathname}${plan.url.search}`,
@@ -131,6 +145,7 @@ export class OutboundExchange {
     });
     response.on('end', () => {
       this.#ended = true;
+      this.#tellOver();
       this.#limit(null, 'connection-read-timeout');
       this.#changed();
     });
@@ -153,10 +168,20 @@ export class OutboundExchange {
   #fail(error: HttpErrorCode): void {
     if (this.#failure !== null || this.#ended) return;
     this.#failure = error;
+    this.#tellOver();
     if (!this.#closed) this.#tell({ kind: 'failed', error: error.tag });
     clearTimeout(this.#timer);
     this.#request?.destroy();
     this.#changed();
+  }
+
+  /** Once, as the exchange ends in one way or another. */
+  #tellOver(): void {
+    if (this.#isTold || this.#plan === null) return;
+    this.#isTold = true;
+    const { url } = this.#plan;
+    if (this.#failure !== null && notGranted.has(this.#failure.tag)) return this.#watched.onRefused?.(url);
+    this.#watched.onTraffic?.({ url, bytesIn: this.#receivedBytes, bytesOut: this.#sentBytes });
   }
 
   #changed(): void {
@@ -260,6 +285,7 @@ export class OutboundExchange {
 
   #nextBytes(): Uint8Array {
     const bytes = (this.#response?.read() as Buffer | null | undefined) ?? noBytes;
+    this.#receivedBytes += bytes.length;
     if (this.#mask === null) return bytes;
     const masked = bytes.length > 0 ? this.#mask.next(bytes) : noBytes;
     return masked.length === 0 && this.#ended ? this.#mask.rest() : masked;

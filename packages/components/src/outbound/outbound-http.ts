@@ -55,14 +55,18 @@ export class OutboundHttp {
 
   async #open({ head, body }: Extract<RemoteRequest, { readonly operation: 'open' }>): Promise<RemoteAnswers['open']> {
     const plan = planRequest(head, body, this.#rules.grants);
-    if (plan.kind === 'refused') return plan;
+    const { onExchange, onTraffic, onRefused } = this.#rules.grants;
+    if (plan.kind === 'refused') {
+      const { error, url } = plan;
+      if (url !== undefined) onRefused?.(url);
+      return { kind: 'refused', error };
+    }
     if (this.#isFull(body.bytes.length)) return { kind: 'refused', error: { tag: 'connection-limit-reached' } };
     const { send } = await (this.#connections ??= openConnections(this.#rules));
     if (this.#closed) return { kind: 'refused', error: { tag: 'connection-terminated' } };
     this.#last += 1;
-    const { onExchange } = this.#rules.grants;
-    const told = onExchange === undefined ? {} : { onExchange };
-    this.#exchanges.set(this.#last, OutboundExchange.start(plan, { timeouts: head, body, send, ...told }));
+    const watch = { onExchange, onTraffic, onRefused };
+    this.#exchanges.set(this.#last, OutboundExchange.start(plan, { timeouts: head, body, send, watch }));
     return { kind: 'opened', exchange: this.#last };
   }
 

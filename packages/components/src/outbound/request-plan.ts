@@ -10,7 +10,10 @@ import {
   type RequestHead,
 } from './remote-messages.ts';
 
-export type HttpGrants = Pick<ComponentGrants, 'mayReach' | 'endpointOrigin' | 'credential' | 'onExchange'>;
+export type HttpGrants = Pick<
+  ComponentGrants,
+  'mayReach' | 'endpointOrigin' | 'credential' | 'onExchange' | 'onTraffic' | 'onRefused'
+>;
 
 /** What goes on the wire for a request that may be made. */
 export interface RequestPlan {
@@ -27,7 +30,10 @@ export interface RequestPlan {
   readonly secret: Secret | null;
 }
 
-export type RequestDecision = RequestPlan | { readonly kind: 'refused'; readonly error: HttpErrorCode };
+export type RequestDecision =
+  | RequestPlan
+  /** `url` is there where its destination is not granted. */
+  | { readonly kind: 'refused'; readonly error: HttpErrorCode; readonly url?: URL };
 
 const authorityShape = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?$/;
 const methodShape = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}$/;
@@ -60,7 +66,7 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
   if (head.pathWithQuery.length > longestUri) return refused({ tag: 'HTTP-request-URI-too-long' });
   const url = requestUrl(head);
   if (url === null) return refused({ tag: 'HTTP-request-URI-invalid' });
-  if (!grants.mayReach(url)) return refused({ tag: 'HTTP-request-denied' });
+  if (!grants.mayReach(url)) return { ...refused({ tag: 'HTTP-request-denied' }), url };
   const size = headerSectionBytes(head.headers);
   if (size > largestHeaderSection) return refused({ tag: 'HTTP-request-header-section-size', val: size });
   const headers = head.headers.map(([name, value]) => [name, Buffer.from(value).toString('latin1')] as const);

@@ -27,6 +27,11 @@ describe('a turn at a provider', () => {
     expect(said).toBe('ok');
     expect(ports.requests).toHaveLength(4);
     expect(ports.slept).toEqual([500, 1000, 2000]);
+    expect(ports.notes).toEqual([
+      { retry: { wait_ms: 500, attempt: 1, of: 3 } },
+      { retry: { wait_ms: 1000, attempt: 2, of: 3 } },
+      { retry: { wait_ms: 2000, attempt: 3, of: 3 } },
+    ]);
     expect(ports.open).toBe(0);
   });
 

@@ -195,6 +195,7 @@ interface EgressProxyOptions {
   readonly allow: readonly NetworkDestination[];
   readonly resolver: HostResolver;
   readonly onDecision: (decision: EgressDecision) => void;
+  readonly onConnection?: (to: NetworkDestination, socket: Socket) => void;
   /** How a checked address is connected to; directly when absent. */
   readonly connect?: Connect;
   readonly limits?: Partial<EgressLimits>;

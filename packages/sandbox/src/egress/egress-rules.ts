@@ -1,5 +1,7 @@
 /** What every connection of the proxy is held to, and the log of what was decided. */
 
+import type { Socket } from 'node:net';
+
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { Connect } from './open-upstream.ts';
 import type { OwnService } from './proxy-target.ts';
@@ -41,6 +43,8 @@ export interface EgressRules {
   readonly resolver: HostResolver;
   readonly connect: Connect;
   readonly onDecision: (decision: EgressDecision) => void;
+  /** Given each connection to a destination, which the proxy ends. */
+  readonly onConnection?: (to: NetworkDestination, socket: Socket) => void;
   readonly limits: EgressLimits;
   /** Reached at the proxy's own address; null where a process is served nothing of the runtime's. */
   readonly service: OwnService | null;

@@ -44,7 +44,10 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
   decided('allowed', null);
   const { addresses } = checked;
   const dialed = await dial({ addresses, port: destination.port, connect, signal });
-  if (dialed.kind === 'connected') return { kind: 'open', socket: dialed.socket };
+  if (dialed.kind === 'connected') {
+    rules.onConnection?.(destination, dialed.socket);
+    return { kind: 'open', socket: dialed.socket };
+  }
   return signal.aborted ? tooSlow(name) : refuse(502, `${name} cannot be reached (${dialed.reason}).`);
 }
 

@@ -36,6 +36,8 @@ interface HookSurroundings {
   readonly logs: LogBudget;
   /** Throws the Diagnostic of a trace that cannot be written. */
   readonly record: (event: TraceEvent) => void;
+  /** Told of the name of each hook that is asked. */
+  readonly onAsked: (name: string) => void;
 }
 
 /** The hooks of a session with what they need of it. `close` ends what they do; their components are closed with the others. */
@@ -57,7 +59,10 @@ export function openHooks(parts: HookSurroundings): { readonly hooks: HookSet; r
       record,
       limitMs: completionLimitMs,
     }),
-    call: gatedHookCalls(callHook, gate),
+    call: gatedHookCalls((hook, ...call) => {
+      parts.onAsked(hook.name);
+      return callHook(hook, ...call);
+    }, gate),
     timer: gate.timer.bind(gate),
     record,
     keepOutput: (hookName, bytes) => logs.append(hookName, bytes),

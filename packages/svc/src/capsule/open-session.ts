@@ -29,6 +29,7 @@ import type { TraceEvent } from '../trace/events.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { cardOf } from './capsule-card.ts';
+import { GrantEvidence } from './grant-evidence.ts';
 import { openHooks } from './open-hooks.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { RefereeMembership } from './referee-membership.ts';
@@ -96,6 +97,8 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
     const journal = openSessionJournal(launch.capture, systemClock);
     const { gate } = journal;
     const delegating = await delegationsOf(open, directories);
+    const evidence = new GrantEvidence(systemClock);
+    closing.push(() => evidence.close());
     const staged = await stageSession({
       launch,
       sessionId,
@@ -109,6 +112,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
       gate,
       onWarning,
       imports: importModeOf(open),
+      evidence,
     });
     closing.push(() => staged.close());
     const peerFiles = await peerFilesOf(open, directories);
@@ -128,6 +132,7 @@ export async function openSession(open: OpenSessionRequest): Promise<OpenSession
         journal,
         recorded,
         staged,
+        evidence,
         delegating,
         peerFiles,
         inventory,
@@ -198,6 +203,7 @@ interface StagedParts {
   readonly journal: SessionJournal;
   readonly recorded: SessionRecord;
   readonly staged: StagedSession;
+  readonly evidence: GrantEvidence;
   /** Null for a session that may not delegate. */
   readonly delegating: SessionDelegations | null;
   readonly peerFiles: SessionPeerFiles;
@@ -208,10 +214,11 @@ interface StagedParts {
 
 async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit<OpenSession, 'close'>> {
   const { launch } = open;
-  const { directories, journal, recorded, staged, delegating, inventory } = parts;
+  const { directories, journal, recorded, staged, evidence, delegating, inventory } = parts;
   const { gate } = journal;
   const { record } = recorded;
   journal.follow(recorded.activity);
+  evidence.follow(recorded.activity);
   const { onActivity } = open.request;
   if (onActivity !== null) recorded.activity.subscribe(onActivity);
   /** What comes to the session by itself and only has a line of the trace. */
@@ -236,7 +243,8 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
     refusals.settle();
     parts.logs.unobserve();
     end = { status, reason };
-    recorded.end(status, reason, session.board.accepted);
+    const tasks = session.board.accepted;
+    recorded.end(status, reason, { tasks, evidence: evidence.settle() });
   };
   try {
     await hooks.stage(inventory.definitions);
@@ -304,7 +312,7 @@ interface SessionParts extends Omit<StagedParts, 'onClose'> {
 
 function hooksOf(
   { launch, request, sessionId }: OpenSessionRequest,
-  { staged, directories, logs, journal, recorded, spend, onClose }: Omit<SessionParts, 'hooks'> & StagedParts,
+  { staged, directories, logs, journal, recorded, evidence, spend, onClose }: Omit<SessionParts, 'hooks'> & StagedParts,
 ): HookSet {
   const { hooks, close } = openHooks({
     launch,
@@ -317,6 +325,7 @@ function hooksOf(
     sessionDirectory: directories.session,
     logs,
     record: recorded.record,
+    onAsked: evidence.onHookAsked,
   });
   onClose(close);
   return hooks;

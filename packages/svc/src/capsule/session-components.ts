@@ -8,6 +8,7 @@ import { mayReach, formatDestination } from '@svc/kit/net/network-destination.ts
 import { statePath } from '@svc/sandbox/launch/process-grants.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import type { GrantEvidence } from './grant-evidence.ts';
 import type { GivenProject } from './running-capsule.ts';
 import { openScopeDirectory, openStateStore } from './session-directories.ts';
 
@@ -23,6 +24,8 @@ interface SessionComponentsDeps {
   readonly project: GivenProject | null;
   /** Where their imports get their answers. */
   readonly imports: ImportMode;
+  /** Sees what they do with their grants. */
+  readonly evidence: GrantEvidence;
 }
 
 /** What a driver's component gets beside its grants: its endpoint, and the key that only requests there carry (ADR 0070). */
@@ -47,7 +50,7 @@ export function componentSource(artifact: InstalledArtifact): Parameters<Compone
 /** The components of one session, each under the grants of its artifact. */
 export class SessionComponents {
   readonly #deps: SessionComponentsDeps;
-  readonly #components: Component[] = [];
+  readonly #components = new Map<Component, readonly Preopen[]>();
   readonly #scopes: HeldDirectory[] = [];
 
   constructor(deps: SessionComponentsDeps) {
@@ -57,22 +60,30 @@ export class SessionComponents {
   /** Reads, compiles and starts nothing yet. */
   open(artifact: InstalledArtifact, own: ArtifactGrants, extras: DriverExtras = { endpoint: null }): Component {
     const { endpoint, ...ofDriver } = extras;
+    const preopens = [...this.#scopeOf(own), ...this.#storesOf(own)];
     const component = this.#deps.host.open(componentSource(artifact), {
-      preopens: [...this.#scopeOf(own), ...this.#storesOf(own)],
+      preopens,
       env: this.#variablesOf(own),
       mayReach: (url) => mayReach(own.networkAllow, url) || (endpoint !== null && mayReach([endpoint], url)),
       ...(endpoint === null ? {} : { endpointOrigin: formatDestination(endpoint) }),
       maxMemoryBytes: own.maxMemoryBytes,
-      tellsOutput: own.runtime === 'hook',
+      // A driver notes there that it waits (docs/drivers.md "Notes").
+      tellsOutput: own.runtime === 'hook' || own.runtime === 'driver',
       imports: this.#deps.imports,
+      ...this.#deps.evidence.ofComponent(artifact.entry.name),
       ...ofDriver,
     });
-    this.#components.push(component);
+    this.#components.set(component, preopens);
     return component;
   }
 
+  /** The directories that one of them sees. */
+  preopensOf(component: Component): readonly Preopen[] {
+    return this.#components.get(component) ?? [];
+  }
+
   async close(): Promise<void> {
-    await Promise.all(this.#components.map((component) => component.close()));
+    await Promise.all([...this.#components.keys()].map((component) => component.close()));
     for (const scope of this.#scopes) scope.close();
   }
 

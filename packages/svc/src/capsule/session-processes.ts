@@ -10,6 +10,7 @@ import type { Launcher } from '@svc/sandbox/launcher.ts';
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
+import type { GrantEvidence } from './grant-evidence.ts';
 import type { GivenProject } from './running-capsule.ts';
 import {
   makePrivateDirectory,
@@ -32,6 +33,8 @@ interface SessionProcessesDeps {
   readonly home: string;
   /** The variables that `svc run` holds. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Sees what they do with their grants. */
+  readonly evidence: Pick<GrantEvidence, 'onDecision' | 'onConnection'>;
 }
 
 /** Where the processes of one session start: shell commands, native tools, servers of tools, process drivers. */
@@ -43,7 +46,9 @@ export class SessionProcesses {
     const { workdir, session: privateDirectory } = deps.directories;
     this.#deps = deps;
     makeHome(deps.directories);
-    this.#contained = deps.containment.open({ workdir, privateDirectory, logs: deps.logs, hold: deps.hold });
+    const { onDecision, onConnection } = deps.evidence;
+    const { logs, hold } = deps;
+    this.#contained = deps.containment.open({ workdir, privateDirectory, logs, hold, onDecision, onConnection });
   }
 
   /** The user's. */

@@ -9,6 +9,7 @@ import type { SessionStatus } from '../session/session.ts';
 import { traceLines } from '../session/trace-lines.ts';
 import type { PreparedText, Trace, TraceEvent } from '../trace/events.ts';
 import { openFileTrace } from '../trace/file-trace.ts';
+import type { GrantEvidence } from './grant-evidence.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import { version } from './version.ts';
 
@@ -21,6 +22,13 @@ interface RecordRequest {
   readonly tools: readonly string[];
 }
 
+/** What the last line says of the whole session. */
+interface EndFacts {
+  /** That were accepted. */
+  readonly tasks: number;
+  readonly evidence: ReturnType<GrantEvidence['settle']>;
+}
+
 /** What a session is recorded in: its activity, which the trace follows. */
 export interface SessionRecord {
   readonly activity: SessionActivity;
@@ -28,8 +36,8 @@ export interface SessionRecord {
   readonly record: (event: TraceEvent) => void;
   /** Does the slow part of recording a text of megabytes ahead. */
   readonly prepare: (text: string) => Promise<PreparedText>;
-  /** Writes the last line of a session that accepted this many tasks. Throws the Diagnostic of one that cannot be written. */
-  readonly end: (status: SessionStatus, reason: string | null, tasks: number) => void;
+  /** Writes the last line. Throws the Diagnostic of one that cannot be written. */
+  readonly end: (status: SessionStatus, reason: string | null, told: EndFacts) => void;
   readonly close: () => void;
 }
 
@@ -50,10 +58,10 @@ export function openRecord({ launch, sessionId, trace: path, tools }: RecordRequ
     activity,
     record,
     prepare: (text) => trace.prepare(text),
-    end: (status, reason, tasks) => {
+    end: (status, reason, { tasks, evidence }) => {
       const why = reason === null ? {} : { reason };
       const durationMs = elapsedMs(systemClock, startedMs);
-      record({ event_type: 'session_end', status, ...why, tasks, duration_ms: durationMs });
+      record({ event_type: 'session_end', status, ...why, tasks, grant_evidence: evidence, duration_ms: durationMs });
     },
     close: () => trace.close(),
   };

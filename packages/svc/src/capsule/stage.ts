@@ -14,6 +14,7 @@ import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { Gate } from '../session/gate.ts';
 import { gatedCapsuleSteps, gatedDriver, gatedTool } from '../session/gated.ts';
+import type { GrantEvidence } from './grant-evidence.ts';
 import type { PreparedLaunch } from './prepare.ts';
 import type { ProgramLogs, ProgramLogsSettings } from './program-logs.ts';
 import { SessionComponents } from './session-components.ts';
@@ -24,6 +25,7 @@ import type { SessionServers, SessionServersDeps } from './session-servers.ts';
 import { stageDriver } from './stage-driver.ts';
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import { editorName, withFileChanges } from '../tools/file-changes.ts';
 import { createSkillTool } from '../tools/skill-tool.ts';
 import { createWasmTool } from '../tools/wasm-tool.ts';
 
@@ -45,6 +47,8 @@ interface StageRequest {
   readonly onWarning: (warning: Diagnostic) => void;
   /** Whether what components are answered is recorded. */
   readonly imports: ImportMode;
+  /** Sees what tools and driver do with their grants. */
+  readonly evidence: GrantEvidence;
 }
 
 /** What a session runs with. */
@@ -61,11 +65,29 @@ export interface StagedSession {
  * servers that have never been asked for their tools. What fails leaves nothing open.
  */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
-  const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, gate, onWarning, imports } =
-    request;
+  const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, gate, onWarning } = request;
+  const { imports, evidence } = request;
   const { containment, hold, env, project } = launch;
-  const components = new SessionComponents({ host, workdir: directories.workdir, home, env, imports, project });
-  const processes = new SessionProcesses({ sessionId, containment, hold, directories, logs, home, env, project });
+  const components = new SessionComponents({
+    host,
+    workdir: directories.workdir,
+    home,
+    env,
+    imports,
+    project,
+    evidence,
+  });
+  const processes = new SessionProcesses({
+    sessionId,
+    containment,
+    hold,
+    directories,
+    logs,
+    home,
+    env,
+    project,
+    evidence,
+  });
   let opened: Promise<SessionServers> | null = null;
   const servers = async (): Promise<SessionServers> =>
     await (opened ??= openServers({ cacheDir, sessionDirectory: directories.session, logs, stop, onWarning }));
@@ -167,7 +189,8 @@ function wasmTool(artifact: InstalledArtifact, { launch, components }: StagePart
   const { name, description, input_schema: inputSchema = anyObject } = artifact.manifest;
   const grants = grantsOf(launch, name);
   const component = components.open(artifact, grants);
-  return createWasmTool({ name, description, inputSchema, component, deadlineMs: grants.deadlineSecs * 1000 });
+  const tool = createWasmTool({ name, description, inputSchema, component, deadlineMs: grants.deadlineSecs * 1000 });
+  return name === editorName ? withFileChanges(tool, components.preopensOf(component)) : tool;
 }
 
 async function shellTools(parts: StageParts): Promise<readonly Tool[]> {

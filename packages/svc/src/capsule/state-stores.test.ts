@@ -19,6 +19,8 @@ import type { ComponentGrants } from '@svc/components/component.ts';
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { openStateStore } from './session-directories.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { GrantEvidence } from './grant-evidence.ts';
 import { SessionComponents } from './session-components.ts';
 
 let root: string;
@@ -101,6 +103,7 @@ describe('a component', () => {
         env: {},
         project: null,
         imports: { kind: 'live' },
+        evidence: new GrantEvidence(systemClock),
       });
       const scope = { scope: '.', writable: false } as const;
       components.open(artifact('a'), grants({ runtime, preopen: scope, stateStores: ['notes', 'tasks'] }));

@@ -13,10 +13,23 @@ export interface TraceDifference {
 }
 
 /** Written by what a replay has no part of, or before and after all it repeats. */
-const notRepeated = /^(?:session_start|session_end|resource_.*|peer_handle_redeem)$/;
+const notRepeated = /^(?:session_start|session_end|resource_.*|peer_handle_redeem|refusals?|egress)$/;
 
-/** Ids and times are never the same, and a length is that of the text with its secrets, which the journal does not have. */
-const neverSame = ['event_id', 'parent_id', 'session_id', 'timestamp', 'duration_ms', 'content_bytes'] as const;
+/**
+ * Ids and times are never the same, a length is that of the text with its secrets, which the journal does not have, and where the model was asked
+ * is seen on the way to it, which no replay goes.
+ */
+const neverSame = [
+  'event_id',
+  'parent_id',
+  'session_id',
+  'timestamp',
+  'start_ms',
+  'duration_ms',
+  'ttfb_ms',
+  'content_bytes',
+  'host',
+] as const;
 
 /** The first line that differs but for ids and times; null when there is none. */
 export function firstTraceDifference(

@@ -223,7 +223,7 @@ export class Delegation implements OpenDelegation {
   }
 
   #record(status: CompletionStatus, detail?: string): void {
-    this.#deps.record(delegationLine(this.#facts, { status, sessionId: this.#child.sessionId, detail }));
+    this.#deps.record(delegationLine(this.#facts, { status, child: this.#child, detail }));
   }
 }
 
@@ -234,9 +234,13 @@ export function delegationLine(
   { id, capsule, version, taskId }: Pick<DelegationFacts, 'id' | 'capsule' | 'version' | 'taskId'>,
   {
     status,
-    sessionId,
+    child,
     detail,
-  }: { status: DelegationLine['status']; sessionId?: string | null; detail?: string | undefined },
+  }: {
+    status: DelegationLine['status'];
+    child?: Pick<ReadyChild, 'sessionId' | 'sessionDirectory'> | null;
+    detail?: string | undefined;
+  },
 ): DelegationLine {
   return {
     event_type: 'delegation',
@@ -245,7 +249,9 @@ export function delegationLine(
     capsule,
     version,
     status,
-    ...(sessionId === undefined || sessionId === null ? {} : { child_session_id: sessionId }),
+    ...(child === undefined || child === null
+      ? {}
+      : { child_session_id: child.sessionId, child_session_directory: child.sessionDirectory }),
     ...(detail === undefined ? {} : { detail }),
   };
 }

@@ -93,13 +93,13 @@ export class Delegations {
       call.record(delegationLine(facts, { status: 'refused', detail: approval.sentence }));
       return approval;
     }
-    if (approval.kind === 'failed') return failedCall({ facts, sessionId: null, reason: approval.reason }, call);
+    if (approval.kind === 'failed') return failedCall({ facts, child: null, reason: approval.reason }, call);
     const { url, sessionId: session_id } = this.#deps;
     const handle = { url, session_id, context_id: origin.contextId, trust: origin.trust, delegation_id: id };
     const launched = await launchChild({ ...request, ...approval, handle, signal: call.signal }, this.#deps);
     switch (launched.kind) {
       case 'failed':
-        return failedCall({ facts, sessionId: null, reason: launched.reason }, call);
+        return failedCall({ facts, child: null, reason: launched.reason }, call);
       case 'canceled':
         this.#recordCanceled(facts, launched);
         throw call.signal.reason;
@@ -126,14 +126,14 @@ export class Delegations {
         delegation.end('failed');
         const how = program.isOver ? ` (${await this.#lastOf(child)})` : '';
         await delegation.over;
-        return failedCall({ facts, sessionId, reason: `${delivered.reason}${how}` }, call);
+        return failedCall({ facts, child, reason: `${delivered.reason}${how}` }, call);
       }
     } catch (error) {
       if (delegation.isReported) delegation.watch();
       else delegation.end('stopped');
       throw error;
     }
-    call.record(delegationLine(facts, { status: 'started', sessionId }));
+    call.record(delegationLine(facts, { status: 'started', child }));
     delegation.watch();
     return { kind: 'started', delegationId: facts.id, sessionId, childWorkdir };
   }
@@ -162,9 +162,9 @@ export class Delegations {
 const sessionEnds = 'the session ends';
 
 function failedCall(
-  { facts, sessionId, reason }: { facts: DelegationFacts; sessionId: ReadyChild['sessionId'] | null; reason: string },
+  { facts, child, reason }: { facts: DelegationFacts; child: ReadyChild | null; reason: string },
   { record }: DelegatingCall,
 ): StartOutcome {
-  record(delegationLine(facts, { status: 'failed', sessionId, detail: reason }));
-  return { kind: 'failed', delegationId: facts.id, sessionId, reason };
+  record(delegationLine(facts, { status: 'failed', child, detail: reason }));
+  return { kind: 'failed', delegationId: facts.id, sessionId: child?.sessionId ?? null, reason };
 }

@@ -35,6 +35,8 @@ export interface ReadyChild {
   readonly directory: string;
   /** The same below the parent's workdir. */
   readonly childWorkdir: string;
+  /** Where its trace is, below the session directory of the parent. */
+  readonly sessionDirectory: string;
   /** When it said that it was up, on the clock that only rises. */
   readonly readyMs: number;
 }
@@ -73,10 +75,11 @@ export async function launchChild(launch: ChildLaunch, deps: DelegationsDeps): P
     const { endpoint } = reading;
     const token = env['SVC_LISTENER_TOKEN'];
     const door = { endpoint, token: token === undefined || token === '' ? null : new Secret(token) };
-    const { directory, childWorkdir } = places;
+    const { directory, childWorkdir, name } = places;
+    const sessionDirectory = `children/${name}/.svc/sessions/${sessionId}`;
     return {
       kind: 'ready',
-      child: { program, sessionId, door, directory, childWorkdir, readyMs: deps.clock.monotonicMs() },
+      child: { program, sessionId, door, directory, childWorkdir, sessionDirectory, readyMs: deps.clock.monotonicMs() },
     };
   }
   const end = await program.end(shortGraceMs);
@@ -141,14 +144,20 @@ function readFirst(line: FirstLine, expected: ExpectedLine): RunLineReading {
 }
 
 type Places =
-  | { readonly kind: 'made'; readonly directory: string; readonly root: string; readonly childWorkdir: string }
+  | {
+      readonly kind: 'made';
+      readonly name: string;
+      readonly directory: string;
+      readonly root: string;
+      readonly childWorkdir: string;
+    }
   | { readonly kind: 'failed'; readonly reason: string };
 
 function makePlaces(capsule: string, deps: DelegationsDeps): Places {
   const name = `${capsule}-${Buffer.from(deps.clock.randomBytes(8)).toString('hex')}`;
   try {
     const directory = deps.makeChildDirectory(name);
-    return { kind: 'made', directory, root: deps.makeChildRoot(name), childWorkdir: `.svc/children/${name}` };
+    return { kind: 'made', name, directory, root: deps.makeChildRoot(name), childWorkdir: `.svc/children/${name}` };
   } catch (error) {
     if (!(error instanceof Diagnostic)) throw error;
     return { kind: 'failed', reason: error.message };

@@ -42,7 +42,7 @@ export async function runCapsuleStep(
   try {
     const held = await giveTask(task, child, { call, deps });
     if (held.kind === 'undelivered') return failed('failed', failedStep(held.reason));
-    call.record(delegationLine(facts, { status: 'started', sessionId: child.sessionId }));
+    call.record(delegationLine(facts, { status: 'started', child }));
     const answer = await awaitAnswer(held.taskId, child, { deadlineMs: deps.deadlineMs, clock: deps.clock, signal });
     return answer.kind === 'answered'
       ? passedStep(capsule, answer.text)

@@ -21,7 +21,7 @@ function fixture(turns: readonly Turn[], { ceiling = null as number | null, limi
     model: 'm',
     maxTokens: 100,
     spend: new SpendMeter(ceiling),
-    clock: { monotonicMs: () => 0 },
+    clock: { monotonicMs: () => 0, now: () => 1000 },
     timer: realTimer,
     record: (event) => void traced.push(event),
     limitMs,
@@ -55,6 +55,7 @@ describe('a completion for a hook', () => {
         outcome: 'response',
         stop_reason: 'end_turn',
         usage: { input_tokens: 10, output_tokens: 5 },
+        start_ms: 1000,
         duration_ms: 0,
       },
     ]);

@@ -29,7 +29,7 @@ interface CompletionDeps {
   /** `inference.max_tokens`, the most that a hook can have. */
   readonly maxTokens: number;
   readonly spend: SpendAccount;
-  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'now'>;
   readonly timer: HookTimer;
   /** Throws the Diagnostic of a trace that cannot be written. */
   readonly record: (event: TraceEvent) => void;
@@ -67,6 +67,7 @@ function requestOf(asked: CompletionRequest, { model, maxTokens }: CompletionDep
 }
 
 async function complete(request: InferenceRequest, asker: CompletionAsker, deps: CompletionDeps): Promise<string> {
+  const startMs = deps.clock.now();
   const startedMs = deps.clock.monotonicMs();
   const outcome = await infer(request, asker, deps);
   // Nobody hears of it any more, and the session may have written its last line.
@@ -82,6 +83,7 @@ async function complete(request: InferenceRequest, asker: CompletionAsker, deps:
     stop_reason: outcome.kind === 'response' ? outcome.response.stopReason : null,
     ...(outcome.kind === 'response' ? {} : { error: outcome.error }),
     usage: usage === null ? null : { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens },
+    start_ms: startMs,
     duration_ms: elapsedMs(deps.clock, startedMs),
   });
   if (outcome.kind === 'failed' && outcome.trapped === true) throw new DriverTrap(outcome.error);

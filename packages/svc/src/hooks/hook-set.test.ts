@@ -32,7 +32,7 @@ describe('the hooks that judge a call', () => {
       { name: 'c', commit_policy: 'deny', does: denies('Never.') },
     ]);
     const verdict = await hooks.set.judgeCall(hookedTask(), judgedCall('shell'));
-    expect(verdict).toEqual({ kind: 'deny', reason: 'Not that.' });
+    expect(verdict).toEqual({ kind: 'deny', reason: 'Not that.', by: 'b' });
     expect(hooks.heard).toEqual(['a on-tool-call', 'b on-tool-call']);
   });
 
@@ -53,6 +53,7 @@ describe('the hooks that judge a call', () => {
     expect(await guard.set.judgeCall(hookedTask(), judgedCall('wasm'))).toEqual({
       kind: 'deny',
       reason: 'the call was refused: the hook guard, which judges it, failed',
+      by: 'guard',
     });
     expect(guard.errors).toEqual(['guard on-tool-call: it broke off: unreachable']);
     const watch = new FakeHooks([{ name: 'watch', does: fails }]);

@@ -218,9 +218,12 @@ export class HookSet implements SessionHooks {
     for await (const answer of this.#asked(asked)) {
       if (answer.kind === 'canceled') return { kind: 'deny', reason: 'the task was canceled' };
       if (answer.kind === 'failed' && answer.hook.declaration.policies.has('deny')) {
-        return { kind: 'deny', reason: `the call was refused: the hook ${answer.hook.name}, which judges it, failed` };
+        const { name: by } = answer.hook;
+        return { kind: 'deny', reason: `the call was refused: the hook ${by}, which judges it, failed`, by };
       }
-      if (answer.kind === 'answered' && answer.outcome.kind === 'deny') return answer.outcome;
+      if (answer.kind === 'answered' && answer.outcome.kind === 'deny') {
+        return { ...answer.outcome, by: answer.hook.name };
+      }
     }
     return { kind: 'proceed' };
   }

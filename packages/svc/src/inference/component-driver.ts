@@ -1,6 +1,7 @@
 /** Asks a model through a driver that is a WebAssembly component. */
 
 import { type Component, ComponentFault, type ExchangeSign } from '@svc/components/component.ts';
+import { outputFunction } from '@svc/components/exchange.ts';
 import { offeredInterface } from '@svc/components/interface-versions.ts';
 import {
   type Driver,
@@ -8,8 +9,11 @@ import {
   type InferenceCall,
   type InferenceRequest,
   type Message,
+  type ReportedUsage,
   redactedOutcome,
+  type RetryReason,
 } from './driver.ts';
+import { type DriverNote, DriverNotes, type RetryWait } from './driver-notes.ts';
 import { decodeWitResponse, type DriverSurroundings, encodeWitRequest } from './wit-driver.ts';
 
 const inferExport = `${offeredInterface('svc:driver/inference')}#infer`;
@@ -64,6 +68,11 @@ async function infer(
 ): Promise<DriverOutcome> {
   const { component, deadlineMs, requests } = settings;
   const heard = requests.listen(call);
+  let cached: CachedTokens = {};
+  const notes = new DriverNotes((note: DriverNote) => {
+    if (note.kind === 'retry') requests.waits(note);
+    else cached = note.tokens;
+  });
   try {
     const answer = await component.call({
       export: inferExport,
@@ -71,12 +80,15 @@ async function infer(
       host: {
         [`${chunks}#emit-chunk`]: call.onText,
         [`${chunks}#emit-thinking-chunk`]: call.onThinking,
+        [outputFunction]: (bytes: unknown) => {
+          if (bytes instanceof Uint8Array) notes.write(bytes);
+        },
       },
       deadlineMs,
       signal: call.signal,
       ...(call.imports === undefined ? {} : { imports: call.imports }),
     });
-    return outcomeOf(answer, heard.retryable());
+    return withCached(outcomeOf(answer, heard.retryable()), cached);
   } catch (error) {
     if (error instanceof ComponentFault) return faultOutcome(error, deadlineMs);
     throw error;
@@ -97,6 +109,15 @@ function outcomeOf(answer: unknown, retryable: boolean | null): DriverOutcome {
   const response = decodeWitResponse(answer);
   if (response === null) return { kind: 'failed', error: 'the driver answered something that is not a response' };
   return { kind: 'response', response };
+}
+
+type CachedTokens = Pick<ReportedUsage, 'cacheReadTokens' | 'cacheWriteTokens'>;
+
+/** What a cache had is a part of what the provider counted. */
+function withCached(outcome: DriverOutcome, cached: CachedTokens): DriverOutcome {
+  if (outcome.kind !== 'response' || outcome.response.usage === undefined) return outcome;
+  const { response } = outcome;
+  return { kind: 'response', response: { ...response, usage: { ...outcome.response.usage, ...cached } } };
 }
 
 function isError(answer: unknown): answer is { readonly tag: 'err'; readonly val?: unknown } {
@@ -149,10 +170,18 @@ export class KeptMessages {
   }
 }
 
-type Listener = Pick<InferenceCall, 'onSign' | 'onRetry'>;
+type Listener = Pick<InferenceCall, 'onSign' | 'onRequest' | 'onFirstBytes' | 'onRetryWait' | 'onRetry'>;
 
 /** How a request ended, as far as is seen of it. */
 type RequestEnd = Exclude<ExchangeSign, { kind: 'bytes' }>;
+
+/** What is known of the requests of a call. */
+interface SeenRequests {
+  /** How the latest one ended, or that it began; null before the first. */
+  last: RequestEnd | null;
+  /** Its answer is one of the model, of which nothing has come yet. */
+  awaitsBytes: boolean;
+}
 
 /** What is heard of the requests of one call. */
 interface HeardRequests {
@@ -167,11 +196,11 @@ interface HeardRequests {
  * retry, whatever the component says of it. Its calls are carried out in the order in which they are made.
  */
 export class DriverRequests {
-  readonly #calls = new Map<Listener, { last: RequestEnd | null }>();
+  readonly #calls = new Map<Listener, SeenRequests>();
 
   /** A call has been made. */
   listen(call: Listener): HeardRequests {
-    const seen: { last: RequestEnd | null } = { last: null };
+    const seen: SeenRequests = { last: null, awaitsBytes: false };
     this.#calls.set(call, seen);
     return {
       retryable: () => (seen.last === null ? null : mayPass(seen.last)),
@@ -185,20 +214,35 @@ export class DriverRequests {
     const [current] = this.#calls;
     if (current === undefined) return;
     const [call, seen] = current;
-    if (sign.kind === 'started' && seen.last !== null) call.onRetry?.(reasonOf(seen.last));
+    if (sign.kind === 'started' && seen.last !== null) call.onRetry?.(reasonOf(seen.last).reason);
+    if (sign.kind === 'started') call.onRequest?.(sign.host);
+    if (sign.kind === 'bytes' && seen.awaitsBytes) call.onFirstBytes?.();
+    seen.awaitsBytes = sign.kind === 'answered' && sign.status === 200;
     if (sign.kind !== 'bytes') seen.last = sign;
   };
+
+  /** The driver says that it waits before the next request of its call. */
+  waits(wait: RetryWait): void {
+    const [current] = this.#calls;
+    if (current === undefined) return;
+    const [call, seen] = current;
+    call.onRetryWait?.(wait, seen.last === null ? nothingCame : reasonOf(seen.last));
+  }
 }
 
+const nothingCame: RetryReason = { reason: 'the request before came to nothing', status: null };
+
 /** Why a request may be made again after this. */
-function reasonOf(sign: RequestEnd): string {
+function reasonOf(sign: RequestEnd): RetryReason {
   switch (sign.kind) {
     case 'started':
-      return 'the request before came to nothing';
+      return nothingCame;
     case 'answered':
-      return sign.status === 200 ? 'the response broke off' : `the provider answered ${sign.status}`;
+      return sign.status === 200
+        ? { reason: 'the response broke off', status: null }
+        : { reason: `the provider answered ${sign.status}`, status: sign.status };
     case 'failed':
-      return sign.error.replaceAll('-', ' ');
+      return { reason: sign.error.replaceAll('-', ' '), status: null };
   }
 }
 

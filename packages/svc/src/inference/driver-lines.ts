@@ -6,7 +6,14 @@ import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
 import type { OutputLine } from '@svc/sandbox/launched-process.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
-import type { DriverOutcome, ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
+import type {
+  DriverOutcome,
+  ContentBlock,
+  InferenceRequest,
+  InferenceResponse,
+  Message,
+  ReportedUsage,
+} from './driver.ts';
 import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
 import { asJsonObject, longestList } from '@svc/protocol/json-object.ts';
 
@@ -133,7 +140,14 @@ const driverResponse = z.object({
   content: z.array(contentBlock),
   stop_reason: z.string(),
   error: optionalText,
-  usage: z.nullish(z.object({ input_tokens: tokenCount, output_tokens: tokenCount })),
+  usage: z.nullish(
+    z.object({
+      input_tokens: tokenCount,
+      output_tokens: tokenCount,
+      cache_read_tokens: z.nullish(tokenCount),
+      cache_write_tokens: z.nullish(tokenCount),
+    }),
+  ),
   continuation_id: optionalText,
 });
 
@@ -174,8 +188,18 @@ function lowerResponse(wire: z.infer<typeof driverResponse>): InferenceResponse 
     content: wire.content.map(lowerBlock),
     stopReason: wire.stop_reason,
     ...(error === undefined ? {} : { error }),
-    ...(usage ? { usage: { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens } } : {}),
+    ...(usage ? { usage: lowerUsage(usage) } : {}),
     ...(continuationId === undefined ? {} : { continuationId }),
+  };
+}
+
+function lowerUsage(wire: NonNullable<z.infer<typeof driverResponse>['usage']>): ReportedUsage {
+  const { cache_read_tokens: read, cache_write_tokens: written } = wire;
+  return {
+    inputTokens: wire.input_tokens,
+    outputTokens: wire.output_tokens,
+    ...(typeof read === 'number' ? { cacheReadTokens: read } : {}),
+    ...(typeof written === 'number' ? { cacheWriteTokens: written } : {}),
   };
 }
 

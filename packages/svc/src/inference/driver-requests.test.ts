@@ -24,10 +24,10 @@ describe('requests of a driver', () => {
     [{ kind: 'failed', error: 'connection-refused' }, 'connection refused'],
   ] as const)('after %j are told as a retry', (sign, reason) => {
     const { requests, lines } = heard();
-    requests.tell({ kind: 'started' });
+    requests.tell({ kind: 'started', host: 'api.example.test' });
     requests.tell(sign);
     requests.tell({ kind: 'bytes' });
-    requests.tell({ kind: 'started' });
+    requests.tell({ kind: 'started', host: 'api.example.test' });
     expect(lines).toEqual(['sign', 'sign', 'sign', 'sign', reason]);
   });
 
@@ -37,7 +37,7 @@ describe('requests of a driver', () => {
     [{ kind: 'answered', status: 401 }, false],
     [{ kind: 'answered', status: 307 }, false],
     [{ kind: 'answered', status: 200 }, null],
-    [{ kind: 'started' }, null],
+    [{ kind: 'started', host: 'a.example.test' }, null],
     [{ kind: 'failed', error: 'HTTP-response-incomplete' }, true],
     [{ kind: 'failed', error: 'DNS-error' }, true],
     [{ kind: 'failed', error: 'TLS-certificate-error' }, false],
@@ -45,20 +45,45 @@ describe('requests of a driver', () => {
   ] as const)('whose last one came to %j may succeed later: %s', (sign, expected) => {
     const { requests, retryable } = heard();
     expect(retryable()).toBe(null);
-    requests.tell({ kind: 'started' });
+    requests.tell({ kind: 'started', host: 'a.example.test' });
     requests.tell({ kind: 'answered', status: 503 });
-    requests.tell({ kind: 'started' });
+    requests.tell({ kind: 'started', host: 'a.example.test' });
     requests.tell(sign);
     requests.tell({ kind: 'bytes' });
     expect(retryable()).toBe(expected);
   });
 
+  it('tell where they go, when the first bytes of the model come, and why a driver waits', () => {
+    const requests = new DriverRequests();
+    const seen: unknown[] = [];
+    requests.listen({
+      onRequest: (host) => seen.push(host),
+      onFirstBytes: () => seen.push('bytes'),
+      onRetryWait: (wait, why) => seen.push({ ...wait, ...why }),
+    });
+    requests.tell({ kind: 'started', host: 'one.example.test' });
+    requests.tell({ kind: 'answered', status: 429 });
+    requests.tell({ kind: 'bytes' });
+    requests.waits({ waitMs: 500, attempt: 1, of: 3 });
+    requests.tell({ kind: 'started', host: 'two.example.test:8443' });
+    requests.tell({ kind: 'answered', status: 200 });
+    requests.tell({ kind: 'bytes' });
+    requests.tell({ kind: 'bytes' });
+    const why = { reason: 'the provider answered 429', status: 429 };
+    expect(seen).toEqual([
+      'one.example.test',
+      { waitMs: 500, attempt: 1, of: 3, ...why },
+      'two.example.test:8443',
+      'bytes',
+    ]);
+  });
+
   it('of the next call are no retry', () => {
     const { requests, lines, end } = heard();
-    requests.tell({ kind: 'started' });
+    requests.tell({ kind: 'started', host: 'api.example.test' });
     requests.tell({ kind: 'answered', status: 200 });
     end();
-    requests.tell({ kind: 'started' });
+    requests.tell({ kind: 'started', host: 'api.example.test' });
     expect(lines).toEqual(['sign', 'sign']);
   });
 
@@ -66,9 +91,9 @@ describe('requests of a driver', () => {
     const { requests, lines } = heard();
     const waiting: string[] = [];
     requests.listen({ onSign: () => waiting.push('sign'), onRetry: (reason) => waiting.push(reason) });
-    requests.tell({ kind: 'started' });
+    requests.tell({ kind: 'started', host: 'api.example.test' });
     requests.tell({ kind: 'failed', error: 'connection-timeout' });
-    requests.tell({ kind: 'started' });
+    requests.tell({ kind: 'started', host: 'api.example.test' });
     expect(lines.at(-1)).toBe('connection timeout');
     expect(waiting).toEqual(['sign', 'sign', 'sign']);
   });

@@ -2,6 +2,7 @@
 
 import type { CallImports } from '@svc/components/import-log.ts';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
+import type { RetryWait } from './driver-notes.ts';
 
 /** One piece of a message. `input` of a tool call is the parsed JSON the model gave. */
 export type ContentBlock =
@@ -39,13 +40,26 @@ export interface Usage {
   readonly outputTokens: number;
 }
 
+/** What a provider reported of one call. */
+export interface ReportedUsage extends Usage {
+  /** Of the input: what the provider had in its cache already, and what it has put there. Absent where it does not say. */
+  readonly cacheReadTokens?: number;
+  readonly cacheWriteTokens?: number;
+}
+
 /** A response as the driver gave it. `stopReason` is kept as text: an unknown one fails the task (docs/drivers.md "Requests and responses"). */
 export interface InferenceResponse {
   readonly content: readonly ContentBlock[];
   readonly stopReason: string;
   readonly error?: string;
-  readonly usage?: Usage;
+  readonly usage?: ReportedUsage;
   readonly continuationId?: string;
+}
+
+/** Why the model is asked again: a clause, and the status of HTTP where the provider answered with one. */
+export interface RetryReason {
+  readonly reason: string;
+  readonly status: number | null;
 }
 
 /** What a driver call came to. */
@@ -91,6 +105,12 @@ export interface InferenceCall {
   readonly onThinking: (text: string) => void;
   /** Called for each sign of life of the model that is not shown to anybody. */
   readonly onSign?: () => void;
+  /** Called for each request that goes out to the provider, with its host, and the port where that is not the scheme's own. */
+  readonly onRequest?: (host: string) => void;
+  /** Called when the first bytes of an answer of the model have come. */
+  readonly onFirstBytes?: () => void;
+  /** Called when the driver waits before it asks the model again. It is told of the repetition too, once it comes. */
+  readonly onRetryWait?: (wait: RetryWait, why: RetryReason) => void;
   /** Called when the driver asks the model again within the call; `reason` is a clause. */
   readonly onRetry?: (reason: string) => void;
   /**

@@ -71,13 +71,28 @@ async function inferInTime(
         }
       },
       onSign: () => limits.sign(),
-      ...(call.onRetry === undefined ? {} : { onRetry: call.onRetry }),
+      ...seenBy(call),
     });
     return limits.passed === null ? outcome : codedFailure('E-RUN-064', limits.passed);
   } finally {
     limits.stop();
     call.signal.removeEventListener('abort', onAbort);
   }
+}
+
+/** What others want to see of the way to the model. */
+function seenBy({
+  onRequest,
+  onFirstBytes,
+  onRetryWait,
+  onRetry,
+}: InferenceCall): Pick<InferenceCall, 'onRequest' | 'onFirstBytes' | 'onRetryWait' | 'onRetry'> {
+  return {
+    ...(onRequest === undefined ? {} : { onRequest }),
+    ...(onFirstBytes === undefined ? {} : { onFirstBytes }),
+    ...(onRetryWait === undefined ? {} : { onRetryWait }),
+    ...(onRetry === undefined ? {} : { onRetry }),
+  };
 }
 
 /** The two clocks of one call. A sign of life costs a look at the time: the one timer finds out itself that it has come too early. */

@@ -38,6 +38,7 @@ describe('the activity of a session', () => {
       'inference-left',
       'inference-ended',
       'call-started',
+      'call-judged',
       'call-ended',
       'state-changed',
       'inference-started',

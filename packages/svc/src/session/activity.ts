@@ -1,9 +1,11 @@
 /** Tells everything that shows or records a session what happens in it. */
 
 import type { HookArtifact } from '../hooks/session-hooks.ts';
-import type { DriverFailure, InferenceRequest, InferenceResponse, Usage } from '../inference/driver.ts';
+import type { DriverFailure, InferenceRequest, InferenceResponse, RetryReason, Usage } from '../inference/driver.ts';
+import type { RetryWait } from '../inference/driver-notes.ts';
 import type { SpendRefusal } from '../inference/spend-meter.ts';
-import type { DispatchedCall, RequestedCall } from '../tools/tool.ts';
+import type { DispatchedCall, RequestedCall, RunningCommand } from '../tools/tool.ts';
+import type { JudgedDispatch, RefusedFile } from '../tools/inventory.ts';
 import type { PreparedText, TraceEvent } from '../trace/events.ts';
 import type { Announcement, Question, Task, TaskEvent } from './task.ts';
 
@@ -46,11 +48,29 @@ export type Activity =
       readonly outcome: CountedOutcome;
       /** Why the driver asked the model again, the first ones. */
       readonly retries: readonly string[];
+      /** Where the last request went; null where none was seen. */
+      readonly host: string | null;
+      /** Until the first piece of the answer came; null where none came before its end. */
+      readonly firstMs: number | null;
+      /** When it began, in Unix milliseconds. */
+      readonly startMs: number;
       readonly durationMs: number;
+    }
+  /** The driver waits before it asks the model again; `retried` follows once it does. Not every driver says so. */
+  | {
+      readonly kind: 'retry-waits';
+      readonly task: Task;
+      readonly turn: number;
+      readonly wait: RetryWait;
+      readonly why: RetryReason;
     }
   /** The driver asks the model again, for this reason. */
   | { readonly kind: 'retried'; readonly task: Task; readonly turn: number; readonly reason: string }
   | { readonly kind: 'call-started'; readonly task: Task; readonly turn: number; readonly call: RequestedCall }
+  /** Whether a call was let through; said of calls that another call makes too, as they end. */
+  | { readonly kind: 'call-judged'; readonly task: Task; readonly call: JudgedDispatch }
+  /** The component of a tool was refused a file. */
+  | { readonly kind: 'file-refused'; readonly task: Task; readonly file: RefusedFile }
   /** Not said of a call that a cancel cut off. */
   | {
       readonly kind: 'call-ended';
@@ -99,12 +119,30 @@ export type Activity =
   /** What only the trace holds; `task` is the one whose attempt it belongs to, null for the session's own. */
   | { readonly kind: 'noted'; readonly task: Task | null; readonly event: TraceEvent };
 
+/** Where a call stands, for those who hear what its commands write. */
+export interface CallPlace {
+  readonly task: Task;
+  readonly turn: number;
+  /** The provider's; null where it gave none. */
+  readonly callId: string | null;
+  readonly place: string;
+}
+
+/** Hears what commands write while their calls last. */
+export interface OutputListener {
+  wrote(call: CallPlace, command: RunningCommand, bytes: Buffer): void;
+  /** Nothing more comes of the commands of this call. */
+  over(call: CallPlace): void;
+}
+
 /** Hears of everything as it happens. Throws only the Diagnostic of a record that cannot be written, which ends the session. */
 export type ActivityListener = (activity: Activity) => void;
 
 /** The activity of one session: whatever shows or records the session subscribes, and each hears of everything in the order of subscribing. */
 export class SessionActivity {
   #listeners: readonly ActivityListener[] = [];
+  /** Null while nobody listens: what commands write is then not looked at. */
+  output: OutputListener | null = null;
 
   /** Tells every listener. Throws what the first failing one throws; the later ones are not told then. */
   emit(activity: Activity): void {

@@ -12,6 +12,7 @@ import {
   type ToolCallBlock,
 } from '../inference/driver.ts';
 import type { Inventory } from '../tools/inventory.ts';
+import { WayToModel } from './way-to-model.ts';
 import type { CountedOutcome, SessionActivity } from './activity.ts';
 import type { Attempt } from './attempt.ts';
 import type { Gate } from './gate.ts';
@@ -186,20 +187,31 @@ class AgentLoop {
     const { activity, clock, inventory } = this.#deps;
     const attempt = this.#attempt;
     const { task } = attempt;
+    const startMs = clock.now();
     const startedMs = clock.monotonicMs();
+    const way = new WayToModel(() => elapsedMs(clock, startedMs));
     activity.emit({ kind: 'inference-started', task, turn, request });
     const retries: string[] = [];
     const { outcome, streamedText } = await this.#counted(request, () => {
       const answer = infer(request, {
         place: `${attempt.place}/m${turn}`,
         signal: this.#signal,
-        onText: (text) => attempt.text(text),
-        onThinking: (text) => attempt.thinking(text),
+        onText: (text) => {
+          way.came();
+          attempt.text(text);
+        },
+        onThinking: (text) => {
+          way.came();
+          attempt.thinking(text);
+        },
+        onRequest: (host) => way.asked(host),
+        onFirstBytes: () => way.came(),
         callTool: async (block) => {
           const answer = await this.#dispatch(turn, block);
           this.#deps.workdirSize.begin();
           return answer;
         },
+        onRetryWait: (wait, why) => activity.emit({ kind: 'retry-waits', task, turn, wait, why }),
         onRetry: (reason) => {
           if (retries.length < mostRetriesTraced) retries.push(reason);
           activity.emit({ kind: 'retried', task, turn, reason });
@@ -209,7 +221,19 @@ class AgentLoop {
       return answer;
     });
     const durationMs = elapsedMs(clock, startedMs);
-    activity.emit({ kind: 'inference-ended', task, turn, request, outcome, retries, durationMs });
+    const { host, firstMs } = way;
+    activity.emit({
+      kind: 'inference-ended',
+      task,
+      turn,
+      request,
+      outcome,
+      retries,
+      host,
+      firstMs,
+      startMs,
+      durationMs,
+    });
     return { outcome, streamedText };
   }
 
@@ -262,6 +286,7 @@ class AgentLoop {
     let lost: unknown = null;
     this.#calls += 1;
     const place = `${this.#attempt.place}/m${turn}/t${this.#calls}`;
+    const at = { task, turn, callId: block.id === '' ? null : block.id, place };
     const stopMeasuring = this.#measureMeanwhile();
     const dispatched = await inventory
       .dispatch(block, {
@@ -272,6 +297,9 @@ class AgentLoop {
         judge: (call) => hooks.judgeCall(hooked, { ...call, turn }),
         emitText: (text) => this.#attempt.text(text),
         emitThinking: (text) => this.#attempt.thinking(text),
+        onOutput: (command, bytes) => activity.output?.wrote(at, command, bytes),
+        onJudged: (call) => activity.emit({ kind: 'call-judged', task, call }),
+        onRefusedFile: (file) => activity.emit({ kind: 'file-refused', task, file }),
         record: (event) => {
           lost ??= diagnosticOf(() => activity.emit({ kind: 'noted', task, event }));
           return lost === null;
@@ -285,7 +313,10 @@ class AgentLoop {
           }
         },
       })
-      .finally(stopMeasuring);
+      .finally(() => {
+        stopMeasuring();
+        activity.output?.over(at);
+      });
     this.#attempt.throwIfCanceled();
     // A tool takes any failure of what it asks for an answer: one of the runtime's own must not end there.
     if (lost !== null) throw lost;

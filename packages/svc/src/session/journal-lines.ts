@@ -2,7 +2,7 @@
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isLong, type Steps } from '@svc/kit/own-turn.ts';
-import type { InferenceRequest, Message } from '../inference/driver.ts';
+import type { InferenceRequest, Message, ReportedUsage } from '../inference/driver.ts';
 import type { Journal } from '../journal/journal-writer.ts';
 import { keptLog } from './kept-import-log.ts';
 import { redactedJson } from '../trace/file-trace.ts';
@@ -266,7 +266,7 @@ function faultOf(fault: Diagnostic | null): { fault?: { code: string; message: s
 
 interface Summary {
   stop?: string;
-  usage?: { in: number; out: number };
+  usage?: { in: number; out: number; cache?: number };
   exit?: number;
   error?: true;
   calls?: string[];
@@ -281,7 +281,7 @@ function summaryOf(value: unknown): Summary {
     readonly exitCode?: unknown;
     readonly response?: {
       readonly stopReason: string;
-      readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
+      readonly usage?: ReportedUsage;
       readonly content: readonly { readonly type: string; readonly name?: string }[];
     };
   };
@@ -292,9 +292,7 @@ function summaryOf(value: unknown): Summary {
     );
     return {
       stop: response.stopReason.slice(0, longestStop),
-      ...(response.usage === undefined
-        ? {}
-        : { usage: { in: response.usage.inputTokens, out: response.usage.outputTokens } }),
+      ...(response.usage === undefined ? {} : { usage: usageOf(response.usage) }),
       ...(calls.length === 0 ? {} : { calls: calls.slice(0, mostCallsShown) }),
     };
   }
@@ -307,6 +305,10 @@ function summaryOf(value: unknown): Summary {
     ...(typeof outcome.exitCode === 'number' ? { exit: outcome.exitCode } : {}),
     ...(failed || outcome.kind === 'error' || outcome.kind === 'trapped' ? { error: true } : {}),
   };
+}
+
+function usageOf({ inputTokens, outputTokens, cacheReadTokens: cache }: ReportedUsage): NonNullable<Summary['usage']> {
+  return { in: inputTokens, out: outputTokens, ...(cache === undefined ? {} : { cache }) };
 }
 
 const longestStop = 64;

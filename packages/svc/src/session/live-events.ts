@@ -6,12 +6,19 @@ import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { mostFrameValues } from '@svc/protocol/decode-frame.ts';
 import { fittingLength } from '@svc/protocol/json-length.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
-import { encodeLiveEvent, type LiveEvent, type LiveTask, type TokenCount } from '@svc/protocol/live-events.ts';
+import {
+  encodeLiveEvent,
+  type LiveEvent,
+  type LiveTask,
+  type RetryWaiting,
+  type TokenCount,
+} from '@svc/protocol/live-events.ts';
 import type { Usage } from '../inference/driver.ts';
 import { redactedJson } from '../trace/file-trace.ts';
 import type { Activity, SessionActivity } from './activity.ts';
 import type { EventStream } from './event-stream.ts';
 import type { FrameSink, SentFrame } from './frame-batches.ts';
+import { type OutputPiece, OutputTails } from './output-tails.ts';
 import type { Task } from './task.ts';
 import type { TaskBoard } from './task-board.ts';
 
@@ -21,7 +28,7 @@ interface LiveSession {
   readonly events: Pick<EventStream, 'tell' | 'subscribeWithEvents'>;
   readonly board: Pick<TaskBoard, 'live' | 'before'>;
   readonly activity: SessionActivity;
-  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'after'>;
   readonly model: string;
   /** Tokens so far. */
   readonly used: Usage;
@@ -66,6 +73,8 @@ export class LiveEvents {
   /** How the texts of waiting tasks begin: each is searched for secrets once. */
   readonly #starts = new WeakMap<Task, string>();
   #leave: () => void = () => {};
+  /** A repetition was told of as its wait began, and has not come yet. */
+  #toldRetry = false;
 
   constructor(session: LiveSession, options: LiveEventsOptions) {
     this.#session = session;
@@ -75,10 +84,24 @@ export class LiveEvents {
   /** Adds a reader of frames and events, which ends with `part`. In the turn of `snapshot`, so that nothing happens between the two. */
   join(reader: FrameSink): void {
     if (this.#readers.size === 0) {
-      this.#leave = this.#session.activity.subscribe((activity) => this.#hear(activity));
+      this.#leave = this.#listen();
     }
     this.#readers.add(reader);
     this.#session.events.subscribeWithEvents(reader);
+  }
+
+  #listen(): () => void {
+    const { activity, clock, events } = this.#session;
+    const leave = activity.subscribe((told) => this.#hear(told));
+    const { redact } = this.#options;
+    const tell = (piece: OutputPiece): void => events.tell(new UnnumberedFrame(encodeLiveEvent(this.#output(piece))));
+    const tails = new OutputTails({ clock, redact, tell });
+    activity.output = tails;
+    return () => {
+      leave();
+      activity.output = null;
+      tails.close();
+    };
   }
 
   /** Nothing for who is no reader. */
@@ -128,11 +151,12 @@ export class LiveEvents {
         return [{ event: 'task_started', taskId: activity.task.id, attempt: activity.attempt }];
       case 'inference-started':
         return [{ event: 'waiting_for_model', taskId: activity.task.id, turn: activity.turn }];
-      case 'retried': {
-        const reason = this.#shown(activity.reason, longestReason).text;
-        return [{ event: 'retry', taskId: activity.task.id, turn: activity.turn, reason }];
-      }
+      case 'retry-waits':
+        return [this.#retry(activity, activity.why.reason, { status: activity.why.status, ...activity.wait })];
+      case 'retried':
+        return this.#isRetryTold() ? [] : [this.#retry(activity, activity.reason, null)];
       case 'inference-ended':
+        this.#toldRetry = false;
         return this.#usage(activity);
       case 'call-started':
         return [this.#callStart(activity)];
@@ -150,6 +174,8 @@ export class LiveEvents {
       }
       case 'task-settled':
         return [this.#settled(activity.task)];
+      case 'call-judged':
+      case 'file-refused':
       case 'state-changed':
       case 'text':
       case 'thinking':
@@ -174,6 +200,23 @@ export class LiveEvents {
     return { event: 'task_received', taskId, contextId, origin, principal, text, textCut, queued };
   }
 
+  #retry(
+    { task, turn }: { readonly task: Task; readonly turn: number },
+    why: string,
+    wait: RetryWaiting | null,
+  ): LiveEvent {
+    const reason = this.#shown(why, longestReason).text;
+    this.#toldRetry = wait !== null;
+    return { event: 'retry', taskId: task.id, turn, reason, wait };
+  }
+
+  /** Whether the one that comes now was told as its wait began. */
+  #isRetryTold(): boolean {
+    const isTold = this.#toldRetry;
+    this.#toldRetry = false;
+    return isTold;
+  }
+
   #usage({ task, turn, request, outcome, durationMs }: Extract<Activity, { kind: 'inference-ended' }>): LiveEvent[] {
     if (outcome.kind !== 'response') return [];
     const { inputTokens, outputTokens } = outcome.usage;
@@ -186,6 +229,11 @@ export class LiveEvents {
     const callId = this.#callId(call.id);
     const given = this.#arguments(call.input);
     return { event: 'call_start', taskId: task.id, turn, callId, toolName: this.#name(call.name), ...given };
+  }
+
+  #output({ call: { task, turn, callId }, commandName, text, leftOutBytes: leftOut }: OutputPiece): LiveEvent {
+    const id = callId === null ? null : this.#name(callId);
+    return { event: 'output', taskId: task.id, turn, callId: id, toolName: this.#name(commandName), text, leftOut };
   }
 
   #callEnd({ task, turn, call, step }: Extract<Activity, { kind: 'call-ended' }>): LiveEvent[] {

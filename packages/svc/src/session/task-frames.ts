@@ -63,8 +63,11 @@ class TaskFrames {
         return this.#canceledInQueue(activity.task, activity.announcement);
       case 'task-submitted':
       case 'inference-ended':
+      case 'retry-waits':
       case 'retried':
       case 'call-started':
+      case 'call-judged':
+      case 'file-refused':
       case 'spend-refused':
       case 'attempt-ended':
       case 'task-reopened':

@@ -4,7 +4,7 @@ import { callTrace } from '../tools/inventory.ts';
 import type { Trace, TraceEvent } from '../trace/events.ts';
 import type { TraceEventId } from '@svc/protocol/ids.ts';
 import type { Activity, ActivityListener } from './activity.ts';
-import type { Usage } from '../inference/driver.ts';
+import type { ReportedUsage, Usage } from '../inference/driver.ts';
 
 /**
  * The lines of everything that happens after `session_start`, whose id is given (docs/trace.md). Lines of an attempt have its `task_start` as their
@@ -90,8 +90,11 @@ function lineOf(activity: Activity): Line | null {
     case 'text':
     case 'thinking':
     case 'inference-left':
+    case 'retry-waits':
     case 'retried':
     case 'call-started':
+    case 'call-judged':
+    case 'file-refused':
     case 'question':
     case 'whole-reply':
     case 'hook-artifact':
@@ -101,7 +104,7 @@ function lineOf(activity: Activity): Line | null {
 }
 
 function inferenceLine(ended: Extract<Activity, { kind: 'inference-ended' }>): TraceEvent {
-  const { task, turn, request, outcome, retries, durationMs } = ended;
+  const { task, turn, request, outcome, retries, host, firstMs, startMs, durationMs } = ended;
   const answered = outcome.kind === 'response';
   return {
     event_type: 'inference',
@@ -113,6 +116,10 @@ function inferenceLine(ended: Extract<Activity, { kind: 'inference-ended' }>): T
     ...(answered ? {} : { error: outcome.error }),
     usage: answered ? usageLine(outcome.usage) : null,
     ...(retries.length === 0 ? {} : { retries: [...retries] }),
+    ...(answered ? cacheLine(outcome.response.usage) : {}),
+    ...(host === null ? {} : { host }),
+    ...(firstMs === null ? {} : { ttfb_ms: firstMs }),
+    start_ms: startMs,
     duration_ms: durationMs,
   };
 }
@@ -133,4 +140,14 @@ function endLine(ended: Extract<Activity, { kind: 'attempt-ended' }>): TraceEven
 
 function usageLine({ inputTokens, outputTokens }: Usage): { input_tokens: number; output_tokens: number } {
   return { input_tokens: inputTokens, output_tokens: outputTokens };
+}
+
+function cacheLine({ cacheReadTokens, cacheWriteTokens }: Partial<ReportedUsage> = {}): {
+  cache_read_tokens?: number;
+  cache_write_tokens?: number;
+} {
+  return {
+    ...(cacheReadTokens === undefined ? {} : { cache_read_tokens: cacheReadTokens }),
+    ...(cacheWriteTokens === undefined ? {} : { cache_write_tokens: cacheWriteTokens }),
+  };
 }

@@ -21,6 +21,8 @@ interface CaptureSettings {
   /** How much of the output `text` shows. */
   readonly maxBytes: number;
   readonly log: OutputLog;
+  /** Given each piece as it comes. */
+  readonly onPiece?: (bytes: Buffer) => void;
 }
 
 /** An output as it is at its end. */
@@ -61,6 +63,7 @@ export class OutputCapture {
     const { maxBytes } = this.#settings;
     const before = this.#totalBytes;
     this.#totalBytes += chunk.length;
+    this.#settings.onPiece?.(chunk);
     if (this.#totalBytes > maxBytes) this.#beginLog();
     if (this.#isLogged) this.#append(chunk);
     if (before < maxBytes) this.#head = Buffer.concat([this.#head, chunk.subarray(0, maxBytes - before)]);

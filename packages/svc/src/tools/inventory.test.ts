@@ -34,9 +34,9 @@ const context: DispatchContext = {
 };
 
 /** Each reading is 7.4 ms after the one before. */
-function steppingClock(): { monotonicMs(): number } {
+function steppingClock(): { monotonicMs(): number; now(): number } {
   let now = 0;
-  return { monotonicMs: () => (now += 7.4) };
+  return { monotonicMs: () => (now += 7.4), now: () => 1000 };
 }
 
 const inventory = (...tools: Tool[]): Inventory => new Inventory(tools, steppingClock());
@@ -82,6 +82,7 @@ describe('a dispatched call', () => {
       output: 'fine',
       callId: 'call_9',
       isError: false,
+      startMs: 1000,
       durationMs: 7,
       exitCode: null,
       truncated: false,

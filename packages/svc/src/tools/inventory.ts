@@ -31,12 +31,40 @@ export interface CheckedCall {
 
 export type CallVerdict =
   | { readonly kind: 'proceed' }
-  /** The call is refused; the reason is what the model is told. */
-  | { readonly kind: 'deny'; readonly reason: string };
+  /** The call is refused; the reason is what the model is told. `by` names the hook; absent where the task was canceled. */
+  | { readonly kind: 'deny'; readonly reason: string; readonly by?: string };
 
 export interface DispatchContext extends Omit<ToolCallContext, 'callId' | 'tools'> {
   /** Asked before anything of a tool runs. */
   readonly judge: (call: CheckedCall) => Promise<CallVerdict>;
+  /** Told of each call once it has ended, of those that another call makes too. */
+  readonly onJudged?: (call: JudgedDispatch) => void;
+  /** Told of a file that the component of a tool was refused. */
+  readonly onRefusedFile?: (file: RefusedFile) => void;
+}
+
+/** A file that a component asked for and did not get. */
+export interface RefusedFile {
+  readonly path: string;
+  readonly rule: string;
+  /** The tool. */
+  readonly by: string;
+}
+
+/** Why nothing of a call ran that the model made. */
+export interface CallRefusal {
+  /** A rule in words: `not offered`, `input_schema`, or the reason of a hook. */
+  readonly rule: string;
+  /** `svc`, or the name of a hook. */
+  readonly by: string;
+}
+
+/** Whether a call was let through. */
+export interface JudgedDispatch {
+  readonly name: string;
+  readonly kind: ToolKind | 'unknown';
+  /** Null for one that ran, or that could not run for another reason. */
+  readonly refusal: CallRefusal | null;
 }
 
 /** A tool with the check of its arguments. */
@@ -64,11 +92,11 @@ export class Inventory {
   /** In the order of their names. */
   readonly tools: readonly Tool[];
   readonly #tools: ReadonlyMap<string, CallableTool>;
-  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #clock: Pick<Clock, 'monotonicMs' | 'now'>;
   #warmed = false;
 
   /** Throws when two tools share a name or one takes a name of the runtime (`E-CAP-014`, `E-CAP-013`). */
-  constructor(tools: readonly Tool[], clock: Pick<Clock, 'monotonicMs'>) {
+  constructor(tools: readonly Tool[], clock: Pick<Clock, 'monotonicMs' | 'now'>) {
     const problems = nameProblems(tools);
     if (problems.length > 0) throw new DiagnosticList(problems);
     const sorted = [...tools].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -96,14 +124,21 @@ export class Inventory {
    * for a bug.
    */
   async dispatch(call: RequestedCall, context: DispatchContext): Promise<DispatchedCall> {
+    const startMs = this.#clock.now();
     const startedMs = this.#clock.monotonicMs();
     const callId = call.id === '' ? null : call.id;
     const found = this.#tools.get(call.name);
     const outcome: DispatchOutcome =
       found === undefined
-        ? neverReached(unknownTool(call.name, this.names))
-        : await callChecked(found, call.input, { ...context, callId, tools: this.#toolsFor(context) });
+        ? { ...neverReached(unknownTool(call.name, this.names)), refusal: { rule: 'not offered', by: 'svc' } }
+        : await callChecked(found, call.input, {
+            ...context,
+            callId,
+            tools: this.#toolsFor(context),
+            ...refusedFilesOf(call.name, context),
+          });
     const reached = outcome.reached !== false;
+    context.onJudged?.({ name: call.name, kind: found?.tool.kind ?? 'unknown', refusal: outcome.refusal ?? null });
     const fenceSource = reached && found?.tool.kind !== 'skill' ? `tool:${call.name}` : null;
     const { text: content, isCut } = shownText(outcome.content);
     return {
@@ -115,6 +150,7 @@ export class Inventory {
       output: outcome.output === undefined ? content : shownText(outcome.output).text,
       callId,
       isError: !reached || outcome.status !== 'passed',
+      startMs,
       durationMs: elapsedMs(this.#clock, startedMs),
       exitCode: reached ? outcome.exitCode : null,
       truncated: reached && (outcome.truncated || isCut),
@@ -171,6 +207,7 @@ function shownText(given: string): { readonly text: string; readonly isCut: bool
 
 interface DispatchOutcome extends ToolOutcome {
   readonly denied?: true;
+  readonly refusal?: CallRefusal;
 }
 
 async function callChecked(
@@ -180,20 +217,32 @@ async function callChecked(
 ): Promise<DispatchOutcome> {
   const { tool, argumentCheck } = found;
   const args = argumentsOf(input);
-  if (args === null) return neverReached(`the arguments of ${tool.name} are not a JSON object`);
+  if (args === null) return unfit(`the arguments of ${tool.name} are not a JSON object`);
   const problems = await context.settle(async () => {
     const found = await argumentCheck.problemsOf(args);
     return found.length === 0 ? null : found;
   });
   if (problems !== null) {
-    return neverReached([`the arguments of ${tool.name} do not fit its input schema:`, ...problems].join('\n'));
+    return unfit([`the arguments of ${tool.name} do not fit its input schema:`, ...problems].join('\n'));
   }
   context.signal.throwIfAborted();
   const { callId, judge } = context;
   const verdict = await judge({ toolName: tool.name, kind: tool.kind, callId, arguments: args });
-  if (verdict.kind === 'deny') return { ...neverReached(verdict.reason), denied: true };
+  if (verdict.kind === 'deny') {
+    const { reason, by } = verdict;
+    const refusal = by === undefined ? {} : { refusal: { rule: reason, by } };
+    return { ...neverReached(reason), denied: true, ...refusal };
+  }
   context.signal.throwIfAborted();
   return await tool.call(args, context);
+}
+
+function refusedFilesOf(by: string, { onRefusedFile }: DispatchContext): Pick<ToolCallContext, 'onFileRefused'> {
+  return onRefusedFile === undefined ? {} : { onFileRefused: (path, rule) => onRefusedFile({ path, rule, by }) };
+}
+
+function unfit(content: string): DispatchOutcome {
+  return { ...neverReached(content), refusal: { rule: 'input_schema', by: 'svc' } };
 }
 
 /** Providers write the arguments of a call without arguments as empty text or null. */
@@ -225,6 +274,7 @@ export function callTrace({ taskId, turn, input, call }: TracedCall): TraceEvent
     tool_call_id: call.callId,
     arguments: input,
     is_error: call.isError,
+    start_ms: call.startMs,
     duration_ms: call.durationMs,
     content_bytes: Buffer.byteLength(call.content),
   };

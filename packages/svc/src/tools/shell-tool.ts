@@ -62,13 +62,15 @@ async function watch(
     launched,
     problems,
   }: { readonly call: ShellCall; readonly launched: LaunchedProcess; readonly problems: readonly string[] },
-  { taskId, signal }: ToolCallContext,
+  { taskId, signal, onOutput }: ToolCallContext,
   { sessionDirectory, logs, background }: ShellSettings,
 ): Promise<ToolOutcome> {
   const names = { stdout: `logs/${number}-${name}-stdout.log`, stderr: `logs/${number}-${name}-stderr.log` };
   const capture = (output: 'stdout' | 'stderr'): OutputCapture => {
     const log = new OutputLog(sessionDirectory, names[output], { maxBytes: loggedBytes, budget: logs });
-    return new OutputCapture(launched[output], { maxBytes: shownBytes, log });
+    const told =
+      onOutput === undefined ? {} : { onPiece: (bytes: Buffer) => onOutput({ name, number, output }, bytes) };
+    return new OutputCapture(launched[output], { maxBytes: shownBytes, log, ...told });
   };
   const [stdout, stderr] = [capture('stdout'), capture('stderr')];
   const shown = isShell(name) ? command : `${name} ${command}`.trimEnd();

@@ -29,8 +29,20 @@ export interface ToolCallContext {
   readonly settle: <T>(look: () => Promise<T | null>) => Promise<T | null>;
   /** Writes a line of the trace beside that of the call. False once that is impossible: the session ends with this call, so nothing more is to start. */
   readonly record: (event: TraceEvent) => boolean;
+  /** Hears what a command writes while its call lasts, as it comes. Nothing of the session depends on it. */
+  readonly onOutput?: (command: RunningCommand, bytes: Buffer) => void;
+  /** Told of a file that a component asked for and that its directories do not give it; `rule` is a code of WASI: `not-permitted`, `access`, `read-only`. */
+  readonly onFileRefused?: (path: string, rule: string) => void;
   /** Of a component, where they are recorded or played. */
   readonly imports?: CallImports;
+}
+
+/** A command whose output is told of. */
+export interface RunningCommand {
+  readonly name: string;
+  /** Tells the commands of a session apart. */
+  readonly number: number;
+  readonly output: 'stdout' | 'stderr';
 }
 
 /** A call as the model made it. `input` is parsed JSON, or the text itself when it is no JSON. */
@@ -53,6 +65,8 @@ export interface DispatchedCall {
   readonly output: string;
   readonly callId: string | null;
   readonly isError: boolean;
+  /** When it began, in Unix milliseconds. */
+  readonly startMs: number;
   /** Whole milliseconds. */
   readonly durationMs: number;
   readonly exitCode: number | null;

@@ -1,6 +1,7 @@
 /** Makes a tool of a WebAssembly component. */
 
 import { ComponentFault, type Component, type HostFunctions } from '@svc/components/component.ts';
+import { refusedFileFunction } from '@svc/components/exchange.ts';
 import { offeredInterface } from '@svc/components/interface-versions.ts';
 import { isFlag, isObjectOf, isOneOf, isText } from '@svc/kit/guards.ts';
 import { type Tool, type ToolCallContext, type ToolDeclaration, type ToolOutcome, neverReached } from './tool.ts';
@@ -70,6 +71,9 @@ function hostFunctions(context: ToolCallContext, waits: InputWaits): HostFunctio
   return {
     [`${chunks}#emit-chunk`]: context.emitText,
     [`${chunks}#emit-thinking-chunk`]: context.emitThinking,
+    [refusedFileFunction]: (path: unknown, code: unknown) => {
+      if (typeof path === 'string' && typeof code === 'string') context.onFileRefused?.(path, code);
+    },
     [`${task}#request-input`]: async (prompt: string): Promise<string> => {
       if (Buffer.byteLength(prompt) > longestPromptBytes) {
         throw new Error(`the prompt is longer than ${longestPromptBytes} bytes`);

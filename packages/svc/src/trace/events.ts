@@ -9,8 +9,18 @@ import type { TraceEventId } from '@svc/protocol/ids.ts';
  */
 
 const count = z.int().min(0);
+/** When it began, in Unix milliseconds. Absent in traces of before. */
+const startMs = z.int().optional();
 const origin = z.enum(['user', 'message', 'peer', 'completion']);
 const usage = z.object({ input_tokens: count, output_tokens: count });
+
+/** A file as it was or is. `sha256` is absent for one of more than 1 MiB. */
+const fileState = z.object({ sha256: z.string().optional(), bytes: count });
+
+const refusedKind = z.enum(['command', 'file', 'host', 'tool']);
+
+/** How often something that was granted was used, and how often it was refused. */
+const sums = z.record(z.string(), z.object({ used: count, refused: count }));
 
 const call = {
   task_id: z.string(),
@@ -18,6 +28,7 @@ const call = {
   tool_call_id: z.string().nullable(),
   arguments: z.unknown(),
   is_error: z.boolean(),
+  start_ms: startMs,
   duration_ms: count,
 };
 
@@ -62,6 +73,14 @@ export const traceEventSchemas = {
     usage: usage.nullable(),
     /** Why the driver asked the model again, in order; absent when it did not. */
     retries: z.array(z.string()).optional(),
+    /** Of the input tokens, those that the provider had in its cache, and those that it has put there; absent where it does not say. */
+    cache_read_tokens: count.optional(),
+    cache_write_tokens: count.optional(),
+    /** Where the driver's last request went: a name or an address, with the port where the address of the provider names one. */
+    host: z.string().optional(),
+    /** Until the first piece of the answer came; absent where none came before its end. */
+    ttfb_ms: count.optional(),
+    start_ms: startMs,
     duration_ms: count,
   }),
   tool_call: z.object({
@@ -129,12 +148,47 @@ export const traceEventSchemas = {
     status: z.enum(['started', 'failed', 'refused', 'ok', 'error', 'crashed', 'terminated']),
     /** Once the child has told it. */
     child_session_id: z.string().optional(),
+    /** Where its trace is, below the directory of this one. */
+    child_session_directory: z.string().optional(),
     detail: z.string().optional(),
   }),
   resource_list: z.object({ ...resource, entries: count.optional() }),
   resource_read: z.object({ ...resource, path: z.string(), bytes: count.optional() }),
   /** Refused requests without a line of their own, of whichever kind: there were too many in a minute. */
   resource_refusals: z.object({ ...resource, count }),
+  /** Something was asked for and denied: `name` says what, `rule` why, `by` who denied it. */
+  refusal: z.object({
+    task_id: z.string().optional(),
+    what: refusedKind,
+    name: z.string(),
+    rule: z.string(),
+    by: z.string(),
+  }),
+  /** Refusals without a line of their own: there were too many in a minute. */
+  refusals: z.object({ what: refusedKind, by: z.string(), count }),
+  /** What went to one host and came from it in the session, for one of those that asked for it; before the last line. */
+  egress: z.object({
+    /** A name or an address; `*` for all beyond the first 1,000. */
+    host: z.string(),
+    /** 0 for `*`. */
+    port: count,
+    allowed: z.boolean(),
+    /** `programs`, or the name of an artifact. */
+    by: z.string(),
+    connections: count,
+    bytes_in: count,
+    bytes_out: count,
+  }),
+  /** A tool has changed a file. `before` and `after` are null where there is none. */
+  file_change: z.object({
+    task_id: z.string(),
+    tool_name: z.string(),
+    /** Below the workdir, or below `project/`. */
+    path: z.string(),
+    change: z.enum(['created', 'changed', 'removed']),
+    before: fileState.nullable(),
+    after: fileState.nullable(),
+  }),
   peer_handle_mint: z.object({ ...peer, path: z.string(), audience: z.string(), expires_at_ms: count }),
   peer_handle_redeem: z.object({ ...peer, status: count, bytes: count.optional() }),
   peer_file_fetch: z.object({ ...peer, peer: z.string(), bytes: count.optional() }),
@@ -153,6 +207,8 @@ export const traceEventSchemas = {
     exit_code: z.int().nullable(),
     /** Why it did not pass, where the tool does not say it. */
     reason: z.string().optional(),
+    /** Of its first attempt, or when it was skipped. */
+    start_ms: startMs,
     duration_ms: count,
   }),
   plan_end: z.object({
@@ -175,6 +231,20 @@ export const traceEventSchemas = {
     status: z.enum(['ok', 'failed', 'trapped']),
     reason: z.string().optional(),
     tasks: count,
+    /** By kind and name. What was granted and has no entry was never used. Absent in traces of before. */
+    grant_evidence: z
+      .object({
+        commands: sums,
+        tools: sums,
+        /** As `host:port`; of more than 200 those that were used the most. */
+        hosts: sums,
+        capsules: sums,
+        /** Used: how often it was asked; refused: how often it failed. */
+        hooks: sums,
+        /** Calls of tools and commands that were never offered. */
+        unknown_calls: count,
+      })
+      .optional(),
     duration_ms: count,
   }),
 } as const;

@@ -138,7 +138,7 @@ describe.each(['claude', 'codex'] as const)('a run of %s', (name) => {
       response: {
         content: [{ type: 'text', text: '42' }],
         stopReason: 'end_turn',
-        usage: name === 'claude' ? { inputTokens: 21, outputTokens: 10 } : { inputTokens: 20, outputTokens: 10 },
+        usage: { inputTokens: name === 'claude' ? 21 : 20, outputTokens: 10, cacheReadTokens: 1 },
         continuationId: expect.stringMatching(/^[0-9a-f-]{36}$/),
       },
     });

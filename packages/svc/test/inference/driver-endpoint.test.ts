@@ -2,6 +2,7 @@ import { openGate } from '../../src/session/gate.ts';
 import { afterEach, expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
+import { GrantEvidence } from '../../src/capsule/grant-evidence.ts';
 import { prepareLaunch, scopeLaunch } from '../../src/capsule/prepare.ts';
 import { makeSessionDirectories } from '../../src/capsule/session-directories.ts';
 import { stageSession } from '../../src/capsule/stage.ts';
@@ -81,6 +82,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
     stop: new AbortController().signal,
     onWarning: () => {},
     imports: { kind: 'live' },
+    evidence: new GrantEvidence(systemClock),
   });
   closing.push(() => staged.close());
   return granted;

@@ -32,7 +32,7 @@ describe('a transcript of claude', () => {
         response: {
           content: [{ type: 'text', text: 'There are 42.' }],
           stopReason: 'end_turn',
-          usage: { inputTokens: 26, outputTokens: 27 },
+          usage: { inputTokens: 26, outputTokens: 27, cacheReadTokens: 6, cacheWriteTokens: 0 },
           continuationId: expect.stringMatching(/^[0-9a-f-]{36}$/),
         },
       },
@@ -80,7 +80,7 @@ describe('a transcript of codex', () => {
         response: {
           content: [{ type: 'text', text: 'There are 42.' }],
           stopReason: 'end_turn',
-          usage: { inputTokens: 22, outputTokens: 10 },
+          usage: { inputTokens: 22, outputTokens: 10, cacheReadTokens: 4 },
           continuationId: expect.stringMatching(/^[0-9a-f-]{36}$/),
         },
       },

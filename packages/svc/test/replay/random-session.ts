@@ -237,7 +237,7 @@ class World {
   }
 
   traced(): readonly unknown[] {
-    return this.#fixture.traced.map(({ ...event }) => ({ ...event, duration_ms: 0 }));
+    return this.#fixture.traced.map(({ ...event }) => ({ ...event, start_ms: 0, ttfb_ms: 0, duration_ms: 0 }));
   }
 
   dispose(): void {
@@ -288,7 +288,7 @@ function planTool(sessionDirectory: string, gate: Gate): Tool {
   return createSubmitPlanTool({
     sessionDirectory,
     redact: (text) => text,
-    clock: { monotonicMs: () => 0 },
+    clock: { monotonicMs: () => 0, now: () => 0 },
     runCapsuleStep: gatedCapsuleSteps(async (_step, { record }) => {
       await aWhile();
       if (chance(2)) record({ event_type: 'logs_limit_reached', max_bytes: 2 });

@@ -69,6 +69,7 @@ const ask = fakeTool('ask', async (_args, { requestInput }) => {
 const painting: readonly Turn[] = [
   async (_request, call) => {
     call.onText('I look ');
+    call.onRetryWait?.({ waitMs: 500, attempt: 1, of: 2 }, { reason: `429 for ${canary}`, status: 429 });
     call.onRetry?.(`429 for ${canary}`);
     return calls(['look', { at: `the door with ${canary}` }]);
   },

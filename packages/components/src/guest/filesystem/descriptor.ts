@@ -60,6 +60,8 @@ interface Mount {
   readonly room: WaitingRoom;
   /** Null where nothing is masked. */
   readonly mask?: Mask | null;
+  /** Told of each operation that is refused for its path, or since nothing may be written; the path is that of the operation. */
+  readonly onRefused?: (path: string, code: string) => void;
 }
 
 type Held =
@@ -180,7 +182,7 @@ export class Descriptor extends HostObject {
 
   openAt(pathFlags: PathFlags, path: string, open: OpenFlags, wanted: DescriptorFlags): Descriptor {
     const changes = wanted.write === true || open.create === true || open.truncate === true;
-    if (changes || wanted.mutateDirectory === true) this.#mustWrite();
+    if (changes || wanted.mutateDirectory === true) this.#mustWrite(path);
     return this.#at(path, lastLink(pathFlags), (located) => {
       const child = childAt(located);
       switch (child?.kind) {
@@ -291,17 +293,24 @@ export class Descriptor extends HostObject {
   #at<Result>(path: string, lastLink: LastLink, use: (located: Located) => Result): Result {
     const directory = this.#directory();
     const { mask = null } = this.#mount;
-    return attempt(() => locate(directory, path, { lastLink, mask, use }));
+    try {
+      return attempt(() => locate(directory, path, { lastLink, mask, use }));
+    } catch (error) {
+      if (error === 'not-permitted' || error === 'access') this.#mount.onRefused?.(path, error);
+      throw error;
+    }
   }
 
   /** One change of the entry a path names. The entry itself is meant, never what a link there leads to. */
   #change(path: string, use: (place: string) => void): void {
-    this.#mustWrite();
+    this.#mustWrite(path);
     this.#at(path, 'never', ({ directory, name }) => use(directory.entry(name ?? refuse('invalid'))));
   }
 
-  #mustWrite(): void {
-    if (!this.#mount.writable) refuse('read-only');
+  #mustWrite(path?: string): void {
+    if (this.#mount.writable) return;
+    if (path !== undefined) this.#mount.onRefused?.(path, 'read-only');
+    refuse('read-only');
   }
 
   #directory(): HeldDirectory {

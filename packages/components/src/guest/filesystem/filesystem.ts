@@ -14,11 +14,19 @@ import { Mask } from './mask.ts';
 export function filesystem(
   directories: readonly GivenDirectory[],
   room: WaitingRoom,
+  onRefused: (path: string, code: string) => void = () => {},
 ): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
   const budget = new DescriptorBudget();
   const roots = directories.map(({ guestPath, place, writable, masked, maskedNames }) => ({
     guestPath,
-    mount: { writable, budget, room, mask: masked === undefined ? null : new Mask(masked, maskedNames) },
+    mount: {
+      writable,
+      budget,
+      room,
+      mask: masked === undefined ? null : new Mask(masked, maskedNames),
+      onRefused: (path: string, code: string) =>
+        onRefused(guestPath === '/' ? path : `${guestPath.slice(1)}/${path}`, code),
+    },
     directory: typeof place === 'number' ? HeldDirectory.of(place) : HeldDirectory.checked(place),
   }));
   return {

@@ -102,6 +102,8 @@ export class FrameEvents {
         return [{ kind: 'usage', tokens: event.inputTokens + event.outputTokens }];
       case 'call_start':
         return this.#callStarted(event);
+      case 'output':
+        return [];
       case 'call_end':
         return this.#callEnded(event);
       case 'refusal':

@@ -50,6 +50,9 @@ export function eventsOf(activity: Activity, isReasonTold: boolean): readonly Se
       ];
     case 'task-settled':
       return [endOf(activity.task, isReasonTold)];
+    case 'retry-waits':
+    case 'call-judged':
+    case 'file-refused':
     case 'state-changed':
     case 'spend-refused':
     case 'task-canceled':

@@ -5,7 +5,7 @@ import * as z from 'zod/mini';
 import { serverName, type CliDialect, type CliRequest, type CliDecoder, type CliEvent } from './cli-dialect.ts';
 import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
 import { listOf } from '@svc/kit/bounded-lists.ts';
-import type { Usage } from '../driver.ts';
+import type { ReportedUsage } from '../driver.ts';
 import { describeFirst } from '../driver-lines.ts';
 
 /** Long enough for any tool: how long a call may take is the capsule's to say. */
@@ -252,10 +252,15 @@ function endOf(line: LineOf<'result'>): readonly CliEvent[] {
 }
 
 /** What was read from a cache counts as read. */
-function usageOf(usage: LineOf<'result'>['usage']): Usage | null {
+function usageOf(usage: LineOf<'result'>['usage']): ReportedUsage | null {
   if (!usage) return null;
-  const cached = (usage.cache_creation_input_tokens ?? 0) + (usage.cache_read_input_tokens ?? 0);
-  return { inputTokens: usage.input_tokens + cached, outputTokens: usage.output_tokens };
+  const { cache_creation_input_tokens: written, cache_read_input_tokens: read } = usage;
+  return {
+    inputTokens: usage.input_tokens + (written ?? 0) + (read ?? 0),
+    outputTokens: usage.output_tokens,
+    ...(typeof read === 'number' ? { cacheReadTokens: read } : {}),
+    ...(typeof written === 'number' ? { cacheWriteTokens: written } : {}),
+  };
 }
 
 function read<Line>(

@@ -4,6 +4,7 @@ import * as z from 'zod/mini';
 
 import { serverName, type CliDialect, type CliRequest, type CliDecoder, type CliEvent } from './cli-dialect.ts';
 import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
+import type { ReportedUsage } from '../driver.ts';
 import { describeFirst } from '../driver-lines.ts';
 
 /**
@@ -105,7 +106,7 @@ function makeShapes() {
     z.object({ type: z.literal('item.completed'), item: z.object({ type: z.string(), text: z.optional(z.string()) }) }),
     z.object({
       type: z.literal('turn.completed'),
-      usage: z.nullish(z.object({ input_tokens: count, output_tokens: count })),
+      usage: z.nullish(z.object({ input_tokens: count, output_tokens: count, cached_input_tokens: z.nullish(count) })),
     }),
     z.object({ type: z.literal('turn.failed'), error: z.object({ message: z.string() }) }),
     z.object({ type: z.literal('error'), message: z.string() }),
@@ -187,7 +188,7 @@ export class CodexDecoder implements CliDecoder {
   }
 
   #end({ usage }: LineOf<'turn.completed'>): CliEvent {
-    const told = usage ? { usage: { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens } } : {};
+    const told = usage ? { usage: usageOf(usage) } : {};
     const content = [{ type: 'text', text: this.#reply }] as const;
     return { kind: 'response', response: { content, stopReason: 'end_turn', ...told, ...this.#continuation() } };
   }
@@ -203,4 +204,10 @@ export class CodexDecoder implements CliDecoder {
 
 function wrong(error: z.core.$ZodError): CliEvent {
   return { kind: 'failed', error: `codex wrote a line of another shape: ${describeFirst(error)}` };
+}
+
+/** What was read from a cache is part of the input. */
+function usageOf(usage: NonNullable<LineOf<'turn.completed'>['usage']>): ReportedUsage {
+  const { input_tokens: inputTokens, output_tokens: outputTokens, cached_input_tokens: read } = usage;
+  return { inputTokens, outputTokens, ...(typeof read === 'number' ? { cacheReadTokens: read } : {}) };
 }

@@ -10,7 +10,7 @@ async function ends(whole: Plan, ...failing: readonly string[]): Promise<{ end: 
     attempt: async ({ id }) => (failing.includes(id) ? fails : passes),
     onEnded: () => true,
     signal: new AbortController().signal,
-    clock: { monotonicMs: () => 0 },
+    clock: { monotonicMs: () => 0, now: () => 1000 },
   });
   const lines = end.steps.map(({ id, status, reason }) => `${id} ${status}${reason === null ? '' : `: ${reason}`}`);
   return { end, lines };
@@ -83,6 +83,7 @@ describe('a step that fails', () => {
       attempts: 0,
       reason: 'step "a" failed and ended the plan',
       outcome: null,
+      startMs: 0,
       durationMs: 0,
     });
   });
@@ -167,10 +168,10 @@ describe('a plan that is stopped', () => {
       },
       onEnded: () => true,
       signal: cancel.signal,
-      clock: { monotonicMs: () => 0 },
+      clock: { monotonicMs: () => 0, now: () => 1000 },
     });
     expect(end.steps).toEqual([
-      { id: 'a', status: 'canceled', attempts: 1, reason: null, outcome: null, durationMs: 0 },
+      { id: 'a', status: 'canceled', attempts: 1, reason: null, outcome: null, startMs: 1000, durationMs: 0 },
     ]);
   });
 

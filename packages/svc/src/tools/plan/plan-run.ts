@@ -14,6 +14,8 @@ export interface EndedStep {
   readonly reason: string | null;
   /** How the last attempt ended; null when there was no attempt or it was cut off. */
   readonly outcome: StepOutcome | null;
+  /** When its first attempt began, or it was skipped, in Unix milliseconds. */
+  readonly startMs: number;
   /** Whole milliseconds, over all attempts. */
   readonly durationMs: number;
 }
@@ -24,7 +26,7 @@ export interface PlanWork {
   /** Called once for each step, as it ends. False when the plan is to start nothing more, as if it were canceled. */
   readonly onEnded: (step: PlanStep, how: EndedStep, ended: ReadonlyMap<string, EndedStep>) => boolean;
   readonly signal: AbortSignal;
-  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'now'>;
 }
 
 export interface EndedPlan {
@@ -95,10 +97,9 @@ class PlanRun {
   }
 
   #advanceStep(step: PlanStep): void {
-    const never = { attempts: 0, reason: null, outcome: null, durationMs: 0 };
-    if (this.#canceled || this.#bug !== null) return this.#end(step, { ...never, status: 'canceled' });
+    if (this.#canceled || this.#bug !== null) return this.#endUntried(step, 'canceled', null);
     const fate = this.#fateOf(step);
-    if (fate.kind === 'skipped') return this.#end(step, { ...never, status: 'skipped', reason: fate.reason });
+    if (fate.kind === 'skipped') return this.#endUntried(step, 'skipped', fate.reason);
     if (fate.kind === 'waits' || this.#running.size >= planLimits.atOnce) return;
     this.#waiting.delete(step);
     const running = this.#run(step).finally(() => this.#running.delete(running));
@@ -122,10 +123,11 @@ class PlanRun {
   }
 
   async #run(step: PlanStep): Promise<void> {
+    const startMs = this.#work.clock.now();
     const startedMs = this.#work.clock.monotonicMs();
     const end = (status: EndedStep['status'], attempts: number, outcome: StepOutcome | null): void => {
       const durationMs = elapsedMs(this.#work.clock, startedMs);
-      this.#end(step, { status, attempts, reason: null, outcome, durationMs });
+      this.#end(step, { status, attempts, reason: null, outcome, startMs, durationMs });
     };
     for (let attempts = 1; ; attempts += 1) {
       try {
@@ -140,6 +142,11 @@ class PlanRun {
         return end('canceled', attempts, null);
       }
     }
+  }
+
+  #endUntried(step: PlanStep, status: 'canceled' | 'skipped', reason: string | null): void {
+    const startMs = this.#work.clock.now();
+    this.#end(step, { status, reason, attempts: 0, outcome: null, startMs, durationMs: 0 });
   }
 
   #end(step: PlanStep, how: Omit<EndedStep, 'id'>): void {

@@ -35,7 +35,7 @@ describe('a submitted plan', () => {
       record: 'plans/1-greet.json, beside the trace, out of reach of tools',
     });
     const ids = { task_id: 'tsk_1', plan_id: 'greet' };
-    const times = { attempts: 1, duration_ms: 0 };
+    const times = { attempts: 1, start_ms: 1000, duration_ms: 0 };
     expect(traced).toEqual([
       { event_type: 'plan_start', ...ids, steps: 3 },
       {
@@ -71,6 +71,7 @@ describe('a submitted plan', () => {
         exit_code: null,
         reason: 'it runs if step "say" is skipped, which is passed',
         attempts: 0,
+        start_ms: 1000,
         duration_ms: 0,
       },
       {

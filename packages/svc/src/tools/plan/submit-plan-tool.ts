@@ -29,7 +29,7 @@ import { fenceUntrusted } from '../untrusted-fence.ts';
 
 interface SubmitPlanSettings extends PlanFileSettings {
   readonly runCapsuleStep: RunCapsuleStep;
-  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'now'>;
 }
 
 /**
@@ -112,6 +112,7 @@ function recordStep(
     attempts: step.attempts,
     exit_code: step.outcome?.exitCode ?? null,
     ...(reason === null ? {} : { reason }),
+    start_ms: step.startMs,
     duration_ms: step.durationMs,
   });
 }

@@ -1,0 +1,191 @@
+/** Counts what a session uses of its grants, records what was denied, and sums what went over the network. */
+
+import type { Socket } from 'node:net';
+
+import type { Clock } from '@svc/kit/clock.ts';
+import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { type NetworkDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
+import type { EgressDecision } from '@svc/sandbox/egress/egress-rules.ts';
+import type { Activity, SessionActivity } from '../session/activity.ts';
+import type { Task } from '../session/task.ts';
+import type { JudgedDispatch } from '../tools/inventory.ts';
+import { BoundedLines } from '../trace/bounded-lines.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import { EgressSums } from './egress-sums.ts';
+
+type Line<Type extends TraceEvent['event_type']> = Extract<TraceEvent, { readonly event_type: Type }>;
+type RefusedKind = Line<'refusal'>['what'];
+type Refusal = Omit<Line<'refusal'>, 'event_type' | 'task_id'>;
+type Evidence = NonNullable<Line<'session_end'>['grant_evidence']>;
+
+/** Commands share one proxy: which of them asked is not known. */
+const programs = 'programs';
+const ofNetwork = 'capabilities.network.allow';
+/** Of a name and a rule in a line, in characters. */
+const longestText = 512;
+
+/** What is seen of the requests of one component. */
+export interface ComponentTraffic {
+  readonly onTraffic: (exchange: { readonly url: URL; readonly bytesIn: number; readonly bytesOut: number }) => void;
+  readonly onRefused: (url: URL) => void;
+}
+
+class Sums {
+  readonly #sums = new Map<string, { used: number; refused: number }>();
+
+  add(name: string, what: 'used' | 'refused'): void {
+    const sum = this.#sums.get(name) ?? { used: 0, refused: 0 };
+    sum[what] += 1;
+    this.#sums.set(name, sum);
+  }
+
+  /** In the order of their names. */
+  get all(): Record<string, { used: number; refused: number }> {
+    return Object.fromEntries([...this.#sums].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  }
+}
+
+/** The evidence of one session, from its activity and from those who watch its network. A line that cannot be written ends nothing here. */
+export class GrantEvidence {
+  readonly #lines: BoundedLines;
+  readonly #commands = new Sums();
+  readonly #tools = new Sums();
+  readonly #capsules = new Sums();
+  readonly #hooks = new Sums();
+  readonly #egress = new EgressSums();
+  #unknownCalls = 0;
+  #activity: SessionActivity | null = null;
+  /** To whose attempt the line belongs that is being written. */
+  #task: Task | null = null;
+
+  constructor(clock: Pick<Clock, 'monotonicMs' | 'after'>) {
+    this.#lines = new BoundedLines({
+      clock,
+      write: (event) => this.#write(event),
+      counted: (key, count) => {
+        const [what = '', ...by] = key.split(' ');
+        return { event_type: 'refusals', what: what as RefusedKind, by: by.join(' '), count };
+      },
+    });
+  }
+
+  /** Hears of the session from now on, and writes its lines there. */
+  follow(activity: SessionActivity): void {
+    this.#activity = activity;
+    activity.subscribe((told) => this.#hear(told));
+  }
+
+  /** The proxy has decided where a program may connect. */
+  readonly onDecision = ({ destination: name, verdict }: EgressDecision): void => {
+    const reading = parseDestination(name ?? '');
+    if (reading.kind !== 'destination') return;
+    const place = placeOf(reading.destination);
+    this.#egress.add({ ...place, by: programs, allowed: verdict !== 'refused', connections: 1 });
+    if (verdict === 'refused') this.#refused({ what: 'host', name: addressOf(place), rule: ofNetwork, by: programs });
+  };
+
+  /** The proxy has connected a program. What passes is summed when the connection ends, or the session. */
+  readonly onConnection = (to: NetworkDestination, socket: Socket): void => {
+    this.#egress.follow({ ...placeOf(to), by: programs }, socket);
+  };
+
+  /** For the component of an artifact. */
+  ofComponent(by: string): ComponentTraffic {
+    return {
+      onTraffic: ({ url, bytesIn, bytesOut }) =>
+        this.#egress.add({ ...placeIn(url), by, allowed: true, connections: 1, bytesIn, bytesOut }),
+      onRefused: (url) => {
+        const place = placeIn(url);
+        this.#egress.add({ ...place, by, allowed: false, connections: 1 });
+        this.#refused({ what: 'host', name: addressOf(place), rule: ofNetwork, by });
+      },
+    };
+  }
+
+  /** A hook is asked. */
+  readonly onHookAsked = (name: string): void => this.#hooks.add(name, 'used');
+
+  /** Writes what is left to write before the last line, and gives what that holds. */
+  settle(): Evidence {
+    this.#lines.settle();
+    for (const line of this.#egress.lines()) this.#write(line);
+    return {
+      commands: this.#commands.all,
+      tools: this.#tools.all,
+      hosts: this.#egress.hosts(),
+      capsules: this.#capsules.all,
+      hooks: this.#hooks.all,
+      unknown_calls: this.#unknownCalls,
+    };
+  }
+
+  close(): void {
+    this.#lines.close();
+    this.#activity = null;
+  }
+
+  #hear(told: Activity): void {
+    if (told.kind === 'call-judged') this.#judged(told.task, told.call);
+    if (told.kind === 'file-refused') {
+      const { path, rule, by } = told.file;
+      this.#ofTask(told.task, { what: 'file', name: path, rule, by });
+    }
+    if (told.kind !== 'noted') return;
+    const { event } = told;
+    if (event.event_type === 'hook_error') this.#hooks.add(event.hook_name, 'refused');
+    if (event.event_type !== 'delegation') return;
+    if (event.status === 'started') this.#capsules.add(event.capsule, 'used');
+    if (event.status === 'refused') this.#capsules.add(event.capsule, 'refused');
+  }
+
+  #judged(task: Task, { name, kind, refusal }: JudgedDispatch): void {
+    const what = kind === 'shell' ? 'command' : 'tool';
+    if (kind === 'unknown') this.#unknownCalls += 1;
+    else (kind === 'shell' ? this.#commands : this.#tools).add(name, refusal === null ? 'used' : 'refused');
+    if (refusal === null) return;
+    this.#ofTask(task, { what, name, ...refusal });
+  }
+
+  #ofTask(task: Task, refusal: Refusal): void {
+    this.#task = task;
+    this.#refused(refusal, task);
+    this.#task = null;
+  }
+
+  #refused({ what, name, rule, by }: Refusal, task: Task | null = null): void {
+    this.#lines.add(`${what} ${by}`, () => ({
+      event_type: 'refusal',
+      ...(task === null ? {} : { task_id: task.id }),
+      what,
+      name: shortened(name),
+      rule: shortened(rule),
+      by,
+    }));
+  }
+
+  #write(event: TraceEvent): boolean {
+    const [activity, task] = [this.#activity, this.#task];
+    return activity !== null && diagnosticOf(() => activity.emit({ kind: 'noted', task, event })) === null;
+  }
+}
+
+interface Place {
+  readonly host: string;
+  readonly port: number;
+}
+
+function placeOf({ host, port }: NetworkDestination): Place {
+  return { host, port: port ?? 0 };
+}
+
+function placeIn({ hostname: host, port, protocol }: URL): Place {
+  return { host, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) };
+}
+
+function addressOf({ host, port }: Place): string {
+  return `${host}:${port}`;
+}
+
+function shortened(text: string): string {
+  return text.length > longestText ? `${text.slice(0, longestText)}…` : text;
+}

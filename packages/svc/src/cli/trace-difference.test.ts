@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+
+import type { TraceEvent } from '../trace/events.ts';
+import { firstTraceDifference } from './trace-difference.ts';
+
+const own = { event_id: 'evt_1', parent_id: null, session_id: 'ses_1', timestamp: 7 };
+const task = { task_id: 'tsk_1', turn: 1 };
+const usage = { input_tokens: 9, output_tokens: 1 };
+const inference = {
+  event_type: 'inference',
+  ...task,
+  model: 'm',
+  outcome: 'response',
+  stop_reason: 'end_turn',
+  usage,
+} as const;
+const call = {
+  event_type: 'skill_call',
+  ...task,
+  tool_call_id: null,
+  arguments: {},
+  is_error: false,
+  skill_name: 's',
+} as const;
+
+function differenceOf(lines: readonly object[], replayed: readonly TraceEvent[]): unknown {
+  return firstTraceDifference(
+    lines.map((line) => JSON.stringify({ ...line, ...own })),
+    replayed,
+  );
+}
+
+describe('the trace of a session and that of its replay', () => {
+  const replayed: readonly TraceEvent[] = [
+    { ...inference, start_ms: 5000, ttfb_ms: 0, duration_ms: 0 },
+    { ...call, content_bytes: 3, start_ms: 5001, duration_ms: 0 },
+  ];
+
+  it('are the same where the session is one of before, which had no such times', () => {
+    const lines = [
+      { ...inference, duration_ms: 12 },
+      { ...call, content_bytes: 3, duration_ms: 1 },
+    ];
+    expect(differenceOf(lines, replayed)).toBeNull();
+  });
+
+  it('are the same whatever times and hosts the session has, and what its network was seen to do', () => {
+    const lines = [
+      { ...inference, host: 'api.example.test', ttfb_ms: 8, start_ms: 1, duration_ms: 12 },
+      { ...call, content_bytes: 3, start_ms: 2, duration_ms: 1 },
+      { event_type: 'refusal', what: 'host', name: 'a:1', rule: 'r', by: 'programs' },
+      { event_type: 'refusals', what: 'host', by: 'programs', count: 4 },
+      { event_type: 'egress', host: 'a', port: 1, allowed: false, by: 'programs' },
+    ];
+    expect(differenceOf(lines, replayed)).toBeNull();
+  });
+
+  it('differ in what a cache had', () => {
+    const [first, second] = replayed;
+    if (first === undefined || second === undefined) throw new Error('there are two');
+    expect(differenceOf([{ ...inference, cache_read_tokens: 4 }, call], [first, second])).toMatchObject({
+      line: 1,
+      difference: { path: '/cache_read_tokens', recorded: 4 },
+    });
+  });
+});

@@ -1,0 +1,103 @@
+/** Records which file a call of the editor has changed: what it was before the call, and what it is after it. */
+
+import { closeSync, fstatSync } from 'node:fs';
+
+import type { Preopen } from '@svc/components/component.ts';
+import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import type { TraceEvent } from '../trace/events.ts';
+import type { Tool } from './tool.ts';
+
+/** The bundled tool whose arguments name the one file that a call changes. */
+export const editorName = 'svc-tool-editor';
+
+/** Of a larger file only the size is known. */
+const mostHashedBytes = 1024 * 1024;
+const changing: ReadonlySet<unknown> = new Set(['write', 'patch']);
+
+type FileState = NonNullable<Extract<TraceEvent, { readonly event_type: 'file_change' }>['before']>;
+
+/** The editor, with a line of the trace for each file that a call of it has changed. `preopens` are what it sees. */
+export function withFileChanges(tool: Tool, preopens: readonly Preopen[]): Tool {
+  return {
+    ...tool,
+    call: async (args, context) => {
+      const path = changing.has(args['command']) ? pathBelow(args['path']) : null;
+      const place = path === null ? null : placeOf(path, preopens);
+      if (path === null || place === null) return await tool.call(args, context);
+      const before = stateAt(place);
+      const outcome = await tool.call(args, context);
+      const after = stateAt(place);
+      if (!isSame(before, after)) {
+        const change = before === null ? 'created' : after === null ? 'removed' : 'changed';
+        const { taskId: task_id, record } = context;
+        record({ event_type: 'file_change', task_id, tool_name: tool.name, path, change, before, after });
+      }
+      return outcome;
+    },
+  };
+}
+
+interface FilePlace {
+  /** Held by the session. */
+  readonly directory: string;
+  /** Below it. */
+  readonly path: string;
+}
+
+/** A path as the editor takes it, without `.` and `..`; null for one that it refuses. */
+function pathBelow(given: unknown): string | null {
+  if (typeof given !== 'string' || given.includes('\0')) return null;
+  const segments: string[] = [];
+  for (const segment of given.split('/')) {
+    if (segment === '' || segment === '.') continue;
+    if (segment !== '..') segments.push(segment);
+    else if (segments.pop() === undefined) return null;
+  }
+  return segments.length === 0 ? null : segments.join('/');
+}
+
+/** Where the deepest of the directories that the component sees has the path. */
+function placeOf(path: string, preopens: readonly Preopen[]): FilePlace | null {
+  const around = preopens
+    .map(({ guestPath, hostPath: directory }) => ({ prefix: guestPath.slice(1), directory }))
+    .filter(({ prefix }) => prefix === '' || path.startsWith(`${prefix}/`))
+    .toSorted((a, b) => b.prefix.length - a.prefix.length);
+  const [deepest] = around;
+  if (deepest === undefined) return null;
+  const { prefix, directory } = deepest;
+  return { directory, path: prefix === '' ? path : path.slice(prefix.length + 1) };
+}
+
+/** Null where no regular file is, or none that can be read. No link is followed: another process may have put one there. */
+function stateAt({ directory, path }: FilePlace): FileState | null {
+  const names = path.split('/');
+  const name = names.pop() ?? '';
+  return unlessRefused(() => {
+    const parent = HeldDirectory.at(directory).below(names.join('/'));
+    try {
+      const found = parent.openFile(name);
+      return found.kind === 'file' ? stateOf(found.fd) : null;
+    } finally {
+      parent.close();
+    }
+  }, null);
+}
+
+/** Closes the descriptor. */
+function stateOf(fd: number): FileState {
+  try {
+    const { size: bytes } = fstatSync(fd);
+    const content = bytes > mostHashedBytes ? undefined : readFileUpTo(fd, mostHashedBytes);
+    return content === undefined ? { bytes } : { sha256: sha256Hex(content), bytes: content.length };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function isSame(before: FileState | null, after: FileState | null): boolean {
+  if (before === null || after === null) return before === after;
+  return before.bytes === after.bytes && before.sha256 === after.sha256;
+}
