@@ -108,6 +108,51 @@ describe('LiveScreen', () => {
     );
   });
 
+  it('loses nothing of rows that were laid out for a width that has changed since', async () => {
+    const shown = new ShownTerminal(40, 12);
+    const screen = new Drawn(shown);
+    screen.show(['status'], null);
+    screen.flush();
+    screen.append([
+      '\u2502 the last line of the header is lost, so',
+      '> a message of a person that is as long',
+      'short',
+    ]);
+    await shown.resize(20, 10);
+    screen.close();
+    expect(await shown.rows()).toEqual([
+      '\u2502 the last line of t',
+      '\u2502 he header is lost,',
+      '\u2502  so',
+      '> a message of a per',
+      '  son that is as lon',
+      '  g',
+      'short',
+    ]);
+  });
+
+  it('draws for the size that the terminal has, also where the signal of a change has yet to be heard', async () => {
+    const shown = new ShownTerminal(40, 12);
+    const screen = new Drawn(shown);
+    // As Node does for a standard stream.
+    const hear = (): void => {
+      Object.assign(shown.stream, { columns: 20, rows: 10 });
+      shown.stream.emit('resize');
+    };
+    process.on('SIGWINCH', hear);
+    try {
+      shown.terminal.resize(20, 10);
+      screen.append(['\u2502 the last line of the header']);
+      screen.show([`status ${'s'.repeat(30)}`], null);
+      screen.flush();
+      screen.flush();
+      expect(await shown.rows()).toEqual(['\u2502 the last line of t', '\u2502 he header', 'status ssssssssssss…']);
+    } finally {
+      process.off('SIGWINCH', hear);
+      screen.close();
+    }
+  });
+
   it('sends only what differs, and the cursor back to where the person types', async () => {
     const shown = new ShownTerminal();
     const screen = new Drawn(shown);

@@ -2,7 +2,7 @@
 
 import type { Output } from './output.ts';
 import { Shown } from './shown.ts';
-import { colour, cutToWidth, widthOf } from './terminal-kind.ts';
+import { cellsOf, colour, cutToWidth, hang, widthOf } from './terminal-kind.ts';
 
 /** Where the person types: a row of the live rows, and a column of it, both from 0. */
 export interface Cursor {
@@ -108,8 +108,17 @@ export class LiveScreen {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#isClosed || this.#isSuspended) return;
+    this.#lookAtSize();
     this.#want(this.#live());
     this.#write(this.#changes());
+  }
+
+  /**
+   * Node asks the terminal for its size when it hears that signal, which a busy process hears late: a frame for another width would be cut by the terminal, and
+   * the rows that it takes counted wrong.
+   */
+  #lookAtSize(): void {
+    process.emit('SIGWINCH', 'SIGWINCH');
   }
 
   /** Takes the live rows away, for as long as something else has the terminal. */
@@ -163,6 +172,29 @@ export class LiveScreen {
   #fitting(row: string): string {
     const plain = plainOf(row);
     return widthOf(plain) <= this.columns ? row : cutToWidth(plain, this.columns);
+  }
+
+  /** A row of the transcript in as many as the width takes; one of others stays behind the gutter. */
+  #refitted(row: string): readonly string[] {
+    const { columns } = this;
+    const plain = plainOf(row);
+    if (widthOf(plain) <= columns) return [row];
+    const gutter = this.#output.terminal?.gutter ?? '';
+    const start = gutter !== '' && plain.startsWith(gutter) ? gutter : hang;
+    if (columns <= start.length + 1) return [row];
+    const rows: string[] = [];
+    let begun = '';
+    let cells = 0;
+    for (const character of plain) {
+      if (cells + cellsOf(character) > columns) {
+        rows.push(begun);
+        begun = start;
+        cells = start.length;
+      }
+      begun += character;
+      cells += cellsOf(character);
+    }
+    return [...rows, begun];
   }
 
   #changes(): string {
@@ -238,6 +270,8 @@ export class LiveScreen {
       : above.length;
     if (this.#drawn.length > 0) this.#write(`${verticalMove(up, 0)}\r${eraseBelow}`);
     this.#forget();
+    // Laid out for the old width, and not written yet.
+    this.#transcript = this.#transcript.flatMap((row) => this.#refitted(row));
     this.#onResize();
     this.changed();
   };

@@ -26,7 +26,8 @@ export function terminalOf(env: Environment): Terminal {
 /** Terminals that cut what is too long for a new width: the console of Linux, GNU screen. tmux calls itself `screen` too. */
 const cutting = /^(?:linux|screen|vt\d)/;
 
-const hang = '  ';
+/** What a row that goes on begins with. */
+export const hang = '  ';
 
 /** A sequence that `svc` itself sets a colour with, as a regular expression. */
 export const colour = '\u001B\\[[\\d;]*m';
