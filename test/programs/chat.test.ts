@@ -430,7 +430,9 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
       /^svc \d\S* \u00B7 qwen3:8b \(SVC_MODEL\) \u00B7 \.\/shop read only \u00B7 no network/,
     );
     // What that row has said is not said again.
-    expect(chat.terminal.rows.slice(1, 8)).toContainEqual(expect.stringMatching(/^\u2026[0-9a-f]{4}$/));
+    expect(chat.terminal.rows.slice(1, 8)).toContainEqual(
+      expect.stringMatching(/^\u2026[0-9a-f]{4} \u00B7 Ctrl\+D leaves, /),
+    );
     expect(chat.terminal.rows.filter((row) => row.includes('qwen3:8b'))).toHaveLength(1);
     expect(readdirSync(minute.folder)).toEqual([]);
   }, 60_000);

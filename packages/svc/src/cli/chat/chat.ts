@@ -132,8 +132,9 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
   const { record } = located;
   const name = record === null ? located.address : `…${session}`;
   const snapshot = parts.isTold ? null : await capsule.ask(async (client) => await client.snapshot());
-  view.say(titleOf(snapshot, name));
-  view.say(say`Ctrl+D leaves, /help says the rest\n`);
+  const keys = 'Ctrl+D leaves, /help says the rest';
+  if (parts.isTold) view.say(say`${name} \u00B7 ${keys}\n`);
+  else view.say(say`${titleOf(snapshot, name)}${keys}\n`);
   const stop = async (): Promise<void> => {
     chatting.say(say`stopping the capsule\n`);
     if (own !== null) return await own.stop();
