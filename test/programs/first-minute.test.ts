@@ -251,7 +251,7 @@ describe('a command line that names no command', () => {
     const { code, stderr } = await minute.svc(['seach']);
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: "error: unknown command 'seach'\n(Did you mean search?)\nto give it as a task: svc run --task seach\n",
+      stderr: "error: unknown command 'seach'\n(Did you mean search?)\nto give it as a task: svc -p seach\n",
     });
     expect((await minute.svc(['why', 'not?'])).stderr).toMatch(/\nto give it as a task: svc "why not\?"\n$/);
   });

@@ -25,6 +25,6 @@ export function nextStep(code: string, words: readonly string[]): Shown {
 function asTask(words: readonly string[]): Shown {
   const [word = '', ...more] = words.map(redactHandles);
   return more.length === 0
-    ? exactLine`to give it as a task: svc run --task ${word}\n`
+    ? exactLine`to give it as a task: svc -p ${word}\n`
     : exactLine`to give it as a task: svc "${[word, ...more].join(' ')}"\n`;
 }
