@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -31,6 +31,7 @@ interface Running {
   readonly pid: number;
   readonly session_id: string;
   readonly session_directory: string;
+  readonly workdir: string;
   readonly process_start: string | null;
 }
 
@@ -224,6 +225,23 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     // The other task has a question of its own.
     await chat.sends(/Which colour\?[^]*Painted[^]*Which colour\?/);
     expect(chat.terminal.rows).not.toContain('- answered elsewhere:');
+  });
+
+  it('shows what a command writes while it runs', async () => {
+    const go = `go-${process.pid}`;
+    const workspace = capsule({
+      manifest: shell,
+      script: script(runs(`echo begun; while [ ! -e ${go} ]; do sleep 0.1; done; seq 1 9`), says('Done.')),
+    });
+    const chat = terminal(workspace, ['chat']);
+    await chat.shows(/^>$/);
+    chat.type('work\r');
+    // Below the transcript: the row of the call comes once it has ended.
+    await chat.shows(/^\u2502 begun$/);
+    const { workdir } = runningIn(workspace)[0]!;
+    writeFileSync(join(workdir, go), '');
+    await chat.shows(/^- done in /);
+    expect(chat.terminal.rows).not.toContain('\u2502 begun');
   });
 
   it('queues what is sent meanwhile, takes the last of it back with Esc twice, and cancels with Esc', async () => {

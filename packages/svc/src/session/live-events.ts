@@ -232,7 +232,7 @@ export class LiveEvents {
   }
 
   #output({ call: { task, turn, callId }, commandName, text, leftOutBytes: leftOut }: OutputPiece): LiveEvent {
-    const id = callId === null ? null : this.#name(callId);
+    const id = this.#callId(callId ?? '');
     return { event: 'output', taskId: task.id, turn, callId: id, toolName: this.#name(commandName), text, leftOut };
   }
 

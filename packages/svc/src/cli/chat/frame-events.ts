@@ -97,13 +97,13 @@ export class FrameEvents {
       case 'waiting_for_model':
         return [{ kind: 'turn', taskId, turn: event.turn }];
       case 'retry':
-        return [{ kind: 'retry', reason: event.reason }];
+        return [{ kind: 'retry', reason: event.reason, wait: event.wait }];
       case 'usage':
         return [{ kind: 'usage', tokens: event.inputTokens + event.outputTokens }];
       case 'call_start':
         return this.#callStarted(event);
       case 'output':
-        return [];
+        return [{ kind: 'output', callId: event.callId, text: event.text }];
       case 'call_end':
         return this.#callEnded(event);
       case 'refusal':

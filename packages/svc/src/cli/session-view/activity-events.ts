@@ -26,8 +26,10 @@ export function eventsOf(activity: Activity, isReasonTold: boolean): readonly Se
       return [{ kind: 'text-ended' }];
     case 'inference-ended':
       return usageOf(activity);
+    case 'retry-waits':
+      return [{ kind: 'retry', reason: activity.why.reason, wait: activity.wait }];
     case 'retried':
-      return [{ kind: 'retry', reason: activity.reason }];
+      return [{ kind: 'retry', reason: activity.reason, wait: null }];
     case 'call-started': {
       const { id, name, input } = activity.call;
       return [{ kind: 'call', callId: id, name, input }];
@@ -50,7 +52,6 @@ export function eventsOf(activity: Activity, isReasonTold: boolean): readonly Se
       ];
     case 'task-settled':
       return [endOf(activity.task, isReasonTold)];
-    case 'retry-waits':
     case 'call-judged':
     case 'file-refused':
     case 'state-changed':

@@ -17,6 +17,13 @@ export interface ShownResult {
   readonly step: number | null;
 }
 
+/** How long the model is left alone, from when this is told on, and which of how many repetitions follows. */
+export interface ShownWait {
+  readonly waitMs: number;
+  readonly attempt: number;
+  readonly of: number;
+}
+
 /** One thing that happens in a session and is shown. Every text may come from anywhere. */
 export type SessionEvent =
   /** `waiting` is the place in the queue, 0 for a task that begins at once. */
@@ -36,7 +43,10 @@ export type SessionEvent =
   | { readonly kind: 'result'; readonly result: ShownResult }
   /** A hook has something to show. */
   | { readonly kind: 'shown-by-hook'; readonly name: string; readonly content: string }
-  | { readonly kind: 'retry'; readonly reason: string }
+  /** The model is asked again, at once or, where `wait` says so, later. */
+  | { readonly kind: 'retry'; readonly reason: string; readonly wait: ShownWait | null }
+  /** What a command writes while it runs, the end of it. */
+  | { readonly kind: 'output'; readonly callId: string | null; readonly text: string }
   | { readonly kind: 'usage'; readonly tokens: number }
   | { readonly kind: 'question'; readonly taskId: string; readonly questionId: string; readonly prompt: string }
   | {

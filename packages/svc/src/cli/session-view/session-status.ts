@@ -1,6 +1,7 @@
 /** Keeps what goes on in a session now, for the row that says so. */
 
 import { shownCount, shownDuration } from '../trace/shown-values.ts';
+import { inertLine } from '../terminal/inert-text.ts';
 import { widthOf } from '../terminal/terminal-kind.ts';
 import { cutInMiddle, shownCall } from './call-rows.ts';
 import type { SessionEvent } from './session-event.ts';
@@ -11,6 +12,8 @@ const spinMs = 125;
 /** A model that says nothing for so long is said to be waited for. */
 const silenceMs = 10_000;
 const longestCall = 40;
+/** Of what a command writes: a row has no more. */
+const longestLine = 500;
 const separator = ' · ';
 /** Less of what goes on says nothing. */
 const fewestCells = 8;
@@ -21,6 +24,12 @@ interface Asked {
   readonly taskId: string;
   readonly questionId: string;
   readonly prompt: string;
+}
+
+interface RunningCall {
+  readonly about: string;
+  /** The last line that it wrote, while nobody has its result. */
+  lastLine: string;
 }
 
 interface RunningTask {
@@ -37,7 +46,9 @@ export class SessionStatus {
   #task: RunningTask | null = null;
   #ended: RunningTask | null = null;
   #question: (Asked & { readonly sinceMs: number }) | null = null;
-  readonly #running = new Map<string, string>();
+  readonly #running = new Map<string, RunningCall>();
+  /** Until when the model is left alone. */
+  #againMs = 0;
   readonly #waiting = new Set<string>();
   #lastHeardMs = 0;
   #isModelAsked = false;
@@ -76,7 +87,18 @@ export class SessionStatus {
       case 'call':
         this.#isModelAsked = false;
         if (event.callId !== null && this.#running.size < mostCounted)
-          this.#running.set(event.callId, cutInMiddle(shownCall(event.name, event.input).about, longestCall));
+          this.#running.set(event.callId, {
+            about: cutInMiddle(shownCall(event.name, event.input).about, longestCall),
+            lastLine: '',
+          });
+        return;
+      case 'output': {
+        const call = this.#running.get(event.callId ?? '');
+        if (call !== undefined) call.lastLine = lastLineOf(event.text) || call.lastLine;
+        return;
+      }
+      case 'retry':
+        this.#againMs = event.wait === null ? 0 : this.#nowMs() + event.wait.waitMs;
         return;
       case 'result':
         if (event.result.callId !== null) this.#running.delete(event.result.callId);
@@ -139,11 +161,18 @@ export class SessionStatus {
     const took = seconds(nowMs - task.startedMs);
     if (call !== undefined) {
       const more = others.length === 0 ? '' : ` and ${others.length} more`;
-      return `${call}${more}, ${took}`;
+      return `${call.about}${more}, ${took}`;
     }
+    if (this.#againMs > nowMs) return `asking the model again in ${Math.ceil((this.#againMs - nowMs) / 1000)} s`;
     const silentMs = nowMs - this.#lastHeardMs;
     if (this.#isModelAsked && silentMs >= silenceMs) return `waiting for the model, ${seconds(silentMs)}`;
     return `turn ${Math.max(1, task.turn)}, ${took}`;
+  }
+
+  /** The last line that a running command has written, of several the one that began first; null where none has. */
+  get lastLine(): string | null {
+    for (const { lastLine } of this.#running.values()) if (lastLine !== '') return lastLine;
+    return null;
   }
 
   #begin(taskId: string): void {
@@ -157,8 +186,15 @@ export class SessionStatus {
     this.#task = null;
     this.#question = null;
     this.#running.clear();
+    this.#againMs = 0;
     this.#isModelAsked = false;
   }
+}
+
+/** Of a line that is written over and over, as a progress bar is, its last state. */
+function lastLineOf(text: string): string {
+  const lines = text.split(/[\r\n]+/);
+  return inertLine(lines.findLast((line) => line.trim() !== '') ?? '', longestLine);
 }
 
 function waitingOf(count: number): string {

@@ -140,6 +140,53 @@ describe('SessionView', () => {
     expect((await rowsAfter(events, new ShownTerminal(columns))).at(-1)).toBe(row);
   });
 
+  it('shows the last line that a running command wrote, behind the gutter, until it has ended', async () => {
+    const shown = new ShownTerminal();
+    nowMs = 1000;
+    const view = viewOn(shown);
+    const wrote = async (text: string): Promise<readonly string[]> => {
+      view.show({ kind: 'output', callId: 'c1', text });
+      view.screen.flush();
+      return await shown.rows();
+    };
+    view.show({ kind: 'task-started', taskId: 'tsk_1' });
+    view.show({ kind: 'call', callId: 'c1', name: 'sh', input: { command: 'npm test' } });
+    const status = '⠋ npm test, 0 s · Esc cancels';
+    expect(await wrote('step 1\nstep 2\n')).toEqual(['│ step 2', status]);
+    expect(await wrote('10 %\r20 %\r')).toEqual(['│ 20 %', status]);
+    expect(await wrote('\n\n')).toEqual(['│ 20 %', status]);
+    expect(await wrote('\u001B[2J\u001B[H- done\u001B]0;t\u0007\n')).toEqual(['│ - done', status]);
+    expect(await wrote(`${'x'.repeat(5000)}\n`)).toEqual([`│ ${'x'.repeat(77)}…`, status]);
+    view.show({ kind: 'output', callId: 'another', text: 'no call of this session\n' });
+    view.show(result({ callId: 'c1', content: 'command: npm test\nexit code: 0\nstdout: (empty)\nstderr: (empty)' }));
+    view.screen.flush();
+    expect(await shown.rows()).toEqual([
+      '$ npm test                                                      exit 0     12 ms',
+      '⠋ turn 1, 0 s · Esc cancels',
+    ]);
+  });
+
+  it('says while a model is left alone when it is asked again, once', async () => {
+    const shown = new ShownTerminal();
+    nowMs = 1000;
+    const view = viewOn(shown);
+    view.show({ kind: 'turn', taskId: 'tsk_1', turn: 1 });
+    const reason = 'the provider answered 429';
+    view.show({ kind: 'retry', reason, wait: { waitMs: 3500, attempt: 2, of: 5 } });
+    nowMs = 2000;
+    view.draw();
+    view.screen.flush();
+    const told = '! the provider answered 429: again in 4 s (2 of 5)';
+    expect(await shown.rows()).toEqual([told, '⠋ asking the model again in 3 s · Esc cancels']);
+    nowMs = 4600;
+    view.show({ kind: 'retry', reason, wait: null });
+    view.screen.flush();
+    expect(await shown.rows()).toEqual([told, expect.stringMatching(/ turn 1, 3 s · Esc cancels$/)]);
+    view.show({ kind: 'retry', reason, wait: null });
+    view.screen.flush();
+    expect(await shown.rows()).toContain('! asking the model again: the provider answered 429');
+  });
+
   it('says after ten seconds of silence that the model is waited for', async () => {
     const shown = new ShownTerminal();
     nowMs = 1000;

@@ -55,6 +55,7 @@ export class SessionView {
   #notes: readonly string[] = [];
   /** Questions that the person at this terminal answers: that is shown as it is typed. */
   readonly #answered = new Set<string>();
+  #isRetryTold = false;
   #timer: NodeJS.Timeout | undefined;
   #saidMs = 0;
 
@@ -126,6 +127,11 @@ export class SessionView {
     const rows: string[] = [];
     this.#transcript.layOut();
     if (!this.screen.isSmall) rows.push(...this.#transcript.openRows, ...this.#notes);
+    const { lastLine } = this.#status;
+    if (!this.screen.isSmall && lastLine !== null) {
+      const quoted = this.#transcript.quotedRow(lastLine);
+      rows.push(this.#color.dim(cutToWidth(quoted, this.screen.columns)));
+    }
     const status = this.#status.row(this.#settings.keysHint(), this.screen.columns);
     if (status !== null) rows.push(this.#color.dim(this.#transcript.drawable(status)));
     const input = this.#input();
@@ -182,7 +188,7 @@ export class SessionView {
         this.#own(say`* ${inertLine(event.name, longestReason)}`);
         return this.#transcript.aside(event.content);
       case 'retry':
-        return this.#own(say`! asking the model again: ${inertLine(event.reason, longestReason)}`, 'yellow');
+        return this.#retry(event);
       case 'question':
         this.#own(
           say`? ${this.#status.hasQuestionOfOther ? `${event.taskId.slice(-8)} asks:` : 'asked for:'}`,
@@ -198,8 +204,20 @@ export class SessionView {
         return this.#sayAgain(event.taskId);
       case 'turn':
       case 'usage':
+      case 'output':
         return;
     }
+  }
+
+  /** One that was told of as its wait began is not told of again when it comes. */
+  #retry({ reason, wait }: Extract<SessionEvent, { readonly kind: 'retry' }>): void {
+    const isTold = this.#isRetryTold;
+    this.#isRetryTold = wait !== null;
+    if (wait === null && isTold) return;
+    const why = inertLine(reason, longestReason);
+    if (wait === null) return this.#own(say`! asking the model again: ${why}`, 'yellow');
+    const seconds = Math.max(1, Math.ceil(wait.waitMs / 1000));
+    this.#own(say`! ${why}: again in ${seconds} s (${wait.attempt} of ${wait.of})`, 'yellow');
   }
 
   #settled({ taskId, questionId, end, answer }: Extract<SessionEvent, { readonly kind: 'question-settled' }>): void {

@@ -105,6 +105,11 @@ export class Transcript {
     return rows.map((row) => (this.#quoted === 'thinking' ? this.#dim(row) : this.#colours.open(row)));
   }
 
+  /** A row that others wrote, behind the gutter; the line is one that is inert. */
+  quotedRow(line: string): string {
+    return `${this.#terminal.gutter}${redactHandles(line)}`;
+  }
+
   /** The width has changed: the row that is not whole is laid out anew. */
   resized(): void {
     if (this.#quoted === null) return;
