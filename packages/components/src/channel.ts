@@ -1,7 +1,8 @@
 /** Talks with the session from inside a process of `NodeProcess`: reading and writing wait, and no event loop is needed. */
 
-import { readSync, writeSync } from 'node:fs';
+import { readSync } from 'node:fs';
 
+import { writeAllSync } from '@svc/kit/files/transfer-sync.ts';
 import { decodeBody, encodeFrame, lengthBytes, messageDescriptor } from './frames.ts';
 
 /** More than most messages, so that one read brings them whole; few enough to lie in memory that is there already. */
@@ -36,8 +37,7 @@ function filled(size: number): Buffer {
 
 /** Returns once the message is on its way, which waits while the session has not taken what was sent before. */
 export function send(message: unknown): void {
-  const frame = encodeFrame(message);
-  for (let at = 0; at < frame.length;) at += writeSync(messageDescriptor, frame, at);
+  writeAllSync(messageDescriptor, encodeFrame(message));
 }
 
 /** Sends the last message there is: what called this does not go on. */

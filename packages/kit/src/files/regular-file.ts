@@ -1,12 +1,14 @@
 /** Opens regular files and nothing else: no device, pipe or directory. */
 
 import { createHash } from 'node:crypto';
-import { constants, createReadStream, fstatSync, readSync } from 'node:fs';
+import { constants, createReadStream, fstatSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isErrno } from '../diagnostics/system-reason.ts';
 import { ioFault } from './io-fault.ts';
+import { fill } from './read-up-to.ts';
+import { fillSync } from './transfer-sync.ts';
 
 const hashChunkBytes = 1024 * 1024;
 /** Read without a thread. */
@@ -64,10 +66,10 @@ export class RegularFile {
     const hash = createHash('sha256');
     const chunk = Buffer.allocUnsafe(Math.max(1, Math.min(hashChunkBytes, this.size)));
     for (let position = 0; position < this.size;) {
-      const { bytesRead } = await this.#read(chunk, position);
-      if (bytesRead === 0) break;
-      hash.update(chunk.subarray(0, bytesRead));
-      position += bytesRead;
+      const filled = await this.#fill(chunk, position);
+      if (filled === 0) break;
+      hash.update(chunk.subarray(0, filled));
+      position += filled;
     }
     return hash.digest('hex');
   }
@@ -76,23 +78,18 @@ export class RegularFile {
   async readAt(position: number, length: number, place?: Buffer): Promise<Buffer | null> {
     if (!Number.isSafeInteger(position) || position + length > this.size) return null;
     const bytes = place?.subarray(0, length) ?? Buffer.allocUnsafe(length);
-    for (let filled = 0; filled < length;) {
-      const { bytesRead } = await this.#read(bytes.subarray(filled), position + filled);
-      if (bytesRead === 0) return null;
-      filled += bytesRead;
-    }
-    return bytes;
+    return (await this.#fill(bytes, position)) < length ? null : bytes;
   }
 
   async close(): Promise<void> {
     await this.#handle.close();
   }
 
-  async #read(into: Buffer, position: number): Promise<{ readonly bytesRead: number }> {
+  async #fill(into: Buffer, position: number): Promise<number> {
     try {
       // A thread costs more than a few bytes do, most of which have just been written or read ahead.
-      if (into.length <= mostAtOnce) return { bytesRead: readSync(this.#handle.fd, into, 0, into.length, position) };
-      return await this.#handle.read(into, 0, into.length, position);
+      if (into.length <= mostAtOnce) return fillSync(this.#handle.fd, into, position);
+      return await fill(this.#handle.fd, into, position);
     } catch (error) {
       throw ioFault(error, `cannot read ${this.label}`);
     }

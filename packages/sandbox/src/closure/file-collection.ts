@@ -2,8 +2,9 @@
 
 import { parseProgram, type ProgramFormat } from './elf.ts';
 import { type LoaderCache, loaderCachePath, readLoaderCache } from './library-search.ts';
-import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readlinkSync } from 'node:fs';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { fillSync } from '@svc/kit/files/transfer-sync.ts';
 
 /** What stands at a path; a link is not followed. */
 export interface FileEntry {
@@ -79,13 +80,10 @@ function openRegularFile(path: string): OpenedFile | null {
 
 function readFully(descriptor: number, offset: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
-  let filled = 0;
-  while (filled < length) {
-    const count = unlessRefused(() => readSync(descriptor, bytes, filled, length - filled, offset + filled), 0);
-    if (count === 0) break;
-    filled += count;
-  }
-  return bytes.subarray(0, filled);
+  return bytes.subarray(
+    0,
+    unlessRefused(() => fillSync(descriptor, bytes, offset), 0),
+  );
 }
 
 /**

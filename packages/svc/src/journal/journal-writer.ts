@@ -1,15 +1,6 @@
 /** Writes the journal of a session: what is needed to look back on it and to run it again. */
 
-import {
-  closeSync,
-  constants,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  statfsSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, mkdirSync, openSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { Clock } from '@svc/kit/clock.ts';
@@ -18,6 +9,7 @@ import { isErrno, isSystemError, systemReason } from '@svc/kit/diagnostics/syste
 import { TemporaryFile } from '@svc/kit/files/replace-file.ts';
 import { isLong, type Steps } from '@svc/kit/own-turn.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
+import { appendWhole } from '@svc/kit/files/transfer-sync.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { IndexBuilder } from './journal-index.ts';
 import { LineBuffer } from './line-buffer.ts';
@@ -246,7 +238,7 @@ class FileJournal implements Journal {
     const bytes = this.#heldBytes.take();
     try {
       this.#leaveSpare(bytes.length);
-      this.#attempt(() => this.#appendBytes(bytes));
+      this.#attempt(() => appendWhole(this.#fd, [bytes]));
     } catch (error) {
       this.#place = first.at;
       for (const { record } of held) if (record.k === 'body') this.#kept.delete(record.sha256);
@@ -259,17 +251,6 @@ class FileJournal implements Journal {
       from = to;
     }
     this.#size = from;
-  }
-
-  /** Only a disk that is filling up takes a part; the rest then meets the error. */
-  #appendBytes(bytes: Buffer): void {
-    let written = 0;
-    try {
-      while (written < bytes.length) written += writeSync(this.#fd, bytes, written);
-    } catch (error) {
-      if (written > 0) ftruncateSync(this.#fd, this.#size);
-      throw error;
-    }
   }
 
   /** The disk is asked again after a quarter of what has to stay. */

@@ -1,11 +1,12 @@
 /** Reads files of lines in the folder of a session: at any place, and never through a link. */
 
-import { closeSync, fstatSync, readSync } from 'node:fs';
+import { closeSync, fstatSync } from 'node:fs';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { fillSync } from '@svc/kit/files/transfer-sync.ts';
 import { LineCursor, longestLine } from './line-cursor.ts';
 
 const lineFeed = 0x0a;
@@ -98,17 +99,12 @@ export class LineFile {
 
   /** Fills `bytes` from `offset` on as far as there is anything, and gives how many those were. */
   #readInto(bytes: Buffer, offset: number): number {
-    let filled = 0;
     try {
-      while (filled < bytes.length) {
-        const count = readSync(this.#fd, bytes, filled, bytes.length - filled, offset + filled);
-        if (count === 0) break;
-        filled += count;
-      }
+      const filled = fillSync(this.#fd, bytes, offset);
+      this.#bytesRead += filled;
+      return filled;
     } catch (error) {
       throw ioFault(error, 'cannot read the record of the session');
     }
-    this.#bytesRead += filled;
-    return filled;
   }
 }

@@ -1,7 +1,7 @@
 /** Reads a file into memory or a spool, and hashes exactly the bytes that are sent. */
 
 import { createHash } from 'node:crypto';
-import { closeSync, readSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 
 import { ownTurn } from '@svc/kit/own-turn.ts';
@@ -9,6 +9,7 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import { fill, release, writeAll } from '@svc/kit/files/read-up-to.ts';
 import type { OpenedFile } from './export-root.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { fillSync } from '@svc/kit/files/transfer-sync.ts';
 
 /** The bytes of one reading of a file, and the hash of exactly these bytes. */
 export interface FileContent {
@@ -128,12 +129,7 @@ async function hashBytes(bytes: Buffer): Promise<string> {
 export function readAtOnce({ descriptor, size }: OpenedFile): FileContent & { readonly body: Buffer } {
   try {
     const bytes = Buffer.allocUnsafe(size);
-    let length = 0;
-    while (length < size) {
-      const bytesRead = readSync(descriptor, bytes, length, size - length, length);
-      if (bytesRead === 0) break;
-      length += bytesRead;
-    }
+    const length = fillSync(descriptor, bytes, 0);
     const body = bytes.subarray(0, length);
     return { sha256: sha256Hex(body), length, body };
   } finally {

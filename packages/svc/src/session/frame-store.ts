@@ -1,9 +1,10 @@
 /** Keeps the long frames of a session in files, so that they take no memory. */
 
-import { closeSync, constants, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, unlinkSync } from 'node:fs';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isErrno, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { fillSync, writeAllSync } from '@svc/kit/files/transfer-sync.ts';
 
 /** Bytes that are kept outside the memory of the process until they are released. */
 export interface StoredBytes {
@@ -67,9 +68,7 @@ export class FrameStore {
     return this.#guarded(() => {
       const segment = this.#segmentWithRoom();
       const begin = segment.end;
-      for (let written = 0; written < bytes.length;) {
-        written += writeSync(segment.descriptor, bytes, written, bytes.length - written, begin + written);
-      }
+      writeAllSync(segment.descriptor, bytes, begin);
       segment.end += bytes.length;
       segment.kept += 1;
       return this.#stored(segment, begin, bytes.length);
@@ -151,5 +150,5 @@ export class FrameStore {
 
 function readFrom({ descriptor }: Segment, position: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
-  return bytes.subarray(0, readSync(descriptor, bytes, 0, length, position));
+  return bytes.subarray(0, fillSync(descriptor, bytes, position));
 }

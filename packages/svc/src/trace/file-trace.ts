@@ -1,10 +1,11 @@
 /** Writes the trace of a session to a file. */
 
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync, writevSync } from 'node:fs';
+import { closeSync, constants, openSync } from 'node:fs';
 
 import { ownTurn } from '@svc/kit/own-turn.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { appendWhole } from '@svc/kit/files/transfer-sync.ts';
 import { mintTraceEventId, type IdSource, type SessionId, type TraceEventId } from '@svc/protocol/ids.ts';
 import type { TraceEvent, PreparedText, Trace } from './events.ts';
 
@@ -146,16 +147,9 @@ function withLineFeed(text: string): Buffer {
 }
 
 function append(fd: number, pieces: readonly Uint8Array[], path: string): void {
-  let written = 0;
   try {
-    written = writevSync(fd, pieces);
-    const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
-    if (written === length) return;
-    // Only a disk that is filling up takes a part; the rest then meets the error.
-    const line = Buffer.concat(pieces);
-    while (written < length) written += writeSync(fd, line, written);
+    appendWhole(fd, pieces);
   } catch (error) {
-    if (written > 0) ftruncateSync(fd, fstatSync(fd).size - written);
     throw writeFailure(path, error);
   }
 }

@@ -12,7 +12,6 @@ import {
   rmSync,
   type Stats,
   unlinkSync,
-  writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 
@@ -22,6 +21,7 @@ import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { temporaryName } from '@svc/kit/files/temporary-name.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { writeAllSync } from '@svc/kit/files/transfer-sync.ts';
 
 const name = 'history';
 const lockName = '.history.cutting';
@@ -95,7 +95,7 @@ export class HistoryFile {
     for (let attempt = 0; attempt < 3; attempt += 1) {
       const file = openForAdding(directory);
       try {
-        writeWhole(file, endsInLine(file) ? line : `\n${line}`);
+        writeAllSync(file, Buffer.from(endsInLine(file) ? line : `\n${line}`));
         this.#lines += 1;
         if (isStillThere(directory, file)) break;
       } finally {
@@ -118,12 +118,12 @@ export class HistoryFile {
         // Others add to it as soon as it has the name.
         const shorter = openSync(path, 'ax', 0o600);
         try {
-          writeWhole(shorter, kept.map((line) => `${line}\n`).join(''));
+          writeAllSync(shorter, Buffer.from(kept.map((line) => `${line}\n`).join('')));
           renameSync(path, directory.entry(name));
           // What was added to the old file since it was read, by a program that has seen its name in place.
           let place = end;
           for (let added = readFrom(file, place); added.length > 0; added = readFrom(file, place)) {
-            writeWhole(shorter, added);
+            writeAllSync(shorter, added);
             place += added.length;
           }
         } finally {
@@ -183,12 +183,6 @@ function endOf(file: number): { readonly lines: string[]; readonly isWhole: bool
 function readFrom(file: number, place: number): Buffer {
   const part = Buffer.allocUnsafe(1024 * 1024);
   return part.subarray(0, readSync(file, part, 0, part.length, place));
-}
-
-/** A disk that is full takes a part. */
-function writeWhole(file: number, text: string | Buffer): void {
-  const bytes = Buffer.from(text);
-  for (let written = 0; written < bytes.length;) written += writeSync(file, bytes, written);
 }
 
 /** A line that was written in part, when the disk was full, is ended first. */
