@@ -21,6 +21,7 @@ import { text } from 'node:stream/consumers';
 
 import { containedHome } from '@svc/sandbox/contained-environment.ts';
 import type { AttemptTools } from './attempt-tools.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 
 interface SurroundingsRequest {
   /** An existing directory in which one of their own is made. */
@@ -93,9 +94,8 @@ export class Surroundings {
       writeSync(fifo, 'x');
       return true;
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
       // Nobody has it open, or no longer, or it was never made.
-      if (code === 'ENXIO' || code === 'EPIPE' || code === 'ENOENT') return false;
+      if (isErrno(error, 'ENXIO', 'EPIPE', 'ENOENT')) return false;
       throw error;
     } finally {
       if (fifo !== null) closeSync(fifo);
@@ -210,7 +210,7 @@ class GreetingServers {
         await this.#listen({ host: '127.0.0.2', port: portOf(first) });
         return portOf(first);
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || tries === mostTries) throw error;
+        if (!isErrno(error, 'EADDRINUSE') || tries === mostTries) throw error;
       }
     }
   }

@@ -2,10 +2,11 @@
 
 import { closeSync, openSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { errorCode, isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { findProgram, malformedRequest } from './find-program.ts';
 import { inheritedDescriptors } from '@svc/kit/files/inherited-descriptors.ts';
+import { unlessRefusedLater } from '@svc/kit/files/unless-refused.ts';
 import type { LaunchOutcome, LaunchRequest, Launcher } from './launcher.ts';
 import { PipeStock, namedPipes } from './pipe-stock.ts';
 import { startProcess } from './start-process.ts';
@@ -72,12 +73,7 @@ function openPlace(cwd: string, refusesLinks: boolean): Place {
 }
 
 async function isDirectory(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isDirectory();
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    return false;
-  }
+  return await unlessRefusedLater(async () => (await stat(path)).isDirectory(), false);
 }
 
 interface Start {

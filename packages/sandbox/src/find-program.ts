@@ -3,7 +3,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 
-import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+import { refusalCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { LaunchRequest } from './launcher.ts';
 
 /** Why a program cannot be run, as clauses for a person; exit codes are told apart by them. */
@@ -43,9 +43,8 @@ function judgeFile(path: string): ProgramLookup {
     accessSync(path, constants.X_OK);
     return { kind: 'found', path };
   } catch (error) {
-    const code = errorCode(error);
     // Whatever else keeps a file from being looked at (a loop of links, a component that is a file) means it is not there.
-    if (code === undefined) throw error;
+    const code = refusalCode(error);
     return code === 'EACCES' || code === 'EPERM' ? permissionDenied : noSuchCommand;
   }
 }

@@ -1,7 +1,6 @@
 /** Finds the containment helper of this machine and, by trying it once, the strongest containment that it gives. */
 
 import { accessSync, constants, statSync } from 'node:fs';
-import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { AbilityCache, abilityKey } from './ability-cache.ts';
@@ -74,14 +73,11 @@ async function abilityOf(places: HostFacts, { helper, architecture }: Probed): P
 }
 
 function wasMade(directory: string): boolean {
-  try {
+  return unlessRefused(() => {
     makeDirectories(directory, 0o700);
     accessSync(directory, constants.W_OK);
     return true;
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    return false;
-  }
+  }, false);
 }
 
 interface HelperSearch {

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 
-import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+import { unlessRefusedLater } from '@svc/kit/files/unless-refused.ts';
 
 /** Where pipes come from. */
 interface PipeSource {
@@ -104,7 +104,7 @@ interface HeldByHelper {
 
 /** Opens what `svc-launch` makes and holds until then; the descriptors are the caller's to close. None where the system refuses it. */
 export function openHeldByHelper({ helper, args, ends: wanted }: HeldByHelper): Promise<readonly number[]> {
-  return unlessRefused(async () => {
+  return unlessRefusedLater(async () => {
     const child = spawn(helper, args, { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
     // It may be over before its input is closed.
     child.stdin.on('error', () => {});
@@ -115,7 +115,7 @@ export function openHeldByHelper({ helper, args, ends: wanted }: HeldByHelper): 
       child.stdin.destroy();
       child.stdout.destroy();
     }
-  });
+  }, []);
 }
 
 /** The read ends in the helper. */
@@ -132,7 +132,7 @@ async function firstByte(output: Readable): Promise<boolean> {
  */
 export function namedPipes(directory: string): PipeSource {
   const make = (): Promise<readonly number[]> =>
-    unlessRefused(async () => {
+    unlessRefusedLater(async () => {
       if (!existsSync(ownDescriptors)) return [];
       const folder = mkdtempSync(join(directory, 'pipes-'));
       try {
@@ -143,7 +143,7 @@ export function namedPipes(directory: string): PipeSource {
       } finally {
         rmSync(folder, { recursive: true });
       }
-    });
+    }, []);
   return { make, areNamed: true };
 }
 
@@ -166,15 +166,5 @@ function openEach(paths: readonly string[]): readonly number[] {
   } catch (error) {
     for (const descriptor of opened) closeSync(descriptor);
     throw error;
-  }
-}
-
-/** What the system refuses here is done without. */
-async function unlessRefused(make: PipeSource['make']): Promise<readonly number[]> {
-  try {
-    return await make();
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    return [];
   }
 }

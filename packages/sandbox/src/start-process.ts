@@ -6,7 +6,7 @@ import { closeSync, constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { Readable, type Writable } from 'node:stream';
 
-import { errorCode, isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
+import { refusalCode, isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { superviseGroup } from './child-group.ts';
 import { refusalOfError } from './find-program.ts';
 import type { LaunchedProcess, LaunchOutcome, LaunchRequest } from './launcher.ts';
@@ -130,7 +130,7 @@ function pipeDescriptors(readEnds: readonly number[], socket: ChildDescriptor): 
     };
   } catch (error) {
     ends.close();
-    if (errorCode(error) === undefined) throw error;
+    refusalCode(error);
     return null;
   }
 }

@@ -1,14 +1,11 @@
 /** Lists and searches what local stores and registries have. */
 
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { isArtifactName, isExactVersion } from '../manifest/names.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import { type ArtifactRef, platformShape } from './artifact-ref.ts';
 import { type ArtifactKind, manifestFile, readManifestText } from './inspect-content.ts';
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
-import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readVariant, type StoredArchive, variantPaths } from './store-layout.ts';
 import { decodeKind } from './store-put.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -16,6 +13,7 @@ import { archiveKind, parseArtifactManifest } from '../manifest/artifact-manifes
 import { readArchive } from './archive.ts';
 import { localPlaces, type StorePlaces } from './locate.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
+import { namesIfThere } from '@svc/kit/files/unless-refused.ts';
 import type { IndexObject } from '@svc/protocol/registry-messages.ts';
 
 interface ListedArchive extends StoredArchive {
@@ -57,12 +55,7 @@ function listed(root: string, stored: StoredArchive): ListedArchive {
 }
 
 function namesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory).sort();
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
-    throw ioFault(error, `cannot read ${directory}`);
-  }
+  return namesIfThere(directory, `cannot read ${directory}`).sort();
 }
 
 /** One version of an artifact that can be found. */

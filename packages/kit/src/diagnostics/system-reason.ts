@@ -30,6 +30,13 @@ export function errorCode(error: unknown): string | undefined {
   return isCoded(error) ? error.code : undefined;
 }
 
+/** The code that something was refused with. An error without one is a bug and is thrown. */
+export function refusalCode(error: unknown): string {
+  const code = errorCode(error);
+  if (code === undefined) throw error;
+  return code;
+}
+
 /** True for an error of the operating system, such as one from `node:fs`. */
 export function isSystemError(error: unknown): error is NodeJS.ErrnoException & { readonly code: string } {
   return isCoded(error) && 'syscall' in error;

@@ -3,8 +3,8 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-import { isErrno } from '../diagnostics/system-reason.ts';
 import { ioFault } from './io-fault.ts';
+import { unlessErrno } from './unless-refused.ts';
 
 /**
  * Makes a directory and the missing ones above it, all with this mode; one that is there already is left as it is. Throws the
@@ -20,13 +20,11 @@ export function makeDirectories(path: string, mode = 0o777): void {
 
 /** False when the directory above is missing. */
 function madeOne(path: string, mode: number): boolean {
-  try {
+  const made = (): true => {
     mkdirOrFind(path, mode);
     return true;
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return false;
-    throw error;
-  }
+  };
+  return unlessErrno(['ENOENT'], made, false);
 }
 
 function mkdirOrFind(path: string, mode: number): void {

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { isErrno } from '../diagnostics/system-reason.ts';
+import { unlessErrno } from './unless-refused.ts';
 
 /** The directory of the installed package that the module belongs to: the nearest one above whose package.json offers `svc`. */
 export function findPackageRoot(modulePath: string): string {
@@ -15,11 +15,7 @@ export function findPackageRoot(modulePath: string): string {
 }
 
 function offersSvc(packageJson: string): boolean {
-  try {
-    const { bin } = JSON.parse(readFileSync(packageJson, 'utf8')) as { readonly bin?: { readonly svc?: unknown } };
-    return typeof bin?.svc === 'string';
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return false;
-    throw error;
-  }
+  const text = unlessErrno(['ENOENT', 'ENOTDIR'], () => readFileSync(packageJson, 'utf8'), '{}');
+  const { bin } = JSON.parse(text) as { readonly bin?: { readonly svc?: unknown } };
+  return typeof bin?.svc === 'string';
 }

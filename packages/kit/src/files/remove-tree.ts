@@ -1,17 +1,16 @@
 /** Removes a directory with all that is in it, while others who may write there try to lead the removal elsewhere. */
 
-import { closeSync, constants, openSync, readdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 
-import { errorCode } from '../diagnostics/system-reason.ts';
+import { listFlags } from './held-directory.ts';
 import { temporaryName } from './temporary-name.ts';
-import { unlessRefused } from './unless-refused.ts';
+import { unlessErrno, unlessRefused, unlessRefusedLater } from './unless-refused.ts';
 
-const directoryItself = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** What lies deeper is moved to the top first: each level that is looked at holds a descriptor. */
 const mostLevels = 32;
 const mostPasses = 5;
-/** Of those looked at: who goes on writing is not followed for ever. */
+/** Stops after this many entries, so that a process that keeps writing cannot keep it busy for ever. */
 const mostEntries = 5_000_000;
 const entriesBetweenTurns = 500;
 
@@ -20,8 +19,8 @@ const entriesBetweenTurns = 500;
  * whether all is gone: not where the system refuses, as for directories that nobody may read, or where others go on writing.
  */
 export async function removeTree(directory: string): Promise<boolean> {
-  try {
-    const root = openSync(directory, directoryItself);
+  return await unlessRefusedLater(async () => {
+    const root = openSync(directory, listFlags);
     try {
       await new Removal(root).clear(root, 0);
     } finally {
@@ -29,10 +28,7 @@ export async function removeTree(directory: string): Promise<boolean> {
     }
     rmdirSync(directory);
     return true;
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    return false;
-  }
+  }, false);
 }
 
 class Removal {
@@ -79,16 +75,14 @@ class Removal {
 
 /** Whether the operation succeeded or its target was gone. The next pass meets a refusal again, or the removal of the whole does. */
 function isOver(operation: () => void): boolean {
-  try {
+  const done = (): true => {
     operation();
     return true;
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    return errorCode(error) === 'ENOENT';
-  }
+  };
+  return unlessRefused(() => unlessErrno(['ENOENT'], done, true), false);
 }
 
 /** Null for what is not a directory, or not to be read. */
 function openedOrNull(entry: Buffer): number | null {
-  return unlessRefused(() => openSync(entry, directoryItself), null);
+  return unlessRefused(() => openSync(entry, listFlags), null);
 }

@@ -13,7 +13,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+import { refusalCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { type OwnGroupFacts, ownGroupDirectory } from '../own-facts.ts';
 import { setTimeout } from 'node:timers/promises';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
@@ -112,9 +112,7 @@ function entered(
 }
 
 function refusedBy(error: unknown, directory: string): string {
-  const code = errorCode(error);
-  if (code === undefined) throw error;
-  return `${directory} is not this user's to divide: ${code}`;
+  return `${directory} is not this user's to divide: ${refusalCode(error)}`;
 }
 
 function none(obstacle: string): NoGroups {
@@ -178,17 +176,15 @@ class GroupPlace implements GroupMaker {
   leave(): void {
     // What is handed down is taken from every group here: the limits of others would go with it.
     if (this.#isShared()) return;
-    try {
+    // A group that could not be removed is in the way. What is left goes with the unit.
+    unlessRefused(() => {
       writeGroupFile(this.#file('cgroup.subtree_control'), this.#handedDown.map((each) => `-${each}`).join(' '));
       this.#handedDown = [];
       if (this.#refuge === null) return;
       this.#moveAll(this.#refuge, this.#directory);
       rmdirSync(this.#refuge);
       this.#refuge = null;
-    } catch (error) {
-      // A group that could not be removed is in the way. What is left goes with the unit.
-      if (errorCode(error) === undefined) throw error;
-    }
+    }, undefined);
   }
 
   /** A child that has ended meanwhile is in no group any more. */

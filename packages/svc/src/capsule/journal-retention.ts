@@ -9,7 +9,7 @@ import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { TemporaryFile } from '@svc/kit/files/replace-file.ts';
 import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
-import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { unlessRefused, unlessRefusedLater } from '@svc/kit/files/unless-refused.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { bodiesDirectory, journalFile, removedFile } from '../journal/journal-writer.ts';
 import { holderFile, isJournalHeld } from './journal-holder.ts';
@@ -215,10 +215,11 @@ class Retention {
       const session = this.#enter(workspace, path);
       if (session === null) continue;
       try {
-        await this.#removeJournal(session);
-      } catch (error) {
-        if (errorCode(error) === undefined) throw error;
-        isGone = false;
+        const removed = async (): Promise<boolean> => {
+          await this.#removeJournal(session);
+          return true;
+        };
+        isGone = (await unlessRefusedLater(removed, false)) && isGone;
       } finally {
         session.close();
       }
@@ -273,10 +274,9 @@ class Retention {
     if (directory === null) return [];
     const names: string[] = [];
     try {
-      for await (const name of await namesOf(directory)) names.push(name);
-      return names;
-    } catch (error) {
-      if (errorCode(error) === undefined) throw error;
+      await unlessRefusedLater(async () => {
+        for await (const name of await namesOf(directory)) names.push(name);
+      }, undefined);
       return names;
     } finally {
       directory.close();

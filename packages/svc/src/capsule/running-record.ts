@@ -1,15 +1,15 @@
 /** Keeps a record of each live session, by which other commands find it. */
 
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { type Guarded, isObjectOf, isText, isWhole, orNothing, orNull } from '@svc/kit/guards.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isAlive } from '@svc/kit/process-stat.ts';
+import { namesIfThere } from '@svc/kit/files/unless-refused.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 
 const isRecord = isObjectOf({
@@ -72,12 +72,7 @@ export function readRunningRecords(home: string): RunningRecord[] {
 }
 
 function namesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
-    throw ioFault(error, `the running sessions in ${directory} cannot be listed`);
-  }
+  return namesIfThere(directory, `the running sessions in ${directory} cannot be listed`);
 }
 
 function parseRecord(path: string): RunningRecord | null {

@@ -12,9 +12,9 @@ import {
 } from '@svc/sandbox-check/attempt-suite.ts';
 import { formatSeen } from '@svc/sandbox-check/attempt.ts';
 import { hostContainment, type HostFacts, findHelper } from '@svc/sandbox/host-containment.ts';
-import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { CommandContext } from './command-context.ts';
 import { stopOnSignals } from './stop-signals.ts';
@@ -73,14 +73,10 @@ function requireProgram(facts: HostFacts): void {
   const helper = findHelper(facts);
   if (helper === null) return;
   const program = attemptProgramBeside(helper);
-  try {
-    accessSync(program, constants.X_OK);
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    throw new Diagnostic('E-CAP-015', `${printable(program)} is not there, and the attempts are made with it`, {
-      hint: 'install svc anew; in a checkout, npm run build:native puts it there',
-    });
-  }
+  if (unlessRefused(() => (accessSync(program, constants.X_OK), true), false)) return;
+  throw new Diagnostic('E-CAP-015', `${printable(program)} is not there, and the attempts are made with it`, {
+    hint: 'install svc anew; in a checkout, npm run build:native puts it there',
+  });
 }
 
 function count(counts: Counts, result: AttemptResult): void {

@@ -5,7 +5,7 @@ import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import { readOutput } from '@svc/sandbox/launched-process.ts';
-import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+import { refusalCode } from '@svc/kit/diagnostics/system-reason.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 
 export interface CapturedOutput {
@@ -169,8 +169,7 @@ export class OutputLog {
     try {
       await write();
     } catch (error) {
-      const code = errorCode(error);
-      if (code === undefined) throw error;
+      const code = refusalCode(error);
       this.#problem ??= code === 'ENOSPC' ? 'the disk is full' : `the log cannot be written (${code})`;
     }
   }

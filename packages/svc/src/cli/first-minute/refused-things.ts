@@ -3,9 +3,9 @@
 import { join } from 'node:path';
 
 import { findProgram } from '@svc/sandbox/find-program.ts';
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
+import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
 import type { Activity } from '../../session/activity.ts';
 import type { RefusedThing } from '../script/run-result.ts';
 import { joined, say, type Shown } from '../terminal/shown.ts';
@@ -152,10 +152,5 @@ function matches(pattern: RegExp, text: string): readonly string[] {
 }
 
 function egressLog(file: string): string {
-  try {
-    return readFileUpTo(file, largestLog)?.toString('utf8') ?? '';
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return '';
-    throw error;
-  }
+  return unlessErrno(['ENOENT'], () => readFileUpTo(file, largestLog)?.toString('utf8') ?? '', '');
 }

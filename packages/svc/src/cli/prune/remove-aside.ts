@@ -2,10 +2,10 @@
 
 import { lstatSync, renameSync, rmSync, unlinkSync } from 'node:fs';
 
-import { errorCode, isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { removeTree } from '@svc/kit/files/remove-tree.ts';
-import { systemClock } from '@svc/kit/system-clock.ts';
+import { temporaryName } from '@svc/kit/files/temporary-name.ts';
+import { unlessErrno, unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 const prefix = '.svc-pruned-';
 
@@ -17,15 +17,12 @@ export function isAside(name: string): boolean {
 /** A new name for it that no reader looks under; null when there is nothing, and `refused` when the system does not allow it. */
 export function setAside(parent: HeldDirectory, name: string): { readonly name: string } | 'refused' | null {
   if (isAside(name)) return { name };
-  const aside = `${prefix}${Buffer.from(systemClock.randomBytes(9)).toString('base64url')}`;
-  try {
+  const aside = temporaryName(prefix);
+  const moved = (): { readonly name: string } => {
     renameSync(parent.entry(name), parent.entry(aside));
     return { name: aside };
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return null;
-    if (errorCode(error) === undefined) throw error;
-    return 'refused';
-  }
+  };
+  return unlessRefused(() => unlessErrno(['ENOENT'], moved, null), 'refused' as const);
 }
 
 /**
@@ -47,11 +44,9 @@ function isThere(parent: HeldDirectory, name: string): boolean {
 }
 
 function removeByName(parent: HeldDirectory, name: string): void {
-  try {
+  // What is left is told of.
+  unlessRefused(() => {
     if (isFolder(parent, name)) rmSync(parent.entry(name), { recursive: true, force: true });
     else unlinkSync(parent.entry(name));
-  } catch (error) {
-    // What is left is told of.
-    if (errorCode(error) === undefined) throw error;
-  }
+  }, undefined);
 }

@@ -1,6 +1,6 @@
 /** Makes a test of a session that was recorded, for `svc test --record`. */
 
-import { readdirSync, realpathSync, renameSync, writeFileSync } from 'node:fs';
+import { realpathSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 
@@ -11,6 +11,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
+import { namesIfThere } from '@svc/kit/files/unless-refused.ts';
 import { damaged } from '../../journal/journal-reader.ts';
 import type { CommandContext } from '../command-context.ts';
 import { exportLimits } from '../trace/export-limits.ts';
@@ -97,14 +98,7 @@ async function withRecorded<Value>(
 
 function refuseExisting({ name, shown }: TestFolder, directory: string): void {
   const folded = name.toLowerCase();
-  const names = ((): readonly string[] => {
-    try {
-      return readdirSync(directory);
-    } catch (error) {
-      if (isErrno(error, 'ENOENT')) return [];
-      throw ioFault(error, `the tests in ${directory} cannot be listed`);
-    }
-  })();
+  const names = namesIfThere(directory, `the tests in ${directory} cannot be listed`);
   if (names.some((each) => each.toLowerCase() === folded)) throw isThere(shown);
 }
 

@@ -1,14 +1,14 @@
 /** Finds recorded sessions, by the ways in which people name them. */
 
-import { closeSync, existsSync, fstatSync, readdirSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
+import { namesIfThere } from '@svc/kit/files/unless-refused.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { damaged, JournalReader } from '../../journal/journal-reader.ts';
 import { LineFile, notOwn, openOwn } from '../../journal/line-file.ts';
@@ -74,12 +74,7 @@ function matching(ids: readonly string[], wanted: string): readonly string[] {
 
 /** The ids of the sessions in a folder, in no order; none where there is no folder. */
 export function sessionIds(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).filter(isSessionId);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
-    throw ioFault(error, `the sessions in ${folder} cannot be listed`);
-  }
+  return namesIfThere(folder, `the sessions in ${folder} cannot be listed`).filter(isSessionId);
 }
 
 /** The folder of a session of this user, which the caller closes; `E-RUN-072` for a link, and for a folder of somebody else. */

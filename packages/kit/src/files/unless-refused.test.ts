@@ -1,0 +1,54 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { namesIfThere, unlessErrno, unlessRefused, unlessRefusedLater } from './unless-refused.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-refused-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const bug = (): never => {
+  throw new TypeError('a bug');
+};
+
+describe('what the system refuses', () => {
+  it('is another answer, at once and later', async () => {
+    const absent = join(folder, 'absent');
+    expect(unlessRefused(() => readFileSync(absent), 'none')).toBe('none');
+    expect(await unlessRefusedLater(async () => await readFile(absent), 'none')).toBe('none');
+    expect(unlessErrno(['ENOENT'], () => readFileSync(absent), 'none')).toBe('none');
+  });
+
+  it('is thrown where its code is not one of those that were named', () => {
+    expect(() => unlessErrno(['ENOENT'], () => readFileSync(folder), 'none')).toThrow('EISDIR');
+  });
+
+  it('does not hide a bug', async () => {
+    expect(() => unlessRefused(bug, null)).toThrow('a bug');
+    expect(() => unlessErrno(['ENOENT'], bug, null)).toThrow('a bug');
+    await expect(unlessRefusedLater(async () => await Promise.resolve().then(bug), null)).rejects.toThrow('a bug');
+  });
+});
+
+describe('the names in a directory', () => {
+  it('are none where there is no directory', () => {
+    writeFileSync(join(folder, 'file'), '');
+    expect(namesIfThere(join(folder, 'absent'), 'cannot list')).toEqual([]);
+    expect(namesIfThere(join(folder, 'file'), 'cannot list')).toEqual([]);
+    mkdirSync(join(folder, 'more'));
+    expect(namesIfThere(folder, 'cannot list').toSorted()).toEqual(['file', 'more']);
+  });
+
+  it('are an error where the system refuses them', () => {
+    const long = join(folder, 'x'.repeat(300));
+    expect(() => namesIfThere(long, 'the names cannot be listed')).toThrow(
+      expect.objectContaining({ code: 'E-IO-001', message: 'the names cannot be listed: the path is too long' }),
+    );
+  });
+});
