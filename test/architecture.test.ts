@@ -72,7 +72,9 @@ const ambientAdapters: ReadonlySet<string> = new Set([
   'referee/src/main.ts',
   'sandbox/src/program/main.ts',
 ]);
-const ambientRead = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|(?<![\w.'"`$-])process\.\w+|'node:process'/;
+// Timers are in `test/session-inputs.test.ts`, which lists each reader that a session can meet with its reason.
+const ambientRead =
+  /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bMath\.random\b|\brandom(?:Bytes|Int|UUID|FillSync)\b[^}]*\} from 'node:crypto'|\bcrypto\.getRandomValues\b|(?<![\w.'"`$-])process\.\w+|'node:process'/;
 
 /** Who opens connections. All others ask one of these, so what is mended here is mended everywhere. */
 const connectors: ReadonlySet<string> = new Set([
@@ -301,6 +303,12 @@ describe('the architecture', () => {
     ['svc/src/session/a.ts', 'const at = Date.now();', 'svc/src/session/a.ts reads Date.now'],
     ['svc/src/session/a.ts', 'const at = new Date();', 'svc/src/session/a.ts reads new Date()'],
     ['svc/src/session/a.ts', 'const id = Math.random();', 'svc/src/session/a.ts reads Math.random'],
+    ['registry/src/a.ts', 'const at = performance.now();', 'registry/src/a.ts reads performance.now'],
+    [
+      'registry/src/a.ts',
+      "import { createHash, randomBytes } from 'node:crypto';",
+      "registry/src/a.ts reads randomBytes } from 'node:crypto'",
+    ],
     ['artifacts/src/grants/a.ts', 'const home = process.env.HOME;', 'artifacts/src/grants/a.ts reads process.env'],
     [
       'artifacts/src/grants/a.ts',

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 const readers = {
   clock: /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bprocess\.hrtime\b|\bclock\.now\(/,
   duration: /\bmonotonicMs\(\)|\belapsedMs\(/,
-  chance: /\brandomBytes\b|\brandomUUID\b|\brandomInt\b|\bgetRandomValues\b|\bMath\.random\b/,
+  chance: /\brandomBytes\b|\brandomUUID\b|\brandomInt\b|\brandomBelow\b|\bgetRandomValues\b|\bMath\.random\b/,
   timer: /\bset(?:Timeout|Interval|Immediate)\(|'node:timers\/promises'|[cC]lock\.after\(/,
   environment: /\bprocess\.env\b/,
   race: /\bPromise\.(?:race|any)\(/,
@@ -34,7 +34,7 @@ type Way =
 /** Every file of what a session runs that reads one of these, and how a replay meets it. */
 const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = {
   'artifacts/store/open-stored.ts': { timer: 'around' },
-  'components/call-deadline.ts': { clock: 'effect', timer: 'effect' },
+  'components/call-deadline.ts': { duration: 'effect', timer: 'effect' },
   'components/compiler/compiler.ts': { timer: 'effect' },
   'components/component-host.ts': { chance: 'unseen' },
   'components/guest/clocks.ts': { clock: 'effect' },
@@ -44,12 +44,12 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'components/node-process.ts': { clock: 'effect', timer: 'effect', environment: 'effect' },
   'components/outbound/outbound-exchange.ts': { timer: 'effect' },
   'components/outbound/outbound-http.ts': { timer: 'effect' },
-  'kit/clock.ts': { duration: 'durations', timer: 'effect', race: 'effect' },
+  'kit/clock.ts': { duration: 'durations', chance: 'unseen', timer: 'effect', race: 'effect' },
   'kit/files/file-guard.ts': { timer: 'around' },
   'kit/files/remove-tree.ts': { timer: 'around' },
   'kit/files/temporary-name.ts': { chance: 'unseen' },
   'kit/http/send-reply.ts': { timer: 'around' },
-  'kit/http/server.ts': { clock: 'around', timer: 'around' },
+  'kit/http/server.ts': { duration: 'around', timer: 'around' },
   'kit/net/request-run.ts': { timer: 'effect', race: 'effect' },
   'kit/net/resolver.ts': { race: 'effect' },
   'kit/own-turn.ts': { timer: 'around' },

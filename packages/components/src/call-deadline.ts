@@ -1,6 +1,10 @@
 /** Ends a call of a component that takes too long. */
 
+import type { Clock } from '@svc/kit/clock.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { longestTimerMs } from '@svc/kit/units.ts';
+
+type DeadlineClock = Pick<Clock, 'monotonicMs' | 'after'>;
 
 /**
  * How long a call may take. Time while it is paused does not count. It does not pass before what has come meanwhile was looked at: a session
@@ -9,30 +13,32 @@ import { longestTimerMs } from '@svc/kit/units.ts';
 export class CallDeadline {
   #leftMs: number;
   #since = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #takeBack = (): void => {};
   #lastLook: NodeJS.Immediate | undefined;
   readonly #onPassed: () => void;
+  readonly #clock: DeadlineClock;
 
-  constructor(deadlineMs: number, onPassed: () => void) {
+  constructor(deadlineMs: number, onPassed: () => void, clock: DeadlineClock = systemClock) {
     this.#leftMs = deadlineMs;
+    this.#clock = clock;
     this.#onPassed = onPassed;
   }
 
   run(): void {
-    this.#since = performance.now();
+    this.#since = this.#clock.monotonicMs();
     const look = (): void => {
       this.#lastLook = setImmediate(this.#onPassed);
     };
-    this.#timer = setTimeout(look, Math.min(longestTimerMs, Math.max(0, this.#leftMs)));
+    this.#takeBack = this.#clock.after(Math.min(longestTimerMs, Math.max(0, this.#leftMs)), look);
   }
 
   pause(): void {
     this.stop();
-    this.#leftMs -= performance.now() - this.#since;
+    this.#leftMs -= this.#clock.monotonicMs() - this.#since;
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#takeBack();
     clearImmediate(this.#lastLook);
   }
 }

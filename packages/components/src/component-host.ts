@@ -1,8 +1,7 @@
 /** Makes components that can be called out of their bytes. */
 
-import { randomBytes } from 'node:crypto';
-
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Component, ComponentGrants } from './component.ts';
 import { CompileCache, type ComponentSource } from './compiler/compile-cache.ts';
 import { Compiler } from './compiler/compiler.ts';
@@ -81,6 +80,6 @@ export function createComponentHost(options: ComponentHostOptions): ComponentHos
 const live = { kind: 'live' } as const;
 
 function randomSeed(): [bigint, bigint] {
-  const bytes = randomBytes(16);
+  const bytes = Buffer.from(systemClock.randomBytes(16));
   return [bytes.readBigUInt64LE(0), bytes.readBigUInt64LE(8)];
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { FakeClock } from '../../../test/support/fake-clock.ts';
-import { atMost, elapsedMs, pause } from './clock.ts';
+import { atMost, elapsedMs, pause, randomBelow } from './clock.ts';
 import { systemClock } from './system-clock.ts';
 
 const fake = new FakeClock();
@@ -130,5 +130,14 @@ describe('work that is waited for at most so long', () => {
   it('is over when it is, or fails, before that', async () => {
     await expect(atMost(new FakeClock(), 100, Promise.resolve('done'))).resolves.toBeUndefined();
     await expect(atMost(new FakeClock(), 100, Promise.reject(new Error('lost')))).rejects.toThrow('lost');
+  });
+});
+
+describe('a number by chance', () => {
+  it('is whole and below its end', () => {
+    const source = (text: string) => ({ randomBytes: () => Buffer.from(text, 'hex') });
+    expect(randomBelow(source('07000000'), 5)).toBe(2);
+    expect(randomBelow(source('ffffffff'), 2.5)).toBe(1);
+    expect(randomBelow(source('ffffffff'), 1)).toBe(0);
   });
 });

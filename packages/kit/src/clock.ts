@@ -10,6 +10,11 @@ export interface Clock extends IdSource {
   after(ms: number, callback: () => void): () => void;
 }
 
+/** A whole number from 0 to below `end`, which is at most 2^32. */
+export function randomBelow(source: Pick<Clock, 'randomBytes'>, end: number): number {
+  return Buffer.from(source.randomBytes(4)).readUInt32LE() % Math.floor(end);
+}
+
 /** Whole milliseconds since `startedMs` of `monotonicMs`. */
 export function elapsedMs(clock: Pick<Clock, 'monotonicMs'>, startedMs: number): number {
   return Math.max(0, Math.round(clock.monotonicMs() - startedMs));

@@ -6,6 +6,7 @@ import { artifactName, exactVersion } from '@svc/artifacts/manifest/name-schemas
 import { type ArtifactRef, platformShape } from '@svc/artifacts/store/artifact-ref.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { sha256Shape, sha256Hex } from '@svc/kit/sha256.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import { packagings, roles, encodeIndex, type IndexObject } from '@svc/protocol/registry-messages.ts';
 import type { ObjectStore, StagedArchive } from './object-store.ts';
@@ -196,7 +197,7 @@ export class ArtifactIndex {
   }
 
   async current(): Promise<EncodedIndex> {
-    if (performance.now() - this.#readAtMs > freshMs) await this.#readOnce();
+    if (systemClock.monotonicMs() - this.#readAtMs > freshMs) await this.#readOnce();
     const { count } = this.#records;
     if (this.#encoded?.count === count) return this.#encoded;
     const json = Buffer.from(encodeIndex(indexOf(this.#records.all())));
@@ -206,7 +207,7 @@ export class ArtifactIndex {
 
   /** Those who ask meanwhile wait for the same reading. */
   async #readOnce(): Promise<void> {
-    const startedMs = performance.now();
+    const startedMs = systemClock.monotonicMs();
     this.#reading ??= this.#records
       .readAll(this.#onDamaged)
       .then(() => {

@@ -17,6 +17,7 @@ import { archiveLimits } from '@svc/artifacts/store/archive-entry.ts';
 import { readArchive, type Archive } from '@svc/artifacts/store/archive.ts';
 import { manifestFile } from '@svc/artifacts/store/inspect-content.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 
 export interface Publishing {
   readonly records: ArtifactRecords;
@@ -97,11 +98,11 @@ export async function* pacedBody(body: AsyncIterable<Buffer>, pace: SlowestPace)
   let isAsked = false;
   try {
     for (;;) {
-      const startedMs = performance.now();
+      const startedMs = systemClock.monotonicMs();
       isAsked = true;
       const next = await nextWithin(chunks, Math.max(0, pace.ms - waitedMs));
       isAsked = next === null;
-      waitedMs += performance.now() - startedMs;
+      waitedMs += systemClock.monotonicMs() - startedMs;
       if (next !== null && next.done === true) return;
       bytes += next?.value.length ?? 0;
       if (bytes >= pace.bytes) {

@@ -1,6 +1,5 @@
 /** Sends signed requests to one bucket of an S3 service, and sends them again when the service falters. */
 
-import { randomInt } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { IncomingHttpHeaders, IncomingMessage, ClientRequest } from 'node:http';
 import { finished } from 'node:stream';
@@ -12,6 +11,8 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { Connections, responseOf } from '@svc/kit/net/connections.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { randomBelow } from '@svc/kit/clock.ts';
 import {
   parseErrorCode,
   isPassing,
@@ -206,7 +207,7 @@ export class S3Client {
       }
       const pauseMs = firstPauseMs * 2 ** (attempt - 1);
       // Servers that were turned away together do not come back together.
-      await pause(pauseMs / 2 + randomInt(Math.max(1, pauseMs)));
+      await pause(pauseMs / 2 + randomBelow(systemClock, Math.max(1, pauseMs)));
     }
   }
 

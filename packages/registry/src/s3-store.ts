@@ -1,8 +1,8 @@
 /** Stores archives and records in an S3 bucket that several servers may share. */
 
-import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import type { ByteSpan, NewObject, ObjectStore } from './object-store.ts';
 import { S3Body } from './s3-body.ts';
 import { S3Client, type S3ClientOptions } from './s3-client.ts';
@@ -54,7 +54,7 @@ export class S3Store implements ObjectStore {
   async put(key: string, { record, archive }: NewObject): Promise<'stored' | 'taken'> {
     const { bytes, sha256, path } = archive;
     const startedMs = this.#options.now().getTime();
-    const committed = { archive: randomBytes(16).toString('hex'), bytes, sha256, record };
+    const committed = { archive: newName(), bytes, sha256, record };
     const attempt = `store ${key}`;
     const name = this.#layout.archive(key, committed.archive);
     const body = { kind: 'file', path, bytes, sha256 } as const;
@@ -198,6 +198,10 @@ async function remove(client: S3Client, name: string): Promise<void> {
 
 const writers = 4;
 
+function newName(): string {
+  return Buffer.from(systemClock.randomBytes(16)).toString('hex');
+}
+
 /** No artifact has this key, so that a probe that was cut is swept like any archive that nothing refers to. */
 const probeKey = 'probe';
 
@@ -208,7 +212,7 @@ const probeKey = 'probe';
 async function probeService(client: S3Client, layout: S3Layout): Promise<void> {
   const query = { 'list-type': '2', prefix: layout.records, 'max-keys': '1' };
   await client.ask({ attempt: 'list the bucket', method: 'GET', query, expected: [200] });
-  const name = layout.archive(probeKey, randomBytes(16).toString('hex'));
+  const name = layout.archive(probeKey, newName());
   const works = await probeConditionalPut(client, name);
   await client.ask({ attempt: 'remove from the bucket', method: 'DELETE', name, expected: [200, 204, 404] });
   if (works) return;

@@ -1,6 +1,6 @@
 /** Keeps bodies that are being received until they are published or refused. */
 
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories, makeDirectory } from '@svc/kit/files/make-directories.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { archiveFile } from './file-store.ts';
 import type { StagedArchive } from './object-store.ts';
 
@@ -26,7 +27,7 @@ const leftoverAgeMs = 24 * 60 * 60 * 1000;
  */
 export class StagingArea {
   readonly #root: string;
-  readonly #run = randomBytes(6).toString('hex');
+  readonly #run = Buffer.from(systemClock.randomBytes(6)).toString('hex');
   #own: string;
   #count = 0;
 

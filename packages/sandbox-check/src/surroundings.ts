@@ -1,7 +1,6 @@
 /** Makes the files, servers and processes around an attempt. */
 
 import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
 import { once } from 'node:events';
 import {
@@ -22,6 +21,7 @@ import { text } from 'node:stream/consumers';
 import { containedHome } from '@svc/sandbox/contained-environment.ts';
 import type { AttemptTools } from './attempt-tools.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 
 interface SurroundingsRequest {
   /** An existing directory in which one of their own is made. */
@@ -39,7 +39,7 @@ export class Surroundings {
   readonly program: string;
   readonly tools: AttemptTools;
   /** Read by an attempt, it shows that it got there. */
-  readonly secret: string = `secret-${randomBytes(16).toString('hex')}`;
+  readonly secret: string = `secret-${randomHex(16)}`;
   readonly servers: GreetingServers = new GreetingServers(this.secret);
   readonly workdir: string;
   /** Beside the workdir. */
@@ -192,7 +192,7 @@ class GreetingServers {
 
   /** A UNIX socket in the abstract space; its name with the leading NUL written as `@`. */
   async abstractName(): Promise<string> {
-    const name = `svc-attempts-${randomBytes(8).toString('hex')}`;
+    const name = `svc-attempts-${randomHex(8)}`;
     await this.#listen({ path: `\0${name}` });
     return `@${name}`;
   }
@@ -226,6 +226,10 @@ class GreetingServers {
     this.#servers.push(server);
     return server;
   }
+}
+
+function randomHex(bytes: number): string {
+  return Buffer.from(systemClock.randomBytes(bytes)).toString('hex');
 }
 
 function portOf(server: Server): number {

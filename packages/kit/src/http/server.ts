@@ -20,6 +20,7 @@ import { busy, HttpRefusal, kitRefusal } from './refusal.ts';
 import type { Reply } from './reply.ts';
 import { type Handler, type RequestHead, type Route, type RouteMatch, RouteTable } from './route.ts';
 import { heldBytes, type SendOptions, sendOverBody, sendReply } from './send-reply.ts';
+import { systemClock } from '../system-clock.ts';
 
 export interface HttpServerOptions {
   readonly routes: readonly Route[];
@@ -234,12 +235,12 @@ export class HttpServer {
     const tell = this.#onAnswered;
     if (tell === undefined) return;
     const { socket, method = '', url: target = '' } = request;
-    const startedMs = performance.now();
+    const startedMs = systemClock.monotonicMs();
     const sentBefore = socket.bytesWritten;
     response.once('close', () => {
       const sentBytes = socket.bytesWritten - sentBefore;
       const status = response.headersSent ? response.statusCode : null;
-      tell({ method, target, status, sentBytes, ms: performance.now() - startedMs });
+      tell({ method, target, status, sentBytes, ms: systemClock.monotonicMs() - startedMs });
     });
   }
 

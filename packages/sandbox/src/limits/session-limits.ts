@@ -13,11 +13,12 @@ import {
 import type { JoinedGroups } from '../launch/launch-plan.ts';
 import { type LimitHold, sessionProcesses, countsApart } from './held-limits.ts';
 import type { ResourceLimits } from '../launch/process-grants.ts';
-import { randomInt } from 'node:crypto';
 import { closeSync, readlinkSync, readdirSync } from 'node:fs';
 import { type SessionNamespaces, supervisors } from '../launch/compose-plan.ts';
 import { openHeldByHelper } from '../pipe-stock.ts';
 import type { LaunchedProcess } from '../launcher.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { randomBelow } from '@svc/kit/clock.ts';
 
 /** What the limits of a session are held by on a host. */
 export interface LimitMachinery {
@@ -151,7 +152,7 @@ const [leastUnused, mostUnused] = [0x7000_0000, 0x7fff_fffe];
 
 /** Another one for each session, so that two of root cannot signal each other; the one behind it is the session's too. */
 export function unusedUser(): number {
-  return leastUnused + 2 * randomInt((mostUnused - leastUnused) / 2);
+  return leastUnused + 2 * randomBelow(systemClock, (mostUnused - leastUnused) / 2);
 }
 
 /**

@@ -1,10 +1,10 @@
 /** Removes the journals of a workspace that are beyond what is kept, the oldest first. */
 
-import { closeSync, constants, ftruncateSync, lstatSync, openSync, statSync, type Stats } from 'node:fs';
+import { closeSync, constants, ftruncateSync, lstatSync, statSync, type Stats } from 'node:fs';
 import { opendir, rename, rmdir, unlink } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 
-import type { Clock } from '@svc/kit/clock.ts';
+import { type Clock, randomBelow } from '@svc/kit/clock.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { TemporaryFile } from '@svc/kit/files/replace-file.ts';
@@ -49,7 +49,7 @@ const sliceMs = 2;
 /** Children of children and so on; delegation ends far above. */
 const deepest = 16;
 
-const { O_NOFOLLOW, O_WRONLY } = constants;
+const { O_WRONLY } = constants;
 
 /**
  * Keeps to `keep` (docs/journal.md "How long journals stay"): of sessions that have ended, those of the sessions that they delegated to included, the journal and its bodies are
@@ -150,7 +150,7 @@ class Retention {
   /** Of more folders than a run looks at, another part each time. */
   #chosen(names: readonly string[]): readonly string[] {
     if (names.length <= mostFolders) return names;
-    const start = Buffer.from(this.#request.clock.randomBytes(4)).readUInt32LE() % names.length;
+    const start = randomBelow(this.#request.clock, names.length);
     return [...names.slice(start), ...names.slice(0, start)].slice(0, mostFolders);
   }
 
@@ -311,11 +311,12 @@ function empty(session: HeldDirectory): void {
 }
 
 function emptied(session: HeldDirectory): void {
-  const fd = openSync(session.entry(removedFile), O_WRONLY | O_NOFOLLOW);
+  const found = session.openFile(removedFile, O_WRONLY);
+  if (found.kind !== 'file') return;
   try {
-    ftruncateSync(fd);
+    ftruncateSync(found.fd);
   } finally {
-    closeSync(fd);
+    closeSync(found.fd);
   }
 }
 
