@@ -192,3 +192,29 @@ function heldBelow(root: string): number {
   const places = readdirSync('/proc/self/fd').map((fd) => unlessRefused(() => readlinkSync(`/proc/self/fd/${fd}`), ''));
   return places.filter((place) => place.startsWith(root)).length;
 }
+
+/** What everything promises that makes a new file in a directory: `make` is false, null or throws where the name stands for anything. */
+export function newFileContract(name: string, make: (directory: string, file: string) => Outcome): void {
+  it(`${name} makes a file where nothing is, and leaves it alone from then on`, async () => {
+    const root = temporaryRoot();
+    expect(await isMet(() => make(root, 'new'))).toBe(true);
+    writeFileSync(join(root, 'new'), 'kept');
+    expect(await isMet(() => make(root, 'new'))).toBe(false);
+    expect(readFileSync(join(root, 'new'), 'utf8')).toBe('kept');
+    expect(heldBelow(root)).toBe(0);
+  });
+
+  it(`${name} makes no file where a link or a directory is, nor where the link leads`, async () => {
+    const root = temporaryRoot();
+    mkdirSync(join(root, 'directory'));
+    symlinkSync('nowhere', join(root, 'dangling'));
+    writeFileSync(join(root, 'target'), 'kept');
+    symlinkSync('target', join(root, 'link'));
+    for (const file of ['directory', 'dangling', 'link']) {
+      expect([file, await isMet(() => make(root, file))]).toEqual([file, false]);
+    }
+    expect(existsSync(join(root, 'nowhere'))).toBe(false);
+    expect(readFileSync(join(root, 'target'), 'utf8')).toBe('kept');
+    expect(heldBelow(root)).toBe(0);
+  });
+}

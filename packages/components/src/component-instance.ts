@@ -1,10 +1,10 @@
 /** Runs one instance of a component in a process of its own, and answers what it asks of the session. */
 
-import { closeSync, constants, openSync, realpathSync } from 'node:fs';
+import { closeSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
-import { O_PATH } from '@svc/kit/files/held-directory.ts';
+import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { ComponentFault, type HostFunctions, type Preopen } from './component.ts';
 import {
   frameLimitBytes,
@@ -262,7 +262,9 @@ function openDirectories(preopens: readonly Preopen[]): OpenedDirectories {
   try {
     const directories = preopens.map(({ hostPath, ...given }) => {
       if (!byDescriptor) return { ...given, place: realpathSync(hostPath) };
-      descriptors.push(openSync(hostPath, O_PATH | constants.O_DIRECTORY));
+      const { fd } = HeldDirectory.at(hostPath);
+      if (fd === null) throw new Error('directories are given by descriptor, and there is no /proc');
+      descriptors.push(fd);
       return { ...given, place: firstGivenDescriptor + descriptors.length - 1 };
     });
     return { kind: 'opened', directories, descriptors };

@@ -18,6 +18,7 @@ import { openStored } from '@svc/artifacts/store/open-stored.ts';
 import type { CapsuleRegistry, Resolution, ResolvedCapsule } from './capsule-registry.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { identityOf } from '@svc/kit/files/file-identity.ts';
 
 interface ArtifactRegistryOptions extends CapsuleStore {
   /** Unix milliseconds, of the clock that file times are told by. */
@@ -188,7 +189,7 @@ function stateOf(files: readonly string[]): StoredState {
       continue;
     }
     if (!stat.isFile()) throw new Diagnostic('E-IO-001', `cannot read ${file}: it is not a regular file`);
-    identity += `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}|`;
+    identity += `${identityOf(stat)}|`;
     changedAtMs = Math.max(changedAtMs, Number(stat.ctimeMs));
   }
   return { identity, changedAtMs };

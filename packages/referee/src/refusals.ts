@@ -1,6 +1,6 @@
 /** The refusals of the referee. */
 
-import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import { encodeRefusal } from '@svc/protocol/refusal.ts';
 import type { ResolvedCapsule } from './capsule-registry.ts';
@@ -102,7 +102,7 @@ export function approvedOtherContent(granted: Artifact, resolved: Artifact): Ref
 const longestName = 100;
 
 function echoed(name: string): string {
-  return printable(name.length > longestName ? `${name.slice(0, longestName)}…` : name);
+  return printable(shortened(name, longestName));
 }
 
 function forbidden(sentence: string): Refusal {

@@ -16,7 +16,7 @@ import type { ObjectStore } from './object-store.ts';
 import { RegistryServer } from './registry-server.ts';
 import { S3Store } from './s3-store.ts';
 import { StagingArea } from './staging.ts';
-import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 
 const help = `Usage: svc-registry [options]
 
@@ -194,6 +194,6 @@ const longestTarget = 500;
 
 /** One line for one request: when it ended, what was asked, the status (`-` when the client left first), bytes sent and milliseconds. */
 function accessLine({ method, target, status, sentBytes, ms }: Answered, at: Date): string {
-  const shown = target.length <= longestTarget ? target : `${target.slice(0, longestTarget)}…`;
+  const shown = shortened(target, longestTarget);
   return `${at.toISOString()} ${method} ${printable(shown)} ${status ?? '-'} ${sentBytes} B ${Math.round(ms)} ms\n`;
 }

@@ -10,7 +10,7 @@ import type { Environment } from '@svc/kit/environment.ts';
 import { resolveReferences, type Resolution } from './references.ts';
 import { parseYaml, type YamlSource } from './yaml-source.ts';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
-import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 
 interface DocumentRequest<Schema extends $ZodType> {
   readonly file: string;
@@ -184,7 +184,7 @@ class FileFindings implements Findings {
     // Said once already, by the reference itself.
     if (part === 'value' && this.#isUnresolved(path)) return;
     const told = this.#withoutValues(message);
-    const cut = told.length > longestMessage ? `${told.slice(0, longestMessage)}…` : told;
+    const cut = shortened(told, longestMessage);
     const location = this.#source.locate(path, part);
     this.#found.push(new Diagnostic(this.#refusal ?? code, cut, { location, ...(hint === undefined ? {} : { hint }) }));
   }

@@ -1,6 +1,6 @@
 /** Where a value stands in a file, how that is written, and how untrusted data are looked up by it. */
 
-import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 
 /** Where a value stands in a file: keys and list positions from the top. */
 export type KeyPath = readonly (string | number)[];
@@ -20,7 +20,7 @@ export function renderKeyPath(path: KeyPath): string {
 /** One key, quoted and cut when it is not a plain word. */
 export function renderKey(key: string): string {
   if (plainKey.test(key)) return key;
-  const cut = key.length > 60 ? `${key.slice(0, 60)}…` : key;
+  const cut = shortened(key, 60);
   return `"${printable(cut)}"`;
 }
 

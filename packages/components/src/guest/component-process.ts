@@ -2,6 +2,7 @@
 
 import { closeSync } from 'node:fs';
 import { inheritedDescriptors } from '@svc/kit/files/inherited-descriptors.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { type GuestMessage, type HostMessage, type LoadMessage, outputFunction } from '../exchange.ts';
 import { firstGivenDescriptor } from '../frames.ts';
 import { withoutVersion } from '../interface-versions.ts';
@@ -191,7 +192,7 @@ const memoryWords =
 function faultOf(error: Error, instance: LinkedInstance, output: OutputTail): GuestMessage {
   const lines = output.lastLines(shownLines);
   const said = lines === '' ? errorText(error) : `${errorText(error)}\n${lines}`;
-  const message = said.length > shownCharacters ? `${said.slice(0, shownCharacters)}…` : said;
+  const message = shortened(said, shownCharacters);
   return { kind: 'trapped', fault: lacksMemory(error, said, instance) ? 'memory' : 'trap', message };
 }
 

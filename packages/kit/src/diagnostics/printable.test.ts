@@ -1,11 +1,18 @@
 import { describe, expect, it } from 'vitest';
 
-import { printable, quoted } from './printable.ts';
+import { printable, quoted, shortened } from './printable.ts';
 
 describe('text from outside', () => {
   it('keeps what can be seen and spells out what cannot', () => {
     expect(printable('añ日 🙂')).toBe('añ日 🙂');
     expect(printable('a\u0000b\u001B[1m\u200B\u2028')).toBe('a\\u{0}b\\u{1b}[1m\\u{200b}\\u{2028}');
+  });
+
+  it('is cut behind whole characters', () => {
+    expect(shortened('abcdef', 6)).toBe('abcdef');
+    expect(shortened('abcdefg', 6)).toBe('abcdef…');
+    expect(shortened('abcde🙂', 6)).toBe('abcde…');
+    expect(shortened('abcd🙂e', 6)).toBe('abcd🙂…');
   });
 
   it('is repeated in quotes and cut at sixty characters, never through one', () => {

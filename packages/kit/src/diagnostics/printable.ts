@@ -9,6 +9,13 @@ export function printable(text: string): string {
   return text.replaceAll(unprintable, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
+/** The text, or as much of it as `most` UTF-16 units hold, with `…` behind it: no character is split. */
+export function shortened(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const isSplit = (text.charCodeAt(most - 1) & 0xfc00) === 0xd800;
+  return `${text.slice(0, isSplit ? most - 1 : most)}…`;
+}
+
 /** A value as a message repeats it: in quotes, printable, cut at 60 characters. */
 export function quoted(text: string): string {
   const characters = Array.from(text.slice(0, longestEcho * 2));

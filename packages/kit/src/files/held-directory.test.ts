@@ -18,7 +18,7 @@ import { join, resolve } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { directoryContract, regularFileContract } from '../../../../test/support/beneath-contract.ts';
+import { directoryContract, newFileContract, regularFileContract } from '../../../../test/support/beneath-contract.ts';
 import { HeldDirectory, type OpenedChild } from './held-directory.ts';
 
 let root: string;
@@ -99,6 +99,15 @@ describe('a held directory', () => {
     regularFileContract(`a directory ${how}, for writing,`, {
       ...file,
       read: (directory) => contentIn(hold(directory), (held) => held.openFile(file.name, constants.O_RDWR)),
+    });
+    newFileContract(`a directory ${how}`, (directory, name) => {
+      const held = hold(directory);
+      try {
+        closeSync(held.createFile(name, constants.O_WRONLY, 0o600));
+        return true;
+      } finally {
+        held.close();
+      }
     });
   }
   regularFileContract('a reader of bytes', {

@@ -16,7 +16,7 @@ import { resolve } from 'node:path';
 import { isErrno } from '../diagnostics/system-reason.ts';
 import { readFileUpTo } from './read-up-to.ts';
 
-const { O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 /** Linux; Node has no name for it. Opens a place in the tree without opening what is there. */
 export const O_PATH = 0o10000000;
 
@@ -136,6 +136,14 @@ export class HeldDirectory {
     } finally {
       if (place !== null) closeSync(place);
     }
+  }
+
+  /**
+   * Makes a regular file of that name and opens it with `flags`: never through a link. Throws `EEXIST` for a name that stands for anything. The
+   * caller closes the descriptor.
+   */
+  createFile(name: string, flags: number, mode: number): number {
+    return openSync(this.entry(name), flags | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
   }
 
   /** What a name stands for, and a path that means it: that of a descriptor, or without /proc the name itself. */

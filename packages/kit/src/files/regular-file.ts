@@ -6,6 +6,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isErrno } from '../diagnostics/system-reason.ts';
+import { identityOf } from './file-identity.ts';
 import { ioFault } from './io-fault.ts';
 import { fill } from './read-up-to.ts';
 import { fillSync } from './transfer-sync.ts';
@@ -57,8 +58,7 @@ export class RegularFile {
   static of(handle: FileHandle, label: string): RegularFile {
     const stat = fstatSync(handle.fd, { bigint: true });
     if (!stat.isFile()) throw new Diagnostic('E-IO-001', `cannot open ${label}: it is not a regular file`);
-    const identity = [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(':');
-    return new RegularFile(label, handle, { size: Number(stat.size), identity });
+    return new RegularFile(label, handle, { size: Number(stat.size), identity: identityOf(stat) });
   }
 
   /** SHA-256 of the whole file, in lowercase hex. */

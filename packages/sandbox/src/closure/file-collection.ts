@@ -5,6 +5,7 @@ import { type LoaderCache, loaderCachePath, readLoaderCache } from './library-se
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readlinkSync } from 'node:fs';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { fillSync } from '@svc/kit/files/transfer-sync.ts';
+import { identityOf } from '@svc/kit/files/file-identity.ts';
 
 /** What stands at a path; a link is not followed. */
 export interface FileEntry {
@@ -71,7 +72,7 @@ function openRegularFile(path: string): OpenedFile | null {
     return null;
   }
   return {
-    identity: [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':'),
+    identity: identityOf(found),
     size: Number(found.size),
     read: (offset, length) => readFully(descriptor, offset, length),
     close: () => closeSync(descriptor),

@@ -1,6 +1,6 @@
 /** Keeps what the programs behind the driver and the tools of a session write to standard error. */
 
-import { closeSync, constants, openSync, realpathSync, writeSync } from 'node:fs';
+import { closeSync, constants, realpathSync, writeSync } from 'node:fs';
 import { Readable } from 'node:stream';
 
 import { RedactedLines } from '@svc/kit/diagnostics/redacted-lines.ts';
@@ -17,7 +17,7 @@ const mostBytes = 16 * 1024 * 1024;
 /** Taken of the budget with each file, for saying in it what is missing. */
 const noteBytes = 256;
 
-const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+const { O_APPEND, O_WRONLY } = constants;
 const lineFeed = 0x0a;
 
 /** Whose programs they are: the driver, or the artifact of that name. */
@@ -181,7 +181,7 @@ function createLog(sessionDirectory: string, name: string): number {
   try {
     const logs = session.enter('logs', 0o700);
     try {
-      return openSync(logs.entry(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND, 0o600);
+      return logs.createFile(name, O_WRONLY | O_APPEND, 0o600);
     } finally {
       logs.close();
     }

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { orRefused, type Replayed, type ReplayedComponents, replaySession } from '../capsule/replay-session.ts';
 import { damaged } from '../journal/journal-reader.ts';
 import { LineFile, openOwn } from '../journal/line-file.ts';
@@ -139,14 +140,14 @@ function partingText({ parting }: Extract<ReplayEnd, { kind: 'parted' }>): strin
 }
 
 function values({ recorded, now }: { readonly recorded?: unknown; readonly now?: unknown }): string {
-  return `recorded ${shortened(recorded)}, now ${shortened(now)}`;
+  return `recorded ${shownValue(recorded)}, now ${shownValue(now)}`;
 }
 
 const longestValue = 120;
 
-function shortened(value: unknown): string {
+function shownValue(value: unknown): string {
   const text = JSON.stringify(value) ?? 'nothing';
-  return text.length > longestValue ? `${text.slice(0, longestValue)}…` : text;
+  return shortened(text, longestValue);
 }
 
 /** What the trace of the session says otherwise; null where it says the same, and where there is none, as beside an export. */

@@ -1,6 +1,7 @@
 /** Tells all hooks of a session what happens in it, and takes their answers. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { InferenceRequest } from '../inference/driver.ts';
 import type { HookEvent } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { CallVerdict } from '../tools/inventory.ts';
@@ -244,7 +245,7 @@ export class HookSet implements SessionHooks {
   }
 
   #failed(hookName: string, event: HookEvent, error: string): void {
-    const shown = error.length > longestError ? `${error.slice(0, longestError)}…` : error;
+    const shown = shortened(error, longestError);
     this.#deps.record({ event_type: 'hook_error', hook_name: hookName, event, error: shown });
   }
 }

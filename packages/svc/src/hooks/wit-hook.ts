@@ -3,6 +3,7 @@
 import { decodeMessage, encodeBlock, encodeMessage, isWitMessage } from '../inference/wit-driver.ts';
 import type { Message, ToolDefinition } from '../inference/driver.ts';
 import { isAnything, isListOf, isObjectOf, isText, isVariantOf } from '@svc/kit/guards.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { holdsFewItems, longestList } from '@svc/protocol/json-object.ts';
 import { commandWords } from '../tools/shell-command.ts';
 import type { FinishedTurn, FullContext, HookedTask, JudgedCall, TaskEnd } from './session-hooks.ts';
@@ -86,7 +87,7 @@ function bounded(given: Exclude<HookOutcome, { kind: 'observed' }>, characters: 
 
 function reasonOf(said: unknown): string {
   if (typeof said !== 'string' || said === '') return 'it gave no reason';
-  return said.length <= longestError ? said : `${said.slice(0, longestError)}…`;
+  return shortened(said, longestError);
 }
 
 /** The session as its hooks are told of it. */

@@ -16,6 +16,7 @@ import type {
 } from './driver.ts';
 import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
 import { asJsonObject, longestList } from '@svc/protocol/json-object.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 
 /** A longer line is not read. */
 export const maxLineBytes: number = 16 * 1024 * 1024;
@@ -82,7 +83,7 @@ function failed(error: string): DriverLineReading {
 
 function excerpt(bytes: Buffer): string {
   const text = bytes.toString('utf8');
-  return JSON.stringify(text.length > 120 ? `${text.slice(0, 120)}…` : text);
+  return JSON.stringify(shortened(text, 120));
 }
 
 /** What is wrong with a line that has another shape, with the key it is about: `response.stop_reason must be text`. */
@@ -91,7 +92,7 @@ export function describeFirst(error: z.core.$ZodError): string {
   if (issue === undefined) return 'it has another shape';
   const place = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
   const described = `${place === '' ? 'the line' : place.replace(/^\./, '')} ${issue.message}`;
-  return described.length > 300 ? `${described.slice(0, 300)}…` : described;
+  return shortened(described, 300);
 }
 
 /** The JSON spelling of a request (docs/drivers.md "Requests and responses"), ready to be written. */

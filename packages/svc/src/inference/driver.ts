@@ -2,6 +2,7 @@
 
 import type { CallImports } from '@svc/components/import-log.ts';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { RetryWait } from './driver-notes.ts';
 
 /** One piece of a message. `input` of a tool call is the parsed JSON the model gave. */
@@ -146,7 +147,7 @@ const longestError = 16 * 1024;
 export function redactedOutcome(outcome: DriverOutcome, redact: (text: string) => string): DriverOutcome {
   const shown = (error: string): string => {
     const text = redact(error);
-    return text.length <= longestError ? text : `${text.slice(0, longestError)}…`;
+    return shortened(text, longestError);
   };
   if (outcome.kind !== 'response') return { ...outcome, error: shown(outcome.error) };
   const { response } = outcome;
@@ -211,5 +212,5 @@ function failed(what: string): Verdict {
 }
 
 function shown(reason: string): string {
-  return JSON.stringify(reason.length > 100 ? `${reason.slice(0, 100)}…` : reason);
+  return JSON.stringify(shortened(reason, 100));
 }

@@ -1,6 +1,7 @@
 /** Turns the end of a background command into a task. */
 
 import { diagnosticOf, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type {
   BackgroundCommand,
   BackgroundCommands,
@@ -68,7 +69,7 @@ export function residueOf({ running }: Pick<BackgroundCommands, 'running'>): rea
   return running.map(({ id, command }) => ({
     kind: 'command',
     id,
-    command: command.length > mostShown ? `${command.slice(0, mostShown)}…` : command,
+    command: shortened(command, mostShown),
   }));
 }
 

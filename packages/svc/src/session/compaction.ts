@@ -4,6 +4,7 @@ import type { CompactionVerdict, HookedTask, SessionHooks } from '../hooks/sessi
 import type { InferenceRequest, Message, Usage, ContentBlock } from '../inference/driver.ts';
 import type { TraceEvent } from '../trace/events.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { TaskFailure } from './task.ts';
 import { estimateRequest, estimateTokens } from '../inference/spend-meter.ts';
 
@@ -135,7 +136,7 @@ function without(ids: readonly string[], id: string): string[] {
 }
 
 function quoted(id = ''): string {
-  return JSON.stringify(id.length > 60 ? `${id.slice(0, 60)}…` : id);
+  return JSON.stringify(shortened(id, 60));
 }
 
 /** How many characters the conversation of a running task may have. Each turn encodes all of it; a task that goes beyond this fails. */

@@ -14,6 +14,7 @@ import {
 
 import { isErrno, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { type HeldDirectory, isObstacle, listFlags } from '@svc/kit/files/held-directory.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 
 /** Each level is held open while what is below it is counted. */
 const deepest = 256;
@@ -193,5 +194,5 @@ function unmeasurable(error: unknown, shown: string): unknown {
 }
 
 function cut(path: string): string {
-  return path.length > 200 ? `${path.slice(0, 200)}…` : path;
+  return shortened(path, 200);
 }

@@ -4,6 +4,7 @@ import { toUSVString } from 'node:util';
 
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
 import { fittingLength } from '@svc/protocol/json-length.ts';
 import type { TraceEvent } from '../trace/events.ts';
@@ -253,7 +254,7 @@ function argumentsOf(input: unknown): Readonly<Record<string, unknown>> | null {
 }
 
 function unknownTool(name: string, names: readonly string[]): string {
-  const asked = JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name);
+  const asked = JSON.stringify(shortened(name, 100));
   const available = names.length === 0 ? 'there are no tools' : `the tools are ${names.join(', ')}`;
   return `there is no tool named ${asked}; ${available}`;
 }

@@ -1,6 +1,7 @@
 /** Finds what is wrong with a value by its JSON Schema. */
 
 import type { Ajv, ErrorObject, Options } from 'ajv';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -111,7 +112,7 @@ function lenientRegExp(pattern: string, flags: string): RegExp {
 
 function firstLine(message: string): string {
   const line = message.split('\n', 1)[0] ?? '';
-  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
+  return shortened(line, 300);
 }
 
 const maxProblems = 10;
@@ -158,5 +159,5 @@ function member(name: string): string {
 }
 
 function cut(sentence: string): string {
-  return sentence.length > maxLength ? `${sentence.slice(0, maxLength)}…` : sentence;
+  return shortened(sentence, maxLength);
 }

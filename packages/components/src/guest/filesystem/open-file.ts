@@ -1,14 +1,14 @@
 /** Opens regular files for a component, and shares each between its descriptor and its streams. */
 
-import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, readSync, writeSync } from 'node:fs';
 
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { HeldDirectory, OpenedChild } from '@svc/kit/files/held-directory.ts';
+import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
 import { alwaysReady, IoError } from '../io.ts';
 import { type ByteSink, type ByteSource, closed, raise, readySink } from '../streams.ts';
 import { attempt, type ErrorCode, refuse } from './error-code.ts';
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = constants;
+const { O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = constants;
 const newFileMode = 0o666;
 /** How often a file may appear and vanish between two looks at it before that is an answer. */
 const openAttempts = 16;
@@ -28,11 +28,11 @@ export function openRegularFile(directory: HeldDirectory, name: string, access: 
   const mode = access.read ? O_RDWR : O_WRONLY;
   const flags = access.write ? mode : O_RDONLY;
   const existing = (): number => descriptorOf(directory.openFile(name, access.truncate ? flags | O_TRUNC : flags));
-  const created = (): number => openSync(directory.entry(name), flags | O_CREAT | O_EXCL | O_NOFOLLOW, newFileMode);
+  const created = (): number => directory.createFile(name, flags, newFileMode);
   if (!access.create) return existing();
   if (access.exclusive) return created();
   for (let attempt = 0; attempt < openAttempts; attempt += 1) {
-    const descriptor = unlessErrno('ENOENT', existing) ?? unlessErrno('EEXIST', created);
+    const descriptor = unlessErrno(['ENOENT'], existing, null) ?? unlessErrno(['EEXIST'], created, null);
     if (descriptor !== null) return descriptor;
   }
   return refuse('busy');
@@ -40,15 +40,6 @@ export function openRegularFile(directory: HeldDirectory, name: string, access: 
 
 function descriptorOf(found: OpenedChild): number {
   return found.kind === 'file' ? found.fd : refuse(refusals[found.kind]);
-}
-
-function unlessErrno(code: string, open: () => number): number | null {
-  try {
-    return open();
-  } catch (error) {
-    if (isErrno(error, code)) return null;
-    throw error;
-  }
 }
 
 /** A regular file that a descriptor and the streams made of it share; closed when the last of them lets go. */

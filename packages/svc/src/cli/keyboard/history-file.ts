@@ -206,9 +206,9 @@ function openExisting(directory: HeldDirectory, flags: number): number {
 const kinds = { link: 'a link', directory: 'a directory', other: 'no file' };
 
 function openForAdding(directory: HeldDirectory): number {
-  const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = constants;
+  const { O_APPEND, O_RDWR } = constants;
   try {
-    return checked(openSync(directory.entry(name), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600));
+    return checked(directory.createFile(name, O_RDWR | O_APPEND, 0o600));
   } catch (error) {
     if (!isErrno(error, 'EEXIST')) throw error;
     return openExisting(directory, O_RDWR | O_APPEND);

@@ -7,6 +7,7 @@ import { exact } from '../terminal/shown.ts';
 import { inertLine } from '../terminal/inert-text.ts';
 import { widthOf, cutToWidth, cellsOf } from '../terminal/terminal-kind.ts';
 import { shownDuration } from '../trace/shown-values.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 
 /** Of what a model names a tool. */
 const longestName = 100;
@@ -145,7 +146,7 @@ function lastOf(lines: readonly string[], most: number): CallBody {
 }
 
 function cut(line: string): string {
-  return line.length > longestLine ? `${line.slice(0, longestLine)}…` : line;
+  return shortened(line, longestLine);
 }
 
 function linesOf(text: string): string[] {

@@ -1,6 +1,6 @@
 /** Text that may be printed: every part that others wrote has been cleaned, and the markers of untrusted text are gone. */
 
-import { printable } from '@svc/kit/diagnostics/printable.ts';
+import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 
 /** How a terminal may lay out what is shown. */
 type Layout =
@@ -40,7 +40,7 @@ const longestPart = 8192;
 
 /** Text of others for one row: control and invisible characters are spelt out, piled-up accents and what is too long cut. */
 export function exact(text: string): string {
-  const cut = text.length > longestPart ? `${text.slice(0, longestPart)}…` : text;
+  const cut = shortened(text, longestPart);
   return printable(cut.replaceAll(/(\p{M}{4})\p{M}+/gu, '$1'));
 }
 

@@ -12,6 +12,7 @@ import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import { namesIfThere } from '@svc/kit/files/unless-refused.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { damaged } from '../../journal/journal-reader.ts';
 import type { CommandContext } from '../command-context.ts';
 import { exportLimits } from '../trace/export-limits.ts';
@@ -152,7 +153,7 @@ function expectationOf({ recording }: WholeRecording, redact: (text: string) => 
   const [line = ''] = redact(tasks[0]?.text ?? '')
     .trim()
     .split('\n');
-  const description = line.length > longestDescription ? `${line.slice(0, longestDescription)}…` : line;
+  const description = shortened(line, longestDescription);
   const ends = tasks.flatMap(({ id }) => {
     const end = recording.ends.find((each) => each.id === id);
     return end === undefined ? [] : [{ state: end.state, ...(end.result == null ? {} : { result: end.result }) }];

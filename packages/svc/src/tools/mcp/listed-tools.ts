@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import * as z from 'zod/mini';
 
 import type { Clock } from '@svc/kit/clock.ts';
-import { printable, quoted } from '@svc/kit/diagnostics/printable.ts';
+import { printable, quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { inputSchemaProblem, type JsonSchema } from '../argument-check.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
@@ -141,9 +141,7 @@ const invisible = /[^\P{C}\n\t]/gu;
 
 function shown(description: string): string {
   const text = toUSVString(description).replaceAll(invisible, '').trim();
-  return text.length > longestDescription
-    ? `${toUSVString(text.slice(0, longestDescription - 1)).replace(/\uFFFD$/, '')}…`
-    : text;
+  return text.length > longestDescription ? shortened(text, longestDescription - 1) : text;
 }
 
 const longestFile = 4 * 1024 * 1024;

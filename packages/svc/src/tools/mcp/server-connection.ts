@@ -6,6 +6,7 @@ import * as z from 'zod/mini';
 import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
 import { isEmptyAnswer, LaunchedTransport } from './launched-transport.ts';
 import { longestTimerMs } from '@svc/kit/units.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
 
 /** The whole list of a well-meant server fits in a page or two. */
 const mostPages = 64;
@@ -155,5 +156,5 @@ export class ServerConnection {
 }
 
 function cut(text: string): string {
-  return text.length > longestError ? `${text.slice(0, longestError)}…` : text;
+  return shortened(text, longestError);
 }

@@ -1,7 +1,7 @@
 /** Checks a plan before anything of it runs. */
 
 import { isJsonObject } from '@svc/protocol/json-object.ts';
-import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import {
   type Plan,
   planLimits,
@@ -133,9 +133,7 @@ function graphOf(steps: readonly Pick<PlanStep, 'id' | 'dependsOn' | 'condition'
 }
 
 function refused(problems: readonly string[]): PlanCheck {
-  const cut = [...new Set(problems)].map((problem) =>
-    problem.length > longestProblem ? `${problem.slice(0, longestProblem)}…` : problem,
-  );
+  const cut = [...new Set(problems)].map((problem) => shortened(problem, longestProblem));
   const rest = cut.length - shownProblems;
   return { kind: 'refused', problems: rest <= 0 ? cut : [...cut.slice(0, shownProblems), `and ${rest} more`] };
 }
