@@ -1,7 +1,7 @@
 /** Stores archives and records in directories of this machine. */
 
 import { existsSync, fstatSync, statSync } from 'node:fs';
-import { open, readdir, readFile, rename } from 'node:fs/promises';
+import { open, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
@@ -10,6 +10,7 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { readFlags } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { syncDirectory } from '@svc/kit/files/replace-file.ts';
+import { placeFolder } from '@svc/kit/files/scratch-folder.ts';
 import {
   objectKeyShape,
   type ByteSpan,
@@ -46,11 +47,10 @@ export class FileStore implements ObjectStore {
   async put(key: string, { record, archive }: NewObject): Promise<'stored' | 'taken'> {
     try {
       await bringToDisk(archive, record);
-      await rename(archive.directory, this.#directory(key));
+      if (!(await placeFolder(archive.directory, this.#directory(key)))) return 'taken';
       await syncDirectory(this.#objects);
       return 'stored';
     } catch (error) {
-      if (isErrno(error, 'ENOTEMPTY', 'EEXIST')) return 'taken';
       throw ioFault(error, `cannot write to ${this.#objects}`);
     }
   }

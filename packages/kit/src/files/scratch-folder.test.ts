@@ -15,7 +15,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { makeScratch, removeLeftovers, removeScratch } from './scratch-folder.ts';
+import { makeScratch, placeFolder, removeLeftovers, removeScratch } from './scratch-folder.ts';
 
 const hour = 3600;
 let root = '';
@@ -74,6 +74,17 @@ describe('a scratch folder', () => {
     expect(() => makeScratch(join(root, 'none'), 'svc-x-')).toThrow(
       expect.objectContaining({ code: 'E-IO-001', message: expect.stringContaining('cannot make a folder in') }),
     );
+  });
+});
+
+describe('a folder that is whole', () => {
+  it('takes its place once, and leaves a folder alone that stands there', async () => {
+    const place = join(root, 'place');
+    expect(await placeFolder(left('one', 0), place)).toBe(true);
+    const other = left('other', 0);
+    expect(await placeFolder(other, place)).toBe(false);
+    expect(readdirSync(root).toSorted()).toEqual(['other', 'place']);
+    await expect(placeFolder(other, join(root, 'none/place'))).rejects.toThrow('ENOENT');
   });
 });
 

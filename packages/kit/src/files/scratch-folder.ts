@@ -1,8 +1,10 @@
-/** Makes folders that are needed for a moment, and removes what killed processes left of theirs. */
+/** Makes folders that are needed for a moment or until they are whole, and removes what killed processes left of theirs. */
 
 import { lstatSync, mkdtempSync, opendirSync, rmSync } from 'node:fs';
+import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { isErrno } from '../diagnostics/system-reason.ts';
 import { ioFault } from './io-fault.ts';
 import { unlessRefused } from './unless-refused.ts';
 
@@ -12,7 +14,7 @@ const leftoverAgeMs = 24 * 60 * 60 * 1000;
 const mostLooked = 10_000;
 const mostRemoved = 100;
 
-/** A new folder of this user alone, whose name begins with the prefix. `E-IO-001` when the system refuses it. Whoever makes it removes it. */
+/** A new folder of this user alone, whose name begins with the prefix. `E-IO-001` when the system refuses it. The caller removes it. */
 export function makeScratch(parent: string, prefix: string): string {
   let folder: string;
   try {
@@ -28,6 +30,20 @@ export function makeScratch(parent: string, prefix: string): string {
 /** The folder with all in it; what the system refuses to remove is left to a later run. */
 export function removeScratch(folder: string): void {
   unlessRefused(() => rmSync(folder, { recursive: true, force: true }), undefined);
+}
+
+/**
+ * Gives a folder that is whole its place on the same file system, in one step. False where a folder that holds something has the name: of several
+ * who do so at once, one succeeds. Throws what else the system refuses.
+ */
+export async function placeFolder(folder: string, place: string): Promise<boolean> {
+  try {
+    await rename(folder, place);
+    return true;
+  } catch (error) {
+    if (isErrno(error, 'EEXIST', 'ENOTEMPTY')) return false;
+    throw error;
+  }
 }
 
 /**

@@ -186,9 +186,9 @@ interface SeenRequests {
 /** What is heard of the requests of one call. */
 interface HeardRequests {
   /** Whether the last one may be answered when it is made again; null where that is not known. */
-  retryable(): boolean | null;
+  readonly retryable: () => boolean | null;
   /** The call is over. */
-  end(): void;
+  readonly end: () => void;
 }
 
 /**

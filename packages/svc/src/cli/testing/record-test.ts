@@ -1,16 +1,15 @@
 /** Makes a test of a session that was recorded, for `svc test --record`. */
 
-import { realpathSync, renameSync, writeFileSync } from 'node:fs';
+import { realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 
 import { packArchive } from '@svc/artifacts/store/archive-writer.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
-import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
+import { makeScratch, removeScratch, placeFolder } from '@svc/kit/files/scratch-folder.ts';
 import { namesIfThere } from '@svc/kit/files/unless-refused.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { damaged } from '../../journal/journal-reader.ts';
@@ -69,10 +68,9 @@ export async function recordTest(request: RecordRequest, context: CommandContext
       if (steps === 0) throw noStep(session);
       writeFileSync(join(staging, expectationFile), expectationOf(whole, request.redact));
       refuseExisting(test, directory);
-      renameSync(staging, test.path);
+      if (!(await placeFolder(staging, test.path))) throw isThere(test.shown);
       return { test, session, steps, warnings: warningsOf(whole, test, foldersOf(request, context)) };
     } catch (error) {
-      if (isErrno(error, 'EEXIST', 'ENOTEMPTY')) throw isThere(test.shown);
       throw ioFault(error, `cannot make the test ${test.shown}`);
     } finally {
       removeScratch(staging);

@@ -1,15 +1,14 @@
 /** The command `svc trace import`: takes in a session that was exported. */
 
-import { existsSync, readdirSync, renameSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
-import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
+import { makeScratch, removeScratch, placeFolder } from '@svc/kit/files/scratch-folder.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { damaged, JournalReader } from '../../journal/journal-reader.ts';
 import { bodiesDirectory } from '../../journal/journal-writer.ts';
@@ -43,11 +42,10 @@ async function takeIn(path: string, folder: string): Promise<string> {
     const session = checkedSession(path, staging);
     const target = join(folder, session);
     if (existsSync(target)) throw isThere(session);
-    try {
-      renameSync(staging, target);
-    } catch (error) {
-      throw isErrno(error, 'EEXIST', 'ENOTEMPTY') ? isThere(session) : ioFault(error, `cannot import into ${folder}`);
-    }
+    const isPlaced = await placeFolder(staging, target).catch((error: unknown) => {
+      throw ioFault(error, `cannot import into ${folder}`);
+    });
+    if (!isPlaced) throw isThere(session);
     return session;
   } finally {
     removeScratch(staging);
